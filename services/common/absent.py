@@ -1,4 +1,4 @@
-"""A library that another one does without."""
+"""Hides an optional library from another library's imports."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from contextlib import contextmanager
 
 @contextmanager
 def absent(name: str) -> Iterator[None]:
-    """Meanwhile `name` cannot be imported, as if it were not installed; who has it already keeps it."""
+    """Within it `name` cannot be imported, as if it were not installed; does nothing if it is imported already."""
     if name in sys.modules:
         yield
         return
-    sys.modules[name] = None  # type: ignore[assignment]  # as the import system has it (reference, 5.3.1)
+    sys.modules[name] = None  # type: ignore[assignment]  # the import system's own mark (reference, 5.3.1)
     try:
         yield
     finally:

@@ -1,4 +1,4 @@
-"""The address under which others reach a server that listens everywhere."""
+"""The address at which other processes reach a server that listens on all interfaces."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ _EVERYWHERE = ("0.0.0.0", "[::]", "::", "*")  # noqa: S104 - recognised here, no
 
 
 async def reachable_address(listens: str, peer: str) -> str:
-    """Where `peer` (a gRPC target) and its neighbours reach a server that listens at `listens`.
+    """The address at which `peer` (a gRPC target) and its neighbours reach a server that listens at `listens`.
 
     That is `listens` itself, unless it names every interface: then it is this machine's address on the way to `peer`.
-    A container has one that nobody could know in advance. Raises OSError when there is no way to `peer`.
+    The address of a container cannot be known in advance. Raises OSError when there is no route to `peer`.
     """
     host, _, port = listens.rpartition(":")
     if listens.startswith("unix:") or host not in _EVERYWHERE:

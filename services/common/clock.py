@@ -1,11 +1,11 @@
-"""What time it is, for the whole process: every clock that is read is read here, so that a test can bring its own.
+"""The clocks of the process: every clock is read in this file only, so that a test can bring its own.
 
-The monotonic clock counts on while the machine sleeps (CLOCK_BOOTTIME), as whatever is promised "for so many seconds"
-ends for everybody else too. Timers of the event loop do not: who holds something for a time compares when it acts. The
-wall clock can jump either way: it tells when something was. Where something ends at a time of that clock, because other
-processes or another life of this one have to agree (the time to live of messages, mostly), it is followed by `Epoch`.
+The monotonic clock counts on while the machine sleeps (CLOCK_BOOTTIME), as a promise "for so many seconds" ends for all
+other machines too. Timers of the event loop do not: code that holds something for a time checks the clock when it acts.
+The wall clock can jump either way: it tells when something happened. Where something ends at a wall-clock time, because
+other processes or a later run of this one have to agree (mostly the time to live of messages), `Epoch` is read instead.
 
-Whoever is pure gets the clock, or the time, as an argument: `Clock` in, numbers out.
+Pure code gets the clock, or the time, as an argument: `Clock` in, numbers out.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Protocol
 
 Clock = Callable[[], float]
 
-_FOLLOWS = 10  # one part of so many of the time that passes
+_FOLLOWS = 10  # of the time that passes, one part in so many goes to following a jump
 _MONOTONIC = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
 
 
@@ -24,33 +24,33 @@ class Source(Protocol):
     """Where time comes from."""
 
     def monotonic(self) -> float:
-        """Seconds since whenever; never fewer than before."""
+        """Seconds since an arbitrary moment; never decreases."""
 
     def time_ns(self) -> int:
         """Nanoseconds since the Unix epoch."""
 
 
 class Machine:
-    """Time as the machine tells it."""
+    """The machine's clocks."""
 
     def monotonic(self) -> float:
-        """Counts a suspend of the machine, where it has a clock that does."""
+        """Counts while the machine is suspended, where it has a clock that does."""
         return time.clock_gettime(_MONOTONIC)
 
-    time_ns = staticmethod(time.time_ns)  # what somebody, or NTP, has set; asked for each row of the record
+    time_ns = staticmethod(time.time_ns)  # as set by hand or NTP; read for each row of the ledger
 
 
 _source: Source = Machine()
 
 
 def set_source(source: Source) -> None:
-    """From now on time comes from there, for whoever asks in this process."""
+    """From now on all clocks of this process read `source`."""
     global _source  # noqa: PLW0603 - one time for the whole process is the point
     _source = source
 
 
 def monotonic() -> float:
-    """Seconds that only ever grow, on this machine."""
+    """Seconds that never decrease, on this machine."""
     return _source.monotonic()
 
 
@@ -65,12 +65,12 @@ def epoch_ms() -> int:
 
 
 class Epoch:
-    """Milliseconds since the Unix epoch as one process counts them: the wall clock, but for its jumps.
+    """Milliseconds since the Unix epoch as one process counts them: the wall clock, without its jumps.
 
-    A jump is followed by a tenth of the time that passes, and never backwards, so what lives for a time lives for nine
-    tenths of it at least, whatever anybody sets the clock to, and nothing ends for the jump itself. A process that
-    starts begins with the wall clock as it is: those from before and after a jump differ by it until they have
-    followed, and so do machines whose clocks differ.
+    A jump is followed by a tenth of the time that passes, and never backwards, so a time to live lasts nine tenths of
+    its length at least, whatever the clock is set to, and nothing ends because of the jump itself. A process that
+    starts begins with the wall clock as it is: processes from before and after a jump differ by it until those from
+    before have followed, and so do machines whose clocks differ.
     """
 
     def __init__(self) -> None:
@@ -79,7 +79,7 @@ class Epoch:
 
     def __call__(self) -> int:
         wall = epoch_ns()
-        if 0 <= wall - self._wall < 1_000_000:  # asked for each of many messages of one turn
+        if 0 <= wall - self._wall < 1_000_000:  # called for each of many messages of one turn
             return self._ns // 1_000_000
         self._wall = wall
         return self._follow(monotonic(), wall)
@@ -93,9 +93,9 @@ class Epoch:
 
 
 def until_next(seconds: float) -> float:
-    """How long until a multiple of `seconds` by the machine's clock: idle processes wake up together, not in turns.
+    """Seconds until a multiple of `seconds` on the machine's clock: idle processes wake up together, not in turns.
 
-    Gives between 0.1 and 1.1 times `seconds`, as timers may come a moment early.
+    Gives between 0.1 and 1.1 times `seconds`, as timers may fire a moment early.
     """
     left = seconds - monotonic() % seconds
     return left if left > seconds / 10 else left + seconds

@@ -16,11 +16,11 @@ Network = IPv4Network | IPv6Network
 
 _NAME = re.compile(
     r"(?=[a-z])[a-z0-9_-]{1,63}(\.[a-z0-9_-]{1,63})*", re.IGNORECASE
-)  # of a machine; no address begins so
+)  # a machine's name, which no address matches
 
 
 def _sources(value: object) -> object:
-    """Of a list parted by commas; raises ValueError with the one that is neither a network nor a name."""
+    """Splits a list at commas; raises ValueError with the entry that is neither a network nor a name."""
     if not isinstance(value, str):
         return value
     written = [each.strip() for each in value.split(",") if each.strip()]
@@ -28,12 +28,12 @@ def _sources(value: object) -> object:
 
 
 def _path(value: object) -> object:
-    """Of an empty variable: none."""
+    """None for an empty variable."""
     return value or None
 
 
 def _texts(value: object) -> object:
-    """Of a list parted by commas."""
+    """Splits a list at commas."""
     return tuple(each.strip() for each in value.split(",") if each.strip()) if isinstance(value, str) else value
 
 
@@ -41,7 +41,7 @@ _MECHANISM = re.compile(r"[A-Z0-9_-]{1,20}")  # RFC 4422, section 3.1
 
 
 def _mechanisms(value: object) -> object:
-    """Of a list parted by blanks or commas; raises ValueError with the one that is no name of a SASL mechanism."""
+    """Splits a list at blanks or commas; raises ValueError with the entry that is no name of a SASL mechanism."""
     if not isinstance(value, str):
         return value
     names = tuple(dict.fromkeys(value.upper().replace(",", " ").split()))
@@ -52,7 +52,7 @@ def _mechanisms(value: object) -> object:
 
 
 def _page(value: str) -> str:
-    """Raises ValueError where it is no URL of HTTP; "" is none."""
+    """Raises ValueError for what is neither empty nor a URL of HTTP."""
     parts = urlsplit(value)
     if value and (parts.scheme not in {"http", "https"} or not parts.hostname or parts.port == 0):
         raise ValueError("a URL is wanted, such as http://localhost:16686")
@@ -76,11 +76,11 @@ class Settings(BaseSettings):
     log_format: Literal["console", "json"] = "console"
     log_level: Literal["debug", "info", "warning", "error"] = "info"
 
-    # A broker serves its network; guest is confined to loopback.
+    # A broker serves its network; the user guest may only sign in from this machine.
     amqp_host: str = Field("", description="address, or name, to listen on; empty: all of IPv4 and of IPv6")
     amqp_port: Port = 5672
     amqps_port: Port = Field(5671, description="for TLS alone, as soon as there is a certificate")
-    http_host: str = "0.0.0.0"  # noqa: S104 - as for clients
+    http_host: str = "0.0.0.0"  # noqa: S104 - open to the network, as AMQP is
     http_port: Port = 8080
     http_max_connections: Annotated[int, Field(ge=0)] = Field(
         0, description="of HTTP, in all; half of the files that it may have open at most. 0: 1000, or that"
@@ -297,15 +297,15 @@ class Settings(BaseSettings):
 
     @property
     def router_names(self) -> list[str]:
-        """Those that `hopline up` runs. The first one has the plain name: commands ask it, whether it writes or not."""
+        """The routers of `hopline up`. The first has the plain name: commands ask it, whether it writes or not."""
         return ["router", *(f"router-{number}" for number in range(2, self.routers + 1))]
 
     @property
     def store_names(self) -> list[str]:
-        """Those that `hopline up` runs. One by itself has the plain name, and the address where others look for it."""
+        """The store processes of `hopline up`. A single one has the plain name, and the address that others use."""
         return ["store"] if self.store_processes == 1 else [f"store-{n}" for n in range(1, self.store_processes + 1)]
 
     def address_of(self, service: str) -> str:
-        """Where `service` (store, router, mgmt, gateway, or queue-<member>) listens: a gRPC target."""
+        """The gRPC target where `service` (store, router, mgmt, gateway, or queue-<member>) listens."""
         configured: str = getattr(self, f"{service.split('-', maxsplit=1)[0]}_address")
         return configured or f"unix:{self.run_folder.absolute()}/{service}.sock"

@@ -1,7 +1,7 @@
-"""One element's fault is its own: what is done for many goes on for the others when it fails for one.
+"""Contains one element's fault: work that is done for many goes on for the others when it fails for one.
 
-A frame speaks of many consumers, a tick of many queues, a change of many listeners. Whatever the code for one of them
-raises is logged with what to do, and told to whom it concerns in the protocol's words; it ends no loop, no stream and
+A frame speaks of many consumers, a tick of many queues, a change of many listeners. What the code for one of them
+raises is logged with what to do, and reported to its client in the protocol's words; it ends no loop, no stream and
 no process. `for_each` is for what is done once for a batch, a request or a consumer. Where every message passes, a
 `try` around the loop's body and `contained` in its `except` do the same and cost nothing while all is well.
 """
@@ -24,7 +24,7 @@ REPORT = "this is a fault of Hopline's: report it with these lines; nothing else
 
 
 def contained(what: str, fault: Exception, *, do: str = REPORT, **concerns: object) -> BrokerError:
-    """Logs what failed, for whom, and what to `do`; gives what whoever it concerns is to be told."""
+    """Logs what failed, for whom, and what to `do`; gives the error to report to the client concerned."""
     if isinstance(fault, BrokerError):
         log.warning("failed, and the rest goes on", what=what, reason=fault.text, **concerns)
         return fault
@@ -40,18 +40,18 @@ def for_each(
     *,
     do: str = REPORT,
 ) -> None:
-    """Carries `action` out for each; of one that raises, `tell` hears, and the others have their turn."""
+    """Carries `action` out for each element; calls `tell` for one that fails, and goes on with the others."""
     for element in elements:
         try:
             action(element)
-        except Exception as fault:  # noqa: BLE001 - whatever it is, it is this element's
+        except Exception as fault:  # noqa: BLE001 - whatever the fault, it is this element's
             error = contained(what, fault, do=do)
             if tell:
                 _tell(what, element, error, tell)
 
 
 def by_itself(what: str, action: Callable[[], object], *, do: str = REPORT) -> None:
-    """Carries one action out, before others that must follow whatever becomes of it."""
+    """Carries one action out and contains its fault, as the work that follows must be done in any case."""
     for_each(what, (action,), call, do=do)
 
 

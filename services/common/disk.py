@@ -1,4 +1,4 @@
-"""Room on a disk: how much there is, how much messages keep for themselves, and whether the rest has to give way."""
+"""Room on a disk: how much there is, how much is kept for messages, and whether other writers must stop."""
 
 from __future__ import annotations
 
@@ -8,18 +8,18 @@ from typing import NamedTuple
 
 _MOST = 64 << 20
 _SHARE = 10  # a tenth of a small disk
-_GIVES_WAY = 2  # times what messages keep: what is not messages stops before they have to
+_GIVES_WAY = 2  # times the reserve: other writers stop before messages have to
 
 
 class Room(NamedTuple):
-    """Bytes of a disk: what this process may still write, and all that there is."""
+    """Bytes of a disk: what this process may still write, and its size."""
 
     free: int
     total: int
 
 
 def room(folder: Path) -> Room | None:
-    """Of the disk that has `folder`; None where that cannot be found out."""
+    """The room on the disk of `folder`; None where that cannot be found out."""
     try:
         found = os.statvfs(folder)
     except OSError:
@@ -28,15 +28,15 @@ def room(folder: Path) -> Room | None:
 
 
 def reserve(configured: int, total: int) -> int:
-    """Bytes that stay free of messages; `configured` as HOPLINE_DISK_RESERVE, `total` the size of the disk."""
+    """Bytes that messages leave free; `configured` as HOPLINE_DISK_RESERVE, `total` the size of the disk."""
     return configured or min(_MOST, total // _SHARE)
 
 
 def must_give_way(configured: int, found: Room | None) -> bool:
-    """Whether what is no message (the record, spans) may not be written any more."""
+    """Whether everything but messages (the ledger, spans) must no longer be written."""
     return found is not None and found.free < _GIVES_WAY * reserve(configured, found.total)
 
 
 def mebibytes(size: int) -> str:
-    """For people."""
+    """A size in words for operators."""
     return f"{size / (1 << 20):.0f} MiB" if size >= 1 << 20 else f"{size // 1024} KiB"

@@ -60,13 +60,13 @@ class DryRun(_Told):
 def parse_headers(given: Iterable[str]) -> dict[str, Any]:
     """Headers from `name=text` and `name:=JSON`; raises SyntaxFault.
 
-    A number is another thing to an exchange than its digits are, so there is a way to say which is meant.
+    An exchange tells a number from the text of its digits, so both can be written.
     """
     return dict(_header(one) for one in given)
 
 
 def told(request: router_pb2.ExplainRequest, headers: dict[str, Any], reply: router_pb2.ExplainReply) -> DryRun:
-    """The router's answer to a request."""
+    """The DryRun from the router's answer to a request."""
     return DryRun(
         virtual_host=request.virtual_host,
         exchange=request.exchange,

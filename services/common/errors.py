@@ -1,4 +1,4 @@
-"""What can go wrong between a client and a broker: types that say what happened, and how much ends by it.
+"""What can go wrong between a client and a broker: types that say what happened, and how much it ends.
 
     BrokerError
     ├── NotFound            no such exchange, queue or virtual host
@@ -16,7 +16,7 @@
     ├── Fenced              the store refused a write of a former lease
     └── InternalError       our fault
 
-How a protocol says them is a table of its engine; how they cross gRPC is `grpc_errors.py`.
+Each protocol engine has a table from these to its own codes; `grpc_errors.py` carries them across gRPC.
 """
 
 from __future__ import annotations
@@ -81,11 +81,11 @@ class ResourceError(BrokerError):
 
 class Unavailable(BrokerError):
     reach = Reach.CONNECTION
-    answered = False  # by a peer that is there, and says what it waits for
+    answered = False  # by a service that runs, and says what it waits for
 
 
 class WrongPeer(Unavailable):
-    """Whoever answers at an address is not the one who is meant, who is away then."""
+    """Another process answers at the address of the service, which itself is away."""
 
 
 class InternalError(BrokerError):

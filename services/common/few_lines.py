@@ -1,4 +1,4 @@
-"""Lines of the log that anybody can cause as often as they like: some of each kind, then how many more there were."""
+"""Limits log lines that clients can cause as often as they like: some of each kind, then a count of the others."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ _SECONDS = 10.0
 
 
 class FewLines:
-    """Of one event loop. What a line says tells its kind, and `apart_by`: one kind does not hide another."""
+    """For one event loop. The event's text and `apart_by` make the kind: lines of one kind do not hide another's."""
 
     def __init__(self, most: int = _MOST, seconds: float = _SECONDS) -> None:
-        """`most` lines of a kind in `seconds`."""
+        """`most` lines of each kind in `seconds`."""
         self._most = most
         self._seconds = seconds
         self._counts: dict[tuple[str, object], int] = {}
 
     def say(self, log: Callable[..., object], event: str, *, apart_by: object = "", **about: object) -> None:
-        """Calls `log` with it, or counts it."""
+        """Calls `log` with the line, or only counts it."""
         key = event, apart_by
         count = self._counts.get(key, 0)
         if not count:

@@ -1,4 +1,4 @@
-"""How many files a process may have open at once: sockets are among them."""
+"""How many files, sockets among them, a process may have open at once."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ _MOST = 1 << 20
 
 
 def files() -> int:
-    """As many as this process may ask for, which it does."""
+    """Raises this process's limit as far as it may, and gives it."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     most = _MOST if hard == resource.RLIM_INFINITY else min(hard, _MOST)
     if soft != resource.RLIM_INFINITY and soft < most:

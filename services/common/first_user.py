@@ -1,4 +1,4 @@
-"""Who may log in to a stack that has no users yet."""
+"""The user of a stack that has no users yet."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ class FirstUser:
     loopback_only: bool
 
 
-# Everyone knows this password, so it is good on this machine only.
+# The password is public, so it is good on this machine only.
 GUEST = FirstUser("guest", "guest", loopback_only=True)
 
 
 def first_user(settings: Settings) -> FirstUser:
-    """The one that the settings name, else guest. Raises CannotStart for one without a password."""
+    """The user that the settings name, else guest. Raises CannotStart for one without a password."""
     if not settings.user:
         return GUEST
     password = _password(settings)

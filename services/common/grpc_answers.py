@@ -1,4 +1,4 @@
-"""What a gRPC method raises is its answer: a BrokerError as it is, anything else as InternalError, for `from_rpc`."""
+"""What a gRPC method raises becomes its answer: a BrokerError as it is, anything else as InternalError."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ _MAKERS = {
 
 
 class Answers(grpc.aio.ServerInterceptor):
-    """Of all methods of a server: no call stays without an answer, and none ends more than itself."""
+    """Intercepts all methods of a server: every call is answered, and a fault ends no more than its own call."""
 
     async def intercept_service(
         self,
         continuation: Callable[[grpc.HandlerCallDetails], Awaitable[_Handler | None]],
         handler_call_details: grpc.HandlerCallDetails,
     ) -> _Handler | None:
-        """As gRPC asks for."""
+        """As grpc.aio.ServerInterceptor."""
         handler = await continuation(handler_call_details)
         kind = next((kind for kind in _MAKERS if getattr(handler, kind, None)), None)
         if handler is None or kind is None:
@@ -51,7 +51,7 @@ def _single(inner: Callable[[Any, Any], Awaitable[Any]], method: str) -> Callabl
     async def call(request: object, context: Any) -> Any:  # noqa: ANN401 - generic in its stubs only
         try:
             return await inner(request, context)
-        except Exception as fault:  # noqa: BLE001 - whatever it is, it is this call's
+        except Exception as fault:  # noqa: BLE001 - whatever the fault, it is this call's
             await _abort(context, fault, method)
 
     return call
@@ -71,6 +71,6 @@ def _stream(inner: Callable[[Any, Any], Any], method: str) -> Callable[[Any, Any
 
 async def _abort(context: Any, fault: Exception, method: str) -> None:  # noqa: ANN401 - as above
     if isinstance(fault, grpc.aio.AbortError):
-        raise fault  # it has its answer
+        raise fault  # it has been answered
     error = fault if isinstance(fault, BrokerError) else contained("a gRPC call", fault, method=method)
     await abort(context, error)

@@ -1,4 +1,4 @@
-"""Errors across gRPC: a status whose trailing metadata names the class. `abort` there, `from_rpc` here."""
+"""Errors across gRPC: a status whose trailing metadata names the class. Servers `abort`, clients use `from_rpc`."""
 
 from __future__ import annotations
 
@@ -45,31 +45,31 @@ _STATUSES: dict[type[BrokerError], grpc.StatusCode] = {
     BrokerError: grpc.StatusCode.INTERNAL,
 }
 _KINDS = {kind.__name__: kind for kind in _STATUSES if kind is not BrokerError}
-# Statuses that are no BrokerError's, and yet do not mean that the peer is away: it would answer the same again.
+# Statuses without a BrokerError of a peer that is not away: it would answer the same again.
 _NOT_AWAY = {
     grpc.StatusCode.UNKNOWN: InternalError,
     grpc.StatusCode.RESOURCE_EXHAUSTED: ResourceError,
 }
-_LONGEST_TEXT = 2000  # bytes: gRPC gives a status and all that goes with it 8 KiB
+_LONGEST_TEXT = 2000  # bytes: gRPC limits a status and its metadata to 8 KiB
 
 
 async def abort(context: grpc.aio.ServicerContext[object, object], error: BrokerError) -> NoReturn:
-    """Ends an RPC with `error`, for `from_rpc` at the other end."""
+    """Ends an RPC with `error`, for `from_rpc` on the client's side."""
     text = error.text.encode(errors="replace")[:_LONGEST_TEXT].decode(errors="ignore")
-    kind = next(kind for kind in type(error).__mro__ if kind in _STATUSES)  # of one that a service has for itself, too
+    kind = next(kind for kind in type(error).__mro__ if kind in _STATUSES)  # a service may derive its own
     await context.abort(_STATUSES[kind], text, trailing_metadata=((KIND_KEY, kind.__name__),))
     raise AssertionError("abort returns never")
 
 
 def was_answered(failure: grpc.aio.AioRpcError | BrokerError) -> bool:
-    """Whether the peer ended the call by `abort`: then it was there to the end."""
+    """Whether the peer ended the call by `abort`: then it was alive to the end."""
     return isinstance(failure, BrokerError) or any(key == KIND_KEY for key, _ in failure.trailing_metadata() or ())
 
 
 def from_rpc(failure: grpc.aio.AioRpcError | BrokerError) -> BrokerError:
     """The error that the peer aborted with; when the call itself failed, `Unavailable` unless the peer is there.
 
-    All services know all methods of theirs: one that does not is another one, at an address that was used again.
+    A service knows all methods that it offers: a peer that lacks one is another service, at an address used again.
     """
     if isinstance(failure, BrokerError):
         return failure

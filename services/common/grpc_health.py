@@ -1,4 +1,4 @@
-"""Health checking and reflection, which every server of ours offers."""
+"""Health checking and reflection, which all our servers offer."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from grpc_reflection.v1alpha import reflection, reflection_pb2_grpc
 
 
 class Health:
-    """Of a server and its services, by their full names."""
+    """For a server and its services, by their full names."""
 
     def __init__(self, services: Iterable[str], server: Any) -> None:  # noqa: ANN401 - of grpc.aio, or made like it
-        """Adds both to `server`, which is NOT_SERVING once that was said."""
+        """Adds both to `server`, which is NOT_SERVING once `say(serving=False)` was called."""
         self._names = [*services, ""]
         self._servicer = health.aio.HealthServicer()
         health_pb2_grpc.add_HealthServicer_to_server(self._servicer, server)
@@ -24,7 +24,7 @@ class Health:
         )
 
     def unread(self) -> dict[str, Any]:
-        """Handlers, by method, for who is not to be read: it hears of the server as a whole, whatever it names."""
+        """Handlers, by method, that do not read the request: they answer for the server as a whole."""
         return {
             f"/{health.SERVICE_NAME}/{name}": _unread(handle)
             for name, handle in (("Check", self._check), ("Watch", self._watch))
@@ -37,13 +37,13 @@ class Health:
         await self._servicer.Watch(health_pb2.HealthCheckRequest(), context)
 
     async def say(self, *, serving: bool) -> None:
-        """What health checks are answered from now on."""
+        """Sets the answer of health checks."""
         status = health_pb2.HealthCheckResponse.SERVING if serving else health_pb2.HealthCheckResponse.NOT_SERVING
         for name in self._names:
             await self._servicer.set(name, status)
 
     async def shut_down(self) -> None:
-        """NOT_SERVING, for good."""
+        """Answers NOT_SERVING, for good."""
         await self._servicer.enter_graceful_shutdown()
 
 

@@ -1,4 +1,4 @@
-"""The stack's secret on gRPC's own runtime: channels that say it with every call."""
+"""The stack's secret on gRPC's own runtime: channels that send it with every call."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ def saying(channel: grpc.aio.Channel, fields: secret.Fields) -> grpc.aio.Channel
 
 
 class _Saying:
-    """What generated code and ours use of a channel. An interceptor of gRPC's would start a task for each call."""
+    """The part of a channel that we and generated code use. gRPC's interceptors would start a task for each call."""
 
     def __init__(self, channel: grpc.aio.Channel, fields: secret.Fields) -> None:
         self._channel = channel
         self._fields = fields
 
-    def __getattr__(self, name: str) -> Any:  # noqa: ANN401 - whatever a channel has
+    def __getattr__(self, name: str) -> Any:  # noqa: ANN401 - any attribute of a channel
         found = getattr(self._channel, name)
         return self._method_maker(found) if name in _KINDS else found
 

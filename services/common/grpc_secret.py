@@ -1,4 +1,4 @@
-"""The stack's secret on gRPC's own runtime: servers that want to hear it; grpc_saying.py has who says it."""
+"""The stack's secret on gRPC's own runtime: servers that ask for it; grpc_saying.py has the channels that send it."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ log = structlog.get_logger()
 
 
 class Guard(grpc.aio.ServerInterceptor):
-    """Answers UNAUTHENTICATED to whoever does not say the secret, before a request is read.
+    """Answers UNAUTHENTICATED to calls without the secret, before their request is read.
 
-    What anybody may ask is answered before as well, as far as `unread` has that: a request may be large.
+    Methods that need no secret are answered without reading a request too, if `unread` has them: it may be large.
     """
 
     def __init__(self, address: str) -> None:
-        """`address` is where the server listens."""
+        """`address` is the one that the server listens on."""
         self._address = address
         self._told = False
         self.unread: dict[str, _Handler] = {}  # by method
@@ -34,7 +34,7 @@ class Guard(grpc.aio.ServerInterceptor):
         continuation: Callable[[grpc.HandlerCallDetails], Awaitable[_Handler | None]],
         handler_call_details: grpc.HandlerCallDetails,
     ) -> _Handler | None:
-        """As gRPC asks for."""
+        """As grpc.aio.ServerInterceptor."""
         details = handler_call_details
         if secret.is_said(details.invocation_metadata or (), self._address):
             return await continuation(details)

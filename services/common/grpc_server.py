@@ -1,4 +1,4 @@
-"""A gRPC server as all services have it: what it answers, to whom, with health and reflection."""
+"""A gRPC server for any service: it guards and answers calls, with health checking and reflection."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class Server:
     """A gRPC server with health checking and reflection; NOT_SERVING until `ready`."""
 
     def __init__(self, address: str, services: Iterable[str], tracer: Tracer = OFF) -> None:
-        """`address` is where it will listen; `tracer` gets a span of each call that comes with a trace context."""
+        """`address` is the one to listen on; `tracer` gets a span of each call that has a trace context."""
         self._address = address
         guard = Guard(address)
         interceptors = [guard, *([TracedCalls(tracer)] if tracer.on else []), Answers()]
@@ -30,7 +30,7 @@ class Server:
         """Binds and accepts calls; raises CannotStart when the address is taken."""
         address = self._address
         if address.startswith("unix:"):
-            # Who may open the socket may do anything: only the broker's own user comes into the folder.
+            # Every process that can open the socket may call, so only the broker's own user has access to the folder.
             Path(address.removeprefix("unix:")).parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         try:
             self.grpc.add_insecure_port(address)
@@ -40,7 +40,7 @@ class Server:
         await self.grpc.start()
 
     async def ready(self) -> None:
-        """From now on health checks say SERVING."""
+        """From now on health checks answer SERVING."""
         await self._health.say(serving=True)
 
     async def stop(self, grace: float = 1.0) -> None:

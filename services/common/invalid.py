@@ -1,4 +1,4 @@
-"""What is wrong with values, as pydantic finds it, in words for whoever said them."""
+"""What pydantic finds wrong with values, in words for the person who wrote them."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 _OURS = "Value error, "
-"""What pydantic puts before the words of a validator of this project."""
+"""What pydantic puts before the text of a validator of this project."""
 
 
 def words(fault: Mapping[str, Any]) -> str:
-    """Of one."""
+    """The words for one fault."""
     return str(fault["msg"]).removeprefix(_OURS)
 
 
 def told(faults: Iterable[Mapping[str, Any]]) -> str:
-    """Of all, each with where it is; never with what was said there."""
+    """The words for all faults, each with its field; the value itself is never shown."""
     return "; ".join(": ".join(filter(None, (".".join(map(str, each["loc"])), words(each)))) for each in faults)

@@ -4,8 +4,8 @@
     CONFIG default_frequency_period=60000
 
 A period is `second`, `minute` or `hour`, or of ISO 8601 without its PT, as `1m30s`; `m` is one minute. Of several rules
-for one user the tightest counts, of a user's own, of its groups', and of those for ALL the first that there are. A
-negative number is no limit. `log_all` is read, and means nothing: the log has every connection.
+for one user the tightest counts. A user's own rules come before its groups', and these before those for ALL. A negative
+number is no limit. `log_all` is read and ignored: the log has every connection.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from services.common.access.acl.tokens import Line, lines
 from services.common.errors import SyntaxFault
 
 RECORD_KIND: Final = "connection_limits"
-"""Of the broker or of a virtual host; see `key_of`."""
+"""Kind of the broker's record, and of a virtual host's; see `key_of`."""
 LONGEST: Final = 1 << 20
-"""Characters of rules."""
+"""Characters that rules may have."""
 _ALL: Final = "all"
 _MOST: Final = 1_000_000
 _USUAL_PERIOD: Final = 60.0  # seconds
@@ -33,7 +33,7 @@ _PARTS: Final = (3600.0, 60.0, 1.0)
 
 @dataclass(frozen=True, slots=True)
 class Bound:
-    """Of the connections of one user: how many at once, and in each period (seconds)."""
+    """Limits of one user's connections: how many at once, and how many in each period (seconds)."""
 
     blocked: bool = False
     count: int | None = None
@@ -55,7 +55,7 @@ class Bound:
 
 
 class Rule(NamedTuple):
-    """For whom, at which port, and what."""
+    """A user, a group or ALL; a port; and the bound there."""
 
     identity: str
     port: str
@@ -63,12 +63,12 @@ class Rule(NamedTuple):
 
 
 class LimitRules(NamedTuple):
-    """As they were loaded."""
+    """The rules as they were loaded."""
 
     rules: tuple[Rule, ...] = ()
 
     def of(self, user: str, groups: Iterable[str], port: str) -> Bound:
-        """What counts for a connection."""
+        """The bound of a user's connections at a port."""
         there, theirs = [each for each in self.rules if each.port in {_ALL, port}], frozenset(groups)
         own = _tightest(each.bound for each in there if each.identity == user)
         of_groups = _tightest(each.bound for each in there if each.identity in theirs)
@@ -77,7 +77,7 @@ class LimitRules(NamedTuple):
 
 
 def key_of(virtual_host: str | None) -> str:
-    """Of the record of rules: of the broker (None), or of a virtual host."""
+    """Key of the record of rules: the broker's (None), or a virtual host's."""
     return json.dumps(virtual_host)
 
 
@@ -109,7 +109,7 @@ class _Reading:
         takes[word.lower()](rest)
 
     def rules(self) -> Iterator[Rule]:
-        """Behind the last line: a period that is set anywhere counts for all."""
+        """The rules, once all lines are read: a period that is set on any line counts for all."""
         for identity, said, blocked in self._said:
             port = said.get("port", _ALL)
             yield Rule(identity, _ALL if port.lower() == _ALL else port, self._bound(said, blocked))
@@ -131,7 +131,7 @@ class _Reading:
             if name in said:
                 raise SyntaxFault(f"Property '{name}' has already been defined")
             said[name] = value
-        self._bound(said, blocked)  # what is no number is told with its line
+        self._bound(said, blocked)  # a value that is no number must be reported with its line
         self._said.append((identity, said, blocked))
 
     def _config(self, tokens: list[str]) -> None:
@@ -141,7 +141,7 @@ class _Reading:
 
 
 def _properties(tokens: list[str]) -> Iterator[tuple[str, str]]:
-    """Name = value, and of a value that has a slash, all of it."""
+    """Names and values; a value with a slash stays whole."""
     rest = iter(_joined(tokens))
     for name in rest:
         if next(rest, "") != "=":
@@ -170,7 +170,7 @@ def _integer(value: str) -> int:
 
 
 def _number(value: str) -> int | None:
-    """None: no limit."""
+    """None for no limit."""
     number = _integer(value)
     return None if number < 0 else min(number, _MOST)
 

@@ -18,9 +18,9 @@ QUEUES: Final = "max-queues"
 
 USER: Final = "user_limits"
 VIRTUAL_HOST: Final = "virtual_host_limits"
-"""Kinds of records, one for each that has limits; the key is its name, as JSON."""
+"""Kinds of records, one record for each user or virtual host with limits; its key is the name, as JSON."""
 KNOWN: Final[Mapping[str, tuple[str, ...]]] = {USER: (CONNECTIONS, CHANNELS), VIRTUAL_HOST: (CONNECTIONS, QUEUES)}
-"""Which limits there are, by kind."""
+"""The limits that each kind may have."""
 MOST: Final = (1 << 31) - 1
 
 _DO: Final = "set it again: PUT /api/user-limits, /api/vhost-limits"
@@ -34,50 +34,50 @@ class Subject(NamedTuple):
 
     @property
     def key(self) -> str:
-        """Of its record."""
+        """Key of its record."""
         return json.dumps(self.name)
 
 
 class Limited(NamedTuple):
-    """Somebody who has limits."""
+    """A user or a virtual host that has limits."""
 
     subject: Subject
     values: dict[str, int]
 
 
 def record_of(limited: Limited) -> Record:
-    """What is kept."""
+    """The record to store."""
     subject, values = limited
     return Record(kind=subject.kind, key=subject.key, value=json.dumps(values, sort_keys=True).encode())
 
 
 def read(record: Record) -> Limited:
-    """Of those that are known. Raises ValueError where it cannot be read."""
+    """The known limits of a record. Raises ValueError where it cannot be read."""
     values = json.loads(record.value)
     known = {name: int(values[name]) for name in KNOWN[record.kind] if name in values}
     return Limited(Subject(record.kind, json.loads(record.key)), known)
 
 
 class Limits:
-    """All that are set."""
+    """All limits that are set."""
 
     def __init__(self) -> None:
         self._values: dict[Subject, dict[str, int]] = {}
         self.listeners: list[Callable[[], None]] = []
 
     def of(self, subject: Subject, what: str) -> int | None:
-        """None: as many as there may be."""
+        """The limit, or None where there is none."""
         values = self._values.get(subject)
         found = values.get(what, -1) if values else -1
         return None if found < 0 else found
 
     def limits_some(self, subject: Subject) -> bool:
-        """Whether there is any limit of it."""
+        """Whether the user or virtual host has any limit."""
         return subject in self._values
 
     @property
     def some(self) -> bool:
-        """Whether any is set."""
+        """Whether any limit is set."""
         return bool(self._values)
 
     async def follow(self, records: AsyncIterator[Records]) -> None:
@@ -92,7 +92,7 @@ class Limits:
                 for_each("applying limits", list(self.listeners), lambda listener: listener())
 
     def apply(self, record: Record) -> None:
-        """Raises ValueError where it cannot be read: what it said before counts no more."""
+        """Raises ValueError for a record that cannot be read; its former limits no longer count."""
         if record.kind in KNOWN:
             self._values.pop(Subject(record.kind, json.loads(record.key)), None)
             if not record.deleted:

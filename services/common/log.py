@@ -8,8 +8,8 @@ import sys
 from services.common.absent import absent
 from services.common.printable import printable, printable_lines
 
-# For coloured tracebacks, which no line of ours has, it would bring rich and Pygments: 26 MB of an idle stack.
-# So whoever runs a service imports this module before all others that log.
+# structlog would load rich and Pygments for coloured tracebacks, which our lines never have: 26 MB of an idle stack.
+# So each service must import this module before any other that logs.
 with absent("rich"):
     import structlog
 
@@ -44,7 +44,7 @@ def configure(service: str, style: str, level: str) -> None:
 def cut(
     _logger: structlog.typing.WrappedLogger, _method: str, line: structlog.typing.EventDict
 ) -> structlog.typing.EventDict:
-    """Leaves of a long text its beginning: a name that is refused may be as long as a frame, again and again."""
+    """Shortens long texts to their beginning: a refused name may be as long as a frame, again and again."""
     for key, value in line.items():
         if isinstance(value, str) and len(value) > _LONGEST and key != "exception":
             line[key] = f"{value[:_LONGEST]}… ({len(value)} characters)"
@@ -54,7 +54,7 @@ def cut(
 def show_plainly(
     _logger: structlog.typing.WrappedLogger, _method: str, line: structlog.typing.EventDict
 ) -> structlog.typing.EventDict:
-    """Escapes what a terminal would obey: lines have names and texts that clients chose. JSON does so by itself."""
+    """Escapes what a terminal would obey: lines have names and texts that clients chose. JSON escapes them itself."""
     for key, value in line.items():
         if isinstance(value, str) and not value.isprintable():
             line[key] = printable_lines(value) if key == "exception" else printable(value)

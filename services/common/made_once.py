@@ -1,4 +1,4 @@
-"""A file that whoever needs it first makes, and that only its owner may read."""
+"""A file that the first process to need it makes, readable by its owner only."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 
 
 def make_once(path: Path, line: str) -> None:
-    """Whole, or not at all: of several processes that start at once, one makes it, and the others read that one.
+    """Makes the file with all of `line`, or not at all: of several processes that start at once, one makes it.
 
     Raises OSError.
     """

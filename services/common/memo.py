@@ -1,4 +1,4 @@
-"""What repeats, remembered: a dictionary of bounded size in which what comes once does not push out what comes back."""
+"""A dictionary of bounded size for values that repeat, in which new ones do not push out those that come back."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ V = TypeVar("V")
 
 
 class Memo(dict[K, V]):
-    """Looked up as any dictionary, and where that finds nothing by `recall`. `put` is the way in, `clear` the way out.
+    """Looked up as a dictionary, and on a miss by `recall`. Only `put` adds, and only `clear` empties it.
 
-    When it is full, all of it is laid aside, and what was laid aside before is gone. Whoever asks for something that
-    lies there has it back among the rest.
+    When it is full, all of it is laid aside, and what was laid aside before is dropped. An entry that is recalled from
+    there moves back to the others.
     """
 
     __slots__ = ("_aside", "_bytes", "_each", "_entries", "size")
@@ -23,11 +23,11 @@ class Memo(dict[K, V]):
         self._entries = (entries + 1) // 2
         self._bytes = (size + 1) // 2
         self._aside: dict[K, V] = {}
-        self._each = 0  # bytes of what is laid aside, on average
+        self._each = 0  # average bytes of an entry laid aside
         self.size = 0
 
     def put(self, key: K, value: V, size: int) -> None:
-        """Remembers a value that was not there, unless it is too large; `size` in bytes as the limit counts them."""
+        """Adds a value that is not there yet, unless it is too large; `size` in bytes as the limit counts them."""
         if size > self._bytes:
             return
         if len(self) >= self._entries or self.size + size > self._bytes:
@@ -38,14 +38,14 @@ class Memo(dict[K, V]):
         self.size += size
 
     def recall(self, key: K) -> V | None:
-        """What was laid aside, or None."""
+        """A value that was laid aside, or None."""
         value = self._aside.pop(key, None) if self._aside else None
         if value is not None:
             self.put(key, value, self._each)
         return value
 
     def clear(self) -> None:
-        """Begins again."""
+        """Drops all entries."""
         super().clear()
         self._aside = {}
         self.size = 0

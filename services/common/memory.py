@@ -14,27 +14,27 @@ _QUEUE_MOST = 1 << 30
 
 
 def available(root: Path = Path("/")) -> int:
-    """Bytes; `root` is where /proc and /sys are."""
+    """Bytes of memory; `root` is the folder of /proc and /sys."""
     machine = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     return min([machine, *_limits(root)])
 
 
 def for_messages(available: int, processes: int) -> int:
-    """What each of so many queue processes may keep of messages above which it holds publishers back.
+    """Bytes of messages that each of `processes` queue processes may keep before it holds publishers back.
 
     The rest is for the process itself, for frames on their way (a message needs eight times its size while it comes in
-    and goes to disk), and for what comes until publishers have heard. More than a gibibyte is the user's to say.
+    and goes to disk), and for what comes until publishers stop. More than a gibibyte must be set by the operator.
     """
     return min(_QUEUE_MOST, int(available * _QUEUE_SHARE / processes))
 
 
 def largest_message(available: int) -> int:
-    """The largest message that a process of so much memory lives through, beside what it holds."""
+    """The largest message that a process with so much memory survives, beside what it holds."""
     return available // 24
 
 
 def _limits(root: Path) -> Iterator[int]:
-    """Of the process's own groups and of all that they are in. In a container those are seen as the root itself."""
+    """Limits of the process's own groups and their ancestors. In a container the root shows these."""
     for base, group in _groups(root):
         for folder in (group, *group.parents):
             for name in _FILES:
@@ -56,7 +56,7 @@ def _groups(root: Path) -> Iterator[tuple[Path, PurePosixPath]]:
 
 
 def _number(file: Path) -> int:
-    """0 for none."""
+    """The number in a file; 0 for none."""
     try:
         text = file.read_text().strip()
     except OSError:

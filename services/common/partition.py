@@ -1,4 +1,4 @@
-"""Which partition a queue belongs to. The hash is part of what is on disk: it may never change."""
+"""The partition that a queue belongs to. The hash is part of what is on disk: it may never change."""
 
 from __future__ import annotations
 

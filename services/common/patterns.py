@@ -1,6 +1,6 @@
 """Patterns for names: `*` is any text, `?` any character, and nothing else is special.
 
-Brackets are not: they are common in names of queues, and IPv6 addresses have them.
+Brackets are not: they are common in names of queues, and in IPv6 addresses.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from functools import lru_cache
 
 
 def fits(value: str, pattern: str) -> bool:
-    """Whether all of it does; case matters."""
+    """Whether the whole value matches; case matters."""
     return fnmatchcase(value, _in_the_librarys_words(pattern))
 
 

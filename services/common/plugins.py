@@ -1,4 +1,4 @@
-"""What comes in kinds is found by entry-point group and chosen by name, the built-in kinds too."""
+"""Finds plug-ins by entry-point group and name, the built-in ones too."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from services.common.errors import InternalError
 
 
 class UnknownPlugin(InternalError):
-    """No kind of that name is installed in the group."""
+    """No plug-in of that name is installed in the group."""
 
 
 @cache
-def load(group: str, name: str) -> Any:  # noqa: ANN401 - a plug-in's type is known to who asks for its group
-    """The object registered as `name` in `hopline.<group>`; raises UnknownPlugin with the names there are."""
+def load(group: str, name: str) -> Any:  # noqa: ANN401 - the caller knows the type of its group's plug-ins
+    """The object registered as `name` in `hopline.<group>`; raises UnknownPlugin, which lists the names."""
     return entry(group, name).load()
 
 
@@ -27,12 +27,12 @@ def names(group: str) -> tuple[str, ...]:
 
 @cache
 def groups() -> tuple[str, ...]:
-    """Every X of which something is registered in `hopline.X`, sorted."""
+    """Every X for which `hopline.X` has an entry, sorted."""
     return tuple(sorted({point.group.removeprefix("hopline.") for point in _all()}))
 
 
 def entry(group: str, name: str) -> EntryPoint:
-    """What is registered as `name`, which `load` loads: where it is, and whose it is. Raises UnknownPlugin."""
+    """The entry point of `name`, which `load` loads: its module and its distribution. Raises UnknownPlugin."""
     found = _installed(f"hopline.{group}").get(name)
     if found is None:
         raise UnknownPlugin(f"no {group} named {name!r}; installed: {', '.join(names(group))}")
@@ -41,12 +41,12 @@ def entry(group: str, name: str) -> EntryPoint:
 
 @cache
 def _installed(group: str) -> dict[str, EntryPoint]:
-    """By name; of several that have one name, the one that is found first."""
+    """Entry points by name; of several with one name, the first that is found."""
     return {point.name: point for point in reversed(_all()) if point.group == group}
 
 
 @cache
 def _all() -> tuple[EntryPoint, ...]:
-    """Of every group of ours: to look through all that is installed takes tens of milliseconds, each time."""
+    """Entry points of all our groups: to search everything installed takes tens of milliseconds each time."""
     points = (point for distribution in distributions() for point in distribution.entry_points)
     return tuple(point for point in points if point.group.startswith("hopline."))

@@ -1,7 +1,7 @@
-"""Names from the wire, as a terminal may have them: shown, and never obeyed.
+"""Makes names from the wire fit for a terminal, which must show and not obey them.
 
-A client may call a queue, a key or a message what it likes: with an escape sequence in it, or with a word in brackets
-that a console takes for a colour.
+A client may call a queue, a key or a message what it likes: with an escape sequence in the name, or with a word in
+brackets that a console takes for a colour.
 """
 
 from __future__ import annotations
@@ -14,22 +14,22 @@ _Told = TypeVar("_Told", bound=BaseModel)
 
 
 def printable(text: str) -> str:
-    r"""`text` with what a terminal would obey, or not show, as Python writes it: \x1b, \n, \u202e."""
+    r"""`text` with each character that a terminal would obey, or not show, as Python writes it: \x1b, \n, \u202e."""
     return text if text.isprintable() else "".join(map(_character, text))
 
 
 def printable_lines(text: str) -> str:
-    """The same of several lines, which stay so."""
+    """The same for several lines, with their line ends kept."""
     return "\n".join(map(printable, text.split("\n")))
 
 
 def printable_json(text: str) -> str:
-    """JSON that means the same, with what it lets pass in strings escaped as it does the rest; line ends stay."""
+    """JSON of the same meaning, whose strings also escape what a terminal would obey or not show; line ends stay."""
     return "".join(each if each == "\n" or each.isprintable() else _json_character(each) for each in text)
 
 
 def all_printable(told: _Told) -> _Told:
-    """With every text in it, at any depth, printable. Free tables stay as they are: they are shown as JSON."""
+    """A copy with every text in it, at any depth, printable. Free tables stay as they are: they are shown as JSON."""
     fields = {name: _printable(getattr(told, name)) for name in type(told).model_fields}
     return told.model_copy(update=fields)
 

@@ -1,4 +1,4 @@
-"""The health check of a container: `python -I -m services.common.probe [HOST:PORT]` exits 0 when the service serves.
+"""The health check of a container: `python -I -m services.common.probe [HOST:PORT]` exits 0 when the service is ready.
 
 It is started every few seconds in every container, so it is one request of the gRPC health protocol (grpc.health.v1)
 written out as bytes: importing grpc takes five times as long as all of this, and would be most of what an idle stack
@@ -17,7 +17,7 @@ SECONDS = 2.0
 _DATA, _HEADERS, _SETTINGS, _GOAWAY = 0, 1, 4, 7
 _END_STREAM, _END_HEADERS = 1, 4
 _FRAME_HEAD = 9  # bytes
-# :method POST and :scheme http are in the static table; the others are literals that nobody shall remember.
+# :method POST and :scheme http are in the static table; the others are literals that the server must not index.
 _FIELDS = (
     b"\x83\x86\x04\x1c/grpc.health.v1.Health/Check\x01\x09localhost\x0f\x10\x10application/grpc\x00\x02te\x08trailers"
 )
@@ -26,7 +26,7 @@ _SERVING = b"\0\0\0\0\2\x08\1"  # a message of two bytes: field 1 is 1
 
 
 def is_serving(host: str, port: int, seconds: float = SECONDS) -> bool:
-    """Whether the server says that it is ready; raises OSError when it says nothing, TimeoutError among them."""
+    """Whether the server says that it is ready; raises OSError, such as TimeoutError, when it does not answer."""
     with socket.create_connection((host, port), seconds) as connection:
         connection.sendall(_request())
         received = b""
@@ -39,7 +39,7 @@ def is_serving(host: str, port: int, seconds: float = SECONDS) -> bool:
 
 
 def main(arguments: list[str]) -> int:
-    """The exit status for the address in `arguments`, or for the one where containers of Hopline serve."""
+    """The exit status for the address in `arguments`, or for the default address in a container."""
     host, _, port = (arguments[0] if arguments else DEFAULT).rpartition(":")
     try:
         return 0 if is_serving(host, int(port)) else 1
@@ -59,7 +59,7 @@ def _frame(kind: int, flags: int, stream: int, payload: bytes) -> bytes:
 
 
 def _answer(received: bytes) -> tuple[bytes | None, bytes]:
-    """The message of the reply, empty when it ends without one, None while it has not come; and what is left over."""
+    """The message of the reply, empty when it ends without one, None while it is incomplete; and the unread rest."""
     while len(received) >= _FRAME_HEAD:
         end = _FRAME_HEAD + int.from_bytes(received[:3], "big")
         if len(received) < end:

@@ -1,4 +1,4 @@
-"""What a look-up is asked: an id, or what messages have in common."""
+"""What a look-up asks for: an id, or properties that messages share."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass, fields
 from datetime import UTC, datetime, tzinfo
 
 LONGEST_ID = 1024  # characters
-LONGEST_PATTERN = 255  # characters: as long as what it is for may be
+LONGEST_PATTERN = 255  # characters: the longest that the names themselves may be
 MOST_JOURNEYS = 100
 
 FATES = {
@@ -20,10 +20,10 @@ FATES = {
     "refused": ("refused", ""),
     "rolled_back": ("rolled_back", ""),
 }
-"""What can become of a message: the stage that says so, and its outcome where that matters."""
+"""The fates of a message: the stage that each has, and its outcome where that matters."""
 
 OUTSIDE_QUEUES = {"returned", "refused", "rolled_back"}
-"""Fates that a message has in no queue."""
+"""Fates that a message has outside any queue."""
 
 _AGO = re.compile(r"(\d{1,6})(s|m|h|d)")
 _LAST_US = int(datetime(9999, 12, 1, tzinfo=UTC).timestamp()) * 1_000_000
@@ -34,14 +34,14 @@ _SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86_400}
 class Sought:
     """Messages to which all of it applies, in patterns with * and ?; "" and 0 for what does not matter.
 
-    Times are microseconds since the Unix epoch: of the fate, where that is asked for, else of the delivery, where a
-    consumer is, else of the publish.
+    Times are microseconds since the Unix epoch: of the fate, if there is one, else of the delivery, if there is a
+    consumer, else of the publish.
     """
 
     virtual_host: str = "/"
     queue: str = ""
-    client: str = ""  # who published it: what it calls itself, its user, or its connection
-    consumer: str = ""  # who got it: the tag, or as a client
+    client: str = ""  # the publisher: its client name, its user, or its connection
+    consumer: str = ""  # the consumer: its tag, or as for a client
     key: str = ""
     fate: str = ""
     since_us: int = 0
@@ -54,7 +54,7 @@ class Sought:
         return " ".join(f"{name.removesuffix('_us')}={_shown(value)}" for name, value in self._said().items())
 
     def fault(self) -> str:
-        """What is wrong with it, for a person; "" where nothing is."""
+        """What is wrong with the question, in words; "" where nothing is."""
         if self.fate and self.fate not in FATES:
             return f"no fate is called '{self.fate}'; there are {', '.join(FATES)}"
         if too_long := [name for name, value in self._said().items() if len(str(value)) > LONGEST_PATTERN]:
@@ -73,7 +73,7 @@ def _shown(value: object) -> str:
 def moment_us(text: str, now_us: int, zone: tzinfo | None = None) -> int:
     """From `90s`, `15m`, `2h`, `1d` before `now_us`, or a date and time of ISO 8601; raises ValueError.
 
-    `zone` is that of times that say none; without it they are of this machine's.
+    `zone` is that of a time that names none; without it, this machine's.
     """
     if ago := _AGO.fullmatch(text):
         return _within(now_us - int(ago[1]) * _SECONDS[ago[2]] * 1_000_000)
@@ -86,5 +86,5 @@ def moment_us(text: str, now_us: int, zone: tzinfo | None = None) -> int:
 
 
 def _within(moment: int) -> int:
-    """Behind the Unix epoch, where nothing is older than anyway, and where every zone has a date for it."""
+    """The moment, moved to between the Unix epoch, before which nothing is filed, and the last date of all zones."""
     return min(max(moment, 1), _LAST_US)

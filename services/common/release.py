@@ -1,8 +1,8 @@
-"""Which Hopline this is."""
+"""The version of this Hopline."""
 
 from __future__ import annotations
 
 from importlib.metadata import version
 
-# Read once, where services are forked from: to parse the file takes a megabyte of memory that each would have alone.
+# Read once, before services are forked: parsing takes a megabyte, which each would have to itself.
 RELEASE = version("hopline")

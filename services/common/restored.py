@@ -1,4 +1,4 @@
-"""The record that a restored store has of that: what it does not know any more."""
+"""The record that tells of a restore of the store: from when to when the store knows nothing."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ class Restored(BaseModel):
 
 
 def read(records: Iterable[Record]) -> Restored | None:
-    """What the records of the store say; None: it was never restored. Raises ValueError for one that has no meaning."""
+    """The store's record of its restore; None: it was never restored. Raises ValueError if it cannot be read."""
     found = [record for record in records if (record.kind, record.key) == (RECORD_KIND, RECORD_KEY)]
     return Restored.model_validate_json(found[-1].value) if found and not found[-1].deleted else None
 
 
 def utc(time_ms: int) -> str:
-    """For people: 2026-01-31 12:00:00 UTC."""
+    """For operators: 2026-01-31 12:00:00 UTC."""
     return f"{datetime.fromtimestamp(time_ms / 1000, UTC):%Y-%m-%d %H:%M:%S} UTC"

@@ -1,6 +1,6 @@
 """Lines in files under `<folder>/date=YYYY-MM-DD/`: new files by size and day, old ones deleted.
 
-A file keeps its name from its first line on; whoever reads along only ever sees lines added.
+A file keeps its name from its first line on; a reader that follows it only ever sees lines added.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class RotatingFiles:
         keep_days: int,
         now: Callable[[], datetime] = lambda: datetime.fromtimestamp(epoch_ms() / 1000, UTC),
     ) -> None:
-        """`name` is the writer's own; `keep_bytes` of all writers together are kept, for `keep_days`."""
+        """`name` is this writer's own; of all writers together, `keep_bytes` are kept, for `keep_days`."""
         self._folder = folder
         self._name = name
         self._largest = largest
@@ -44,7 +44,7 @@ class RotatingFiles:
         self._size = 0
 
     def append(self, written: bytes) -> None:
-        """Whole lines; raises OSError."""
+        """Writes whole lines; raises OSError."""
         day = f"{self._now():%Y-%m-%d}"
         if self._file is None or day != self._day or self._size + len(written) > self._largest:
             self._open(day)
@@ -57,7 +57,7 @@ class RotatingFiles:
             self._file = None
 
     def _append(self, written: bytes) -> None:
-        """All of it or nothing: what did not fit must not begin the line that comes when there is room."""
+        """Writes all of it or nothing: the part that fitted must not begin the next line."""
         assert self._file
         try:
             if self._file.write(written) < len(written):

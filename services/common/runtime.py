@@ -1,4 +1,4 @@
-"""How a service process runs: uvloop, signals, garbage collection, background tasks that are never lost."""
+"""Runs a service process: uvloop, signals, garbage collection, background tasks that are never lost."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from services.common.errors import BrokerError
 
 _T = TypeVar("_T")
 
-_CANCEL_AGAIN = 2.0  # seconds, in which tasks may end what they have begun
+_CANCEL_AGAIN = 2.0  # seconds, in which cancelled tasks may finish their clean-up
 
 
 class CannotStart(Exception):
-    """One line that tells a person why, and what to do about it."""
+    """One line that tells the operator why, and what to do about it."""
 
 
 class Service(Protocol):
-    """What the command line starts and stops."""
+    """A service, which the command line starts and stops."""
 
     async def start(self) -> None:
         """Returns when the service is ready; raises when it cannot be."""
@@ -33,7 +33,7 @@ class Service(Protocol):
 
 def run(create: Callable[[], Awaitable[Service]]) -> None:
     """Runs one service until SIGTERM or SIGINT, then stops it cleanly."""
-    # Millions of long-lived entries make a full collection a pause of seconds, and the message path makes no cycles:
+    # With millions of long-lived entries a full collection pauses for seconds, and the message path makes no cycles:
     # young collections stay, old ones become rare.
     gc.set_threshold(50_000, 20, 1000)
     uvloop.run(_serve(create))
@@ -52,12 +52,12 @@ async def _serve(create: Callable[[], Awaitable[Service]]) -> None:
         await stopping.wait()
         await service.stop()
     finally:
-        # One that could not start has not stopped what it had begun.
+        # A service that could not start has not stopped what it had begun.
         await end(asyncio.all_tasks() - {asyncio.current_task()})
 
 
 async def _start(service: Service, stopping: asyncio.Event) -> bool:
-    """False when the process was asked to stop first: services wait in `start` for those that they need."""
+    """False when the process was asked to stop first: services wait in `start` for other services."""
     starting = asyncio.ensure_future(service.start())
     asked = asyncio.ensure_future(stopping.wait())
     await asyncio.wait({starting, asked}, return_when=asyncio.FIRST_COMPLETED)
@@ -73,7 +73,7 @@ async def _start(service: Service, stopping: asyncio.Event) -> bool:
 async def end(running: Iterable[asyncio.Task[Any]]) -> None:
     """Cancels tasks and waits for them.
 
-    More than once if need be: libraries take a cancellation for their own when it comes at the wrong moment.
+    It cancels again if need be: a library may swallow a cancellation that comes at the wrong moment.
     """
     while running := [task for task in running if not task.done()]:
         for task in running:
@@ -82,33 +82,33 @@ async def end(running: Iterable[asyncio.Task[Any]]) -> None:
 
 
 async def shielded(work: asyncio.Future[_T]) -> _T:
-    """What `work` gives, which goes on though who waits for it is cancelled: nobody need hear of its failure then."""
+    """The result of `work`, which goes on if its caller is cancelled; its failure is then ignored."""
     work.add_done_callback(lambda done: done.cancelled() or done.exception())
     return await asyncio.shield(work)
 
 
 class Tasks:
-    """Background tasks of one owner, safe from the GC. One that fails is logged, and `on_failure` is told."""
+    """Background tasks of one owner, safe from the GC. One that fails is logged and passed to `on_failure`."""
 
     def __init__(self, on_failure: Callable[[BaseException], None] | None = None) -> None:
         self._tasks: dict[asyncio.Task[Any], None] = {}
         self._on_failure = on_failure
 
     def start(self, work: Coroutine[Any, Any, Any], name: str) -> asyncio.Task[Any]:
-        """Runs `work` beside everything else."""
+        """Runs `work` in the background."""
         task = asyncio.get_running_loop().create_task(work, name=name)
         self._tasks[task] = None
         task.add_done_callback(self._done)
         return task
 
     async def finish(self, seconds: float) -> None:
-        """Gives what still runs so long to end by itself, then cancels it."""
+        """Gives running tasks `seconds` to end by themselves, then cancels them."""
         if self._tasks:
             await asyncio.wait(self._tasks, timeout=seconds)
         await self.stop()
 
     async def stop(self) -> None:
-        """Cancels what still runs and waits for it."""
+        """Cancels running tasks and waits for them."""
         await end(list(self._tasks))
 
     def _done(self, task: asyncio.Task[Any]) -> None:
@@ -121,10 +121,10 @@ class Tasks:
 
 
 def _log(task: asyncio.Task[Any], failure: BaseException) -> None:
-    import structlog  # noqa: PLC0415 - a command that looks something up would load it for nothing
+    import structlog  # noqa: PLC0415 - a short-lived command would load it for nothing
 
     log = structlog.get_logger()
-    if isinstance(failure, BrokerError):  # it says itself what happened
+    if isinstance(failure, BrokerError):  # its text says what happened
         log.error("background task failed", task=task.get_name(), reason=failure.text)
     else:
         log.error("background task failed", task=task.get_name(), exc_info=failure)

@@ -1,8 +1,8 @@
-"""Keys of SCRAM (RFC 5802): with them a server sees that somebody knows a password, and cannot say it itself.
+"""Keys of SCRAM (RFC 5802): by them a server can verify that a client knows a password, and not find the password out.
 
-They are records of their own beside the user's, written by mgmt together with it. Who was a user before there were any
-gets them later, while others may change the user: a record of keys names the password's hash that it belongs to, and
-counts for that one only. So it never has to be known, when keys are written, what the user's record says meanwhile.
+They are records of their own beside the user's, written by mgmt together with it. A user from before SCRAM gets keys
+later, when others may be changing it: so the record of keys names the password hash that it belongs to, and counts for
+that hash only. Therefore keys can be written without knowing what the user's record says at that moment.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ if TYPE_CHECKING:
     from services.common.users import User
 
 RECORD_KIND = "scram"
-DISGUISE_KIND = "scram_disguise"  # one record: random bytes, of which come the salts of users that there are not
+DISGUISE_KIND = "scram_disguise"  # one record: random bytes, from which come the salts for unknown users
 
 MECHANISMS = frozenset({"SCRAM-SHA-1", "SCRAM-SHA-256", "SCRAM-SHA-512"})
 
-# Clients hash as often, some of them in JavaScript: 5 to 20 ms here. RFC 7677 asks for 4096 at least.
+# Clients hash as often, some of them in JavaScript: it takes 5 to 20 ms. RFC 7677 asks for 4096 at least.
 ITERATIONS = 15_000
 SALT_BYTES = 16
 
@@ -55,21 +55,21 @@ class KeysOfUser(BaseModel):
         return cls.model_validate_json(value)
 
     def of(self, user: User) -> Mapping[str, Keys]:
-        """Those that are good for the user's password as it is now."""
+        """The keys that are valid for the user's present password."""
         return self.keys if self.password_hash == user.password_hash else {}
 
 
 def make_keys(password: str, mechanisms: Iterable[str]) -> dict[str, Keys]:
-    """For those of `mechanisms` that are SCRAM; none for a password that SCRAM cannot use (RFC 5802, section 2.2).
+    """Keys for each SCRAM mechanism in `mechanisms`; none for a password that SCRAM cannot use (RFC 5802, section 2.2).
 
     Takes tens of milliseconds: call it in a thread.
     """
-    # Few processes ever make keys, and few of those that are there begin with it: it takes 30 ms to import.
+    # Few processes ever make keys, and rarely soon after their start: the import takes 30 ms.
     from scramp import ScramException, ScramMechanism  # noqa: PLC0415
     from scramp.utils import saslprep  # noqa: PLC0415
 
     try:
-        usable = bool(saslprep(password))  # what is left of it: of some nothing is, and nothing proves nothing
+        usable = bool(saslprep(password))  # of some passwords saslprep leaves nothing, which would prove nothing
     except ScramException:
         usable = False
     made = {}

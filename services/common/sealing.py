@@ -1,8 +1,8 @@
 """Secrets at rest: encrypted (AES-256-GCM) under a key that is in a file of its own, apart from what it encrypts
 (`secrets_key.py` says where).
 
-What is sealed is bound to its place: it cannot be read as another one's. The file has a key on each line, in base64:
-the first one seals, all of them open, so that a new one can be put before the others.
+A sealed secret is bound to its place: it cannot be opened as another place's. The file has one key a line, in base64:
+the first seals, all of them open, so that a new key can be added as the first line.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ _VERSION = "1:"
 
 
 class CannotOpen(InternalError):
-    """A secret that is sealed cannot be read here: the key is not there, or another one."""
+    """A sealed secret cannot be opened here: the key is missing, or another one."""
 
 
 class Sealing:
-    """With the keys of one file, which is read when it is needed first."""
+    """Seals and opens with the keys of one file, which is read at the first use."""
 
     def __init__(self, file: Path | KeyPlace) -> None:
         self._place = KeyPlace(file, file.parent) if isinstance(file, Path) else file
@@ -34,11 +34,11 @@ class Sealing:
 
     @classmethod
     def of(cls, settings: Settings) -> Sealing:
-        """With those of the settings."""
+        """With the key file of the settings."""
         return cls(KeyPlace.of(settings))
 
     def seal(self, secret: str, place: str) -> str:
-        """For `open` with the same place. Makes the key where there is none; raises CannotOpen where it cannot."""
+        """Encrypts for `open` with the same place. Makes a key if there is none; raises CannotOpen if it cannot."""
         from cryptography.hazmat.primitives.ciphers.aead import AESGCM  # noqa: PLC0415 - few processes seal
 
         if not self._keys:
@@ -48,7 +48,7 @@ class Sealing:
         return _VERSION + base64.b64encode(nonce + sealed).decode()
 
     def open(self, sealed: str, place: str) -> str:
-        """What was sealed. Raises CannotOpen."""
+        """The secret that was sealed. Raises CannotOpen."""
         from cryptography.exceptions import InvalidTag  # noqa: PLC0415 - as above
         from cryptography.hazmat.primitives.ciphers.aead import AESGCM  # noqa: PLC0415
 
@@ -60,7 +60,7 @@ class Sealing:
                 return AESGCM(key).decrypt(data[:_NONCE_BYTES], data[_NONCE_BYTES:], place.encode()).decode()
             except InvalidTag:
                 continue
-        self._keys = []  # the file may have the right one by now
+        self._keys = []  # read the file again next time: it may have the right key by then
         raise CannotOpen(f"a secret of {place} was encrypted under another key than those in {self._place.find()}")
 
     def _read(self, *, make: bool) -> list[bytes]:

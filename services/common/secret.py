@@ -1,8 +1,8 @@
-"""The secret that the processes of one stack share: over the network they answer nobody who does not say it.
+"""The secret that the processes of one stack share: over the network they answer no caller without it.
 
-On unix sockets the folder's mode keeps others out, and nothing is said. Over TCP every call carries the secret in the
-field `authorization`; health checks (grpc.health.v1) do without, since those who start containers cannot say it.
-It is not encrypted on its way: it keeps out who can reach a port, not who reads the network's traffic.
+On unix sockets the folder's mode keeps others out, and no secret is sent. Over TCP every call carries the secret in the
+field `authorization`; health checks (grpc.health.v1) need none, as a container runtime cannot send it. The secret is
+not encrypted on its way: it keeps out callers that can reach a port, not readers of the network's traffic.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ Fields = tuple[tuple[str, str], ...]
 
 
 def use(secret: str) -> None:
-    """From now on this process says `secret` and wants to hear it; "" for none."""
+    """From now on this process sends `secret` and asks callers for it; "" for none."""
     global _secret, _find
     _secret, _find = secret, None
 
@@ -39,21 +39,21 @@ def use(secret: str) -> None:
 def use_that_of(settings: Settings) -> None:
     """As `use`, with the secret of the stack.
 
-    Its file is read, or made, when it is asked for first: who talks to nobody over the network can do without.
+    Its file is read, or made, at the first need: a process that calls no service over the network can do without.
     """
     global _find  # noqa: PLW0603 - one for the whole process is the point
     _find = partial(_that_of, settings)
 
 
 def known() -> str:
-    """The secret that this process says. Raises CannotStart when its file cannot be read or made."""
+    """The secret of this process. Raises CannotStart when its file cannot be read or made."""
     if _find is not None:
         use(_find())
     return _secret
 
 
 def read_or_make(path: Path) -> str:
-    """What the file says; a new secret is put there when there is no file. Raises CannotStart."""
+    """The secret in the file; a new one is written when there is no file. Raises CannotStart."""
     try:
         if not path.exists():
             make_once(path, secrets.token_hex(32))
@@ -66,22 +66,22 @@ def read_or_make(path: Path) -> str:
 
 
 def fields_for(address: str) -> Fields:
-    """What a call to a gRPC target has to say. Raises CannotStart, as `known`, where that is over the network."""
+    """The metadata that a call to a gRPC target needs. Raises CannotStart, as `known`, for one over the network."""
     return () if address.startswith("unix:") or not known() else ((FIELD, f"Bearer {known()}"),)
 
 
 def is_open(method: str) -> bool:
-    """Whether anybody may call `/package.Service/Method`, who says no secret."""
+    """Whether `/package.Service/Method` may be called without the secret."""
     return method.startswith(_OPEN)
 
 
 def may_call(method: str, fields: Iterable[tuple[str, str | bytes]], address: str) -> bool:
-    """Whether a call of `/package.Service/Method` that came to `address` said what it has to."""
+    """Whether a call of `/package.Service/Method` that came to `address` may be answered."""
     return is_open(method) or is_said(fields, address)
 
 
 def is_said(fields: Iterable[tuple[str, str | bytes]], address: str) -> bool:
-    """Whether a call that came to `address` said the secret, or there is none to be said."""
+    """Whether a call that came to `address` has the secret, or needs none."""
     wanted = fields_for(address)
     if not wanted:
         return True
@@ -93,7 +93,7 @@ REFUSAL = "the caller does not say this stack's secret; HOPLINE_SECRET_FILE name
 
 
 def nats_token() -> str:
-    """What NATS of this stack wants to hear: it is told another one, so that it cannot give ours away. "" for none.
+    """The token for the stack's NATS, derived from the secret, so that NATS cannot give the secret away; "" for none.
 
     Raises CannotStart, as `known`.
     """
@@ -101,7 +101,7 @@ def nats_token() -> str:
 
 
 def file_of_up(settings: Settings) -> Path:
-    """Where `hopline up` puts the secret of the stack that it runs."""
+    """The file in which `hopline up` puts the secret of its stack."""
     return settings.run_folder / "secret"
 
 

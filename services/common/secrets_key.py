@@ -1,8 +1,8 @@
-"""Where the key lies that secrets at rest are encrypted under: not in the data folder, so that whoever gets a copy of
-that cannot read them. Each data folder has a key of its own, and a file that says which.
+"""The place of the key that encrypts secrets at rest: not the data folder, so that a copy of that folder does not open
+them. Each data folder has a key of its own, and a file that says which.
 
-It is where HOPLINE_SECRETS_KEY_FILE says; else where it was before there was another place, in the data folder; else
-in the configuration folder of the user who runs the stack. Only where that cannot be written to it is made in the data
+The place is HOPLINE_SECRETS_KEY_FILE; without it the data folder, if a key of an older release is there; else the
+configuration folder of the user that runs the stack. If that folder cannot be written to, the key is made in the data
 folder.
 """
 
@@ -22,7 +22,7 @@ _ADMINISTRATOR = Path("/etc/hopline")
 
 @dataclass(frozen=True, slots=True)
 class KeyPlace:
-    """Of one stack; `given` is the setting."""
+    """The place of one stack's key; `given` is the setting."""
 
     given: Path | None
     data: Path
@@ -32,13 +32,13 @@ class KeyPlace:
         return cls(settings.secrets_key_file, settings.data)
 
     def find(self) -> Path:
-        """Where it is, or would be. Raises OSError."""
+        """The file of the key, or where it would be made. Raises OSError."""
         if self.given:
             return self.given
         return self._beside if self._beside.exists() else self._apart() or self._beside
 
     def make(self, key: str) -> Path:
-        """Puts it there, unless there is one. Raises OSError."""
+        """Writes the key, unless there is one. Raises OSError."""
         if self.given or self._beside.exists():
             return self._made(self.find(), key)
         try:
@@ -48,7 +48,7 @@ class KeyPlace:
             return self._made(self._beside, key)
 
     def is_beside(self) -> bool:
-        """Whether it lies, where it is, in the same folder as what it encrypts."""
+        """Whether the key exists and lies in the same folder as what it encrypts."""
         try:
             file = self.find()
             return file.exists() and file.resolve().is_relative_to(self.data.resolve())
@@ -77,7 +77,7 @@ class KeyPlace:
 
 
 def secrets_note(settings: Settings) -> dict[str, str]:
-    """For health; empty where it is apart."""
+    """A note for the health check; empty where the key lies apart from the data."""
     place = KeyPlace.of(settings)
     if not place.is_beside():
         return {}

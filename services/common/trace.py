@@ -12,7 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from services.common.question import Sought
 
-# What is known of copies whose end is not on record.
+# States of copies whose end is not on record.
 WAITING, UNSETTLED, IN_FLIGHT, UNKNOWN = "waiting", "unsettled", "in_flight", "unknown"
 LOST, LOST_PERSISTED, LOST_TRANSIENT = "lost", "lost (persisted)", "lost (transient)"
 
@@ -174,19 +174,19 @@ class Trace(_Told):
 
 
 def is_let_go(last: Step | Copy) -> bool:
-    """Whether its owner lost the partition, and with it what was not on disk: that is no end, for it may come again."""
+    """Whether the owner lost the partition, and what was not on disk: that is no end, as the copy may come again."""
     stage = last.stage if isinstance(last, Step) else last.state
     return (stage, last.reason) == ("dropped", "no_owner")
 
 
 def trace_ids(journey: Journey) -> list[str]:
-    """Those that its messages came with, each once."""
+    """The trace ids that its messages were published with, each once."""
     names = (name for message in journey.messages for name in message.names)
     return list(dict.fromkeys(name.id for name in names if name.kind == "trace_id"))
 
 
 def nothing(asked: str | Sought, found: Trace) -> str:
-    """What to say to a person where there are no journeys."""
+    """The words for an operator when nothing was found."""
     what = (
         f"of '{asked}'"
         if isinstance(asked, str)

@@ -9,13 +9,13 @@ SEQUENCE_MASK = (1 << SEQUENCE_BITS) - 1
 
 
 def origin_of(uid: int) -> int:
-    """The incarnation that gave `uid`."""
+    """The origin of `uid`: one gateway incarnation."""
     return uid >> SEQUENCE_BITS
 
 
 @dataclass(slots=True)
 class UidSource:
-    """Gives the uids of one incarnation; `origin` comes from the store and is never given twice."""
+    """Gives the uids of one incarnation; `origin` comes from the store and is never used again."""
 
     origin: int
     _next: int = 1

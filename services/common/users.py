@@ -29,9 +29,9 @@ class User(BaseModel):
     """Another one with each change by an operator; the same where only the hash of the password is a newer one."""
 
     replaced: str = ""
-    """Digest of the hash that stood here before it was made a better one: whoever has that yet has changed nothing.
+    """Digest of the hash that was kept before a better one replaced it: definitions with that hash change nothing.
 
-    The salt is not kept, so it is no easier to guess at than what is kept now.
+    The salt is not kept, so the digest is no easier to guess from than the present hash.
     """
 
     @property
@@ -50,7 +50,7 @@ class User(BaseModel):
 
 
 def digest_of(password_hash: str) -> str:
-    """For `User.replaced`."""
+    """The digest for `User.replaced`."""
     return hashlib.sha256(password_hash.encode()).hexdigest()
 
 
@@ -62,8 +62,8 @@ def hash_password(password: str) -> str:
 def verify_password(user: User | None, password: str, sealing: Sealing | None = None) -> bool:
     """Whether `password` is `user`'s; as slow for no user as for a wrong password. Call it in a thread.
 
-    An empty one is nobody's, whatever is kept: definitions of RabbitMQ, which lets nobody in then, have hashes of it.
-    Raises CannotOpen where what is kept is encrypted, and cannot be read.
+    An empty password is never right, whatever is kept: RabbitMQ's definitions may have hashes of it, with which
+    RabbitMQ lets no user in. Raises CannotOpen where the kept form is encrypted and cannot be opened.
     """
     if user is None or not password:
         return _waste(password)
@@ -73,7 +73,7 @@ def verify_password(user: User | None, password: str, sealing: Sealing | None = 
 
 
 def _waste(password: str) -> bool:
-    """As much time as a wrong password takes."""
+    """Takes as much time as a wrong password, and gives False."""
     credentials.fits(_hash_of_nobody(), password, Whose(""))
     return False
 

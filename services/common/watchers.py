@@ -1,4 +1,4 @@
-"""Records of those who route by the topology: the router writes them, mgmt reads in them which gateways there are."""
+"""Records of the watchers of the topology: the router writes them, mgmt finds the gateways in them."""
 
 from __future__ import annotations
 
@@ -8,5 +8,5 @@ RECORD_KIND = "watcher"
 
 
 def role_in(value: bytes) -> str:
-    """gateway, queue or router, of a record's value. Raises ValueError or KeyError when it is none."""
+    """gateway, queue or router, from a record's value. Raises ValueError or KeyError if it has none."""
     return str(json.loads(value)["role"])

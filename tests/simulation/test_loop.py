@@ -11,7 +11,9 @@ from typing import Any
 import pytest
 
 from services.common import clock
+from tests.simulation.standing_still import interrupted
 from tests.simulation.world import Deadlock, OutOfTime, World
+from tests.simulation.world.processes import PROCESS
 
 
 def process_of(world: World, name: str) -> Any:
@@ -201,3 +203,19 @@ def test_no_address_has_a_name() -> None:
 
     with pytest.raises(OSError, match="has no name"):
         World(1).run(ask())
+
+
+def test_timers_are_not_early() -> None:
+    """Who wakes up finds that its time has come, also where clocks run at other rates and have stood still."""
+    world, at_random = World(1), random.Random(1)
+
+    async def wait() -> None:
+        loop, process = asyncio.get_running_loop(), PROCESS.get()
+        for _ in range(1000):
+            process.asleep, until = at_random.random(), loop.time() + at_random.random()
+            await asyncio.sleep(until - loop.time())
+            while loop.time() < until:
+                await asyncio.sleep(until - loop.time())
+
+    with interrupted(10):
+        world.run(wait())

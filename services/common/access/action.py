@@ -1,4 +1,4 @@
-"""What can be done to what, in the words of Broker-J's rules: both tables are of its ACL files."""
+"""Actions and the kinds of objects that they are done to, in the words of Broker-J's ACL files."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ class Action(Enum):
     UNBIND = "UNBIND"
     UPDATE = "UPDATE"
     LOOK = "LOOK"
-    """Whether something is there (a passive declare): no rule of a file is about it."""
+    """To learn whether something exists (a passive declare): no rule of a file is about it."""
 
 
 class Kind(Enum):
-    """A type of objects."""
+    """A kind of objects."""
 
     BROKER = "BROKER"
     EXCHANGE = "EXCHANGE"
@@ -40,7 +40,7 @@ class Kind(Enum):
 
 
 class Property(Enum):
-    """What a rule may ask of an object."""
+    """A property of an object that a rule may name."""
 
     ROUTING_KEY = "ROUTING_KEY"
     NAME = "NAME"

@@ -1,4 +1,4 @@
-"""Everybody may do everything."""
+"""Access control that allows every user everything."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ class AllowAll:
     """As AccessControl says."""
 
     def at_virtual_host(self, principal: Principal, asked: Asked, rules: Rules) -> Verdict:  # noqa: ARG002 - as said
-        """Rules of a virtual host, of another control, come first."""
+        """Defers, so that other controls' rules for the virtual host are asked first."""
         return DEFERRED
 
     def at_broker(self, principal: Principal, asked: Asked, rules: Rules) -> Verdict:  # noqa: ARG002 - as said
-        """As its name says."""
+        """Allows everything."""
         return _ALLOWED

@@ -1,4 +1,4 @@
-"""A question: may somebody do this to that?"""
+"""A question to access control: may this user do this to that object?"""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from typing import NamedTuple
 from services.common.access.action import Action, Kind, Property
 
 DEFAULT_EXCHANGE = "amq.default"
-"""What RabbitMQ's permissions call the exchange without a name."""
+"""The name of the exchange without a name in RabbitMQ's permissions."""
 _WITHOUT_NAME = frozenset({Kind.BROKER, Kind.MANAGEMENT})
 
 
 class Other(NamedTuple):
-    """A second object of an operation: where a binding leads, or where what is refused goes."""
+    """A second object of an operation: a binding's destination, or a dead-letter or alternate exchange."""
 
     kind: Kind
     name: str
@@ -21,37 +21,37 @@ class Other(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Principal:
-    """Who asks. `operator`: whoever runs the stack, and knows its secret; no rule is about them."""
+    """The user of a question. `operator`: one who runs the stack, and has its secret; no rule is about operators."""
 
     name: str
     groups: frozenset[str] = frozenset()
     tags: frozenset[str] = frozenset()
-    host: str = ""  # the address that they come from; "": none
-    host_name: str = ""  # what that is called; "": it is not known
+    host: str = ""  # the address of its connection; "": none
+    host_name: str = ""  # the name of that address; "": not known
     operator: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """An action, and the object that it is done to; equal questions have equal answers until rules change.
+    """An action, and its object; equal questions have equal answers until rules change.
 
-    `properties` are what rules ask for besides the name and the virtual host.
+    `properties` are those that rules may name besides the name and the virtual host.
     """
 
     action: Action
     kind: Kind
     name: str = ""
-    virtual_host: str = ""  # "": the object is in none
+    virtual_host: str = ""  # "": the object is in no virtual host
     other: Other | None = None
     properties: tuple[tuple[Property, str | bool], ...] = field(default=())
 
     def value_of(self, wanted: Property) -> str | bool | None:
-        """None where the object has no such property."""
+        """The value of a property; None where the object has none."""
         if wanted is Property.NAME:
             return None if self.kind in _WITHOUT_NAME else self.name
         if wanted is Property.VIRTUALHOST_NAME:
             return self.virtual_host or None
-        for name, value in self.properties:  # no generator: it is asked for each new routing key
+        for name, value in self.properties:  # no generator: called for each new routing key
             if name is wanted:
                 return value
         return None

@@ -1,4 +1,4 @@
-"""One question for whatever routing key: where each message has another, all but the key is looked at once."""
+"""Answers one question for any routing key: what does not depend on the key is decided once."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ if TYPE_CHECKING:
 
 
 class ByKey:
-    """As `decide`, of questions that differ in their keys alone. It is good until rules change."""
+    """As `decide`, for questions that differ in their keys alone. Valid until rules change."""
 
     __slots__ = ("_answers", "_asked", "_levels", "_principal", "_rules")
 
     def __init__(self, controls: tuple[AccessControl, ...], principal: Principal, asked: Asked, rules: Rules) -> None:
-        self._levels = list(levels_of(controls, in_virtual_host=bool(asked.virtual_host)))  # that were not asked yet
-        self._answers: list[Callable[[str], Verdict]] = []  # of those that do not always defer
+        self._levels = list(levels_of(controls, in_virtual_host=bool(asked.virtual_host)))  # not asked yet
+        self._answers: list[Callable[[str], Verdict]] = []  # of those that do not defer for every key
         self._principal, self._asked, self._rules = principal, asked, rules
 
     def verdict(self, key: str) -> Verdict:
@@ -34,7 +34,7 @@ class ByKey:
         return self._go_on(key)
 
     def _go_on(self, key: str) -> Verdict:
-        """A level is asked when it is its turn first, and says whether it has to be for every key."""
+        """Asks further levels for the first time, and notes whether each must be asked for every key."""
         while self._levels:
             level = self._levels.pop(0)
             verdict = self._ask(level, key)

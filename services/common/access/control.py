@@ -1,6 +1,6 @@
-"""Who decides: access controls, one after the other, those of the virtual host before those of the broker.
+"""Decides questions: access controls are asked in their order, first for the virtual host, then for the broker.
 
-The first that does not defer decides; when nobody does, it is denied.
+The first that does not defer decides; if all defer, it is denied.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 _OPERATOR = Verdict(Decision.ALLOWED, "whoever runs the stack may do everything")
 NOBODY = Verdict(Decision.DENIED, "no rule decides")
-"""When all defer."""
+"""The verdict when all controls defer."""
 
 
 Level: TypeAlias = "Callable[[Principal, Asked, Rules], Verdict]"
@@ -27,15 +27,15 @@ class AccessControl(Protocol):
     """A kind of rules; a plug-in (`hopline.access_control`)."""
 
     def at_virtual_host(self, principal: Principal, asked: Asked, rules: Rules) -> Verdict:
-        """By what is set for the object's virtual host."""
+        """Decides by the rules of the object's virtual host."""
 
     def at_broker(self, principal: Principal, asked: Asked, rules: Rules) -> Verdict:
-        """By what is set for all of it."""
+        """Decides by the rules of the broker."""
 
 
 @lru_cache(16)
 def levels_of(controls: tuple[AccessControl, ...], *, in_virtual_host: bool) -> tuple[Level, ...]:
-    """Who is asked, one after the other."""
+    """The controls' methods, in the order in which they are asked."""
     levels: list[Level] = [each.at_virtual_host for each in controls] if in_virtual_host else []
     return (*levels, *(each.at_broker for each in controls))
 

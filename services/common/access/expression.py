@@ -1,6 +1,6 @@
-"""Regular expressions of permissions: RabbitMQ's are PCRE's, found anywhere in a name; an empty one fits no name.
+"""Regular expressions of permissions: as RabbitMQ's, PCRE, found anywhere in a name; an empty one fits no name.
 
-Whoever may set them may be wrong about them, and names come from clients: one that takes too long fits nothing.
+Users who set them make mistakes, and names come from clients: an expression that takes too long fits nothing.
 """
 
 from __future__ import annotations
@@ -12,14 +12,14 @@ import regex
 
 _PATIENCE = 0.05  # seconds
 _REMEMBERED = 4096
-_LONGEST = 255  # bytes of a name of AMQP 0-9, for which that is enough; those of AMQP 1.0 are as long as a frame
+_LONGEST = 255  # bytes of a name in AMQP 0-9, for which that is enough; AMQP 1.0's are as long as a frame
 _REPEATED = regex.compile(r"[*+{?(]")
-_FEW = 2  # repetitions, or groups, one after the other: at worst, the cube of a name's length
+_FEW = 2  # repetitions, or groups, in a row: the time is the cube of a name's length at worst
 _GROUP_REPEATED = regex.compile(r"\)[*+{?]")
 
 
 def check_expression(text: str) -> str:
-    """Itself; raises ValueError where it is no regular expression."""
+    """The text itself; raises ValueError where it is no regular expression."""
     try:
         _compiled(text)
     except regex.error as error:
@@ -34,7 +34,7 @@ def fits(text: str, name: str) -> bool:
 
 @lru_cache(_REMEMBERED)
 def fitting(text: str) -> Callable[[str], bool]:
-    """The same of many names."""
+    """The same as a function, for many names."""
     try:
         compiled, usual = _compiled(text)
     except regex.error:
@@ -53,7 +53,7 @@ def fitting(text: str) -> Callable[[str], bool]:
 
 @lru_cache(_REMEMBERED)
 def expanded(text: str, user: str, virtual_host: str) -> str:
-    """With both in the places of `{username}` and `{vhost}`, taken literally."""
+    """The expression with `{username}` and `{vhost}` replaced by these names, which are taken literally."""
     for name, value in (("{username}", user), ("{vhost}", virtual_host)):
         if name in text:
             text = text.replace(name, regex.escape(value))
@@ -61,6 +61,6 @@ def expanded(text: str, user: str, virtual_host: str) -> str:
 
 
 def _compiled(text: str) -> tuple[regex.Pattern[str], float | None]:
-    """With how long it may take: to look at a clock takes longer than most expressions do, which cannot take long."""
+    """With its time limit, or None for one that cannot take long: to read the clock takes longer than most searches."""
     simple = len(_REPEATED.findall(text)) <= _FEW and not _GROUP_REPEATED.search(text)
     return regex.compile(text), None if simple else _PATIENCE

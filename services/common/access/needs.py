@@ -1,4 +1,4 @@
-"""Which of RabbitMQ's permissions an operation needs: a table, read beside its documentation (access control).
+"""The RabbitMQ permissions that each operation needs: a table, to be read beside RabbitMQ's documentation.
 
 https://www.rabbitmq.com/docs/access-control#authorisation
 """
@@ -13,11 +13,11 @@ from services.common.access.asked import DEFAULT_EXCHANGE, Asked
 
 CONFIGURE, WRITE, READ = "configure", "write", "read"
 ANY = "configure, write or read"
-"""One of them is enough, for who only looks."""
+"""One of them is enough to learn whether something exists."""
 
 
 class Need(NamedTuple):
-    """A permission on a name; `topic`: and on the routing key, where there is a topic permission."""
+    """A permission on a name; `topic`: also on the routing key, where the user has a topic permission."""
 
     permission: str
     kind: Kind
@@ -33,7 +33,7 @@ def _itself(permission: str, *, topic: bool = False) -> Callable[[Asked], Iterat
 
 
 def _create(asked: Asked) -> Iterator[Need]:
-    """With a dead-letter or an alternate exchange, whoever declares reads here and writes there."""
+    """With a dead-letter or an alternate exchange, a declare also needs to read here and to write there."""
     yield Need(CONFIGURE, asked.kind, asked.name)
     if asked.other:
         yield Need(READ, asked.kind, asked.name)
@@ -60,11 +60,11 @@ _NEEDS: Mapping[tuple[Action, Kind], Callable[[Asked], Iterator[Need]]] = {
 
 
 def needs_of(asked: Asked) -> list[Need] | None:
-    """All of them, in the order in which RabbitMQ looks; None: it is no matter of permissions."""
+    """All needs, in RabbitMQ's order; None: permissions do not cover the operation."""
     needs = _NEEDS.get((asked.action, asked.kind))
     return [named(need) for need in needs(asked)] if needs else None
 
 
 def named(need: Need) -> Need:
-    """As permissions call it."""
+    """With the exchange's name as permissions write it."""
     return need._replace(name=DEFAULT_EXCHANGE) if need.kind is Kind.EXCHANGE and not need.name else need

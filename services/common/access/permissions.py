@@ -27,11 +27,11 @@ class Permissions:
     """As AccessControl says."""
 
     def at_virtual_host(self, principal: Principal, asked: Asked, rules: Rules) -> Verdict:  # noqa: ARG002 - as said
-        """It has none of its own: they are all on one list."""
+        """Defers: all permissions are the broker's."""
         return DEFERRED
 
     def at_broker(self, principal: Principal, asked: Asked, rules: Rules) -> Verdict:
-        """By permissions, or where it is no matter of messages by tags."""
+        """Decides by permissions, or for what is not messaging by tags."""
         needs = needs_of(asked)
         if needs is not None:
             return self._by_permission(principal, asked, needs, rules)
@@ -56,7 +56,7 @@ class Permissions:
 
 
 def _by_topic(principal: Principal, asked: Asked, need: Need, rules: Rules, otherwise: str) -> Verdict:
-    """Where there is none for that exchange, every key is allowed."""
+    """Without a topic permission for the exchange, every key is allowed."""
     topic = rules.topic_permission(principal.name, asked.virtual_host, asked.name)
     if topic is None:
         return Verdict(Decision.ALLOWED, otherwise)
@@ -76,7 +76,7 @@ def _by_topic(principal: Principal, asked: Asked, need: Need, rules: Rules, othe
 
 
 def _by_any(principal: Principal, asked: Asked, rules: Rules) -> Verdict:
-    """Who may do anything to it may know whether it is there."""
+    """A user with any permission on it may know whether it exists."""
     if not rules.begun:
         return _NOT_BEGUN
     permission = rules.permission(principal.name, asked.virtual_host)
@@ -119,7 +119,7 @@ def _told(principal: Principal, asked: Asked, permission: Permission | None) -> 
     return _rule(principal.name, *its)
 
 
-# Every new routing key is decided about: words that only an operator reads are not put together for each of them.
+# Every new routing key is decided: words that only operators read are put together once.
 @lru_cache(_REMEMBERED)
 def _rule(user: str, virtual_host: str | None, configure: str, write: str, read: str) -> str:
     where = "every vhost" if virtual_host is None else f"vhost '{virtual_host}'"

@@ -1,4 +1,4 @@
-"""What is asked before an operation of messaging is carried out, with all that rules may look at."""
+"""The questions that are asked before an operation of messaging, with all properties that rules may name."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Properties = tuple[tuple[Property, str | bool], ...]
 
 @cache
 def life(*, durable: bool, temporary: bool) -> Properties:
-    """How long something is there."""
+    """The properties of how long something exists."""
     return (
         (Property.DURABLE, durable),
         (Property.AUTO_DELETE, temporary),
@@ -23,31 +23,31 @@ def life(*, durable: bool, temporary: bool) -> Properties:
 
 @cache
 def queue(*, durable: bool, exclusive: bool, auto_delete: bool) -> Properties:
-    """Of a queue, whoever asks about it: a rule means the same over every protocol and HTTP."""
+    """The properties of a queue, the same from everywhere: a rule means the same over every protocol and HTTP."""
     return (*life(durable=durable, temporary=exclusive or auto_delete), (Property.EXCLUSIVE, exclusive))
 
 
 SERVER_NAMED = "amq.gen-AAAAAAAAAAAAAAAAAAAAAA"
-"""In the place of a name that the router will make: permissions cannot know more of it than how it begins."""
+"""Stands for a name that the router will make: permissions can only know how such a name begins."""
 
 
 def open_virtual_host(name: str) -> Asked:
-    """connection.open."""
+    """To open a connection to a virtual host."""
     return Asked(Action.ACCESS, Kind.VIRTUALHOST, name, name)
 
 
 def look(kind: Kind, virtual_host: str, name: str) -> Asked:
-    """Whether it is there: a passive declare, or the address of a link."""
+    """To learn whether something exists: a passive declare, or the address of a link."""
     return Asked(Action.LOOK, kind, name, virtual_host)
 
 
 def create_exchange(virtual_host: str, name: str, alternate: str | None, properties: Properties) -> Asked:
-    """With the exchange that gets what it routes nowhere."""
+    """To declare an exchange, with its alternate exchange."""
     return _create(Kind.EXCHANGE, virtual_host, name, alternate, properties)
 
 
 def create_queue(virtual_host: str, name: str, dead_letters: str | None, properties: Properties) -> Asked:
-    """With the exchange that gets its dead letters. Without a name, the router makes one."""
+    """To declare a queue, with its dead-letter exchange. Without a name, the router makes one."""
     return _create(Kind.QUEUE, virtual_host, name or SERVER_NAMED, dead_letters, properties)
 
 
@@ -59,32 +59,32 @@ def _create(kind: Kind, virtual_host: str, name: str, alternate: str | None, pro
 
 
 def bind(action: Action, virtual_host: str, source: str, destination: Other, properties: Properties) -> Asked:
-    """Or unbind: of an exchange, and a queue or an exchange that gets its messages; `properties` say the key."""
+    """To bind or unbind: the source exchange, and the destination, a queue or an exchange. `properties` has the key."""
     its = (*properties, (Property.QUEUE_NAME, destination.name))
     return Asked(action, Kind.EXCHANGE, source, virtual_host, destination, its)
 
 
 def publish(virtual_host: str, exchange: str, routing_key: str) -> Asked:
-    """One message; it may go by more keys, each of which is asked about."""
+    """To publish one message; one with more keys needs a question for each."""
     return Asked(Action.PUBLISH, Kind.EXCHANGE, exchange, virtual_host, None, ((Property.ROUTING_KEY, routing_key),))
 
 
 def of_queue(action: Action, virtual_host: str, name: str, properties: Properties) -> Asked:
-    """Consume from it, purge it, delete it."""
+    """To consume from a queue, purge it or delete it."""
     return Asked(action, Kind.QUEUE, name, virtual_host, None, properties)
 
 
 def create_user(name: str, tags: Iterable[object]) -> tuple[Asked, ...]:
-    """Who gives one tags, changes its tags too: they are what it may do, which to make a user is not about."""
+    """To create a user. Tags say what a user may do, so to create one with tags also needs to update its tags."""
     made = Asked(Action.CREATE, Kind.USER, name)
     return (made, update(Kind.USER, "", name, ["tags"])) if tags else (made,)
 
 
 def update(kind: Kind, virtual_host: str, name: str, attributes: Iterable[str]) -> Asked:
-    """Change these attributes of it."""
+    """To change these attributes of an object."""
     return Asked(Action.UPDATE, kind, name, virtual_host, None, ((Property.ATTRIBUTES, ",".join(sorted(attributes))),))
 
 
 def delete_exchange(virtual_host: str, name: str) -> Asked:
-    """With its bindings."""
+    """To delete an exchange with its bindings."""
     return Asked(Action.DELETE, Kind.EXCHANGE, name, virtual_host)

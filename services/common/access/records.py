@@ -1,7 +1,7 @@
-"""What is set of access, as configuration records: mgmt writes them, gateways follow them.
+"""The configuration records of access: mgmt writes them, gateways follow them.
 
 A permission is RabbitMQ's: for a user and a virtual host three regular expressions, of the names of what may be
-configured, written and read. One without a virtual host counts in every one where the user has no other.
+configured, written and read. One without a virtual host applies in every virtual host where the user has no other.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ TOPIC_PERMISSION: Final = "topic_permission"
 GROUP: Final = "group"
 ACL: Final = "acl"
 BEGUN: Final = "access_begun"
-"""One record, from the moment from which users may do only what they are permitted to."""
+"""One record, made at the moment from which users need permissions."""
 BEGUN_KEY: Final = "permissions"
 
 EVERYTHING: Final = ".*"
 VIRTUAL_HOST: Final = "virtual_host"
-"""Records of the router: a permission goes with its virtual host."""
+"""The router's records of virtual hosts: permissions end with their virtual host."""
 FILED_FOR: Final = "filed_for"
-"""One record for each virtual host: the id of the one that is what is filed by its name; see `incarnation_in`."""
+"""One record for each virtual host: the id of the one that records of its name are for; see `incarnation_in`."""
 
 Expression = Annotated[
     str,
@@ -68,7 +68,7 @@ class Permission(Terms):
 
     @property
     def key(self) -> str:
-        """Of its record."""
+        """Key of its record."""
         return permission_key(self.user, self.virtual_host)
 
 
@@ -88,7 +88,7 @@ class TopicPermission(TopicTerms):
 
     @property
     def key(self) -> str:
-        """Of its record."""
+        """Key of its record."""
         return topic_key(self.user, self.virtual_host, self.exchange)
 
 
@@ -107,34 +107,34 @@ class AclText(_Kept):
 
     @property
     def key(self) -> str:
-        """Of its record."""
+        """Key of its record."""
         return acl_key(self.virtual_host)
 
 
 def incarnation_in(value: bytes) -> int:
-    """Of a record of a virtual host, which one of its name it is, or of FILED_FOR, for which; 0: it had no id."""
+    """The id in a record of a virtual host or of FILED_FOR; 0: it has none."""
     return int(json.loads(value).get("id", 0))
 
 
 def is_former(filed_for: int | None, there: int) -> bool:
-    """Whether what is filed by a name is of another virtual host than the one that is there.
+    """Whether records of a name are for another virtual host than the present one of that name.
 
-    Where nothing says for which, it is of the one that is there: it was filed before that was noted. A router without
-    ids, which may serve beside newer ones for a while, tells nothing either way.
+    Without a FILED_FOR record they are for the present one: they are older than such records. A router of a release
+    without ids, which may serve beside newer ones for a while, proves nothing either way.
     """
     return filed_for is not None and there not in {0, filed_for}
 
 
 def permission_key(user: str, virtual_host: str | None) -> str:
-    """Of the record of a permission."""
+    """Key of a permission's record."""
     return json.dumps([user, virtual_host])
 
 
 def topic_key(user: str, virtual_host: str, exchange: str) -> str:
-    """Of the record of a topic permission."""
+    """Key of a topic permission's record."""
     return json.dumps([user, virtual_host, exchange])
 
 
 def acl_key(virtual_host: str | None) -> str:
-    """Of the record of rules."""
+    """Key of the record of an ACL."""
     return json.dumps(virtual_host)

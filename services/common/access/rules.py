@@ -1,4 +1,4 @@
-"""All that is set of access, as the records say: what decisions are made of."""
+"""All rules of access, as the records have them: decisions are made from these."""
 
 from __future__ import annotations
 
@@ -25,23 +25,23 @@ KINDS = (
 
 @dataclass(slots=True)
 class Rules:
-    """`begun`: there are permissions; before, users that are from before there were any may do what they could.
+    """`begun`: there are permissions; before that, users from before permissions may do what they could.
 
-    What is set for a virtual host counts no more when that is another one of its name: mgmt removes it, when it can.
+    Rules for a virtual host no longer count when another one has its name: mgmt removes them when it can.
     """
 
     begun: bool = False
     tags: dict[str, frozenset[str]] = field(default_factory=dict)  # by user
     _permissions: dict[tuple[str, str | None], Permission] = field(default_factory=dict)  # by user and virtual host
-    _topics: dict[tuple[str, str, str], TopicPermission] = field(default_factory=dict)  # and exchange
+    _topics: dict[tuple[str, str, str], TopicPermission] = field(default_factory=dict)  # with the exchange
     _groups: dict[str, Group] = field(default_factory=dict)
     _groups_of: dict[str, frozenset[str]] = field(default_factory=dict)  # by user
     _acls: dict[str, RuleSet] = field(default_factory=dict)
-    _hosts: dict[str, int] = field(default_factory=dict)  # their incarnations
+    _hosts: dict[str, int] = field(default_factory=dict)  # virtual host → the id of its incarnation
     _filed_for: dict[str, int] = field(default_factory=dict)
 
     def apply(self, record: Record) -> None:
-        """Raises ValidationError where it cannot be read: then it permits nothing."""
+        """Raises ValidationError for a record that cannot be read: then it permits nothing."""
         appliers: Mapping[str, Callable[[Record], None]] = {
             users.RECORD_KIND: self._user,
             records.PERMISSION: self._permission,
@@ -55,29 +55,29 @@ class Rules:
         appliers[record.kind](record)
 
     def permission(self, user: str, virtual_host: str) -> Permission | None:
-        """The one for the virtual host, else the one for all."""
+        """The user's permission for the virtual host, else the one for all virtual hosts."""
         of_all = self._permissions.get((user, None))
         return of_all if self._is_former(virtual_host) else self._permissions.get((user, virtual_host)) or of_all
 
     def topic_permission(self, user: str, virtual_host: str, exchange: str) -> TopicPermission | None:
-        """None: every key."""
+        """None: every key is allowed."""
         if not self._topics or self._is_former(virtual_host):
             return None
         return self._topics.get((user, virtual_host, exchange))
 
     def acl(self, virtual_host: str | None) -> RuleSet | None:
-        """Rules of a virtual host, or of the broker."""
+        """The ACL of a virtual host, or of the broker (None)."""
         if not self._acls or (virtual_host is not None and self._is_former(virtual_host)):
             return None
         return self._acls.get(records.acl_key(virtual_host))
 
     @property
     def wants_names(self) -> bool:
-        """Whether a rule asks what a client's host is called."""
+        """Whether a rule names clients' hosts, so that host names must be looked up."""
         return any(each.wants_names for each in self._acls.values())
 
     def principal(self, user: str, host: str = "", host_name: str = "") -> Principal:
-        """As rules see a user, with groups and tags on record; `host` is the address that they come from."""
+        """A user for questions, with the groups and tags on record; `host` is the address that it connects from."""
         return Principal(user, self._groups_of.get(user, _NONE), self.tags.get(user, _NONE), host, host_name)
 
     def _is_former(self, virtual_host: str) -> bool:
@@ -98,7 +98,7 @@ class Rules:
         key: tuple[str, str, str] = _parts(record.key)
         self._topics.pop(key, None)
         if not record.deleted:
-            # Without it every key would be allowed.
+            # If the record cannot be read: without this entry every key would be allowed.
             self._topics[key] = _NO_KEY
             self._topics[key] = TopicPermission.from_json(record.value)
 
@@ -114,7 +114,7 @@ class Rules:
     def _acl(self, record: Record) -> None:
         self._acls.pop(record.key, None)
         if not record.deleted:
-            # Without its rules others would decide, and allow what they deny.
+            # If the record cannot be read: without this entry other rules would decide, and allow what these deny.
             self._acls[record.key] = UNREADABLE
             self._acls[record.key] = _read(record)
 
@@ -132,7 +132,7 @@ def _note(incarnations: dict[str, int], record: Record) -> None:
         incarnations[record.key] = records.incarnation_in(record.value)
 
 
-def _parts(key: str) -> Any:  # noqa: ANN401 - as whoever wrote the record has made it
+def _parts(key: str) -> Any:  # noqa: ANN401 - the record's writer knows its key's parts
     return tuple(json.loads(key))
 
 

@@ -1,4 +1,4 @@
-"""Questions as people write them: `publish exchange:orders`, with `routing_key=eu.new`."""
+"""Questions in the words of operators: `publish exchange:orders`, with `routing_key=eu.new`."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ _IN_VIRTUAL_HOSTS = frozenset({Kind.EXCHANGE, Kind.QUEUE})
 def question(
     action: str, kind: str, name: str = "", virtual_host: str = "/", properties: Mapping[str, str] | None = None
 ) -> Asked:
-    """As whoever carries it out would ask; raises SyntaxFault for what there is not.
+    """The question that the operation itself asks; raises SyntaxFault for unknown words.
 
-    `queue_name` is what is bound, `alternate` where dead letters, or what nobody takes, would go.
+    `queue_name` is what is bound, `alternate` the dead-letter or alternate exchange.
     """
     asked_kind = _KINDS.get(kind.upper().replace("_", ""))
     if asked_kind is None:

@@ -1,4 +1,4 @@
-"""What tags are for: RabbitMQ's, for what is done beyond messaging.
+"""What each user tag allows beyond messaging, as RabbitMQ's do.
 
 https://www.rabbitmq.com/docs/management#permissions
 """
@@ -19,13 +19,13 @@ KNOWN: Final = (ADMINISTRATOR, MONITORING, POLICYMAKER, MANAGEMENT)
 _ADMINISTRATORS: Final = frozenset({ADMINISTRATOR})
 _OBSERVERS: Final = frozenset({ADMINISTRATOR, MONITORING})
 _BEYOND_THAT: Final[Mapping[tuple[Action, Kind], frozenset[str]]] = {
-    # Ask mgmt anything at all.
+    # Ask mgmt anything.
     (Action.ACCESS, Kind.MANAGEMENT): frozenset(KNOWN),
-    # See what passes through all virtual hosts.
+    # See the traffic of all virtual hosts.
     (Action.ACCESS_LOGS, Kind.BROKER): _OBSERVERS,
 }
 
 
 def tags_for(action: Action, kind: Kind) -> frozenset[str]:
-    """One of them is enough."""
+    """The tags of which a user needs one."""
     return _BEYOND_THAT.get((action, kind), _ADMINISTRATORS)

@@ -1,4 +1,4 @@
-"""The answer to a question."""
+"""The answer to a question of access."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from enum import Enum
 
 
 class Decision(Enum):
-    """What somebody who is asked says; DEFERRED: ask the next."""
+    """What one access control decides; DEFERRED: the next one is asked."""
 
     ALLOWED = "allowed"
     DENIED = "denied"
@@ -17,15 +17,15 @@ class Decision(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """A decision, and for operators what it was made by."""
+    """A decision, and for operators the rule that made it."""
 
     decision: Decision
     rule: str = ""  # what decided, in one line
     refused: str = ""  # what exactly is refused, where it is not the whole question
-    by_key: bool = False  # another routing key may be decided otherwise
+    by_key: bool = False  # another routing key may get another decision
     logged: bool = False  # the rule wants it in the log
     of_key: Callable[[str], Verdict] | None = field(default=None, compare=False, repr=False)
-    """What would be said were the routing key another: quicker than to ask again."""
+    """The verdict for another routing key: quicker than to ask again."""
 
     @property
     def allowed(self) -> bool:
@@ -33,7 +33,7 @@ class Verdict:
         return self.decision is Decision.ALLOWED
 
     def perhaps_by_key(self, by_key: bool) -> Verdict:
-        """The same, where one that was asked before looked at the key."""
+        """The same verdict, `by_key` where a control that was asked before looked at the key."""
         return replace(self, by_key=True) if by_key and not self.by_key else self
 
 

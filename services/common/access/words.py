@@ -1,4 +1,4 @@
-"""What is refused, in RabbitMQ's words: "write access to exchange 'x' in vhost '/'"."""
+"""Names what is refused, in RabbitMQ's words: "write access to exchange 'x' in vhost '/'"."""
 
 from __future__ import annotations
 
@@ -17,21 +17,21 @@ _BY_NAME = {
 
 
 def need_refused(need: Need, virtual_host: str) -> str:
-    """Of one permission."""
+    """For one permission."""
     return f"{need.permission} access to {_BY_NAME[need.kind]} '{need.name}' in vhost '{virtual_host}'"
 
 
 def topic_refused(need: Need, virtual_host: str, key: str) -> str:
-    """Of one permission on a routing key."""
+    """For one permission on a routing key."""
     return f"{need.permission} access to topic '{key}' in exchange '{need.name}' in vhost '{virtual_host}'"
 
 
 def refused(asked: Asked) -> str:
-    """Of a whole question: the first thing that it needs."""
+    """For a whole question: the first permission that it needs."""
     if asked.action is Action.LOOK:
         return need_refused(named(Need(ANY, asked.kind, asked.name)), asked.virtual_host)
     if needs := needs_of(asked):
-        # Of a binding, what Broker-J's rules are about is the exchange that it begins at.
+        # For a binding, Broker-J's rules are about its source exchange.
         return need_refused(needs[-1] if asked.action in {Action.BIND, Action.UNBIND} else needs[0], asked.virtual_host)
     if asked.action is Action.ACCESS and asked.kind in _BY_NAME:
         return f"access to {_BY_NAME[asked.kind]} '{asked.name}'"
@@ -42,5 +42,5 @@ def refused(asked: Asked) -> str:
 
 
 def refusal(principal: Principal, asked: Asked, verdict: Verdict) -> str:
-    """As whoever asked is told: what was refused, to whom, and no more."""
+    """The text for the client: what was refused, to which user, and no more."""
     return f"{verdict.refused or refused(asked)} refused for user '{principal.name}'"

@@ -1,1 +1,1 @@
-"""Who somebody is: providers judge what is claimed (plug-ins), for every service that lets users in."""
+"""Authentication: providers (plug-ins) verify the claims of users, for every service that users sign in to."""

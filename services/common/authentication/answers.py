@@ -1,6 +1,6 @@
-"""Who was let in with which password lately: so many, for so long, and no password itself.
+"""Remembers accepted passwords for a time, so that they need not be verified again; the passwords are not kept.
 
-What is kept is a digest under a key of this process's own, which is nowhere else.
+What is kept is a digest under a key that only this process has.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _KEY = secrets.token_bytes(32)
 
 
 def digest_of(secret: str) -> bytes:
-    """What stands for a password, or a token, in this process."""
+    """Stands for a password, or a token, in this process."""
     return hashlib.blake2b(secret.encode(errors="surrogatepass"), key=_KEY).digest()
 
 
@@ -30,17 +30,17 @@ class _Answer:
 
 
 class Answers:
-    """Of one provider. The key is what an answer rests on: it is forgotten with that."""
+    """The answers of one provider. Keys are what an answer rests on: when that changes, so does the key."""
 
     def __init__(self, most: int, seconds: float | None, clock: Callable[[], float] = monotonic) -> None:
-        """`seconds` for which one is good; None where its key is all that it rests on."""
+        """An answer is good for `seconds`; None: as long as its key is."""
         self._most = most
         self._seconds = seconds
         self._clock = clock
         self._answers: OrderedDict[Hashable, _Answer] = OrderedDict()
 
     def find(self, key: Hashable, digest: bytes) -> Principal | None:
-        """Who that is, where it is known."""
+        """The user that was accepted with this secret, if that is remembered."""
         answer = self._answers.get(key)
         if answer is None or not secrets.compare_digest(answer.digest, digest):
             return None
@@ -51,7 +51,7 @@ class Answers:
         return answer.principal if expires is None or expires * 1000 > epoch_ms() else None
 
     def remember(self, key: Hashable, digest: bytes, principal: Principal) -> None:
-        """The last one for each key; beyond `most`, the one that was remembered first is forgotten."""
+        """Keeps one answer for each key; beyond `most`, the oldest is forgotten."""
         if not self._most:
             return
         until = None if self._seconds is None else self._clock() + self._seconds
@@ -61,7 +61,7 @@ class Answers:
             self._answers.popitem(last=False)
 
     def forget(self, name: str, provider: str) -> None:
-        """What is remembered of a user for whom that provider vouches."""
+        """Forgets answers for a user that `provider` vouched for."""
         for key, answer in list(self._answers.items()):
             if (answer.principal.name, answer.principal.provider) == (name, provider):
                 del self._answers[key]

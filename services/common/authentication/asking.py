@@ -1,6 +1,6 @@
-"""Questions to somebody else who may not answer: in threads of their own, few, and for so long.
+"""Asks servers that may not answer, such as a directory: in a few threads of its own, with a time limit.
 
-Whoever waits holds up neither the event loop nor those who are asked for at other providers.
+So a wait holds up neither the event loop nor the questions of other providers.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ _T = TypeVar("_T")
 
 
 class Asking:
-    """Of one provider."""
+    """The threads of one provider."""
 
     def __init__(self, provider: str, threads: int, seconds: float) -> None:
         self._provider = provider
@@ -24,7 +24,7 @@ class Asking:
         self._pool = ThreadPoolExecutor(threads, thread_name_prefix=f"ask {provider}")
 
     async def ask(self, question: Callable[[], _T]) -> _T:
-        """What it gives. Raises Unavailable when that takes too long, also since others have all threads."""
+        """The answer. Raises Unavailable when that takes too long, also because all threads are busy."""
         asked = asyncio.get_running_loop().run_in_executor(self._pool, question)
         try:
             return await asyncio.wait_for(asked, self._seconds)
@@ -33,5 +33,5 @@ class Asking:
             raise Unavailable(text) from None
 
     def close(self) -> None:
-        """Threads end as soon as they have an answer, or no hope of one."""
+        """Threads end as soon as they have an answer, or cannot get one."""
         self._pool.shutdown(wait=False, cancel_futures=True)

@@ -1,7 +1,7 @@
-"""How often logins have failed, by address, and by user and address: whom to refuse without looking at a password.
+"""Counts failed logins, by address, and by user and address: beyond a limit, passwords are refused unseen.
 
-Each is a bucket of failures that may still come, filled again as time passes. It is never by user alone: who does not
-know a password must not be able to lock out who does, and comes from elsewhere. Pure: the time is an argument.
+Each limit is a bucket of failures that may still come, refilled as time passes. There is none by user alone: a client
+that does not know a password must not lock out one that does, from elsewhere. Pure: the time is an argument.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ from collections import OrderedDict
 from dataclasses import dataclass
 from ipaddress import IPv6Address, ip_address
 
-_REMEMBERED = 20_000  # buckets; beyond, the one that was used least lately is forgotten
-_NETWORK = 64  # bits of an IPv6 address that one person has: the others can be chosen at will
+_REMEMBERED = 20_000  # buckets; beyond, the least recently used one is forgotten
+_NETWORK = 64  # bits of an IPv6 address that identify one client: it can choose the other bits at will
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,8 +30,8 @@ OF_USER_THERE = Allowance(10, 5.0)
 @dataclass(slots=True)
 class _Bucket:
     left: float
-    at: float  # when `left` was right
-    told: bool = False  # whether it was said that it is empty, since it was full
+    at: float  # the time at which `left` was right
+    told: bool = False  # whether its emptiness was reported since it was last full
 
 
 class _Buckets:
@@ -48,7 +48,7 @@ class _Buckets:
         return bucket is None or self._left(bucket, now) >= self._allowance.burst
 
     def take(self, key: bytes, now: float) -> bool:
-        """One failure; whether that emptied a bucket that was full since it was last told of."""
+        """Counts a failure; gives whether it emptied the bucket, and that was not reported since it was last full."""
         bucket = self._buckets.pop(key, None) or _Bucket(self._allowance.burst, now)
         bucket.left, bucket.at = self._left(bucket, now), now
         bucket.told = bucket.told and bucket.left < self._allowance.burst
@@ -65,18 +65,18 @@ class _Buckets:
 
 
 class Attempts:
-    """Of one process. Times are seconds of a clock that only grows."""
+    """The failures at one process. Times are seconds of a monotonic clock."""
 
     def __init__(self, of_address: Allowance = OF_ADDRESS, of_user_there: Allowance = OF_USER_THERE) -> None:
         self._addresses = _Buckets(of_address)
         self._users_there = _Buckets(of_user_there)
 
     def address_is_out(self, address: str, now: float) -> bool:
-        """Whether too many logins from there have failed, as whoever."""
+        """Whether too many logins from there have failed, of any users."""
         return self._addresses.is_empty(_key(address), now)
 
     def has_failed_at(self, address: str, now: float) -> bool:
-        """Whether a login from there failed lately, as whoever."""
+        """Whether a login from there failed lately, of any user."""
         return not self._addresses.is_full(_key(address), now)
 
     def user_is_out(self, user: str, address: str, now: float) -> bool:
@@ -84,13 +84,13 @@ class Attempts:
         return self._users_there.is_empty(_key(address, user), now)
 
     def failed(self, user: str, address: str, now: float) -> bool:
-        """A login was refused. Whether it is the one from which on others are, which is worth a line in the log."""
+        """Counts a refused login. Gives whether further ones will be refused from now on, which is worth a log line."""
         news = self._addresses.take(_key(address), now)
         return self._users_there.take(_key(address, user), now) or news
 
 
 def place_of(address: str) -> str:
-    """What stands for whoever is at an address: itself, or an IPv6 address's network. "" is a unix socket."""
+    """What counts as one client's address: the address itself, or an IPv6 address's network; "" for a unix socket."""
     try:
         parsed = ip_address(address)
     except ValueError:
@@ -103,6 +103,6 @@ def place_of(address: str) -> str:
 
 
 def _key(address: str, user: str | None = None) -> bytes:
-    # Names are as long as somebody likes who need not exist.
+    # A client may send names of any length, of users that do not exist.
     text = place_of(address) if user is None else f"{place_of(address)}\0{user}"
     return hashlib.blake2b(text.encode(errors="surrogatepass"), digest_size=16).digest()

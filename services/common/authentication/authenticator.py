@@ -1,7 +1,7 @@
-"""Judges what clients claim, by the provider of the port where they came; a gateway keeps its own copy of what is on
-record, so logins need no other service but those that a provider asks.
+"""Verifies what clients claim, by the provider of the port that they connect to; a gateway keeps its own copy of the
+records, so that logins need no other service but those that a provider asks.
 
-Who is deleted or changed is disconnected, as soon as the store has told: at once in general.
+A deleted or changed user is disconnected as soon as the store has announced the change: usually at once.
 """
 
 from __future__ import annotations
@@ -41,24 +41,24 @@ if TYPE_CHECKING:
 
 _DO = "set it again: hopline users add, or hopline providers add"
 _NOBODY = "somebody could not sign in: the provider cannot tell who that is"
-_FIRST_WORD = 5.0  # seconds without a user, until that is said …
-_AGAIN = 60.0  # … and said again
+_FIRST_WORD = 5.0  # seconds without a user until it is logged …
+_AGAIN = 60.0  # … and logged again
 
 log = structlog.get_logger()
 
 
 class Older(Protocol):
-    """Keeps newer credentials for who has older ones."""
+    """Makes newer credentials for users that have older ones."""
 
     def said_password(self, user: User, password: str, has: Collection[str]) -> None:
-        """A user on record has signed in so, and has keys for some mechanisms."""
+        """A user on record has signed in with a password, and has SCRAM keys for the mechanisms in `has`."""
 
 
 class Authenticator:
-    """Of one process: the house of its providers."""
+    """The providers of one process, and the records that they share."""
 
     def __init__(self, settings: Settings, older: Older | None = None, audit: Audit | None = None) -> None:
-        """`older` makes keys for who has none yet; without, nobody does. Raises CannotStart as `read_file`."""
+        """`older` makes keys for users without; None: no keys are made. Raises CannotStart as `read_file`."""
         self.settings = settings
         self._audit = audit
         self.sealing = Sealing.of(settings)
@@ -70,13 +70,13 @@ class Authenticator:
         self._few = FewLines(most=1)
         self._tasks = Tasks()
         self._some = asyncio.Event()  # some user is known
-        self._said: list[tuple[str, str, bytes]] | None = None  # by records, when all of them were read last
+        self._said: list[tuple[str, str, bytes]] | None = None  # the records, when all of them were last read
         self.close_user: Callable[[str, str, str], None] = _nobody_is_connected
-        """Ends the connections of a provider's user, with a reason; set by whoever knows them."""
+        """Ends the connections of a provider's user, with a reason; set by the owner of the connections."""
         self.close_provider: Callable[[str, str], None] = _nobody_is_connected
-        """Ends the connections that came in by a provider."""
+        """Ends the connections that signed in by a provider."""
 
-    # -------------------------------------------------------------- what is on record
+    # -------------------------------------------------------------- records
 
     async def follow(self, records: AsyncIterator[store_pb2.Records]) -> None:
         """Applies a watch of the records of `known_users.KINDS`; ends with it."""
@@ -91,7 +91,7 @@ class Authenticator:
                 snapshot = KnownUsers(self.known.secret)
 
     def read(self, records: Iterable[store_pb2.Record]) -> None:
-        """All records of `known_users.KINDS`, in place of what was known; users may be many, and are seldom others."""
+        """Takes all records of `known_users.KINDS` in place of what was known; does nothing if they are unchanged."""
         records = list(records)
         said = [(record.kind, record.key, record.value) for record in records]
         if said == self._said:
@@ -113,7 +113,7 @@ class Authenticator:
         self._end_what_changed(former.users)
 
     def _end_what_changed(self, former: Mapping[str, User]) -> None:
-        """Of these users, and of the providers that are not as they were."""
+        """Ends connections of changed users, and of changed providers."""
         for name, user in sorted(former.items()):
             now = self.known.users.get(name)
             if now is None or now.standing != user.standing:
@@ -125,13 +125,13 @@ class Authenticator:
             self._some.set()
 
     def end_user(self, provider: str, name: str, what: str) -> None:
-        """A provider's user is no more, or not as it was."""
+        """A provider's user was deleted or changed: ends its connections and sign-ins."""
         self._under_way.end_user(provider, name)
         reason = f"user '{name}' {what}"
         for_each("ending a user's connections", (name,), lambda each: self.close_user(provider, each, reason))
 
     def forget(self, principal: Principal, what: str) -> None:
-        """As `end_user`, of somebody who is not to come in by what was remembered either."""
+        """As `end_user`; remembered answers for the user are forgotten too."""
         self._providers.forget(principal.name, principal.provider)
         self.end_user(principal.provider, principal.name, what)
 
@@ -141,7 +141,7 @@ class Authenticator:
         for_each("ending a provider's connections", (name,), lambda each: self.close_provider(each, reason))
 
     async def until_some_user(self) -> None:
-        """Returns when somebody could log in; says what is missing while nobody can."""
+        """Returns when a user could log in; logs what is missing until then."""
         patience = _FIRST_WORD
         while not self._some.is_set():
             try:
@@ -154,19 +154,19 @@ class Authenticator:
                 )
 
     async def stop(self) -> None:
-        """Asks no provider any more."""
+        """Closes all providers."""
         for closing in self._providers.closing():
             await closing
         await self._tasks.stop()
 
-    # -------------------------------------------------------------- who signs in
+    # -------------------------------------------------------------- sign-in
 
     def provider(self, name: str) -> Provider:
-        """Raises Unavailable where there is none of that name."""
+        """Raises Unavailable when there is no such provider."""
         return self._providers.get(name)
 
     def troubles(self) -> dict[str, str]:
-        """What is amiss with providers that an operator has to mend, by their names."""
+        """Problems of providers that an operator must solve, by provider."""
         return self._providers.troubles()
 
     def expect(self, name: str, peer: str) -> None:
@@ -174,13 +174,13 @@ class Authenticator:
         self._guard.expect(name, peer)
 
     def keys_of(self, provider: str, user: str, mechanism: str, peer: str) -> Keys:
-        """As `sasl.Directory` says, to who is at `peer`."""
+        """As `sasl.Directory.keys_of`, for a client at `peer`."""
         self._guard.expect(user, peer)
-        disguise = self.known.keys_of_nobody(user, mechanism)  # made for everybody: it takes as long
+        disguise = self.known.keys_of_nobody(user, mechanism)  # made for known users too: the time must not tell
         return self.provider(provider).keys_of(user, mechanism) or disguise
 
     async def sign_in(self, provider: str, claim: Claim, peer: str, visit: Visit = NO_VISIT) -> Principal:
-        """Who that is; raises AccessRefused, and Unavailable, as `Guard.judge`. Either is on record."""
+        """The user; raises AccessRefused, and Unavailable, as `Guard.judge`. Either is on record."""
         try:
             principal = await self._judge(provider, claim, peer)
         except BrokerError as error:
@@ -204,7 +204,7 @@ class Authenticator:
         return principal
 
     def refused(self, provider: str, user: str, visit: Visit, error: BrokerError) -> None:
-        """Puts on record that somebody did not come in; `user` is what was said, if anything."""
+        """Puts a refused sign-in on record; `user` is the name that was claimed, if any."""
         unseen = isinstance(error, TooManyFailures)
         make = visit.refused_unseen if unseen else visit.refused
         self._tell(make(user, provider, reason_of(error)), seldom=unseen)
@@ -221,4 +221,4 @@ def _apply(known: KnownUsers, records: Iterable[store_pb2.Record]) -> None:
 
 
 def _nobody_is_connected(*_: str) -> None:
-    """Before there is a listener."""
+    """The default: there is no listener yet."""

@@ -1,4 +1,4 @@
-"""How a provider is described: its kind and options, of an operator's record, of the settings' file, or by its name.
+"""A provider's description: its kind and options, from an operator's record, the settings' file, or just its name.
 
 In a record secrets are sealed; on the way out they are masked.
 """
@@ -33,7 +33,7 @@ class Described(BaseModel):
 
     type: Annotated[str, Field(min_length=1, max_length=64)]
     options: Mapping[str, Any] = {}
-    sealed: Mapping[str, str] = {}  # of the options, those that are secret
+    sealed: Mapping[str, str] = {}  # the secret ones of the options
 
     def to_json(self) -> bytes:
         """The record's value."""
@@ -45,12 +45,12 @@ class Described(BaseModel):
         return cls.model_validate_json(value)
 
     def opened(self, name: str, sealing: Sealing) -> Described:
-        """With its secrets. Raises CannotOpen."""
+        """The description with its secrets. Raises CannotOpen."""
         secret = {option: sealing.open(sealed, place_of(name, option)) for option, sealed in self.sealed.items()}
         return Described(type=self.type, options={**self.options, **secret})
 
     def closed(self, name: str, sealing: Sealing, former: Described | None = None) -> Described:
-        """With its secrets sealed; one that is masked is what it was. Raises SyntaxFault, CannotOpen."""
+        """The description with its secrets sealed; masked ones stay as in `former`. Raises SyntaxFault, CannotOpen."""
         secret = secrets_of(self.type)
         kept = former.sealed if former and former.type == self.type else {}
         sealed = {}
@@ -64,22 +64,22 @@ class Described(BaseModel):
         return Described(type=self.type, options=options, sealed=sealed)
 
     def masked(self) -> Described:
-        """For those who look."""
+        """The description to show: secrets are masked."""
         return Described(type=self.type, options={**self.options, **dict.fromkeys(self.sealed, MASK)})
 
     def without(self, secret: frozenset[str]) -> Described:
-        """As `masked`, of one whose secrets are among its options."""
+        """As `masked`, for a description whose secrets are among its options."""
         masked = {name: MASK if name in secret else value for name, value in self.options.items()}
         return Described(type=self.type, options=masked)
 
 
 def place_of(name: str, option: str) -> str:
-    """To which a sealed option is bound."""
+    """The place to which a sealed option is bound."""
     return f"authentication provider {name!r}, {option}"
 
 
 def kind_of(described: Described) -> type[Provider]:
-    """Raises SyntaxFault where it is not installed."""
+    """The kind's class. Raises SyntaxFault where it is not installed."""
     if described.type not in plugins.names(GROUP):
         there = ", ".join(plugins.names(GROUP))
         raise SyntaxFault(f"there is no kind of authentication provider {described.type!r}; there are {there}")
@@ -88,7 +88,7 @@ def kind_of(described: Described) -> type[Provider]:
 
 
 def needs_no_options(name: str) -> bool:
-    """Whether that is a kind of which there is a provider of the same name, without anybody's doing."""
+    """Whether it is a kind that needs no options: then there is a provider of that name without a description."""
     try:
         options_of(Described(type=name))
     except SyntaxFault:
@@ -103,7 +103,7 @@ def secrets_of(kind: str) -> frozenset[str]:
 
 
 def options_of(described: Described) -> Options:
-    """As its kind reads them. Raises SyntaxFault with the first that is wrong; never with what it says."""
+    """The options as their kind reads them. Raises SyntaxFault for the first wrong one, without its value."""
     try:
         return kind_of(described).options_type.model_validate(dict(described.options))
     except ValidationError as error:
@@ -113,7 +113,7 @@ def options_of(described: Described) -> Options:
 
 
 def read_file(path: Path | None) -> Mapping[str, Described]:
-    """Those of the settings' file, by name: TOML, a table for each. Raises CannotStart."""
+    """The providers of the settings' file, by name: TOML, a table for each. Raises CannotStart."""
     if path is None:
         return {}
     try:

@@ -1,4 +1,4 @@
-"""Keys for who is no user: the same each time, so that asking twice does not tell them from those of a user."""
+"""SCRAM keys for names without a user: the same each time, so that a client cannot tell them from a user's keys."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from services.common.scram import ITERATIONS, SALT_BYTES, Keys
 
 
 def keys_of_nobody(secret: bytes, user: str, mechanism: str) -> Keys:
-    """Those of that name; nobody knows a password for them, who does not know `secret`."""
+    """The keys for that name. No password fits them, and without `secret` they cannot be told from a user's."""
     seed = hmac.digest(secret, f"{mechanism}\0{user}".encode(errors="surrogatepass"), "sha256")
     size = hashlib.new(mechanism.removeprefix("SCRAM-").replace("-", "")).digest_size
     drawn = hashlib.shake_256(seed).digest(SALT_BYTES + 2 * size)

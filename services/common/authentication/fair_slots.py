@@ -1,7 +1,7 @@
-"""So many at a time, and those who wait in turns of whom they wait for: a crowd of one does not keep out the others.
+"""A number of slots whose waiting clients take turns by address: a crowd at one address does not keep out the others.
 
-Nor does a crowd of many keep out those of whom nothing bad is known: they have every other turn, and slots that the
-doubtful ones do not get.
+Nor does a crowd at many addresses keep out good ones, those without failed logins: they have every other turn, and
+slots that doubtful addresses do not get.
 """
 
 from __future__ import annotations
@@ -13,18 +13,18 @@ from contextlib import asynccontextmanager
 
 
 class FairSlots:
-    """Of one event loop."""
+    """Slots for one event loop."""
 
     def __init__(self, slots: int, for_doubtful: int) -> None:
-        """`for_doubtful` of the slots at most are for those who are not good."""
+        """At most `for_doubtful` of the slots are for addresses that are not good."""
         self._free = slots
         self._free_for_doubtful = for_doubtful
         self._waiting = {good: _Turns() for good in (True, False)}
-        self._next = True  # who is next, where both kinds wait
+        self._next = True  # the kind whose turn is next, where both wait
 
     @asynccontextmanager
     async def slot(self, whose: str, *, good: bool) -> AsyncIterator[None]:
-        """One of the slots, when it is the turn of `whose`."""
+        """Waits for a slot, in turn with others than `whose`, and holds it."""
         await self._take(whose, good=good)
         try:
             yield
@@ -40,11 +40,11 @@ class FairSlots:
             await turn
         except asyncio.CancelledError:
             if turn.done() and not turn.cancelled():
-                self._give(good=good)  # it had its turn, and does not use it
+                self._give(good=good)  # it got a slot, and does not use it
             raise
 
     def _give(self, *, good: bool) -> None:
-        """The next in turn has the slot, or it is free."""
+        """Frees a slot, for the next in turn."""
         self._count(1, good=good)
         for kind in (self._next, not self._next):
             if self._has_room(good=kind) and (turn := self._waiting[kind].take()):
@@ -62,7 +62,7 @@ class FairSlots:
 
 
 class _Turns:
-    """Whose turn is next comes first."""
+    """Waiting clients in turns: the first key is next."""
 
     def __init__(self) -> None:
         self._waiting: dict[str, deque[asyncio.Future[None]]] = {}
@@ -73,7 +73,7 @@ class _Turns:
         return turn
 
     def take(self) -> asyncio.Future[None] | None:
-        """Passes over who waits no longer."""
+        """The next turn; those that were cancelled are skipped."""
         while self._waiting:
             whose = next(iter(self._waiting))
             queue = self._waiting.pop(whose)

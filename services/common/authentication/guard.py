@@ -1,8 +1,8 @@
-"""Whether somebody is who they say they are, whichever provider knows, for every service that lets users in.
+"""Guards the providers of every service that users sign in to: it limits how many wrong passwords are tried.
 
-Wrong passwords cost a hash each, or a question to somebody else. Where too many of them come from, they are refused
-before that, and addresses take turns: whoever tries passwords does not keep others out, not even the user whose they
-are. Where many addresses do it, a slot and every other turn are for those from which nothing wrong came lately.
+A wrong password costs a hash, or a question to another server. Where too many come from one address, its passwords are
+refused unseen, and addresses take turns: a client that guesses passwords does not keep out others, not even the user
+whose password it is. Against many such addresses, a slot and every other turn are kept for addresses without failures.
 """
 
 from __future__ import annotations
@@ -31,15 +31,15 @@ _DO = "if it is not an attack, correct the password of a client there"
 
 
 class Guard:
-    """Of one process: what is tried counts together, whichever provider it is tried at."""
+    """For one process: failures count together, at whichever provider they happen."""
 
     def __init__(self, clock: Clock = monotonic) -> None:
         self._clock = clock
-        self._places: OrderedDict[tuple[str, str], None] = OrderedDict()  # (user, place) that came in
+        self._places: OrderedDict[tuple[str, str], None] = OrderedDict()  # (user, address) pairs that have signed in
         self._attempts = Attempts()
 
     async def judge(self, provider: Provider, claim: Claim, peer: str) -> Principal:
-        """Who that is, from `peer` (an address, or "" for a unix socket).
+        """The user of a claim from `peer` (an address, or "" for a unix socket).
 
         Raises AccessRefused, with one text for every reason that the peer may not learn, TooManyFailures, and
         Unavailable where the provider cannot tell.
@@ -49,29 +49,29 @@ class Guard:
         elif isinstance(claim, Proof | Digest):
             self.expect(claim.user, peer)
             principal = await self._try(provider, claim, peer)
-        else:  # nothing that could be guessed; nor has it proved itself
+        else:  # no secret that could be guessed, nor one that proves the client
             return _where_it_may(await provider.verify(claim), peer)
-        if principal.expires is None or principal.name == claim.user:  # a token proves no name that is said with it
+        if principal.expires is None or principal.name == claim.user:  # a token does not prove a name sent with it
             self._came_in(claim.user, peer)
         return _where_it_may(principal, peer)
 
     def expect(self, name: str, peer: str) -> None:
-        """Raises TooManyFailures where `judge` would, whoever the users are: they need not be asked for."""
+        """Raises TooManyFailures where `judge` would, without asking a provider."""
         now, came_before = self._clock(), (name, place_of(peer)) in self._places
         if self._attempts.user_is_out(name, peer, now):
             raise _too_many()
-        # Who has come in from there before does so again; others there may be trying passwords of whomever.
+        # A user that has signed in from there may do so again: the guesses may be another client's at that address.
         if self._attempts.address_is_out(peer, now) and not came_before:
             raise _too_many()
 
     async def _said(self, provider: Provider, claim: Credentials | Token, peer: str) -> Principal:
-        # A storm of reconnects with the right password pays once; a name that does not exist always pays.
+        # A storm of reconnects with the right password is verified once; an unknown name always takes as long.
         digest = digest_of(claim.secret)
         if known := self._known(provider, claim, digest, peer):
             return known
         good = not self._attempts.has_failed_at(peer, self._clock())
         async with provider.slots.slot(place_of(peer), good=good):
-            if known := self._known(provider, claim, digest, peer):  # others with the same password were before
+            if known := self._known(provider, claim, digest, peer):  # another sign-in with the same password was first
                 return known
             basis = provider.basis_of(claim)
             principal = await _to_its_end(self._try(provider, claim, peer))
@@ -86,7 +86,7 @@ class Guard:
             raise
 
     def _known(self, provider: Provider, claim: Credentials | Token, digest: bytes, peer: str) -> Principal | None:
-        """Who is known to have that password; raises TooManyFailures where it is not to be tried."""
+        """The user, if its password is remembered; raises TooManyFailures where it must not be tried."""
         self.expect(claim.user, peer)
         known = provider.answers.find(provider.basis_of(claim), digest)
         if known is None and self._attempts.address_is_out(peer, self._clock()):
@@ -106,14 +106,14 @@ class Guard:
 
 
 async def _to_its_end(work: Coroutine[Any, Any, Principal]) -> Principal:
-    """A thread cannot be stopped: until it ends, who has left keeps the slot, and a wrong password counts."""
+    """A thread cannot be stopped: until it ends, a client that left keeps its slot, and a wrong password counts."""
     task = asyncio.ensure_future(work)
     try:
         return await asyncio.shield(task)
     except asyncio.CancelledError:
         await asyncio.wait({task})
         if not task.cancelled():
-            task.exception()  # nobody is there to hear it
+            task.exception()  # its caller is gone
         raise
 
 

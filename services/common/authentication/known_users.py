@@ -1,4 +1,4 @@
-"""Users, their keys, and providers as the records say: what a process knows of them."""
+"""The users, SCRAM keys and providers on record, as far as a process has read them."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ KINDS = (users.RECORD_KIND, scram.RECORD_KIND, scram.DISGUISE_KIND, described.RE
 
 @dataclass(slots=True)
 class KnownUsers:
-    """Of one snapshot, and what has changed since."""
+    """The records of one snapshot, with later changes applied."""
 
-    secret: bytes = field(default_factory=partial(secrets.token_bytes, 32))  # of the disguise, until there is a record
+    secret: bytes = field(default_factory=partial(secrets.token_bytes, 32))  # of the disguise, until its record is read
     users: dict[str, User] = field(default_factory=dict)
     providers: dict[str, Described] = field(default_factory=dict)
     _keys: dict[str, KeysOfUser] = field(default_factory=dict)
 
     def apply(self, record: Record) -> None:
-        """Raises ValidationError where it cannot be read."""
+        """Raises ValidationError for a record that cannot be read."""
         if record.kind == scram.DISGUISE_KIND:
             self.secret = record.value or self.secret
         elif record.kind == scram.RECORD_KIND:
@@ -45,7 +45,7 @@ class KnownUsers:
             self.users[record.key] = User.from_json(record.value)
 
     def keys_of(self, user: str, mechanism: str) -> Keys | None:
-        """None for who is no user, or has none for the password as it is."""
+        """None for an unknown user, or one without keys for its present password."""
         known, keys = self.users.get(user), self._keys.get(user)
         if known is None:
             return None
@@ -54,10 +54,10 @@ class KnownUsers:
         return kind.keys_of(known.password_hash, mechanism) if kind else beside
 
     def mechanisms_of(self, user: User) -> Collection[str]:
-        """Those for which the user has keys, for that password."""
+        """The mechanisms for which the user has keys of its present password."""
         keys = self._keys.get(user.name)
         return keys.of(user).keys() if keys else ()
 
     def keys_of_nobody(self, user: str, mechanism: str) -> Keys:
-        """In their place."""
+        """The keys to show in place of an unknown user's."""
         return keys_of_nobody(self.secret, user, mechanism)

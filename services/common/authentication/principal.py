@@ -1,4 +1,4 @@
-"""Who has signed in, as its provider knows it: what access is decided by."""
+"""The user that has signed in, as its provider knows it: access is decided by it."""
 
 from __future__ import annotations
 
@@ -7,19 +7,19 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True, slots=True)
 class Principal:
-    """Of one connection, or one request over HTTP."""
+    """The user of one connection, or of one request over HTTP."""
 
     name: str
     provider: str
-    """The name of the one that vouches for it: of a composite, the one that it asked last."""
+    """The provider that vouches for it: behind a composite, the one that accepted it."""
     groups: frozenset[str] = frozenset()
     tags: frozenset[str] = frozenset()
     expires: float | None = None
-    """Seconds of the Unix epoch, after which it counts no longer."""
+    """Seconds of the Unix epoch, after which the sign-in no longer counts."""
     loopback_only: bool = False
     again: bool = field(default=False, compare=False)
-    """Whether its provider can be asked later if that is still so, which it does not tell by itself."""
+    """Whether the provider must be asked again later, as it does not announce changes by itself."""
 
 
 NOBODY = Principal("", "")
-"""Before anybody has signed in."""
+"""Before the client has signed in."""

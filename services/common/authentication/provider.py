@@ -1,4 +1,4 @@
-"""An authentication provider: judges claims. Kinds are plug-ins of group `hopline.authentication_providers`."""
+"""An authentication provider verifies claims. Kinds are plug-ins of group `hopline.authentication_providers`."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from services.common.scram import Keys
     from services.common.sealing import Sealing
 
-# Claims that are judged at a time, and of these at most for addresses from which a login failed lately: most of them
-# wait for somebody else, who has a limit of his own.
+# Claims that are verified at a time, and how many of these for addresses from which a login failed lately: most wait
+# for another server, which has a limit of its own.
 _ASKED, _DOUBTFUL_ASKED = 64, 32
 
 
@@ -40,7 +40,7 @@ class Options(BaseModel):
 
 
 class House(Protocol):
-    """What providers are made in."""
+    """What providers get from the process that has them."""
 
     settings: Settings
     sealing: Sealing
@@ -50,23 +50,23 @@ class House(Protocol):
         """The users on record, as they are now."""
 
     def provider(self, name: str) -> Provider:
-        """Raises Unavailable where there is none of that name."""
+        """Raises Unavailable when there is no such provider."""
 
     def end_user(self, provider: str, name: str, what: str) -> None:
-        """A provider's user is no more, or not as it was: what rests on that ends."""
+        """A provider's user was deleted or changed: ends its connections and sign-ins."""
 
 
 class Provider(ABC):
-    """One that is configured; a new one takes its place when its options change."""
+    """A configured provider; replaced by a new one when its options change."""
 
     options_type: ClassVar[type[Options]] = Options
     mechanisms: frozenset[str] = frozenset()
-    """Those whose claims it judges."""
+    """The mechanisms whose claims it can verify."""
     brings: tuple[str, ...] = ()
-    """Those of them that are offered though nobody asks for them: it would be of no use otherwise."""
+    """Those of them that are offered even if the settings do not name them: without them it would be of no use."""
 
     trouble: str = ""
-    """What is amiss with it that an operator has to mend, and how; empty where nothing is."""
+    """A problem that an operator must solve, and how; empty where there is none."""
 
     def __init__(self, name: str, options: Options, house: House) -> None:
         self.name = name
@@ -78,23 +78,23 @@ class Provider(ABC):
 
     @abstractmethod
     async def verify(self, claim: Claim) -> Principal:
-        """Who that is. Raises Refused, and Unavailable where nobody can tell: that is no reason to let somebody in."""
+        """The user. Raises Refused, and Unavailable where it cannot be verified now: then nobody is let in."""
 
     async def groups_now(self, principal: Principal) -> frozenset[str] | None:
-        """Of somebody with `again`: None where there is no such user any more. Raises Unavailable."""
+        """The present groups of a user with `again`; None where the user no longer exists. Raises Unavailable."""
         return principal.groups
 
     def basis_of(self, claim: Claim) -> Hashable:
-        """What an answer to the claim rests on, for `answers`."""
+        """What an answer to the claim rests on: its key in `answers`."""
         return claim.user
 
     def keys_of(self, user: str, mechanism: str) -> Keys | None:  # noqa: ARG002 - most have none
-        """Of SCRAM; None for who has none."""
+        """SCRAM keys; None for a user without."""
         return None
 
     def tags_of(self, groups: frozenset[str]) -> frozenset[str]:
-        """As the options say."""
+        """The tags that the options give to these groups."""
         return frozenset(tag for tag, wanted in self.options.tags.items() if not groups.isdisjoint(wanted))
 
     async def close(self) -> None:  # noqa: B027 - most have nothing to end
-        """It is asked no more."""
+        """Ends it; it is not asked again."""

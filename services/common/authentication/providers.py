@@ -1,4 +1,4 @@
-"""The providers that there are: of operators' records, of the settings' file, and those that need no options."""
+"""All providers: from operators' records, from the settings' file, and those that need no options."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _DO = "see hopline providers list, and set it again: hopline providers add"
 
 
 class Providers:
-    """Made when they are asked for first, and made anew when they change."""
+    """Each is made at its first use, and made anew when its description changes."""
 
     def __init__(self, house: House, of_file: Mapping[str, Described]) -> None:
         self._house = house
@@ -27,7 +27,7 @@ class Providers:
         self._few = FewLines(most=1)
 
     def take(self, of_records: Mapping[str, Described]) -> dict[str, Provider]:
-        """From now on these; gives those that were made and are not as they were."""
+        """Takes the descriptions on record; gives the made providers whose descriptions changed."""
         self._of_records = dict(of_records)
         changed = {
             name: provider for name, (described, provider) in self._made.items() if self._described(name) != described
@@ -37,7 +37,7 @@ class Providers:
         return changed
 
     def get(self, name: str) -> Provider:
-        """Raises Unavailable where there is none, or it cannot be made: nobody comes in by it."""
+        """Raises Unavailable for a provider that does not exist or cannot be made: no user signs in by it."""
         described = self._described(name)
         if described is None:
             raise self._unusable(name, "there is none of that name")
@@ -47,16 +47,16 @@ class Providers:
         return made[1]
 
     def forget(self, user: str, provider: str) -> None:
-        """Whoever has asked `provider` for a user, a composite too, asks again."""
+        """Makes every provider that remembers an answer for `provider`'s user, as a composite may, ask again."""
         for _, each in self._made.values():
             each.answers.forget(user, provider)
 
     def troubles(self) -> dict[str, str]:
-        """Of those that were asked for since the process started."""
+        """Problems of the providers used since the process started."""
         return {name: provider.trouble for name, (_, provider) in self._made.items() if provider.trouble}
 
     def closing(self) -> list[Awaitable[None]]:
-        """All are asked no more."""
+        """Forgets all providers; gives their `close` calls."""
         made, self._made = self._made, {}
         return [provider.close() for _, provider in made.values()]
 

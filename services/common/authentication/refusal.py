@@ -1,4 +1,4 @@
-"""That somebody is not let in: one text for every reason that a peer may not learn, and the reason for who may."""
+"""Refused sign-ins: one text for every reason that a peer may not learn, and the reason for the audit log."""
 
 from __future__ import annotations
 
@@ -8,18 +8,18 @@ REFUSED = "login was refused; check user name and password"
 
 
 class Refused(AccessRefused):
-    """By a provider."""
+    """A provider refused the sign-in."""
 
     def __init__(self, reason: str) -> None:
-        """`reason` is for the audit log: nothing secret is in it."""
+        """`reason` is for the audit log: it must hold no secret."""
         super().__init__(REFUSED)
         self.reason = reason
 
 
 class TooManyFailures(AccessRefused):
-    """Refused without a look at what was said; the log has said so once, for all of them."""
+    """Refused without verifying the password; the log says so once for all of them."""
 
 
 def reason_of(error: Exception) -> str:
-    """Why, for those who may know."""
+    """The reason, for the audit log."""
     return error.reason if isinstance(error, Refused) else str(error)

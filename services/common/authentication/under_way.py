@@ -1,4 +1,4 @@
-"""Who signs in while its user, or a provider, is changed: nobody knows of that connection yet, so it would stay."""
+"""Sign-ins under way while their user or provider is changed: they have no connection yet that could be ended."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True, eq=False)
 class Ended:
-    """What has ended since one sign-in began."""
+    """The users and providers that ended or changed since one sign-in began."""
 
     users: set[tuple[str, str]] = field(default_factory=set)  # (provider, name)
     providers: set[str] = field(default_factory=set)
 
     def concerns(self, principal: Principal, asked: str) -> bool:
-        """Whether what it rests on has, whose provider is `asked`, or one that this has asked."""
+        """Whether the user has ended, or its provider, or the provider `asked`, which may be a composite."""
         return (principal.provider, principal.name) in self.users or bool({asked, principal.provider} & self.providers)
 
 
@@ -31,7 +31,7 @@ class UnderWay:
 
     @contextmanager
     def one(self) -> Iterator[Ended]:
-        """As long as it lasts, it is told what ends."""
+        """A sign-in: while it lasts, it notes what ends."""
         ended = Ended()
         self._all.add(ended)
         try:
@@ -40,11 +40,11 @@ class UnderWay:
             self._all.discard(ended)
 
     def end_user(self, provider: str, name: str) -> None:
-        """A provider's user is no more, or not as it was."""
+        """A provider's user was deleted or changed."""
         for each in self._all:
             each.users.add((provider, name))
 
     def end_provider(self, name: str) -> None:
-        """It is removed, or another one."""
+        """A provider was removed or changed."""
         for each in self._all:
             each.providers.add(name)

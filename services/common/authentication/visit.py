@@ -1,4 +1,4 @@
-"""How somebody came who signs in, as the audit log tells it."""
+"""Where a sign-in came from, for the audit log."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from services.common.audit.entry import REFUSED, SIGNED_IN, Entry
 
 @dataclass(frozen=True, slots=True)
 class Visit:
-    """Of one connection, or one request."""
+    """The client of one connection, or of one request."""
 
     peer: str = ""  # address and port
-    host: str = ""  # the address by itself
-    through: str = ""  # the port by which it came, or "http"
+    host: str = ""  # the address without port
+    through: str = ""  # the name of the port that it connected to, or "http"
     mechanism: str = ""
     connection: str = ""
     seldom: bool = False
-    """Whether that it signed in is told once for many times: each request over HTTP is a sign-in."""
+    """Whether its sign-ins are counted rather than logged singly: each request over HTTP is one."""
 
     def signed_in(self, user: str, provider: str) -> Entry:
         """A line of the audit log."""
@@ -29,7 +29,7 @@ class Visit:
         return Entry(REFUSED, user, provider, self.mechanism, self.peer, self.through, self.connection, reason)
 
     def refused_unseen(self, user: str, provider: str, reason: str) -> Entry:
-        """The same for all that are refused so: there may be many."""
+        """One line for many refusals of that kind."""
         return Entry(REFUSED, user, provider, peer=self.host, through=self.through, reason=reason)
 
 

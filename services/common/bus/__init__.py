@@ -1,1 +1,1 @@
-"""What happens in the stack, told to whoever listens: events on NATS. See README.md beside this file."""
+"""Events of the stack, published on NATS for any subscriber. See README.md beside this file."""

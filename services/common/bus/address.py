@@ -1,4 +1,4 @@
-"""Where NATS is."""
+"""The address of NATS, and the token for it."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ from services.common.secret import nats_token
 
 
 def address_file(settings: Settings) -> Path:
-    """Where `hopline up` writes down the address of the NATS server that it runs."""
+    """The file in which `hopline up` writes the address of the NATS server that it runs."""
     return settings.run_folder / "nats.url"
 
 
 def token_for(address: str) -> str | None:
-    """What NATS's client says when it connects; an address may have credentials of its own, `user:password@host`."""
+    """The token of NATS's client; None where the address has credentials of its own, `user:password@host`."""
     return None if "@" in address else nats_token() or None
 
 
 def bus_address(settings: Settings) -> str:
-    """As HOPLINE_NATS_URL says, or as the supervisor on the same run folder does; "" when there is none.
+    """From HOPLINE_NATS_URL, or from the supervisor of the same run folder; "" when there is none.
 
-    Raises CannotStart where that cannot be read.
+    Raises CannotStart when its file cannot be read.
     """
     if settings.nats_url:
         return settings.nats_url

@@ -1,4 +1,4 @@
-"""What waits to be told, bounded, with an account of what never will be. Pure."""
+"""Events that wait to be published, bounded, with an account of those that never will be. Pure."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ class Batch(NamedTuple, Generic[T]):
 class Buffer(Generic[T]):
     """Gives every item a sequence and keeps the newest `capacity`; one batch at a time is taken out of it.
 
-    Items leave in order, whether they are sent or given up, so that what is missing is always one range: from the first
-    that nobody was told of to the one before the next batch.
+    Items leave in order, whether they are sent or given up, so that what is missing is always one range: from the
+    first sequence that was neither delivered nor reported, to the one before the next batch.
     """
 
     def __init__(self, capacity: int) -> None:
         self._items: deque[T] = deque()
         self._capacity = capacity
         self._next = 1
-        self._untold = 1  # the first sequence that was neither delivered nor told as part of a gap
+        self._untold = 1  # the first sequence that was neither delivered nor reported as part of a gap
         self.missed = 0
         """Items that were given up; some of a batch that failed may have arrived all the same."""
 
@@ -37,7 +37,7 @@ class Buffer(Generic[T]):
         return len(self._items)
 
     def append(self, item: T) -> None:
-        """The oldest goes when there is no room: who follows a state is better off with the newest."""
+        """Adds the newest item; without room the oldest goes: a follower of a state is better off with the newest."""
         if len(self._items) >= self._capacity:
             self._items.popleft()
             self.missed += 1
@@ -45,7 +45,7 @@ class Buffer(Generic[T]):
         self._next += 1
 
     def take(self, most: int) -> Batch[T]:
-        """The oldest `most` items."""
+        """Takes out the oldest items, `most` at most."""
         first = self._next - len(self._items)
         items = [self._items.popleft() for _ in range(min(most, len(self._items)))]
         missing = first - self._untold
@@ -53,9 +53,9 @@ class Buffer(Generic[T]):
         return Batch(first, items, gap)
 
     def sent(self, batch: Batch[T]) -> None:
-        """It arrived, the gap too."""
+        """The batch has arrived, and its gap with it."""
         self._untold = batch.first + len(batch.items)
 
     def failed(self, batch: Batch[T]) -> None:
-        """It may have arrived, or a part of it; it will not be sent again, so that nothing arrives twice."""
+        """The batch may have arrived in part; it is not sent again, so that nothing arrives twice."""
         self.missed += len(batch.items)

@@ -1,4 +1,4 @@
-"""An event as it travels: who tells what, when, and which of its events this is."""
+"""An event as it is published: its service and instance, its time, and its number."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class Event(BaseModel):
     model_config = ConfigDict(frozen=True, extra="ignore")
 
     version: int = VERSION
-    time_ms: int  # since the Unix epoch, by the teller's clock
+    time_ms: int  # since the Unix epoch, by the publishing instance's clock
     service: str
     instance: str  # one run of one process
     origin: int  # of the uids that the instance gives; 0 for services that give none
@@ -23,10 +23,10 @@ class Event(BaseModel):
     facts: Facts
 
     def to_json(self) -> bytes:
-        """What is published."""
+        """The payload to publish."""
         return self.model_dump_json().encode()
 
     @classmethod
     def from_json(cls, payload: bytes) -> Event:
-        """Raises ValidationError (a ValueError) for a kind that is not known here: then it must be passed over."""
+        """Raises ValidationError (a ValueError) for a kind that this release does not know: skip the event then."""
         return cls.model_validate_json(payload)

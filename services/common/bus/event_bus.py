@@ -1,4 +1,4 @@
-"""Tells events to NATS in the background. The message path never notices whether anybody takes them."""
+"""Publishes events to NATS in the background. The message path does not wait for NATS or its subscribers."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ log = structlog.get_logger()
 
 CAPACITY = 10_000  # events, some megabytes
 _BATCH = 500
-_GATHER = 0.005  # seconds in which what happens together comes together
-_LAST_WORDS = 0.5  # seconds to tell what is left when the service stops
-_SAY_AFTER = 2  # attempts: NATS may be starting just as we are
+_GATHER = 0.005  # seconds in which events of one moment collect
+_LAST_WORDS = 0.5  # seconds to publish what is left when the service stops
+_SAY_AFTER = 2  # attempts: NATS may still be starting, as this process is
 
 
 class _Happened(NamedTuple):
@@ -34,24 +34,24 @@ class _Happened(NamedTuple):
 class EventBus:
     """One for each process. `publish` may be called before `start`, and with no NATS at all.
 
-    What NATS does not take is kept up to `capacity` events; what is given up is counted, and the next batch that gets
-    through begins with a `bus.gap` that says so. Nothing is told twice.
+    Up to `capacity` events that NATS does not take are kept; what is given up is counted, and the next batch that gets
+    through begins with a `bus.gap` that reports it. Nothing is published twice.
     """
 
     def __init__(self, address: str, service: str, instance: str, origin: int = 0, capacity: int = CAPACITY) -> None:
-        """`address` is a nats:// URL, or "" where nobody is to be told."""
+        """`address` is a nats:// URL, or "" to publish nothing."""
         self._address = address
         self._service = service
         self._instance = instance
         self._origin = origin
         self._buffer: Buffer[_Happened] = Buffer(capacity)
         self.happened: Counter[str] = Counter()
-        """By kind, whether anybody is told or not."""
+        """Events by kind, published or not."""
         self._wake = asyncio.Event()
         self._idle = asyncio.Event()
         self._idle.set()
         self._link: NatsLink | None = None
-        self._away = False  # and that has been said
+        self._away = False  # as the log says
         self._tasks = Tasks()
 
     @property
@@ -60,7 +60,7 @@ class EventBus:
         return self._buffer.missed
 
     def publish(self, facts: Facts) -> None:
-        """As Events says."""
+        """As Events.publish."""
         self.happened[facts.kind] += 1
         if self._address:
             self._buffer.append(_Happened(epoch_ms(), facts))
@@ -68,12 +68,12 @@ class EventBus:
             self._idle.clear()
 
     def start(self) -> None:
-        """Tells events from now on; connects when there is the first."""
+        """Begins to publish; connects at the first event."""
         if self._address:
             self._tasks.start(self._run(), "event bus")
 
     async def stop(self) -> None:
-        """Tells what is left, as far as somebody takes it at once."""
+        """Publishes what is left, if NATS takes it at once."""
         if self._link:
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(_LAST_WORDS):

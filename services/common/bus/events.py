@@ -1,4 +1,4 @@
-"""Where services say what happened."""
+"""The port by which services report events."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ from services.common.bus.facts import Facts
 
 
 class Events(Protocol):
-    """Takes facts at any time and at once."""
+    """Takes facts at any time, and returns at once."""
 
     def publish(self, facts: Facts) -> None:
         """Never waits and never fails."""
 
 
 class Unheard:
-    """Nobody listens."""
+    """For services without a bus."""
 
     def publish(self, facts: Facts) -> None:
-        """Forgets them."""
+        """Drops them."""
 
 
 UNHEARD = Unheard()

@@ -8,7 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 
 class _Facts(BaseModel):
-    # Whoever follows may be older than whoever tells: what it does not know it must not stumble over.
+    # A subscriber may be older than the publishing service: it must ignore what it does not know.
     model_config = ConfigDict(frozen=True, extra="ignore")
 
 
@@ -83,7 +83,7 @@ class BindingDeleted(_Binding):
     kind: Literal["binding.deleted"] = "binding.deleted"
 
 
-# ------------------------------------------------------------------ consumers, told by queue processes
+# ------------------------------------------------------------------ consumers, published by queue processes
 
 
 class _Consumer(InVirtualHost):
@@ -115,7 +115,7 @@ class ConsumerCancelled(_Consumer):
     reason: Literal["queue deleted", "partition moved"]
 
 
-# ------------------------------------------------------------------ connections, told by gateways
+# ------------------------------------------------------------------ connections, published by gateways
 
 
 class _Connection(_Facts):
@@ -141,7 +141,7 @@ class GatewayLost(_Facts):
     connections: str  # what the names of its connections begin with
 
 
-# ------------------------------------------------------------------ leases, told by the store
+# ------------------------------------------------------------------ leases, published by the store
 
 
 class _Lease(_Facts):
@@ -169,7 +169,7 @@ class LeaseLost(_Lease):
     kind: Literal["lease.lost"] = "lease.lost"
 
 
-# ------------------------------------------------------------------ the audit log, told by gateways and the store
+# ------------------------------------------------------------------ the audit log, published by gateways and the store
 
 
 class Audited(_Facts):
@@ -188,7 +188,7 @@ class Audited(_Facts):
     change: str
 
 
-# ------------------------------------------------------------------ the bus itself, told by everyone
+# ------------------------------------------------------------------ the bus itself, published by every service
 
 
 class Gap(_Facts):

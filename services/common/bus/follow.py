@@ -1,4 +1,4 @@
-"""Events for whoever wants to know: bridges, management, `hopline events`."""
+"""Follows events: for bridges, mgmt, `hopline events`."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Told(NamedTuple):
 
 
 async def follow(address: str, subject: str = ALL) -> AsyncGenerator[Told, None]:
-    """What is told from now on; reconnects for ever. Raises Unavailable when NATS is away at first."""
+    """Events from now on; reconnects for ever. Raises Unavailable when NATS cannot be reached at first."""
     client = Client()
     try:
         async with asyncio.timeout(_CONNECT_SECONDS):
@@ -50,13 +50,13 @@ async def follow(address: str, subject: str = ALL) -> AsyncGenerator[Told, None]
 
 
 class Sequences:
-    """Notices what did not arrive, told or not. Only of use to whoever follows all subjects."""
+    """Notices events that did not arrive, reported or not. Only of use to a follower of all subjects."""
 
     def __init__(self) -> None:
         self._next: dict[str, int] = {}
 
     def missing_before(self, event: Event) -> int:
-        """How many events of the same instance should have come between the last one and this."""
+        """How many events of the same instance are missing between its last one and this."""
         if isinstance(event.facts, Gap):
             return 0
         expected = self._next.get(event.instance, event.sequence)
@@ -65,4 +65,4 @@ class Sequences:
 
 
 async def _ignore(_failure: Exception) -> None:
-    """The client reconnects by itself; it would log each attempt."""
+    """Does nothing: the client reconnects by itself, and would log each attempt."""

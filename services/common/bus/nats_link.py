@@ -1,4 +1,4 @@
-"""One connection to NATS, from its making to its first failure."""
+"""One connection to NATS, from `connect` to its first failure."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from services.common.bus.address import token_for
 _CONNECT_SECONDS = 2.0
 _AGAIN_SECONDS = 0.2  # between the attempts of one `connect`
 _ANSWER_SECONDS = 2.0
-_LONGEST_ANSWER = 3600  # seconds; who asks gives up long before
+_LONGEST_ANSWER = 3600  # seconds; the callers give up long before
 _FAREWELL_SECONDS = 1.0
 
 _create: Callable[[], Client] = Client
 
 
 def set_client(create: Callable[[], Client]) -> None:
-    """From now on connections of this process are made so: a test may have a NATS of its own."""
+    """Connections of this process are made by `create` from now on: a test may bring a NATS of its own."""
     global _create  # noqa: PLW0603 - one for the whole process is the point
     _create = create
 
@@ -37,7 +37,7 @@ class NatsLink:
     def __init__(self, client: Client, ended: asyncio.Event) -> None:
         self._client = client
         self._ended = ended
-        self._asked: set[asyncio.Task[None]] = set()  # pings that are not answered
+        self._asked: set[asyncio.Task[None]] = set()  # pings without an answer
 
     @classmethod
     async def connect(cls, address: str, name: str) -> NatsLink:
@@ -53,7 +53,7 @@ class NatsLink:
                     address,
                     name=name,
                     token=token_for(address),
-                    # Reconnecting is ours: only then is it known which events were on their way.
+                    # We reconnect ourselves: only then is it known which events were on their way.
                     allow_reconnect=False,
                     max_reconnect_attempts=-1,
                     reconnect_time_wait=_AGAIN_SECONDS,  # type: ignore[arg-type]  # it is only slept
@@ -73,11 +73,11 @@ class NatsLink:
 
     @property
     def up(self) -> bool:
-        """Whether nothing has gone wrong yet, as far as is known."""
+        """Whether nothing has gone wrong yet, as far as this process knows."""
         return self._client.is_connected and not self._ended.is_set()
 
     async def send(self, messages: Sequence[tuple[str, bytes]]) -> None:
-        """Returns when the server has taken all of (subject, payload), in order; raises Away."""
+        """Returns when the server has taken all (subject, payload) pairs, in order; raises Away."""
         try:
             async with asyncio.timeout(_ANSWER_SECONDS):
                 for subject, payload in messages:
@@ -100,22 +100,22 @@ class NatsLink:
             raise Away(str(failure) or type(failure).__name__) from failure
 
     async def set_up(self, work: Callable[[JetStreamContext], Awaitable[None]]) -> None:
-        """Does something with JetStream; raises Away for whatever goes wrong."""
+        """Runs `work` with JetStream; raises Away for its errors."""
         try:
             await work(self._client.jetstream(timeout=_ANSWER_SECONDS))
         except (Error, OSError) as failure:
             raise Away(str(failure) or type(failure).__name__) from failure
 
     async def close(self) -> None:
-        """Ends it, whatever state it is in."""
+        """Ends the connection, in any state."""
         await close(self._client)
         await _cancel(self._asked)
 
     async def _answered(self) -> None:
-        """A ping goes through everything that was written before it.
+        """Waits for the answer to a ping, which comes after everything that was written before it.
 
-        One without an answer waits until the link is closed: the client, when it hears an answer that nobody waits for,
-        logs a traceback and hears nothing more.
+        An unanswered ping waits until the link is closed: the client, when an answer comes for which no task waits,
+        logs a traceback and reads nothing more.
         """
         loop = asyncio.get_running_loop()
         answer = loop.create_task(self._client.flush(_LONGEST_ANSWER))
@@ -142,9 +142,9 @@ async def _cancel(tasks: Iterable[asyncio.Task[object]]) -> None:
 
 
 async def close(client: Client) -> None:
-    """Ends it, whatever state it is in: its own `close` may wait for tasks of its that are cancelled.
+    """Ends the client in any state, within a second: its own `close` may wait for tasks of its own that are cancelled.
 
-    One that never came so far as to connect asserts that it has.
+    A client that never connected fails an assertion in `close`.
     """
     with contextlib.suppress(Error, OSError, AssertionError):
         async with asyncio.timeout(_FAREWELL_SECONDS):
@@ -152,4 +152,4 @@ async def close(client: Client) -> None:
 
 
 async def _ignore(_failure: Exception) -> None:
-    """Whoever called is told by an exception; the client would log each attempt."""
+    """Does nothing: callers get an exception, and the client would log each attempt."""

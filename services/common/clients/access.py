@@ -1,4 +1,4 @@
-"""What is set of access, followed: one process's copy, from which it decides; questions need no other service."""
+"""The access records, followed: a process decides from its own copy, and asks no other service."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Access:
     """Follows the records; `listeners` are told when they have changed."""
 
     def __init__(self, names: Iterable[str]) -> None:
-        """`names` are access controls, in the order in which they are asked. Raises CannotStart for others."""
+        """`names` are access controls, in the order in which they are asked. Raises CannotStart for an unknown name."""
         self.rules = Rules()
         self.listeners: list[Callable[[], None]] = []
         self.controls = tuple(map(_made, names))
@@ -52,7 +52,7 @@ class Access:
         return decide(self.controls, principal, asked, self.rules)
 
     def by_key(self, principal: Principal, asked: Asked) -> ByKey:
-        """The same for whatever routing key, until the next change."""
+        """The same for every routing key, until the next change."""
         return ByKey(self.controls, principal, asked, self.rules)
 
 

@@ -1,4 +1,4 @@
-"""What clients of the services have in common: they end with their block, and raise what they are answered."""
+"""What clients of the services have in common: `async with` closes them, and they raise the error they are answered."""
 
 from __future__ import annotations
 
@@ -40,16 +40,16 @@ async def result(call: Awaitable[T]) -> T:
             reply = await call
     except grpc.aio.AioRpcError as failure:
         raise from_rpc(failure) from None
-    if _cancellations() > before:  # gRPC forgets one that comes together with the reply
+    if _cancellations() > before:  # gRPC loses a cancellation that comes together with the reply
         raise asyncio.CancelledError
     return reply
 
 
 @contextmanager
 def unless_given_up() -> Iterator[None]:
-    """A call that ends because its channel was closed is one that failed: only its task, cancelled, ends with it.
+    """A call that ends because its channel was closed has failed; it ends as cancelled only if its task was cancelled.
 
-    gRPC cancels it, and whoever waits for it hears of a cancellation that nobody has asked for.
+    gRPC cancels the calls of a closed channel, so their callers would see a cancellation that no task asked for.
     """
     before = _cancellations()
     try:

@@ -25,7 +25,7 @@ class CaptureRules:
         return rule
 
     async def remove(self, name: str) -> None:
-        """Raises NotFound when there is none of that name. What it has captured stays, what it has cost does not."""
+        """Raises NotFound if there is no such rule. What it has captured stays, the account of its cost is deleted."""
         found, accounts = await self._listed()
         if all(rule.name != name for rule in found):
             raise NotFound(f"no capture rule '{name}'")
@@ -44,7 +44,7 @@ class CaptureRules:
 
 
 class CaptureClient(CaptureRules, Client):
-    """A connection to the store, for those who have none."""
+    """Capture rules over a connection of their own to the store."""
 
     def __init__(self, address: str) -> None:
         super().__init__(StoreClient(address))

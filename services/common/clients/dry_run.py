@@ -21,7 +21,7 @@ _AGAIN = 0.1
 
 
 class DryRuns(Protocol):
-    """Who says where a message would go."""
+    """Tells where a message would go."""
 
     async def route(self, virtual_host: str, exchange: str, routing_key: str, headers: dict[str, Any]) -> DryRun:
         """Raises NotFound for a virtual host or an exchange that is not there, else Unavailable."""
@@ -45,7 +45,7 @@ class DryRunClient(Client):
 
 
 class DryRunOfAny:
-    """Asks the routers that are believed alive until one answers; gives one that takes over the time to do so."""
+    """Asks the routers believed alive until one answers; waits a few seconds for a standby router to take over."""
 
     def __init__(self, routers: Routers) -> None:
         self._routers = routers

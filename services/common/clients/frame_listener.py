@@ -1,4 +1,4 @@
-"""Who hears what the links to queue processes say besides what became of messages."""
+"""Listens to everything that queue processes say over their links, besides the outcome of published messages."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ if TYPE_CHECKING:
 
 
 class FrameListener(Protocol):
-    """Gets what the publisher itself does not use of the links."""
+    """Gets the frames and events of links that the publisher itself does not use."""
 
     def link_up(self, link: QueueLink) -> None: ...
 
     def link_down(self, link: QueueLink) -> None: ...
 
     def moved(self, link: QueueLink, partitions: AbstractSet[int]) -> None:
-        """The terms in which the process at the other end had these are over, whatever it still says of them."""
+        """The epochs in which that process owned these partitions have ended, whatever it still says of them."""
 
     def received(self, link: QueueLink, frame: pb.QueueFrame) -> None: ...
 

@@ -1,4 +1,4 @@
-"""Asks a running stack's mgmt how it is, over HTTP: what `hopline health` prints, and what the ready line waits for."""
+"""Asks mgmt over HTTP for the health of a running stack: for `hopline health`, and for the ready line."""
 
 from __future__ import annotations
 

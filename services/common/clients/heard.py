@@ -1,6 +1,6 @@
-"""How many answers of a queue process were heard: it keeps what may be sent again until it knows.
+"""How many answers of a queue process were received: until it knows, it remembers what may be sent to it again.
 
-That goes with the next frame. While nothing is asked there is none, so it has one of its own after a moment.
+The count goes with the next frame to the process. If there is none for a moment, a frame of its own carries it.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ _SECONDS = 0.1
 
 
 class Heard:
-    """Of one stream after the other; `write` is called when there is nothing else to say."""
+    """The count of one stream at a time; `write` is called when no other frame has carried the count."""
 
     def __init__(self, write: Callable[[], None]) -> None:
         self._write = write
@@ -28,18 +28,18 @@ class Heard:
             self._timer = asyncio.get_running_loop().call_later(_SECONDS, self.say_at_last)
 
     def say_at_last(self) -> None:
-        """With a frame of its own, unless it was said."""
+        """Sends the count in a frame of its own, unless a frame has carried it."""
         self._timer = None
         if self._frames != self._said:
             self._write()
 
     def say(self, frame: pb.LinkFrame) -> None:
-        """With the next frame."""
+        """Puts the count into the next frame, unless it was said already."""
         if self._frames != self._said:
             frame.heard = self._said = self._frames
 
     def forget(self) -> None:
-        """Another stream begins, or none."""
+        """Begins again from zero: the stream ended."""
         self._frames = self._said = 0
         if self._timer:
             self._timer.cancel()

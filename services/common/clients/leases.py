@@ -1,24 +1,24 @@
 """Membership and leases of one process: renewed well before they can run out, and believed no longer than that.
 
 Validity is counted on the monotonic clock from the moment when a successful request was sent. That clock counts a
-suspend of the machine, the event loop's timers do not: whoever acts for a lease asks `check` when it acts.
+suspend of the machine, the event loop's timers do not: code that acts under a lease calls `check` when it acts.
 
-A store that is busy answers late, and a late answer is as good as another: what it grants ends one time to live after
-its question was sent, so it is waited for until then. Meanwhile it is asked the same again beside, as the question may
-be lost, and whichever is answered first ends the waiting. The store may carry out the older one last: nothing is
-acquired twice, and what is released is an epoch, so that nothing is taken back that a newer one was granted.
+A busy store answers late, and a late answer is as good as any: what it grants ends one time to live after its request
+was sent, so the process waits for it until then. Meanwhile it sends the same request again beside the first, which may
+be lost; whichever is answered first ends the waiting. The store may carry out the older one last. That does no harm: no
+lease is acquired twice, and a release names its epoch, so that it cannot take back a lease that a newer request got.
 
-When the store's process is gone for certain (it was on this machine, and nobody listens at its address), nobody else
-can be granted anything either, and a store that comes back honours for one time to live, from when it listens, what
-was on disk: validity goes on from then. A connection that is refused over a network proves nothing.
+When the store's process is gone for certain (it was on this machine, and nothing listens at its address), no other
+process can be granted a lease either, and a restarted store honours the leases on its disk for one time to live from
+when it listens: validity is counted from then. A connection that is refused over a network proves nothing.
 
-A store that comes back may grant a shorter time than the one before it, and lets go of who is silent for longer: what
+A restarted store may grant a shorter time than the one before it, and drops members that are silent for longer: what
 the latest answer grants counts, though an earlier one granted more.
 
-A lease can come back in an epoch that was lost: its end counted, and was not on disk yet when the store died. What was
-sent in that epoch may be under way still, and would be let in after all has been read back. So the lease is given back
-and asked for anew: an epoch that ended never begins again. Nor does another process's, in a store that has forgotten
-it: whoever asks for a lease says the highest epoch of it that it was ever told.
+A lease can come back in an epoch that this process had lost: the end was not on disk yet when the store died. Messages
+of that epoch may be under way still, and would be accepted after the partition's recovery. So the process releases the
+lease and asks for it anew: an epoch that ended never begins again. Nor does an epoch of another process, in a store
+that has forgotten it: a request for a lease names the highest epoch of it that this process ever heard of.
 """
 
 from __future__ import annotations
@@ -37,11 +37,11 @@ from services.common.errors import BrokerError, Unavailable
 from services.common.runtime import Tasks
 from services.rpc import store_pb2 as pb
 
-# Of the time to live that is granted, after a question: when the next one is asked, so that the larger part is left for
-# the answer; by when it is at the latest, as processes that wake up together may wait a little longer for each other …
+# Parts of the granted time to live, counted from a request: when the next one is sent, so that the larger part is left
+# for its answer; when it is sent at the latest, as processes that wake up together may wait a little for each other …
 _RENEWAL = 0.4
 _LATEST = 0.44
-# … and how long after one without an answer another one is asked beside it.
+# … and how long a request stays without an answer before another one is sent beside it.
 _ANSWER = 1 / 4
 _RETRY_SECONDS = 0.05
 
@@ -55,7 +55,7 @@ class LeaseStore(Protocol):
 
 
 class LeaseListener(Protocol):
-    """Who acts on the leases."""
+    """Acts on the leases."""
 
     def renewed(self, held: dict[str, int], reply: pb.KeepAliveReply) -> None:
         """After every answer: what is held now, with its epochs; may call `acquire` and `release`."""
@@ -95,14 +95,14 @@ class Leases:
         self._told_at = 0.0
         self._held: dict[str, int] = {}
         self._ended: dict[str, int] = {}  # lease → the last epoch in which this process has lost it
-        self._highest: dict[str, int] = {}  # lease → the highest epoch that was ever told, whoever had it
+        self._highest: dict[str, int] = {}  # lease → the highest epoch that this process heard of, of any owner
         self._granted = ttl_ms / 1000  # the store may give less than was asked for …
-        self._since = 0.0  # … and counts from when the latest question was asked that is answered
+        self._since = 0.0  # … and counts from the sending of the latest request that was answered
         self._valid_until = 0.0
         self._valid = False
-        self._told_of = False  # that the store does not answer
+        self._told_of = False  # whether the log says that the store does not answer
         self.loads: Callable[[], list[pb.LeaseLoad]] = list
-        """Asked before each renewal for loads that have changed."""
+        """Called before each renewal; gives the loads that have changed."""
         self._now = asyncio.Event()
         self._tasks = Tasks()
         self._watchdog: asyncio.TimerHandle | None = None
@@ -114,7 +114,7 @@ class Leases:
         self._tasks.start(self._run(), "leases")
 
     async def stop(self) -> None:
-        """Lets go of everything and of the membership; best effort."""
+        """Releases all leases and the membership; best effort."""
         await self._tasks.stop()
         if self._watchdog:
             self._watchdog.cancel()
@@ -123,29 +123,29 @@ class Leases:
             await self._store.keep_alive(request, timeout=self._ttl_ms / 1000)
 
     def serve_at(self, address: str) -> None:
-        """Tells at once where others reach this member from now on; until then it was a member that is joining."""
+        """Tells the store at once the address at which this member serves; without one it counts as joining."""
         self._address = address
         self._now.set()
 
     def acquire(self, names: Iterable[str]) -> None:
-        """Asks at once for leases that are free; whether they were got is told by `renewed`."""
+        """Asks at once for leases that are free; `renewed` tells which of them were granted."""
         self._acquire.update(names)
-        # What was just asked for in vain is asked for again with the next renewal.
+        # A lease that was just refused is asked for again with the next renewal.
         if self._acquire - self._asked:
             self._now.set()
 
     def release(self, held: Mapping[str, int]) -> None:
-        """Gives leases back at once, in the epochs that are said; the caller has stopped acting for them."""
+        """Gives leases back at once, in the given epochs; the caller has stopped acting for them."""
         self._release.update(held)
         self._now.set()
 
     def heard_of(self, epochs: Iterable[tuple[str, int]]) -> None:
-        """Leases are, or were, held in these epochs by anybody: this process gets none that is not higher."""
+        """Some process holds, or held, leases in these epochs: this process accepts only higher ones."""
         for name, epoch in epochs:
             self._highest[name] = max(epoch, self._highest.get(name, 0))
 
     def refresh(self) -> None:
-        """Renews at once: there may be news."""
+        """Renews at once: the lease table may have changed."""
         self._now.set()
 
     def check(self) -> bool:
@@ -184,15 +184,15 @@ class Leases:
             await asyncio.sleep(_RETRY_SECONDS)
             return False
         finally:
-            beside.cancel()  # what was asked is listened to all the same
+            beside.cancel()  # its answer still counts
 
     async def _ask(self, request: pb.KeepAliveRequest, heard: asyncio.Future[bool]) -> None:
         sent = self._clock()
         try:
-            # An answer that comes later than what it grants is worth nothing.
+            # An answer that comes after the granted time has run out is worth nothing.
             reply = await self._store.keep_alive(request, timeout=self._granted)
             answered = self._answered(sent, request, reply)
-        except Exception as fault:  # noqa: BLE001 - whatever it is, who waits for an answer must ask again
+        except Exception as fault:  # noqa: BLE001 - whatever the fault, `_beat` must ask again
             if not heard.done():
                 heard.set_exception(_failure(fault))
         else:
@@ -216,12 +216,12 @@ class Leases:
         return loads
 
     async def _ask_again(self, request: pb.KeepAliveRequest, heard: asyncio.Future[bool]) -> None:
-        """As long as there is no answer, again and again."""
+        """Sends the request again and again until it is answered."""
         while True:
             seconds = self._granted * _ANSWER
             await asyncio.sleep(seconds)
             gone = await self._unanswered(Unavailable(f"the store did not answer within {seconds:.2g} s"))
-            # Who is joining has nothing to lose yet. Were it heard late, it would seem to be joining again.
+            # A joining member has no lease to lose yet. A copy of its request that came late would seem to join again.
             if request.address and not gone:
                 self._tasks.start(self._ask_beside(request, heard), "renewing leases beside")
 
@@ -233,7 +233,7 @@ class Leases:
                 heard.set_result(True)
 
     def _answered(self, sent: float, request: pb.KeepAliveRequest, reply: pb.KeepAliveReply) -> bool:
-        """False when the answer comes too late: what it grants has run out, and may be another's by now."""
+        """False when the answer comes too late: the leases have run out, and another process may hold them by now."""
         self._told_of = False
         self._believe(sent, reply.ttl_ms / 1000)
         if not self._valid:
@@ -245,7 +245,7 @@ class Leases:
         return True
 
     def _note_held(self) -> None:
-        """Gives back what the store says that this process has again, and takes it out of what it says."""
+        """Releases leases that came back in an epoch that had ended, and takes them out of the answer."""
         self.heard_of((lease.name, lease.epoch) for lease in self._told.leases)
         held = {lease.name: lease.epoch for lease in self._told.leases if lease.member == self.member}
         self._ended.update((name, epoch) for name, epoch in self._held.items() if held.get(name) != epoch)
@@ -259,13 +259,13 @@ class Leases:
             self.release(again)
 
     def _is_news(self, sent: float, request: pb.KeepAliveRequest, reply: pb.KeepAliveReply) -> bool:
-        """Not what is known, nor what the store said before that: of questions beside each other any may be first."""
+        """False for what is known, or what the store said before it: parallel requests are answered in any order."""
         if request.known and reply.version == request.known:
             return False
         return sent >= self._told_at or reply.version >= self._told.version
 
     async def _unanswered(self, failure: BrokerError) -> bool:
-        """Says so, once; gives whether the store is gone for certain. Then leases hold on."""
+        """Logs it once; gives whether the store is gone for certain. In that case the leases stay valid."""
         asked, granted = self._clock(), self._granted
         gone = await self._is_gone(self._store_address)
         if gone and self.check():
@@ -287,10 +287,10 @@ class Leases:
         )
 
     def _believe(self, asked: float, granted: float) -> None:
-        """Leases hold for so long from when that was asked; of an older question, what it grants at most counts."""
-        # What had run out has to be told, also when nobody noticed: others may have acted on it.
+        """Leases hold for `granted` from `asked` on; the answer to an older request can only shorten that."""
+        # The listener must hear that leases had run out, though no check noticed it: others may have acted on it.
         self.check()
-        # A store that grants less may have been asked last, and heard nobody before its predecessor had ended.
+        # An older request may have reached the store's successor, which grants less, once its predecessor had ended.
         self._granted = granted if asked >= self._since else min(granted, self._granted)
         self._since = max(asked, self._since)
         self._valid_until = self._since + self._granted
@@ -301,7 +301,7 @@ class Leases:
     def _watch(self) -> None:
         if self._watchdog:
             self._watchdog.cancel()
-        # What is granted ends at that moment itself, so the last one is not used up.
+        # What is granted ends at that moment itself, so its last tick is not used.
         delay = max(self._valid_until - self._clock(), 0.0)
         self._watchdog = asyncio.get_running_loop().call_later(delay, self.check)
 

@@ -1,4 +1,4 @@
-"""Who uses the link to one queue process."""
+"""Listens to the link to one queue process."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ if TYPE_CHECKING:
 
 
 class LinkListener(Protocol):
-    """Who uses a link. Called from the link's reader, never while the link is being written to."""
+    """Uses a link. Called from the link's reader, never while the link is being written to."""
 
     def link_up(self, link: QueueLink) -> None:
-        """The stream stands: attach consumers, send what was kept."""
+        """The stream is open: attach consumers, send what was kept."""
 
     def link_down(self, link: QueueLink, attempts: list[Attempt]) -> None:
-        """The stream broke; these were sent or waiting, and are not done. The time to `take_unsettled`."""
+        """The stream broke; these attempts were sent or waiting, and are not done. Call `take_unsettled` now."""
 
     def done(self, attempt: Attempt) -> None:
-        """Every message that was not refused is as safe as its durability asks."""
+        """Every message that was not refused is now as safe as its durability asks."""
 
     def refused(self, link: QueueLink, attempt: Attempt, queue_id: int, indexes: Sequence[int], reason: int) -> None:
-        """Before `done`: a queue does not take the messages of the attempt at these indexes."""
+        """Called before `done`: a queue does not take the attempt's messages at these indexes."""
 
     def received(self, link: QueueLink, frame: pb.QueueFrame) -> None:
         """Everything else that a frame carries."""

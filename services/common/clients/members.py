@@ -1,4 +1,4 @@
-"""Queue processes by the names that people have for them: their own, their container's, or the beginning of one."""
+"""Queue processes by the names that operators use: the member's, its container's, or the beginning of one."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ HostName = Callable[[str], Awaitable[str]]
 
 @dataclass(frozen=True, slots=True)
 class Named:
-    """A queue process; `container` is what the network calls its address, or nothing."""
+    """A queue process; `container` is the network's name for its address, or empty."""
 
     member: str
     address: str
@@ -26,12 +26,12 @@ class Named:
 
     @property
     def name(self) -> str:
-        """As it was started; each run of it is another member."""
+        """The name it was started with; each run of it is another member."""
         return self.member.rpartition("-")[0]
 
     @property
     def host(self) -> str:
-        """Of its name: a container's id, or a pod's name, where nobody chose another."""
+        """The host part of its name: a container's id or a pod's name, unless an operator chose another."""
         return self.name.removeprefix(f"{ROLE}-")
 
     @property
@@ -40,7 +40,7 @@ class Named:
         return f"{self.member} ({self.container})" if self.container else self.member
 
 
-# What a name may be, the surest first: the first that fits any of them counts.
+# The ways in which a name may fit, the surest first: the first way that fits any member counts.
 _FITS: tuple[Callable[[Named, str], bool], ...] = (
     lambda one, to: to in {one.member, one.name, one.address, _ip(one.address)},
     lambda one, to: to in {one.host, one.container},
@@ -50,17 +50,17 @@ _FITS: tuple[Callable[[Named, str], bool], ...] = (
 
 
 async def named(to: str, members: Mapping[str, str], host_name: HostName | None = None) -> str:
-    """The member that `to` names, of those alive with their addresses; `host_name` is asked for names of addresses.
+    """The member that `to` names, among those alive with their addresses; `host_name` looks up names of addresses.
 
-    Raises NotFound or PreconditionFailed, which list those that it may be.
+    Raises NotFound or PreconditionFailed, which list the members that `to` may mean.
     """
     if any(_FITS[0](Named(member, address), to) for member, address in members.items()):
-        return find(to, members, {})  # nobody has to be asked, who may not answer
+        return find(to, members, {})  # no look-up is needed, which may stay unanswered
     return find(to, members, await containers_of(list(members.values()), host_name))
 
 
 def find(to: str, members: Mapping[str, str], containers: Mapping[str, str]) -> str:
-    """As `named`; `containers` are the names of addresses."""
+    """As `named`; `containers` maps addresses to their names."""
     alive = [Named(member, address, containers.get(address, "")) for member, address in sorted(members.items())]
     found = next((fit for fits in _FITS if to and (fit := [one for one in alive if fits(one, to)])), [])
     if not found:
@@ -73,7 +73,7 @@ def find(to: str, members: Mapping[str, str], containers: Mapping[str, str]) -> 
 
 
 async def containers_of(addresses: list[str], host_name: HostName | None = None) -> dict[str, str]:
-    """What the network's name server calls those that have an IP address; those that it does not know are left out."""
+    """The name server's names of those that have an IP address; addresses that it does not know are left out."""
     remote = [address for address in addresses if _ip(address)]
     names = await asyncio.gather(*(_container(_ip(address), host_name or _ask) for address in remote))
     return {address: name for address, name in zip(remote, names, strict=True) if name}
@@ -83,7 +83,7 @@ async def _container(ip: str, host_name: HostName) -> str:
     try:
         async with asyncio.timeout(_LOOK_UP):
             return (await host_name(ip)).partition(".")[0]
-    except OSError:  # nobody knows; TimeoutError is one
+    except OSError:  # no server knows the address; TimeoutError is an OSError
         return ""
 
 
@@ -94,7 +94,7 @@ async def _ask(ip: str) -> str:
 
 
 def _ip(address: str) -> str:
-    """Of host:port; nothing for a socket's path, or a name."""
+    """The IP address in host:port; empty for a socket's path, or a name."""
     host = address.rpartition(":")[0].strip("[]")
     try:
         ip = ip_address(host)
@@ -104,7 +104,7 @@ def _ip(address: str) -> str:
 
 
 def _plain(name: str) -> str:
-    """docker-compose 1 joins with _ what 2 joins with -."""
+    """docker-compose 1 joins the parts of a name with _, version 2 with -."""
     return name.replace("_", "-")
 
 

@@ -42,7 +42,7 @@ class MgmtClient(Client):
         kind: str = "",
         hashed: bool = False,
     ) -> None:
-        """Creates the user, or replaces all that is known of it; `kind` and `hashed` as in services/mgmt/users.py."""
+        """Creates the user, or replaces all of it; `kind` and `hashed` as in services/mgmt/users.py."""
         request = mgmt_pb2.PutUserRequest(
             name=name, password=password, tags=tags, loopback_only=loopback_only, kind=kind, hashed=hashed
         )
@@ -58,7 +58,7 @@ class MgmtClient(Client):
         tags: Iterable[str] | None = None,
         loopback_only: bool | None = None,
     ) -> None:
-        """What is not None. Raises NotFound when there is none of that name."""
+        """Changes what is not None. Raises NotFound when there is no such user."""
         request = mgmt_pb2.ChangeUserRequest(
             name=name,
             password=password,
@@ -70,7 +70,7 @@ class MgmtClient(Client):
         await result(self._stub.ChangeUser(request, timeout=_DEADLINE, metadata=fields()))
 
     async def delete_user(self, name: str) -> None:
-        """Raises NotFound when there is none of that name."""
+        """Raises NotFound when there is no such user."""
         await result(self._stub.DeleteUser(mgmt_pb2.DeleteUserRequest(name=name), timeout=_DEADLINE, metadata=fields()))
 
     async def set_tags(self, name: str, tags: Iterable[str]) -> None:
@@ -88,7 +88,7 @@ class MgmtClient(Client):
         return await result(self._stub.ListAccess(mgmt_pb2.ListAccessRequest(), timeout=_DEADLINE))
 
     async def test_access(self, question: mgmt_pb2.TestAccessRequest) -> mgmt_pb2.TestAccessReply:
-        """Whether a user may, and which rule says so. Raises SyntaxFault for an action that there is not."""
+        """Whether a user may, and which rule says so. Raises SyntaxFault for an action that does not exist."""
         return await result(self._stub.TestAccess(question, timeout=_DEADLINE))
 
     async def list_users(self) -> Sequence[mgmt_pb2.User]:
@@ -102,20 +102,20 @@ class MgmtClient(Client):
         await result(self._stub.PutProvider(request, timeout=_DEADLINE, metadata=fields()))
 
     async def remove_provider(self, name: str) -> None:
-        """Raises NotFound when there is none of that name."""
+        """Raises NotFound when there is no such provider."""
         await result(
             self._stub.RemoveProvider(mgmt_pb2.RemoveProviderRequest(name=name), timeout=_DEADLINE, metadata=fields())
         )
 
     async def list_providers(self) -> Sequence[mgmt_pb2.Provider]:
-        """All of them: those of the settings' file, then those on record, each by name."""
+        """All of them: those of the settings' file, then those stored as records, each by name."""
         reply = await result(self._stub.ListProviders(mgmt_pb2.ListProvidersRequest(), timeout=_DEADLINE))
         return reply.providers
 
     async def add_keys(self, name: str, password_hash: str, keys: Mapping[str, Keys], renewed_hash: str = "") -> None:
-        """For a user that has none, and a newer hash of its password, if any.
+        """Adds SCRAM keys to a user that has none, and a newer hash of its password, if any.
 
-        Raises NotFound, and PreconditionFailed when it has another password by now.
+        Raises NotFound, and PreconditionFailed when the user has another password by now.
         """
         added = {mechanism: mgmt_pb2.ScramKeys(**each.model_dump()) for mechanism, each in keys.items()}
         request = mgmt_pb2.AddKeysRequest(name=name, password_hash=password_hash, keys=added, renewed_hash=renewed_hash)
@@ -145,9 +145,9 @@ class MgmtClient(Client):
         virtual_host: str | None = None,
         told: Callable[[int, int], object] = lambda _done, _total: None,
     ) -> Taken:
-        """As RabbitMQ exports them; raises SyntaxFault for what is none, NotFound for a virtual host.
+        """Imports what RabbitMQ exports; raises SyntaxFault for anything else, NotFound for an unknown virtual host.
 
-        `told` hears how much of how much is done.
+        `told` is called with how many objects are done, and of how many.
         """
         request = mgmt_pb2.ImportDefinitionsRequest(definitions=definitions, virtual_host=virtual_host)
         reply = mgmt_pb2.ImportDefinitionsReply()
@@ -157,7 +157,7 @@ class MgmtClient(Client):
         return Taken.model_validate_json(reply.taken)
 
     async def export_definitions(self, virtual_host: str | None = None) -> bytes:
-        """JSON, with hashes of passwords where all of it is asked for. Raises NotFound for a virtual host."""
+        """JSON, with password hashes if no virtual host is given. Raises NotFound for an unknown virtual host."""
         request = mgmt_pb2.ExportDefinitionsRequest(virtual_host=virtual_host)
         return (await result(self._stub.ExportDefinitions(request, timeout=_LOOK_UP_DEADLINE))).definitions
 

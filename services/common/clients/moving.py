@@ -1,4 +1,4 @@
-"""Partitions whose owner is another one: it is sent nothing while a former one may still refuse what it has."""
+"""Partitions that change owners: the new owner is sent nothing while a former owner may still refuse messages."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ if TYPE_CHECKING:
 
 
 class Moving:
-    """Whose answers are waited for, for each partition; `links` are those to all members."""
+    """The former owners whose answers each partition waits for; `links` are those to all members."""
 
     def __init__(self, links: Mapping[str, QueueLink]) -> None:
         self._links = links
-        self._marks: dict[int, dict[QueueLink, int]] = {}  # partition → whose answers up to which mark are waited for
+        self._marks: dict[int, dict[QueueLink, int]] = {}  # partition → former owners, each with the mark to reach
         self._last_owners: dict[int, tuple[str, int]] = {}  # partition → member and epoch
 
     def __len__(self) -> int:
@@ -26,11 +26,11 @@ class Moving:
         return partition in self._marks
 
     def wait_for(self, partition: int, link: QueueLink) -> None:
-        """What was sent there so far is answered first."""
+        """The partition waits until everything sent on `link` so far is answered."""
         self._marks.setdefault(partition, {})[link] = link.mark()
 
     def is_over(self, partition: int) -> bool:
-        """Whether all of that is answered."""
+        """Whether all that the partition waits for is answered."""
         if partition in self._marks:
             if not all(link.passed(mark) for link, mark in self._marks[partition].items()):
                 return False
@@ -38,14 +38,14 @@ class Moving:
         return True
 
     def follow(self, owners: Mapping[int, Owner]) -> dict[QueueLink, set[int]]:
-        """Takes note of who owns what now; gives what has moved away from links that stand."""
+        """Takes note of the owners; gives, for each link that is up, the partitions that moved away from it."""
         moved: dict[QueueLink, set[int]] = defaultdict(set)
         for partition, owner in owners.items():
             now = owner.member, owner.epoch
             before = self._last_owners.get(partition, now)
             former = self._links.get(before[0])
             if former and before != now and former.up:
-                # One that it moved away from before, or that has it again, may not have answered either.
+                # An owner from before, or one that has the partition again, may not have answered either.
                 self.wait_for(partition, former)
                 moved[former].add(partition)
             self._last_owners[partition] = now

@@ -1,4 +1,4 @@
-"""Messages on their way to queues: as their publisher sees them, and one attempt to hand some to one queue process."""
+"""Messages on their way to queues: as their publisher sees them, and attempts to send some to one queue process."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from services.common.message.indexes import choice, condensed, pick
 from services.common.message.weight import BESIDE, FRAME_BYTES, weight
 from services.rpc import queue_pb2 as pb
 
-_APART_MS = 50  # of times to live of messages that came so close together, no client can tell
-_FACTS, _QUEUE = 64, 6  # bytes that facts take besides their address, and a message for each queue where it goes
+_APART_MS = 50  # times to live that differ by less look the same to a client
+_FACTS, _QUEUE = 64, 6  # bytes of facts besides their address, and of one message in one queue
 
 Targets = tuple[int, ...]
 """The queues where a message goes, by id."""
@@ -30,18 +30,18 @@ class Refused(NamedTuple):
 
 
 class Ticket(Protocol):
-    """Who waits for messages."""
+    """Waits for the outcome of published messages."""
 
     def settled(self, numbers: Sequence[int], refusals: list[Refused]) -> None:
         """Every queue process concerned has answered for the messages of these numbers.
 
-        Called once for each message, for as many at a time as go to the same processes.
+        Called once for each message; messages that go to the same processes are told of together.
         """
 
 
 @dataclass(slots=True)
 class Messages:
-    """Columns over what one publisher has at once, however mixed; `numbers` are what it calls them, ascending."""
+    """Columns over the messages that one publisher sends together; `numbers` are its own names for them, ascending."""
 
     uids: Sequence[int]  # ascending
     facts: Sequence[Facts]
@@ -51,7 +51,7 @@ class Messages:
     numbers: Sequence[int]
     immediate: frozenset[int] = frozenset()  # numbers of those to be refused unless a consumer can take them at once
     traces: Mapping[int, bytes] | None = None  # contexts by number, of those that get spans
-    size: int = field(init=False)  # bytes that all of them take in a frame, with what has to be said of each
+    size: int = field(init=False)  # bytes that all of them take in a frame, with what is said about each
 
     def __post_init__(self) -> None:
         size = weight(self.properties, self.bodies) + BESIDE * len(self.bodies)
@@ -97,7 +97,7 @@ def _facts_size(facts: Facts) -> int:
 
 @dataclass(slots=True)
 class Delivery:
-    """What is still open of messages that go to the same processes: `pending` attempts; the refusals so far."""
+    """Messages that go to the same processes: `pending` counts the attempts without an answer; the refusals so far."""
 
     ticket: Ticket | None
     numbers: Sequence[int]
@@ -105,11 +105,11 @@ class Delivery:
     refusals: list[Refused] = field(default_factory=list)
 
     def refuse(self, numbers: Sequence[int], queue_id: int, reason: int) -> None:
-        """A queue does not take some of them."""
+        """A queue does not take some of the messages."""
         self.refusals.append(Refused(numbers, queue_id, reason))
 
     def finish(self) -> None:
-        """One attempt was answered in full."""
+        """One attempt is answered in full."""
         self.pending -= 1
         if not self.pending and self.ticket:
             self.ticket.settled(self.numbers, self.refusals)
@@ -117,7 +117,7 @@ class Delivery:
 
 @dataclass(slots=True)
 class Attempt:
-    """Messages as they go to the queues of one process; `queues` are the indexes of those for each."""
+    """Messages as they go to the queues of one process; `queues` maps a queue to the indexes of its messages."""
 
     messages: Messages
     queues: dict[int, Sequence[int]]
@@ -125,11 +125,11 @@ class Attempt:
     delivery: Delivery
     size: int
     resent: bool = False
-    lost_with: frozenset[str] = frozenset()  # processes that it may have killed
-    turned_away: list[tuple[int, Sequence[int]]] = field(default_factory=list)  # of queues, as attempts of their own
+    lost_with: frozenset[str] = frozenset()  # queue processes that may have died of it
+    turned_away: list[tuple[int, Sequence[int]]] = field(default_factory=list)  # by queue: made into new attempts
 
     def left(self) -> Mapping[int, Sequence[int]]:
-        """The indexes of those for each queue that have not become attempts of their own."""
+        """The indexes of each queue's messages, without those that have become attempts of their own."""
         if not self.turned_away:
             return self.queues
         gone: dict[int, set[int]] = {}
@@ -144,7 +144,7 @@ class Attempt:
         return {queue_id: indexes for queue_id, indexes in left.items() if indexes}
 
     def asks_again(self, queues: Mapping[int, Sequence[int]]) -> None:
-        """What these queues have refused, of those at these indexes, was not their last word."""
+        """Takes back refusals by these queues of the messages at these indexes, as they will be asked again."""
         if not self.delivery.refusals:
             return
         again = {queue_id: frozenset(self.numbers(indexes)) for queue_id, indexes in queues.items()}
@@ -155,7 +155,7 @@ class Attempt:
         ]
 
     def part(self, queues: Mapping[int, Sequence[int]], *, resent: bool = True) -> Attempt:
-        """What of it is for some queues, and there at these indexes; to be sent again, or elsewhere."""
+        """An attempt with only these queues and these indexes of each; to be sent again, or elsewhere."""
         indexes = _union(queues.values(), len(self.messages))
         messages = self.messages.part(indexes)
         if len(indexes) == len(self.messages):
@@ -174,7 +174,7 @@ class Attempt:
         )
 
     def joins(self, other: Attempt) -> bool:
-        """Takes over the queues of another attempt if that has the same messages; then one answer is enough."""
+        """Takes over the queues of another attempt if it has the same messages; then one answer serves both."""
         same = self.delivery is other.delivery and list(self.messages.uids) == list(other.messages.uids)
         if not same or self.resent != other.resent or self.queues.keys() & other.queues.keys():
             return False
@@ -184,11 +184,11 @@ class Attempt:
         return True
 
     def numbers(self, indexes: Sequence[int]) -> Sequence[int]:
-        """What the publisher calls the messages at these indexes."""
+        """The publisher's numbers of the messages at these indexes."""
         return pick(self.messages.numbers, indexes)
 
     def refuse(self, reason: int) -> None:
-        """All of it is taken by nobody, and nobody is asked any more."""
+        """Every queue refuses all of it; it is not sent again."""
         for queue_id, indexes in self.queues.items():
             self.delivery.refuse(self.numbers(indexes), queue_id, reason)
         self.delivery.finish()
@@ -221,7 +221,7 @@ def fitting(attempts: list[Attempt]) -> tuple[list[Attempt], int]:
 
 
 def frames_of(messages: Messages) -> Iterator[Messages]:
-    """The same in pieces that fit into a frame each; one message that does not is a piece alone."""
+    """The same messages in pieces that fit into a frame each; a message too large for a frame is a piece alone."""
     if messages.size <= FRAME_BYTES:
         yield messages
         return
@@ -236,7 +236,7 @@ def frames_of(messages: Messages) -> Iterator[Messages]:
 
 
 def encode(attempts: list[Attempt], sequence: int, transaction: int, head: pb.PublishBatch | None = None) -> bytes:
-    """A batch as it goes on the wire; `head` is what has been said for it already."""
+    """A batch in its wire form; `head` holds the fields that are filled in already."""
     time_ms = attempts[0].time_ms if attempts else 0
     batch = pb.PublishBatch(sequence=sequence, transaction=transaction, time_ms=time_ms)
     if head is not None:
@@ -289,7 +289,7 @@ def _joined(before: Sequence[int] | None, indexes: Sequence[int], offset: int) -
     if isinstance(before, range) and isinstance(more, range) and before.stop == more.start:
         return range(before.start, more.stop)
     if isinstance(before, list):
-        before += more  # made here
+        before += more  # made by an earlier call
         return before
     return [*before, *more]
 

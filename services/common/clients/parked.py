@@ -1,4 +1,4 @@
-"""What waits until its partition has an owner that can be reached."""
+"""Attempts that wait until their partition has an owner that can be reached."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from typing import Final
 from services.common.clients.outbound import Attempt
 
 UNKNOWN: Final = -1
-"""In place of the partition of a queue that is not known, or not any more."""
+"""Stands in for the partition of a queue that is not known, or no longer known."""
 
 _Key = tuple[int, int, int]
 
 
 class Parked:
-    """Attempts by partition; `size` is that of all of them in bytes."""
+    """Attempts by partition; `size` is the bytes of all of them."""
 
     def __init__(self) -> None:
         self._attempts: dict[int, dict[_Key, Attempt]] = {}
@@ -31,7 +31,7 @@ class Parked:
             yield from its.values()
 
     def add(self, partition: int, attempt: Attempt) -> None:
-        """Keeps an attempt. What a process refuses queue by queue is one attempt again: its messages go there once."""
+        """Keeps an attempt. Messages refused queue by queue become one attempt again, to be sent once."""
         its, uids = self._attempts.setdefault(partition, {}), attempt.messages.uids
         key = id(attempt.delivery), uids[0], len(uids)
         if (other := its.get(key)) is None:
@@ -43,7 +43,7 @@ class Parked:
         self.size += attempt.size
 
     def take_known(self, partition_of: Callable[[int], int | None]) -> list[Attempt]:
-        """Takes out what waits for a queue that was not known, and is by now."""
+        """Takes out what waits for a queue that was unknown and is known now."""
         waiting = self._attempts.pop(UNKNOWN, {})
         taken = {
             key: attempt
@@ -56,7 +56,7 @@ class Parked:
         return list(taken.values())
 
     def take(self) -> Iterator[tuple[int, list[Attempt]]]:
-        """Takes out everything: each partition's in the order of their uids."""
+        """Takes out everything: for each partition its attempts in the order of their uids."""
         attempts, self._attempts, self.size = self._attempts, {}, 0
         for partition, its in attempts.items():
             yield partition, sorted(its.values(), key=lambda attempt: attempt.messages.uids[0])

@@ -1,4 +1,4 @@
-"""What the end of a link to a queue process means to an operator: it was lost, it left in good order, or we did."""
+"""What the end of a link means to an operator: the queue process was lost, it left in good order, or we did."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ log = structlog.get_logger()
 
 
 class Partings:
-    """Knows what each process has that has not handed it over: who ends with nothing is no loss."""
+    """Knows the partitions that each process has not handed over: a process that ends without any is no loss."""
 
     def __init__(self) -> None:
-        self.leaving = False  # it is this process that ends its links
+        self.leaving = False  # this process is ending, and closes its links
         self._owned: dict[int, tuple[str, int]] = {}  # partition → member and epoch
         self._handed: dict[str, set[int]] = defaultdict(set)  # member → partitions that it says are no longer its own
 
     def know(self, owners: Mapping[int, Owner]) -> None:
-        """A new table, once what it says of those who are gone has been carried out."""
+        """Takes a new table, after its departed members have been dropped."""
         before, self._owned = self._owned, {number: (owner.member, owner.epoch) for number, owner in owners.items()}
         for number, (member, epoch) in self._owned.items():
             if before.get(number) != (member, epoch):
@@ -34,11 +34,11 @@ class Partings:
             del self._handed[member]
 
     def handed_over(self, link: QueueLink, partitions: Iterable[int]) -> None:
-        """The process at the other end says that these are no longer its own."""
+        """The process at the other end says that it no longer owns these."""
         self._handed[link.member].update(partitions)
 
     def tell(self, link: QueueLink, attempts: Sequence[Attempt]) -> None:
-        """Logs that a link ended on which `attempts` were under way."""
+        """Logs that a link ended while `attempts` were under way on it."""
         left = self._left_of(link.member)
         if self.leaving:
             log.debug("link to a queue process ended", address=link.address)

@@ -1,4 +1,4 @@
-"""Who owns which partition, as the store's lease table says it; for whoever sends to queue processes."""
+"""The owner of each partition, from the store's lease table; for every service that sends to queue processes."""
 
 from __future__ import annotations
 
@@ -16,29 +16,29 @@ ROLE = "queue"
 
 @dataclass(frozen=True, slots=True)
 class Owner:
-    """A queue process in one of its terms of office over a partition."""
+    """A queue process as the owner of a partition in one epoch."""
 
     member: str
     address: str
     epoch: int
-    # When the table was told: messages a second, in and out, and how many were ready.
+    # As of this table: messages a second, in and out, and how many were ready.
     rate: float = field(default=0.0, compare=False)
     messages: int = field(default=0, compare=False)
 
 
 @dataclass(slots=True)
 class PartitionTable:
-    """Follows the leases; `listeners` are called after every change, when `owners` and `members` are the new ones."""
+    """Follows the leases; `listeners` are called after every change, once `owners` and `members` are up to date."""
 
     owners: dict[int, Owner] = field(default_factory=dict)
     members: dict[str, str] = field(default_factory=dict)  # member → address, of the processes believed alive
-    unwritable: str = ""  # why the store cannot keep anything for now
+    unwritable: str = ""  # why the store cannot write for now
     listeners: list[Callable[[], None]] = field(default_factory=list)
 
     def ended(self, partitions: Iterable[int], epochs: Iterable[int]) -> set[int]:
-        """Partitions that an owner says it has lost in these terms, or in one that it does not name.
+        """Partitions that an owner says it has lost in these epochs, or in one that it does not name.
 
-        Without those that are known to be in a later term: when that began, everybody heard of the end of the former.
+        Without partitions known to be in a later epoch: when that began, all processes heard of the end of the former.
         """
         lost = zip_longest(partitions, epochs, fillvalue=0)
         return {number for number, epoch in lost if not self._is_past(number, epoch)}
@@ -54,7 +54,7 @@ class PartitionTable:
 
     def apply(self, table: pb.LeaseTable) -> None:
         """Takes over a whole lease table and tells the listeners."""
-        # Who is joining has no address yet.
+        # A member that is joining has no address yet.
         self.members = {member.member: member.address for member in table.members if member.address}
         self.owners = {
             partition: Owner(lease.member, lease.address, lease.epoch, lease.load.rate, lease.load.messages)

@@ -1,8 +1,8 @@
-"""A service at its address: a wrong peer is no peer.
+"""A connection to a service that notices when another process answers at its address.
 
-Addresses are used again. When processes restart, what was the store's may be mgmt's, and who connects too early stays
-connected to it. Whoever does not know the method, or is another member than the one that is meant, is as good as
-nobody: the connection to it is given up and the address looked up anew.
+Addresses are used again. When processes restart, mgmt may get the address that the store had, and a client that
+connects too early stays connected to mgmt. A peer that does not know the method, or is another member than the one
+meant, counts as unreachable: the connection to it is given up, and the address is looked up anew.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ S = TypeVar("S")
 T = TypeVar("T")
 
 _AGAIN = 0.1  # seconds
-_LINGER = 5.0  # for calls that somebody else took for his own after all
+_LINGER = 5.0  # for calls that the wrong peer did accept
 
 
 class Peer(Generic[S]):
-    """`stub` is what generated code makes of a channel; created in a running loop."""
+    """`stub` makes a client of generated code from a channel; created in a running loop."""
 
     def __init__(self, address: str, stub: Callable[[grpc.aio.Channel], S]) -> None:
         self.address = address
@@ -40,7 +40,7 @@ class Peer(Generic[S]):
 
     @property
     def is_connected(self) -> bool:
-        """Whether somebody listens at the address, so that calls under way have reached him."""
+        """Whether a process listens at the address, so that calls under way have reached it."""
         return bool(self._channel.get_state() is grpc.ChannelConnectivity.READY)
 
     async def close(self) -> None:
@@ -49,7 +49,7 @@ class Peer(Generic[S]):
         await self._tasks.stop()
 
     async def result(self, call: Callable[[S, float], Awaitable[T]], patience: float) -> T:
-        """The reply to a call with a deadline. While somebody else answers it is made again, for `patience` seconds.
+        """The reply to a call with a deadline. If a wrong peer answers, the call is made again, for `patience` seconds.
 
         Raises the BrokerError that the service answered with, or Unavailable.
         """
@@ -75,7 +75,7 @@ class Peer(Generic[S]):
             raise
 
     def judge(self, failure: BrokerError | grpc.aio.AioRpcError, stub: S) -> BrokerError:
-        """What a failure of a call by `stub` means; gives the connection up when it came from somebody else."""
+        """The BrokerError for a failure of a call by `stub`; gives the connection up when a wrong peer answered."""
         error = from_rpc(failure)
         if isinstance(error, WrongPeer) and stub is self.stub:
             former, self._channel = self._channel, connect(self.address)

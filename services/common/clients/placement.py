@@ -1,4 +1,4 @@
-"""Where partitions are and where they shall be, for whoever administers them."""
+"""Where partitions are and where they should be, for operators."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Placed:
 
 
 class PlacementClient(Client):
-    """Connections to store and router; calls raise Unavailable when nobody answers."""
+    """Connections to store and router; calls raise Unavailable when the service does not answer."""
 
     def __init__(self, store_address: str, router_address: str) -> None:
         self._store = StoreClient(store_address)
@@ -43,7 +43,7 @@ class PlacementClient(Client):
         await self._store.close()
 
     async def all(self, partitions: int) -> list[Placed]:
-        """Each of so many partitions."""
+        """Partitions 0 to `partitions` - 1."""
         async with _answered():
             table, pins = await self._table(), await self._pins()
         return [
@@ -57,9 +57,9 @@ class PlacementClient(Client):
         return Counter(queue.partition for queue in reply.queues)
 
     async def move(self, partitions: Collection[int], to: str) -> str:
-        """Pins partitions to the member that `to` names, in one of the ways of members.py; gives its id.
+        """Pins partitions to the member that `to` names, in one of the ways of members.py; gives the member.
 
-        Owners hand over when they see it. Raises NotFound, or PreconditionFailed when it may be several.
+        Owners hand over when they see the pins. Raises NotFound, or PreconditionFailed when `to` fits several members.
         """
         async with _answered():
             table = await self._table()
@@ -71,7 +71,7 @@ class PlacementClient(Client):
         return member
 
     async def unpin(self, partitions: Collection[int]) -> None:
-        """From now on they are shared as all others are."""
+        """Removes their pins: they are shared out as all others are."""
         async with _answered():
             await self._store.put_records(deletes=[pin_key(number) for number in partitions])
 

@@ -1,4 +1,4 @@
-"""Ports of operators, and what gateways say of all ports: records in the store, for the command line and mgmt."""
+"""Operators' ports, and what gateways say of all ports: records in the store, for the command line and mgmt."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from services.common.ports.port import OF_SETTINGS, PLAIN, Port, Terms
 from services.common.ports.state import Account, Listed, listed
 from services.rpc.store_pb2 import Record
 
-# What a port's terms name, and the plug-ins that there are of it.
+# Fields of a port's terms that name plug-ins, and the group of those plug-ins.
 _KINDS = {"transports": "transports", "protocols": "protocols", "mechanisms": "sasl_mechanisms"}
 
 
@@ -27,15 +27,15 @@ class Ports:
     """Every call raises the BrokerError that the store answered with, or Unavailable."""
 
     def __init__(self, store: StoreClient, providers: Container[str] | None = None) -> None:
-        """`providers` are those of the settings' file, where it is known: then no port names one that is nowhere."""
+        """`providers` are those of the settings' file; if given, a port must name one of them, or of the store's."""
         self._store = store
         self._providers = providers
 
     async def put(self, name: str, terms: Terms) -> Port:
         """Adds a port, or replaces the one of that name; gateways open it a moment later, and say so.
 
-        Raises SyntaxFault where it names what is not there, PreconditionFailed where another has its address, and
-        AccessRefused where its name is one of the settings'.
+        Raises SyntaxFault if it names something unknown, PreconditionFailed if another port has its address, and
+        AccessRefused if a port of the settings has that name.
         """
         _check_name(name)
         _check_kinds(terms)
@@ -57,14 +57,14 @@ class Ports:
         raise SyntaxFault(f"authentication_provider: there is no '{name}'; add it first, as hopline providers add does")
 
     async def remove(self, name: str) -> None:
-        """Raises NotFound when there is none of that name. Who is connected by it stays connected."""
+        """Raises NotFound if there is no such port. Its open connections stay open."""
         _check_name(name)
         if all(each.key != name for each in await self._store.list_records([ports.RECORD_KIND])):
             raise NotFound(f"no port '{name}'")
         await self._store.put_records(deletes=[Record(kind=ports.RECORD_KIND, key=name)])
 
     async def ports(self) -> list[Listed]:
-        """All of them, with the gateways that serve them."""
+        """All ports, with the gateways that serve them."""
         records = await self._store.list_records([ports.RECORD_KIND, state.RECORD_KIND, watchers.RECORD_KIND])
         accounts = [Account.model_validate_json(each.value) for each in records if each.kind == state.RECORD_KIND]
         routed = (each for each in records if each.kind == watchers.RECORD_KIND)
@@ -76,7 +76,7 @@ class Ports:
 
 
 class PortsClient(Ports, Client):
-    """A connection to the store, for those who have none."""
+    """Ports over a connection of their own to the store."""
 
     def __init__(self, address: str) -> None:
         super().__init__(StoreClient(address))
@@ -87,7 +87,7 @@ class PortsClient(Ports, Client):
 
 
 def _ports_in(records: Iterable[Record]) -> list[Port]:
-    """But those that nobody can read: gateways say so, and `remove` removes them."""
+    """Without those that cannot be read: gateways report these, and `remove` removes them."""
     found = []
     for each in records:
         with contextlib.suppress(ValidationError):

@@ -1,4 +1,4 @@
-"""Why publishers wait, and who waits: by what it is for, so that news of it are no work for those who wait for more."""
+"""Why publishers wait, and which: grouped by the reason, so that news of one reason costs the others no work."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ class Congestion(enum.Enum):
 
 @dataclass(slots=True)
 class Pressure:
-    """What `publish` says when a publisher should wait; `link` is where, None for queues without an owner.
+    """What `publish` answers when a publisher should wait; `link` says for which process, None for parked messages.
 
-    `queue_ids` are those that it published to there, some of which are full.
+    `queue_ids` are the queues that it published to on that link, some of which are full.
     """
 
     state: Congestion
@@ -38,7 +38,7 @@ class _Wait(NamedTuple):
 
 
 class Held:
-    """The publishers that were told to wait. Those who wait for the same go on in their order."""
+    """The publishers that were told to wait. Those that wait for the same reason go on in their order."""
 
     def __init__(self) -> None:
         self._waiting: dict[tuple[QueueLink | None, Congestion], dict[object, _Wait]] = {}
@@ -47,19 +47,19 @@ class Held:
         return sum(map(len, self._waiting.values()))
 
     def add(self, pressure: Pressure, who: object, callback: Callable[[], None]) -> None:
-        """Calls back once, unless `who` is forgotten before; it waits once at most for the same."""
+        """Calls back once, unless `who` is forgotten before; a second wait for the same reason replaces the first."""
         waiting = self._waiting.setdefault((pressure.link, pressure.state), {})
         waiting[who] = _Wait(pressure.queue_ids, callback)
 
     def forget(self, who: object) -> None:
-        """It is gone, however long the others wait."""
+        """`who` is gone, and is not called back, however long the others wait."""
         for waiting in self._waiting.values():
             waiting.pop(who, None)
 
     def let_go(
         self, link: QueueLink | None, state: Congestion, stays: Callable[[Sequence[int]], bool] | None = None
     ) -> None:
-        """All who wait there for that; with `stays`, but for those of whose queues it says so."""
+        """Calls back all that wait there for that reason; with `stays`, except those whose queues it is true of."""
         waiting = self._waiting.get((link, state))
         if waiting is None:
             return
@@ -68,5 +68,5 @@ class Held:
             del waiting[who]
         if not waiting:
             del self._waiting[link, state]
-        # They may have to wait again at once.
+        # The callbacks may add new waits at once.
         for_each("letting a publisher go on", going.values(), lambda wait: wait.callback())

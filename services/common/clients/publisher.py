@@ -1,7 +1,7 @@
-"""Gets messages to the queue processes that own their queues, whoever that is by now.
+"""Gets messages to the queue processes that own their queues, also when the owner changes on the way.
 
-Order: messages for one partition arrive in the order of their uids, which ascend. When a partition has no owner that
-can be reached, what is for it waits here, and goes out, marked as resent, when one can.
+Order: messages for one partition arrive in the order of their uids, which ascend. While no owner of a partition can be
+reached, its messages wait here; they go out, marked as resent, once an owner can be.
 """
 
 from __future__ import annotations
@@ -50,13 +50,13 @@ class Publisher:
         partition_of: Callable[[int], int | None],
         listener: FrameListener | None = None,
     ) -> None:
-        """`partition_of` tells a queue's partition by its id, or None when the queue is gone, or not known yet.
+        """`partition_of` gives a queue's partition by its id, or None when the queue is gone, or not known yet.
 
-        A `listener` has consumers, and says to new owners of partitions when it has told what they hold.
+        A `listener` has consumers, and says to each new owner when all that they hold unsettled is reported.
         """
         self.uids = uids
         self.now = Epoch()
-        """When messages came, which their time to live begins with."""
+        """The time at which messages come, where their time to live begins."""
         self._name = name
         self._greetings = 0
         self._table = table
@@ -67,8 +67,8 @@ class Publisher:
         self._parked = Parked()
         self._moving = Moving(self._links)
         self._unknown = Unknown(self._links, partition_of)
-        self._begun = Said()  # for which term all that follows is
-        self._said = Said()  # that all was sent again
+        self._begun = Said()  # the epochs that the links were told of
+        self._said = Said()  # the epochs whose owners know that everything was sent again
         self._suspects = Suspects()
         self._partings = Partings()
         self._held = Held()
@@ -77,18 +77,18 @@ class Publisher:
         table.listeners.append(self._assignment_changed)
 
     def start(self) -> None:
-        """Connects to the processes that there are, and to those that come."""
+        """Connects to all queue processes, now and as they come."""
         self._assignment_changed()
 
     async def drained(self, seconds: float) -> None:
-        """Returns when everything is done that was published, or after so long."""
+        """Returns when all published messages are done, or after so many seconds."""
         for _ in range(int(seconds / _RETRY_SECONDS)):
             if not self._parked and not any(link.outstanding for link in self._links.values()):
                 return
             await asyncio.sleep(_RETRY_SECONDS)
 
     async def stop(self) -> None:
-        """Ends all links. Runs that are not done stay unanswered."""
+        """Ends all links. Messages that are not done stay unanswered."""
         self._partings.leaving = True
         if self._retry:
             self._retry.cancel()
@@ -99,8 +99,8 @@ class Publisher:
     def publish(self, messages: Messages, ticket: Ticket | None) -> Pressure | None:
         """Sends messages at the end of this turn; `ticket` hears when every queue concerned has them, or why not.
 
-        Their uids have been taken from `self.uids` just now: none that was taken later may have been published before.
-        Gives a reason to publish no more for now, if there is one.
+        Their uids have been taken from `self.uids` just now: no later uid may have been published before.
+        Gives the reason to stop publishing for now, if there is one.
         """
         pressure: Pressure | None = None
         for link, attempt in self.attempts(messages, ticket):
@@ -116,7 +116,7 @@ class Publisher:
         return pressure
 
     def attempts(self, messages: Messages, ticket: Ticket | None = None) -> Iterator[tuple[QueueLink | None, Attempt]]:
-        """What of messages goes where, for somebody to send; link None: nowhere now. `ticket` as `publish` says."""
+        """Attempts and their links, for the caller to send; link None: no owner now. `ticket` as `publish` says."""
         for some in frames_of(messages):
             queues, now = some.by_queue(), self.now()
             by_place: dict[Place, dict[int, Sequence[int]]] = {}
@@ -129,24 +129,24 @@ class Publisher:
             shared = self._meet(some.targets)
             for (link, _), its in by_place.items():
                 attempt = whole.part(its, resent=False)
-                if not shared:  # what goes to another process is none of its affair
+                if not shared:  # no need to wait for the answers of other processes
                     attempt.delivery = Delivery(ticket, attempt.messages.numbers, 1)
                 yield link, attempt
 
     def _meet(self, targets: Iterable[Targets]) -> bool:
-        """Whether some message goes to more places than one: then all are answered together."""
+        """Whether some message goes to several places: then all are answered together."""
         return any(len(set(map(self._place_of, each))) > 1 for each in set(targets) if len(each) > 1)
 
     def under_way(self) -> Iterator[Attempt]:
-        """What was sent to queue processes and is not done."""
+        """Attempts that were sent to queue processes and are not done."""
         return chain.from_iterable(link.under_way() for link in self._links.values())
 
     def when_relieved(self, pressure: Pressure, who: object, callback: Callable[[], None]) -> None:
-        """Calls back once, when `who` was told so may try again."""
+        """Calls back once, when `who`, which was told to wait, may try again."""
         self._held.add(pressure, who, callback)
 
     def forget(self, who: object) -> None:
-        """Whoever waits for that is gone."""
+        """`who` is gone, and is not called back."""
         self._held.forget(who)
 
     def link_of(self, queue_id: int) -> QueueLink | None:
@@ -156,7 +156,7 @@ class Publisher:
         return link if link and link.up else None
 
     def epoch_of(self, queue_id: int) -> int:
-        """Of the owner of a queue, or 0 when it has none."""
+        """The epoch of a queue's owner, or 0 when it has none."""
         owner = self._owner_of(queue_id)
         return owner.epoch if owner else 0
 
@@ -181,7 +181,7 @@ class Publisher:
         return place
 
     def _link_to(self, partition: int) -> QueueLink | None:
-        # Later runs must not overtake what waits for the same partition, or what its former owner may still refuse.
+        # New messages must not overtake what waits for the same partition, or what its former owner may still refuse.
         if partition in self._parked or not self._moving.is_over(partition):
             return None
         if partition == UNKNOWN:
@@ -191,11 +191,11 @@ class Publisher:
         return link if link and link.up else None
 
     def forget_routes(self) -> None:
-        """Queues went: which link serves which is worked out anew."""
+        """Queues were deleted: the link for each queue is looked up anew."""
         self._places.clear()
 
     def queue_came(self, queue_id: int) -> None:
-        """A queue is known now: what was published to it before goes before all that follows."""
+        """A queue is known now: what was published to it before must go out before all that follows."""
         self._places.clear()
         partition = self._partition_of(queue_id)
         if partition is not None:
@@ -209,7 +209,7 @@ class Publisher:
         self._parked.add(partition, attempt)
         self._places.clear()
         if self._retry is None:
-            # A former owner answers at once, a next one may take its time.
+            # A former owner answers soon, a new one may take longer.
             delay = _MOVING_SECONDS if partition in self._moving else _RETRY_SECONDS
             self._retry = asyncio.get_running_loop().call_later(delay, self._unpark)
 
@@ -234,19 +234,19 @@ class Publisher:
         self._relieve_parked()
 
     def _park_known(self) -> None:
-        """What waits for queues that were not known waits for their owners, as soon as these are."""
+        """Moves what waits for unknown queues to their partitions, as soon as these are known."""
         for attempt in self._parked.take_known(self._partition_of):
             self._park_each(attempt, attempt.queues, resent=attempt.resent)
 
     def _begin_terms(self) -> None:
-        """Owners hear for which of their terms all that follows is."""
+        """Tells owners in which of their epochs they get all that follows."""
         for partition, epoch, link in self.owners():
             if not self._begun.has(partition, epoch, link):
                 self._begun.add(partition, epoch, link)
                 link.begin(partition, epoch)
 
     def _say_sent_again(self) -> None:
-        """Owners forget what their predecessors knew of this publisher once nothing older comes to them."""
+        """Tells owners that nothing older will come: they forget what former owners knew of this publisher."""
         for partition, epoch, link in self.owners():
             if (
                 not self._said.has(partition, epoch, link)
@@ -265,11 +265,11 @@ class Publisher:
         return attempt.size > LARGE and self._suspects.must_wait(attempt, self._parked)
 
     def _park_parts(self, attempt: Attempt) -> None:
-        """Keeps what has not been anywhere yet, for each partition by itself."""
+        """Keeps an attempt that was not sent anywhere yet, in parts by partition."""
         self._park_each(attempt, attempt.queues, resent=False)
 
     def _park_each(self, attempt: Attempt, queues: Mapping[int, Sequence[int]], *, resent: bool) -> int:
-        """Keeps what is for these queues, for each partition by itself; gives how many attempts it has become."""
+        """Keeps what is for these queues, in parts by partition; gives the number of parts."""
         by_partition: dict[int, dict[int, Sequence[int]]] = defaultdict(dict)
         for queue_id, indexes in queues.items():
             partition = self._partition_of(queue_id)
@@ -320,7 +320,7 @@ class Publisher:
             return
         partition = self._partition_of(queue_id)
         if partition is not None:
-            # What went there after it is refused as well: it is all sent again together, in its order.
+            # What was sent there after it is refused as well: all of it is sent again together, in its order.
             self._moving.wait_for(partition, link)
             self._said.forget(partition)
         attempt.delivery.pending += 1
@@ -386,7 +386,7 @@ class Publisher:
 
     def _drop(self, link: QueueLink) -> None:
         # A member that is no longer believed alive owns nothing, whatever it still says. What it had is parked at once,
-        # so that nothing which is published from now on overtakes it.
+        # so that nothing published from now on overtakes it.
         link.give_up()
         task = asyncio.get_running_loop().create_task(link.stop(), name=f"stop link {link.address}")
         self._stopping.add(task)

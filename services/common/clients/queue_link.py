@@ -1,7 +1,7 @@
-"""One long-lived stream to one queue process: what is asked in a turn of the loop goes out as one frame, or a few.
+"""One long-lived stream to one queue process: what one turn of the event loop asks for goes out as a frame or a few.
 
 While the stream is full the next frame collects, so a frame's size comes from load. The link keeps every batch until it
-is `done`; when the stream breaks, its owner gets back what was not, and decides where it goes now.
+is `done`; when the stream breaks, its listener gets back the batches that are not, and decides where they go.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ log = structlog.get_logger()
 
 _ATTACH = path_of(pb.DESCRIPTOR.services_by_name["Queue"].methods_by_name["Attach"])
 _RETRY_SECONDS = 0.1
-_UIDS = 50_000  # that one frame settles: the queue process does other things in between
+_UIDS = 50_000  # that one frame settles: the queue process does other work between two frames
 _ENOUGH_BYTES = 64 << 10  # of messages are sent before the turn ends: the queue process works on them meanwhile
 
 
@@ -44,7 +44,7 @@ class _Sent:
 
 
 class Settlement(NamedTuple):
-    """What became of deliveries from one queue."""
+    """The outcome of deliveries from one queue."""
 
     queue_id: int
     outcome: pb.Outcome.ValueType
@@ -55,23 +55,23 @@ class QueueLink:
     """Opens its stream when started and again whenever it breaks, until it is stopped."""
 
     def __init__(self, member: str, address: str, greeting: Callable[[str], pb.Hello], listener: LinkListener) -> None:
-        """`greeting` gives what the first frame of a stream says to a member."""
+        """`greeting` gives the first frame of a stream to a member."""
         self.member = member
         self.address = address
         self.up = False
-        self.streams = 0  # that stood so far
-        self.broken = False  # the stream ended by itself, and nobody here had given it up
+        self.streams = 0  # opened so far
+        self.broken = False  # the stream ended by itself, and was not given up here
         self.full: AbstractSet[int] = frozenset()  # queues whose publishers have to wait …
-        self.full_everywhere = False  # … or all of the process's
-        self.outstanding = 0  # bytes of messages handed over and not done
+        self.full_everywhere = False  # … or all queues of the process
+        self.outstanding = 0  # bytes of messages that are handed over and not done
         self._greeting = greeting
         self._listener = listener
         self._frame = pb.LinkFrame()
-        self._settled: list[Settlement] = []  # in that frame
-        self._cut: deque[tuple[pb.LinkFrame, list[Settlement]]] = deque()  # full ones, to be written before the rest
+        self._settled: list[Settlement] = []  # by the frame that collects
+        self._cut: deque[tuple[pb.LinkFrame, list[Settlement]]] = deque()  # full frames, to be written before that one
         self._unanswered: dict[int, list[Settlement]] = {}  # by the frame's number among those with settlements
         self._settling = 0
-        self._uids = 0  # that the frame settles
+        self._uids = 0  # that the collecting frame settles
         self._waiting: list[Attempt] = []
         self._waiting_size = 0
         self._published = 0
@@ -84,7 +84,7 @@ class QueueLink:
         self._write_soon = Soon(self._write)
         self._heard = Heard(self._write_soon.now)
         self._stream: ClientStream | None = None
-        self._over = asyncio.Event()  # the stream is
+        self._over = asyncio.Event()  # set when the stream has ended
         self._task: asyncio.Task[None] | None = None
 
     def start(self) -> None:
@@ -92,20 +92,20 @@ class QueueLink:
         self._task = asyncio.get_running_loop().create_task(self._run(), name=f"link {self.address}")
 
     def give_up(self) -> None:
-        """Takes the stream for broken, whatever still comes; to be stopped."""
+        """Counts the stream as broken, whatever still comes from it; `stop` must follow."""
         if self._task:
             self._task.cancel()
         self._down()
 
     async def stop(self) -> None:
-        """Ends the stream; what is not done is given back by `link_down`."""
+        """Ends the stream; `link_down` gives back what is not done."""
         self._heard.say_at_last()
         task, self._task = self._task, None
         if task:
             task.cancel()
             await asyncio.gather(task, return_exceptions=True)
 
-    # -------------------------------------------------------------- what is asked; all of it is sent at the turn's end
+    # -------------------------------------------------------------- requests; all are sent at the turn's end
 
     def publish(self, attempt: Attempt) -> None:
         """Adds messages to the next batch."""
@@ -119,7 +119,7 @@ class QueueLink:
             self._write_soon.now()
 
     def resume(self, partition: int) -> None:
-        """What was refused here of a partition is published again from now on."""
+        """Says that what was refused of a partition is published again from now on."""
         self._next_head().resumed.append(partition)
 
     def _next_head(self) -> pb.PublishBatch:
@@ -128,11 +128,11 @@ class QueueLink:
         return self._head
 
     def begin(self, partition: int, epoch: int) -> None:
-        """What is published of a partition from now on is for its owner in the term of this epoch."""
+        """Says that what is published to a partition from now on is meant for its owner in this epoch."""
         self._next_head().terms.add(partition=partition, epoch=epoch)
 
     def sent_again(self, partition: int, epoch: int) -> None:
-        """Says that all was published by now that owners before this epoch have not answered."""
+        """Says that everything which owners before this epoch have not answered was published again by now."""
         self._sent_again.append(pb.SentAgain(partition=partition, epoch=epoch))
         self._write_soon()
 
@@ -141,17 +141,17 @@ class QueueLink:
         return self.full_everywhere or (bool(self.full) and not self.full.isdisjoint(queue_ids))
 
     def mark(self) -> int:
-        """Stands for everything that was published so far; see `passed`."""
+        """Stands for all attempts published so far; see `passed`."""
         return self._published
 
     def passed(self, mark: int) -> bool:
-        """Whether all that a mark stands for is answered, or went down with the stream."""
+        """Whether all attempts that a mark stands for are answered, or were lost with the stream."""
         oldest = next(iter(self._sent.values()), None)
         preceding = oldest.preceding if oldest else self._published - len(self._waiting)
         return not self.up or preceding >= mark
 
     def publish_in_transaction(self, attempts: Iterable[Attempt], transaction: int) -> None:
-        """Batches of their own that the queue process holds until the transaction is decided; not kept here."""
+        """Sends batches that the queue process holds until the transaction is decided; the link does not keep them."""
         left = list(attempts)
         while left:
             some, size = fitting(left)
@@ -165,7 +165,7 @@ class QueueLink:
     def settle(
         self, queue_id: int, outcome: pb.Outcome.ValueType, uids: Sequence[int], transaction: int = 0, term: int = 0
     ) -> None:
-        """Says what became of deliveries. Without a transaction, it is kept until the queue process has it safe."""
+        """Tells the outcome of deliveries. Without a transaction, it is kept until the queue process has it safe."""
         for first in range(0, len(uids), _UIDS):
             self._settle((queue_id, outcome, transaction, term), uids[first : first + _UIDS])
         self._write_soon()
@@ -185,7 +185,7 @@ class QueueLink:
             settles.add(queue_id=queue_id, outcome=outcome, uids=uids, transaction=transaction, term=term)
 
     def take_unsettled(self, is_lost: Callable[[int], bool]) -> list[Settlement]:
-        """Takes out what was said of queues that `is_lost` names, and may not have been heard."""
+        """Takes out the settlements for queues that `is_lost` names, which the queue process may not have heard."""
         lost: list[Settlement] = []
         for settlements in (*self._unanswered.values(), *(settled for _, settled in self._cut), self._settled):
             lost += [settlement for settlement in settlements if is_lost(settlement.queue_id)]
@@ -198,22 +198,22 @@ class QueueLink:
         self._write_soon()
 
     def told(self, partition: int, epoch: int, used: Iterable[int]) -> None:
-        """Says that everything was said that is held of a partition; `used` are auto-delete queues."""
+        """Says that all deliveries held of a partition were reported; `used` are auto-delete queues."""
         self._frame.told.add(partition=partition, epoch=epoch, used=used)
         self._write_soon()
 
     def credit(self, consumer: int, messages: int, size: int, *, drain: bool = False) -> None:
-        """Adds to what a consumer may be sent; a drain is answered by `drained`."""
+        """Adds to a consumer's credit; a drain is answered by `drained`."""
         self._frame.credits.add(consumer=consumer, messages=messages, bytes=size, drain=drain)
         self._write_soon()
 
     def detach(self, consumer: int) -> None:
-        """Ends a consumer; answered by `detached`, after which nothing comes for it."""
+        """Ends a consumer; answered by `detached`, after which nothing is delivered to it."""
         self._frame.detaches.append(consumer)
         self._write_soon()
 
     def step(self, transaction: int, step: pb.TransactionStep.Step.ValueType) -> None:
-        """PREPARE, COMPLETE or ABORT, after everything that was asked before it."""
+        """Sends PREPARE, COMPLETE or ABORT, after everything that was asked before it."""
         self._frame.transactions.add(transaction=transaction, step=step)
         self._write_soon()
 
@@ -254,7 +254,7 @@ class QueueLink:
             self._down()
 
     def received(self, message: bytes) -> None:
-        """A frame of the queue process; not heard any more once it was given up."""
+        """A frame of the queue process; ignored once the stream was given up."""
         if self.up:
             self._read(pb.QueueFrame.FromString(message))
 
@@ -276,13 +276,13 @@ class QueueLink:
         while self._cut and not stream.full:
             stream.write(self._numbered(*self._cut.popleft()).SerializeToString())
         while self._waiting_size > FRAME_BYTES and not stream.full:
-            # Alone and before the rest: requests must not overtake the messages that they come after.
+            # Large batches go alone and before the rest: requests must not overtake messages published before them.
             stream.write(pb.LinkFrame(publishes=[self._batch()]).SerializeToString())
         if stream.full:
             return  # `writable` goes on
         if self._waiting:
             self._frame.publishes.append(self._batch())
-        # Not before everything that was published until now.
+        # Only after everything that was published until now.
         self._frame.sent_again.extend(self._sent_again)
         self._sent_again.clear()
         self._heard.say(self._frame)
@@ -294,7 +294,7 @@ class QueueLink:
         return frame, settled
 
     def _cut_here(self) -> None:
-        """What was asked so far becomes frames, to be written before all that follows."""
+        """Makes frames of what was asked so far, to be written before all that follows."""
         while self._waiting_size > FRAME_BYTES:
             self._cut.append((pb.LinkFrame(publishes=[self._batch()]), []))
         if self._waiting:
@@ -302,7 +302,7 @@ class QueueLink:
         self._cut.append(self._take_frame())
 
     def under_way(self) -> list[Attempt]:
-        """What is not done."""
+        """The attempts that are not done."""
         return [attempt for sent in self._sent.values() for attempt in sent.attempts] + self._waiting
 
     def _numbered(self, frame: pb.LinkFrame, settled: list[Settlement]) -> pb.LinkFrame:
@@ -313,7 +313,7 @@ class QueueLink:
         return frame
 
     def _batch(self) -> bytes:
-        """What waits, as far as it fits into a frame."""
+        """A batch of the waiting attempts, as far as they fit into a frame."""
         some, size, preceding = self._waiting, self._waiting_size, self._published - len(self._waiting)
         if size <= FRAME_BYTES:
             self._waiting, self._waiting_size = [], 0
@@ -337,7 +337,7 @@ class QueueLink:
         if frame.HasField("blocked"):
             self.full_everywhere, self.full = frame.blocked.everywhere, frozenset(frame.blocked.queue_ids)
         by_itself("carrying out a queue process's frame", lambda: self._listener.received(self, frame))
-        # Not before the listener has heard which partitions are lost.
+        # Only after the listener has heard which partitions are lost.
         for number in frame.settled:
             self._unanswered.pop(number, None)
 
@@ -349,7 +349,7 @@ class QueueLink:
         for each in sent.attempts:
             try:
                 self._listener.done(each)
-            except Exception as fault:  # noqa: BLE001 - one publisher's, and the others wait too
+            except Exception as fault:  # noqa: BLE001 - one publisher's fault, and other publishers wait too
                 contained("hearing that messages are safe", fault)
 
     def _refused(self, refusal: pb.Refusal) -> None:
@@ -360,7 +360,7 @@ class QueueLink:
         for attempt, indexes in sent.refusals.parts(refusal):
             try:
                 self._listener.refused(self, attempt, refusal.queue_id, indexes, refusal.reason)
-            except Exception as fault:  # noqa: BLE001 - `done` follows, and must not say that they are safe
+            except Exception as fault:  # noqa: BLE001 - `done` follows, and must not confirm these messages
                 contained("hearing that messages were refused", fault)
                 attempt.delivery.refuse(attempt.numbers(indexes), refusal.queue_id, pb.OTHER)
 

@@ -1,8 +1,8 @@
-"""Whether nobody listens at an address: the peer's process is gone, as opposed to silent or out of reach.
+"""Whether no process listens at an address: the peer is gone, as opposed to silent or out of reach.
 
-Only of this machine's own addresses can that be known, for it is the kernel here that refuses. Over a network whoever
-is on the way may refuse a connection (a firewall, a service without endpoints, a machine that has the address by now)
-while the peer lives and tells others that we are dead.
+Only for addresses of this machine can that be known, as its own kernel refuses the connection. On a network something
+else may refuse it (a firewall, a service without endpoints, a machine that has the address by now), while the peer
+lives and tells others that we are dead.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _NOBODY = (ConnectionRefusedError, FileNotFoundError)
 
 
 async def is_gone(target: str, within: float = _TIMEOUT) -> bool:
-    """True only when it is certain, in time, that nobody listens at this gRPC target."""
+    """True only when it is certain, in time, that no process listens at this gRPC target."""
     try:
         address = Address.parse(target)
         if not _is_here(address):
@@ -26,13 +26,13 @@ async def is_gone(target: str, within: float = _TIMEOUT) -> bool:
             await address.connect(asyncio.get_running_loop(), _Knock)
     except _NOBODY:
         return True
-    except OSError:  # TimeoutError is one
+    except OSError:  # TimeoutError is an OSError
         return False
     return False
 
 
 class _Knock(asyncio.BufferedProtocol):
-    """Somebody is there: that is all there was to ask."""
+    """The connection was accepted: a process listens."""
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         transport.close()

@@ -1,6 +1,6 @@
-"""Of whose messages a refusal speaks: a batch may be of thousands of publishers, and be refused in thousands of pieces.
+"""Finds whose messages a refusal names: a batch may be of thousands of publishers, and refused in thousands of pieces.
 
-So nothing is gone through but what a refusal names.
+So the look-up costs only what a refusal names.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from services.rpc import queue_pb2 as pb
 
 
 class Refusals:
-    """Finds attempts of one batch; made when the first of them is refused."""
+    """Finds attempts of one batch; made at the batch's first refusal."""
 
     def __init__(self, attempts: Iterable[Attempt]) -> None:
-        self._firsts: dict[int, list[int]] = defaultdict(list)  # by queue, where each of `_attempts` begins
+        self._firsts: dict[int, list[int]] = defaultdict(list)  # by queue: the index where each of `_attempts` begins
         self._attempts: dict[int, list[Attempt]] = defaultdict(list)
         first = 0
         for attempt in attempts:
@@ -28,7 +28,7 @@ class Refusals:
             first += len(attempt.messages)
 
     def parts(self, refusal: pb.Refusal) -> Iterator[tuple[Attempt, Sequence[int]]]:
-        """Of which messages of each attempt a refusal speaks, which counts from the batch's first message."""
+        """The attempts that a refusal concerns, each with its refused indexes; the refusal counts over the batch."""
         refused, at = chosen(refusal), 0
         firsts, attempts = self._firsts.get(refusal.queue_id, ()), self._attempts.get(refusal.queue_id, ())
         while at < len(refused) and firsts:
@@ -43,7 +43,7 @@ class Refusals:
 
 
 def _both(refused: Sequence[int], first: int, its: Sequence[int]) -> Sequence[int]:
-    """Those of the ascending `its` that are refused, which counts them from `first` on."""
+    """The refused ones of the ascending `its`; `refused` counts an attempt's messages from `first` on."""
     if isinstance(refused, range):
         begin, end = refused.start - first, refused.stop - first
         return its[bisect_left(its, begin) : bisect_left(its, end)]

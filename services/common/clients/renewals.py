@@ -1,6 +1,6 @@
-"""A member's stream of renewals: a question, its answer, the next question, for as long as the member lives.
+"""A member's stream of renewals: a request, its answer, the next request, for as long as the member lives.
 
-A call for each would be half as much work again for both processes, and renewals are most of what an idle stack does.
+A call for each would cost both processes half as much again, and renewals are most of what an idle stack does.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ if TYPE_CHECKING:
 
 
 class Renewals:
-    """Whatever ends a question without its answer ends its stream; the next one has another, as has one beside it."""
+    """A request that ends without an answer ends its stream; the next request opens another, as does a parallel one."""
 
     def __init__(self, peer: Peer[StoreAsyncStub]) -> None:
         self._peer = peer
         self._call: Any = None  # grpc.aio types its calls by factory
 
     async def ask(self, request: pb.KeepAliveRequest, seconds: float) -> pb.KeepAliveReply:
-        """Raises Unavailable when there is no answer after so long, or what the store refuses with."""
+        """Raises Unavailable when there is no answer within `seconds`, or the error that the store answers with."""
         stub = self._peer.stub
         if self._call is None or self._call.done():
             self._call = stub.KeepAlive(wait_for_ready=True)
@@ -48,6 +48,6 @@ class Renewals:
             raise Unavailable("the store is about to stop")
         if self._call is None:
             self._call = call
-        else:  # of one that was asked beside it
+        else:  # a parallel request left its stream already
             call.cancel()
         return reply

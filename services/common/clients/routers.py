@@ -1,4 +1,4 @@
-"""The routers, as the store's lease table says it: which one writes, and which are there to be asked."""
+"""The routers, from the store's lease table: the one that writes, and those that evaluate."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ if TYPE_CHECKING:
     from services.rpc.router_pb2_grpc import RouterAsyncStub
 
 ROLE = "router"
-MEMBER_KEY = "hopline-member"  # of the metadata of a call: whom it is meant for
+MEMBER_KEY = "hopline-member"  # in a call's metadata: the member that it is meant for
 
 _LINGER = 30.0  # seconds
-_AT_ONCE = 0.1  # where nothing answers at all, the lease tells sooner than a connection does
+_AT_ONCE = 0.1  # the lease table tells of a router that does not answer at all sooner than a connection does
 
 T = TypeVar("T")
 
@@ -42,7 +42,7 @@ class Router:
 
     @property
     def metadata(self) -> tuple[tuple[str, str], ...]:
-        """Goes with every call to it: another one may have its address by now, and refuses."""
+        """Goes with every call: another router that has its address by now refuses the call."""
         return ((MEMBER_KEY, self.member),)
 
 
@@ -53,13 +53,13 @@ class Replaced(Exception):
 class Routers:
     """Follows the leases between `start` and `stop`; created in a running loop.
 
-    `listeners` are called after each change. `name` of who asks spreads questions over the routers.
+    `listeners` are called after each change. `name`, the asking process's, spreads questions over the routers.
     """
 
     def __init__(self, store: StoreClient, name: str) -> None:
-        self.writer: Router | None = None  # None: the lease is nobody's at the moment
+        self.writer: Router | None = None  # None: no router holds the lease at the moment
         self.listeners: list[Callable[[], None]] = []
-        self._last: Router | None = None  # who wrote when it was last known who does
+        self._last: Router | None = None  # the last router known to write
         self._store = store
         self._spread = zlib.crc32(name.encode())
         self._serving: list[Router] = []
@@ -68,7 +68,7 @@ class Routers:
         self._tasks = Tasks()
 
     def start(self) -> None:
-        """Follows from now on."""
+        """Begins to follow."""
         self._tasks.start(self._follow(), "routers")
 
     async def stop(self) -> None:
@@ -78,34 +78,34 @@ class Routers:
             await peer.close()
 
     def members(self) -> dict[str, str]:
-        """Those that are believed alive, with their addresses."""
+        """The routers believed alive, with their addresses."""
         return {router.member: router.address for router in self._serving}
 
     async def known(self) -> Router:
-        """The router that writes, when there is one."""
+        """Waits until a router writes, and gives it."""
         while self.writer is None:
             await self._changed.wait()
         return self.writer
 
     def stub(self, router: Router) -> RouterAsyncStub:
-        """To call it by, with its metadata."""
+        """A stub to call it by, with its metadata."""
         peer = self._peers.get(router.address)
         if peer is None:
             peer = self._peers[router.address] = Peer(router.address, RouterStub)
         return peer.stub
 
     def judge(self, failure: BrokerError | grpc.aio.AioRpcError, router: Router, stub: RouterAsyncStub) -> BrokerError:
-        """What a failure of a call by the router's `stub` means; one of somebody else's ends the connection."""
+        """The BrokerError for a failure of a call by the router's `stub`; a wrong peer's ends the connection."""
         peer = self._peers.get(router.address)
         return peer.judge(failure, stub) if peer else from_rpc(failure)
 
     def is_connected(self, router: Router) -> bool:
-        """Whether calls to it reach it: it may have been gone before it was asked."""
+        """Whether calls reach it: it may have been gone before it was called."""
         peer = self._peers.get(router.address)
         return peer is not None and peer.is_connected
 
     def evaluator(self) -> Router | None:
-        """One that is to be asked where messages go: another for other askers."""
+        """The router that this process asks where messages go; other processes ask others."""
         return next(iter(self.evaluators()), self.writer)
 
     def evaluators(self) -> list[Router]:
@@ -114,7 +114,7 @@ class Routers:
         return self._serving[start:] + self._serving[:start]
 
     async def while_writing(self, writer: Router, work: Coroutine[Any, Any, T]) -> T:
-        """What `work` gives; raises Replaced, and cancels it, when another router than `writer` writes."""
+        """The result of `work`; cancels it and raises Replaced when another router than `writer` writes."""
         task = asyncio.ensure_future(work)
         try:
             while not task.done():
@@ -133,9 +133,9 @@ class Routers:
     async def nobody_writes(self) -> bool:
         """Whether, at some moment after the call, no router could answer a change.
 
-        So it is when the lease is nobody's, or is that of a process that is gone: the next router begins later. When
-        the store's process is gone, nobody can be granted anything either. Of processes on other machines that is not
-        known, whatever refuses a connection.
+        That is so when no router holds the lease, or its holder's process is gone: the next router begins later. When
+        the store's process is gone, no router can be granted the lease either. Of a process on another machine that is
+        never certain, even when its address refuses a connection.
         """
         try:
             holder = _holder(await self._store.leases(ROLE))
@@ -165,7 +165,7 @@ class Routers:
         return {router.address for router in [*self._serving, self.writer, self._last] if router}
 
     async def _close_later(self, address: str) -> None:
-        """A channel to a router that is gone would try to connect for ever; calls that are under way end by then."""
+        """Closes the channel to a router that is gone, which would reconnect for ever; calls have ended by then."""
         await asyncio.sleep(_LINGER)
         if address not in self._addresses() and (peer := self._peers.pop(address, None)):
             await peer.close()

@@ -1,4 +1,4 @@
-"""What every owner of a partition is told once in each of its terms, on each stream."""
+"""Remembers what each owner of a partition was told: once in each of its epochs, on each stream."""
 
 from __future__ import annotations
 
@@ -9,23 +9,23 @@ if TYPE_CHECKING:
 
 
 class Said:
-    """One thing that is told."""
+    """One announcement, by partition."""
 
     def __init__(self) -> None:
-        self._said: dict[int, tuple[QueueLink, int]] = {}  # partition → to whom, and in which epoch
+        self._said: dict[int, tuple[QueueLink, int]] = {}  # partition → the link it was told on, and for which epoch
 
     def has(self, partition: int, epoch: int, link: QueueLink) -> bool:
-        """Whether this owner was told in this term."""
+        """Whether this owner was told in this epoch."""
         return self._said.get(partition) == (link, epoch)
 
     def add(self, partition: int, epoch: int, link: QueueLink) -> None:
-        """It is told now."""
+        """The owner has been told."""
         self._said[partition] = link, epoch
 
     def forget(self, partition: int) -> None:
-        """It is to be told again."""
+        """The owner must be told again."""
         self._said.pop(partition, None)
 
     def forget_link(self, link: QueueLink) -> None:
-        """Its stream is gone, and what was told on it."""
+        """The link's stream is gone: what was told on it must be told again."""
         self._said = {partition: said for partition, said in self._said.items() if said[0] is not link}

@@ -1,4 +1,4 @@
-"""The store, for the other services: its RPCs as methods, its errors as types, its streams reconnecting."""
+"""The store's client: its RPCs as methods, its errors as types, its streams reconnecting."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ __all__ = ["Journal", "StoreClient"]
 T = TypeVar("T")
 
 _RETRY_SECONDS = 0.1
-# Long enough for a store that is being restarted to read itself back.
+# Long enough for a store that restarts to recover from its disk.
 _PATIENCE = 30.0
 _AT_ONCE = 1.0
 
@@ -33,10 +33,10 @@ log = structlog.get_logger()
 
 
 class StoreClient:
-    """Everything but the journal, which has a channel of its own (`Journal`): frames full of messages delay no lease.
+    """Everything but the journal, which has a channel of its own (`Journal`), so that large frames do not delay leases.
 
-    Calls wait for a store that is away, up to a deadline, and then raise Unavailable; what the store refuses is raised
-    as the type that it refused with.
+    Calls wait for a store that is away, up to a deadline, and then raise Unavailable; an error that the store answers
+    is raised as its own type.
     """
 
     def __init__(self, address: str) -> None:
@@ -57,7 +57,7 @@ class StoreClient:
         return reply.origin, reply.incarnation
 
     async def keep_alive(self, request: pb.KeepAliveRequest, timeout: float = 1.0) -> pb.KeepAliveReply:  # noqa: ASYNC109 - as a gRPC deadline
-        """Renews, releases and acquires. Raises Unavailable after `timeout` seconds: then nothing is known."""
+        """Renews, releases and acquires. Raises Unavailable after `timeout` seconds: then the outcome is not known."""
         renewals = self._renewals.get(request.member)
         if renewals is None:
             renewals = self._renewals[request.member] = Renewals(self._peer)
@@ -100,33 +100,33 @@ class StoreClient:
     def watch_records(self, kinds: Iterable[str] = ()) -> AsyncIterator[pb.Records]:
         """All records of `kinds`, then changes; reconnects for ever.
 
-        A message with `snapshot` that follows one with `last` (or is the first) begins a new whole: forget what the
-        former one said. It comes first, after a reconnect, and to whoever was too slow for the changes.
+        A message with `snapshot` that follows one with `last` (or is the first) begins a new snapshot: forget what was
+        before it. A snapshot comes first, after a reconnect, and when this watcher was too slow for the changes.
         """
         request = pb.WatchRecordsRequest(kinds=kinds)
         return self._watch(lambda stub: stub.WatchRecords(request, wait_for_ready=True))
 
     async def commit_transaction(self, transaction: int, parts: int) -> pb.TransactionOutcome:
-        """Decides a transaction of which exactly `parts` frames are staged; asked again, says what was decided."""
+        """Decides a transaction of which exactly `parts` frames are staged; asked again, gives the same decision."""
         request = pb.CommitTransactionRequest(transaction=transaction, parts=parts)
         return await self._peer.result(
             lambda stub, left: stub.CommitTransaction(request, wait_for_ready=True, timeout=left), _PATIENCE
         )
 
     async def resolve_transaction(self, transaction: int) -> pb.TransactionOutcome:
-        """What was decided; aborts what was not."""
+        """The decision; aborts a transaction that is not decided yet."""
         request = pb.ResolveTransactionRequest(transaction=transaction)
         return await self._peer.result(
             lambda stub, left: stub.ResolveTransaction(request, wait_for_ready=True, timeout=left), _PATIENCE
         )
 
     def recover(self, partition: int, fence: pb.Fence) -> AsyncIterator[pb.RecoveredBatch]:
-        """What may come again, then the entry batches of `partition` by id. Raises Fenced or Unavailable."""
+        """What publishers may send again, then the entry batches of `partition` by id. Raises Fenced or Unavailable."""
         request = pb.RecoverRequest(partition=partition, fence=fence)
         return self._peer.stream(lambda stub: stub.Recover(request, wait_for_ready=True))
 
     async def backup(self) -> AsyncGenerator[pb.BackupPiece, None]:
-        """All that is on disk at one moment; what does not end with an error is complete. Raises Unavailable."""
+        """Everything on disk at one moment; a stream that ends without an error is complete. Raises Unavailable."""
         async for piece in self._peer.stream(lambda stub: stub.Backup(pb.BackupRequest())):
             yield piece
 

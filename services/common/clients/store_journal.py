@@ -26,10 +26,10 @@ log = structlog.get_logger()
 
 
 class Journal:
-    """Numbers frames and sends them in order, again after every break; the store counts each once."""
+    """Numbers frames and sends them in order, again after every break; the store writes each once."""
 
     def __init__(self, address: str, name: str) -> None:
-        """`name` is for logs. Every journal is a writer of its own."""
+        """`name` is for logs. Every journal is a writer of its own to the store."""
         self._peer: Peer[StoreAsyncStub] = Peer(address, StoreStub)
         self._name = name
         self._origin = 0
@@ -40,7 +40,7 @@ class Journal:
         self._tasks = Tasks()
 
     async def start(self) -> None:
-        """Begins to connect, and does so until `stop`."""
+        """Connects in the background, and again until `stop`."""
         self._tasks.start(self._run(), "journal")
 
     async def stop(self) -> None:
@@ -83,7 +83,7 @@ class Journal:
             await asyncio.sleep(_RETRY_SECONDS)
 
     def _refuse_too_large(self) -> None:
-        """A frame that no channel carries would be sent again for ever."""
+        """Fails frames larger than a channel carries, which would be sent again for ever."""
         for sequence, (frame, done) in list(self._waiting.items()):
             if (size := frame.ByteSize()) > MAX_FRAME:
                 del self._waiting[sequence]
@@ -95,7 +95,7 @@ class Journal:
             request = AllocateOriginRequest(name=f"journal of {self._name}")
             with unless_given_up():
                 self._origin = (await stub.AllocateOrigin(request, wait_for_ready=True)).origin
-        # The store knows a stream by its first frame, so there is none before there is something to write.
+        # The store identifies a stream by its first frame, so no stream is opened until there is a frame to write.
         while not self._waiting:
             self._more.clear()
             await self._more.wait()

@@ -1,4 +1,4 @@
-"""The store processes, as the one of them that writes says it in its lease table."""
+"""The store processes, from the lease table of the one that writes."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from services.common.containment import for_each
 from services.rpc.store_pb2 import LeaseTable
 
 ROLE = "store"
-"""Of all of them; the lease of that name is the writer's. Where there can be but one, it says nothing of itself."""
+"""Role of all store processes; the lease of that name is the writer's. A store that runs alone does not list itself."""
 
 
 class Stores:
     """Where the store is a database or a stream; `listeners` are called after each change."""
 
     def __init__(self) -> None:
-        self.members: dict[str, str] = {}  # with the addresses where they are asked how they are
+        self.members: dict[str, str] = {}  # member → the address of its health check
         self.writer = ""
         self.listeners: list[Callable[[], None]] = []
 
@@ -27,10 +27,10 @@ class Stores:
             for_each("hearing of the store processes", self.listeners, call)
 
     def apply(self, table: LeaseTable) -> None:
-        """What one says."""
+        """Takes over a whole lease table."""
         self.members = {member.member: member.address for member in table.members}
         self.writer = next((lease.member for lease in table.leases if lease.name == ROLE), "")
 
     def does(self) -> dict[str, str]:
-        """What each of them does."""
+        """What each store process does, by member."""
         return {member: "writes" if member == self.writer else "stands by" for member in sorted(self.members)}

@@ -1,10 +1,10 @@
-"""The routers' client: queue definitions at hand, routes asked for, changes made, and a place among the watchers.
+"""The routers' client: it keeps queue definitions, asks for routes, makes changes, and has a place among the watchers.
 
-A watcher has its place while the router that writes counts on it: then no change is answered before this process has
-acknowledged it, so what is remembered of routes is true. Without a place nothing may be routed from memory.
+A watcher has a place while the router that writes waits for it: no change is answered before this watcher has
+acknowledged it, so the routes that it remembers are true. Without a place nothing may be routed from memory.
 
-A router that falls silent is no reason to lose the place as long as nobody can write: the next one counts a whole
-`place_ttl` from when it begins for everyone who had a place, and one whose lease has run out answers no change.
+A watcher whose router falls silent keeps its place as long as no router can write: the next one waits a whole
+`place_ttl`, from when it begins, for all that had a place, and a router whose lease has run out answers no change.
 """
 
 from __future__ import annotations
@@ -37,14 +37,14 @@ T = TypeVar("T")
 Metadata = tuple[tuple[str, str], ...]
 
 _BACKOFF = 0.1
-_PATIENCE = 30.0  # with routers of which none answers: long enough for one that is being restarted
+_PATIENCE = 30.0  # while no router answers: long enough for one to restart
 _FAREWELL = 1.0
-_SHORTLY = 0.5  # for a router that only follows to say where messages go; then the one that writes is asked
+_SHORTLY = 0.5  # for a router that does not write to evaluate a route; then the writing one is asked
 _TTL_UNTIL_TOLD = 1.0
-# Of the time that a place is good for:
+# Parts of the time for which a place is good:
 _BEAT = 1 / 3
-_SILENT = 1 / 2  # a beat was not answered
-_ENOUGH = 2  # routers that went away while they were asked for the same
+_SILENT = 1 / 2  # without an answer to a beat
+_ENOUGH = 2  # routers that went away during the same request
 _AGAIN = (grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.CANCELLED)
 _NO_ROUTER = f"no router has answered for {_PATIENCE:.0f} s, known routes work on; try again"
 
@@ -52,25 +52,25 @@ log = structlog.get_logger()
 
 
 class Mirror(Protocol):
-    """What is kept of the topology."""
+    """What a watcher keeps of the topology."""
 
     @property
     def version(self) -> int:
-        """Of the last frame that was taken whole."""
+        """The version of the last frame or snapshot that was taken in full."""
 
     def begin(self) -> None:
-        """Frames of another stream follow."""
+        """Frames of a new stream follow."""
 
     def take(self, frame: router_pb2.TopologyFrame) -> bool:
-        """Carries a frame out; false while the rest of a snapshot is still to come."""
+        """Takes a frame over; false while the rest of a snapshot is still to come."""
 
 
 class TopologyClient:
     """Watches the router that writes as `member`, whose connections' names begin with `connections_prefix`.
 
     Created in a running loop. Add to `listeners` before `start`. `queues`, `by_name` (by virtual host and name) and
-    `virtual_hosts` are to be read only; they are empty with a `mirror` of another kind. A `copy` is told exchanges and
-    bindings too.
+    `virtual_hosts` are read-only for callers; with a `mirror` of another kind they stay empty. A `copy` gets exchanges
+    and bindings too.
     """
 
     def __init__(
@@ -94,17 +94,17 @@ class TopologyClient:
         )
         self._tasks = Tasks()
         self._watching: asyncio.Task[None] | None = None
-        self._wake = asyncio.Event()  # there is something to say
+        self._wake = asyncio.Event()  # there is a version to acknowledge, or this process leaves
         self._synced = asyncio.Event()
         self._placed = asyncio.Event()
-        self._heard = False  # on this stream
+        self._heard = False  # a frame came on this stream
         self._leaving = False
         self._ttl = _TTL_UNTIL_TOLD
         self._place_until = 0.0
 
     @property
     def version(self) -> int:
-        """Of the topology that this process routes by."""
+        """The version of the topology that this process routes by."""
         return self._mirror.version
 
     async def start(self) -> None:
@@ -125,11 +125,11 @@ class TopologyClient:
         await self.routers.stop()
 
     def has_place(self) -> bool:
-        """Whether what is remembered of routes may be used; cheap enough to be asked for every run of messages."""
+        """Whether remembered routes may be used; cheap enough to be called for every run of messages."""
         return monotonic() < self._place_until
 
     async def change(self, request: router_pb2.ChangeRequest) -> router_pb2.ChangeReply:
-        """Returns when every watcher routes by it; raises what the change raises, Unavailable after half a minute."""
+        """Returns when every watcher routes by the change; raises its error, or Unavailable after half a minute."""
         return await self._of_writer(
             lambda stub, left, member: stub.Change(request, timeout=left, metadata=member, wait_for_ready=True)
         )
@@ -137,7 +137,7 @@ class TopologyClient:
     async def route(self, messages: list[router_pb2.Message], metadata: Metadata = ()) -> router_pb2.RouteReply:
         """Where messages go, in their order; raises Unavailable after half a minute.
 
-        What is older than `version` is true of every change that was answered, and must not be remembered.
+        A reply older than `version` still holds every change that was answered; it must not be remembered.
         """
         request = router_pb2.RouteRequest(messages=messages)
         near = self.routers.evaluator()
@@ -148,7 +148,7 @@ class TopologyClient:
             except grpc.aio.AioRpcError as failure:
                 error = self.routers.judge(failure, near, stub)
                 if not isinstance(error, Unavailable):
-                    raise error from failure  # as the one that writes would
+                    raise error from failure  # the writing router would answer the same
                 log.debug("asking the router that writes", instead_of=near.address, reason=error.text)
         return await self._of_writer(
             lambda stub, left, member: stub.Route(
@@ -163,9 +163,9 @@ class TopologyClient:
         )
 
     async def _of_writer(self, call: Callable[[RouterAsyncStub, float, Metadata], Awaitable[T]]) -> T:
-        """Again and again while no router writes; but what two of them died of, maybe, no third is asked.
+        """Calls the writing router, again while there is none; but not a third router if two went away during it.
 
-        `call` waits for a connection: what fails was under way, so that whoever was not there yet did not die of it.
+        `call` waits for a connection: if it fails, it was under way, so a router that was down before does not count.
         """
         until = monotonic() + _PATIENCE
         gone: set[str] = set()
@@ -180,7 +180,7 @@ class TopologyClient:
             except TimeoutError:
                 break
             except Replaced:
-                if self.routers.is_connected(writer):  # and yet it did not answer
+                if self.routers.is_connected(writer):  # it had the call, and did not answer
                     gone.add(writer.member)
                 continue
             except grpc.aio.AioRpcError as failure:
@@ -209,7 +209,7 @@ class TopologyClient:
             except BrokerError as failure:
                 if self._heard and not self._leaving:
                     log.info("topology stream ended, attaching again", reason=failure.text)
-            except Exception as fault:  # noqa: BLE001 - a process that hears nothing more of the topology is of no use
+            except Exception as fault:  # noqa: BLE001 - a process that no longer follows the topology is of no use
                 contained("taking over news of the topology", fault)
             if not self._leaving:
                 await asyncio.sleep(_BACKOFF)
@@ -241,7 +241,7 @@ class TopologyClient:
         return router_pb2.WatcherFrame(acknowledged=self.version, beat_ms=int(beat * 1000))
 
     async def _pause(self, seconds: float) -> bool:
-        """False when there is something to say sooner. By what the timer says: it may come a moment early."""
+        """False when there is something to say sooner. The timer decides, not the clock: it may fire a moment early."""
         try:
             async with asyncio.timeout(max(seconds, 0.0)):
                 await self._wake.wait()
@@ -283,9 +283,9 @@ class TopologyClient:
                 await self._placed.wait()
 
     async def _prolong(self) -> None:
-        """The router has not been heard for a while: maybe there is none."""
+        """Keeps the place if the router, which has been silent for a while, is gone and no other can write."""
         asked = monotonic()
-        # Still having the place afterwards means that it was not taken before nobody could take it any more.
+        # Still having the place after the check means that no router took it before the moment when none could.
         if await self.routers.nobody_writes() and self.has_place() and not self._leaving:
             self._place_until = max(self._place_until, asked + self._ttl)
 

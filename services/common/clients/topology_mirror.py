@@ -1,4 +1,4 @@
-"""What a watcher knows of the topology, kept up with the router's frames. Pure: frames in, listeners told."""
+"""A watcher's mirror of the topology, kept up by the router's frames. Pure: takes frames, calls listeners."""
 
 from __future__ import annotations
 
@@ -11,48 +11,48 @@ from services.rpc.router_pb2 import Forget, QueueDefinition, TopologyFrame
 
 
 class TopologyListener(Protocol):
-    """Told of each change before the router is told that this process knows it. What it raises is contained."""
+    """Hears of each change before this process acknowledges it to the router. Errors that it raises are contained."""
 
     def on_queue(self, definition: QueueDefinition) -> None:
-        """A queue is there that was not."""
+        """A queue was declared."""
 
     def on_queue_deleted(self, definition: QueueDefinition) -> None:
-        """A queue is gone."""
+        """A queue was deleted."""
 
     def on_forget(self, forget: Forget) -> None:
-        """Routes through an exchange may have changed: of a key, whatever the headers, or of all keys."""
+        """Routes through an exchange may have changed: those of one key, whatever the headers, or of all keys."""
 
     def on_reset(self) -> None:
         """All routes must be forgotten."""
 
     def on_virtual_host_deleted(self, name: str) -> None:
-        """A virtual host is gone, and its queues before it."""
+        """A virtual host was deleted, and its queues before it."""
 
     def on_place(self) -> None:
-        """This process has a place again, of which the router thinks: nothing is in the topology that is not here."""
+        """This process has a place again, and the router waits for it: nothing in the topology is unknown here."""
 
 
 class Copy(Protocol):
-    """What is made of the records of exchanges and bindings. Raises nothing: what it cannot use is its affair."""
+    """Takes the records of exchanges and bindings. Raises nothing: it handles records itself that it cannot use."""
 
     def beside(self, queues: Mapping[tuple[str, str], QueueDefinition], hosts: Collection[str]) -> None:
-        """What is known besides, by name; it changes by itself."""
+        """Hands over the mirror's queues by name and its virtual hosts; both keep up by themselves."""
 
     def begin(self) -> None:
-        """A snapshot comes; until `end` what was there before holds."""
+        """A snapshot begins; until `end` the former state holds."""
 
     def add(self, frame: TopologyFrame) -> None:
-        """A part of it."""
+        """A part of the snapshot."""
 
     def end(self) -> None:
-        """It is whole."""
+        """The snapshot is complete."""
 
     def update(self, frame: TopologyFrame) -> None:
-        """Something has changed."""
+        """A frame of changes."""
 
 
 class TopologyMirror:
-    """Read its tables, change nothing in them. A `copy` is kept up with it, and with the same versions."""
+    """Callers read its tables, and change nothing in them. A `copy` is kept at the same version."""
 
     def __init__(self, copy: Copy | None = None) -> None:
         self.queues: dict[int, QueueDefinition] = {}
@@ -66,11 +66,11 @@ class TopologyMirror:
             copy.beside(self.by_name, self.virtual_hosts)
 
     def begin(self) -> None:
-        """Frames of another stream follow: what was missing of a snapshot does not come any more."""
+        """Frames of a new stream follow: the rest of an unfinished snapshot will not come."""
         self._snapshot.clear()
 
     def take(self, frame: TopologyFrame) -> bool:
-        """Carries a frame out; false while the rest of a snapshot is still to come."""
+        """Takes a frame over; false while the rest of a snapshot is still to come."""
         if not frame.snapshot:
             self._update(frame)
             return True
@@ -82,7 +82,7 @@ class TopologyMirror:
         return True
 
     def _keep(self, frame: TopologyFrame) -> None:
-        """For later, but for the records: in a large topology it would take long to read all of them at once."""
+        """Keeps a snapshot's frame without its records, which go to the copy now: all at once would take long."""
         if self._copy:
             if not self._snapshot:
                 self._copy.begin()
@@ -95,7 +95,7 @@ class TopologyMirror:
         if self._copy:
             self._copy.update(frame)
         self.virtual_hosts.update(frame.virtual_hosts)
-        # A name may have gone from one queue to another within the frame: the old one goes first.
+        # Within one frame a name may pass from one queue to another: the old queue goes first.
         for queue_id in frame.deleted_queues:
             self._drop(queue_id)
         for definition in frame.queues:
@@ -105,7 +105,7 @@ class TopologyMirror:
         self._drop_virtual_hosts(frame.deleted_virtual_hosts)
 
     def _replace(self, frames: list[TopologyFrame]) -> None:
-        """What is in both is the same: a queue id is never used again."""
+        """Replaces all by a snapshot. A queue in both is the same queue: ids are never used again."""
         self.version = frames[-1].version
         if self._copy:
             self._copy.end()

@@ -26,18 +26,18 @@ class TracingClient(Client):
         await self._store.put_records([Record(kind=rules.RECORD_KIND, key=rule.name, value=rule.to_json())])
 
     async def remove(self, name: str) -> None:
-        """Raises NotFound when there is none of that name."""
+        """Raises NotFound if there is no such rule."""
         if all(rule.name != name for rule in await self.rules()):
             raise NotFound(f"no tracing rule '{name}'")
         await self._store.put_records(deletes=[Record(kind=rules.RECORD_KIND, key=name)])
 
     async def rules(self) -> list[Rule]:
-        """All of them, by name."""
+        """All rules, by name."""
         records = await self._store.list_records([rules.RECORD_KIND])
         return sorted((Rule.from_json(record.value) for record in records), key=lambda rule: rule.name)
 
     async def processes(self) -> list[Status]:
-        """What every process last said of its spans; one that was killed is listed until the store starts anew."""
+        """The last status of each process's spans; a killed process is listed until the store starts anew."""
         records = await self._store.list_records([status.RECORD_KIND])
         found = (Status.model_validate_json(record.value) for record in records)
         return sorted(found, key=lambda one: (one.service, one.instance))

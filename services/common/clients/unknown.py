@@ -1,7 +1,7 @@
-"""Queues that are not known here: gone ones, and new ones to which others route already.
+"""Queues that this process does not know: deleted ones, and new ones that other processes route to already.
 
-What is for them goes to some queue process: it is the owner, or turns it away, or says that the queue is gone. As long
-as its stream stands it is always the same one, so that nothing overtakes what another may still turn away.
+Their messages go to any one queue process: it owns the queue, or turns them away, or says that the queue is gone. While
+its stream lasts, the same process gets them all, so that nothing overtakes what another may still turn away.
 """
 
 from __future__ import annotations
@@ -20,17 +20,17 @@ class Unknown:
         self._links = links
         self._partition_of = partition_of
         self._link: QueueLink | None = None
-        self._asked = False  # perhaps something is under way for such a queue
+        self._asked = False  # something may be under way for an unknown queue
 
     def link(self) -> QueueLink | None:
-        """Who is asked to take it, or None while there is nobody."""
+        """The process that gets them, or None while none is connected."""
         if self._link is None or not self._link.up:
             self._link = next((link for link in self._links.values() if link.up), None)
         self._asked = True
         return self._link
 
     def asked(self, queue_id: int) -> list[QueueLink]:
-        """Who has something, and has not answered, of a queue that has become known just now."""
+        """The links on which messages for a queue that has just become known are still unanswered."""
         if not self._asked:
             return []
         under_way = {

@@ -1,4 +1,4 @@
-"""Virtual hosts, for whoever administers them: calls to the router, typed."""
+"""Calls to the router about virtual hosts, typed, for operators."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ class VirtualHostsClient(Client):
         await self._channel.close()
 
     async def create(self, name: str) -> None:
-        """Returns when every gateway knows it; one that is there stays as it is."""
+        """Returns when every gateway knows it; one that exists stays as it is."""
         create = router_pb2.CreateVirtualHost(name=name)
         await self._change(router_pb2.ChangeRequest(create_virtual_host=create))
 
     async def delete(self, name: str) -> None:
-        """With everything in it; raises NotFound when there is none of that name."""
+        """Deletes it with everything in it; raises NotFound if there is no such virtual host."""
         if name not in await self.list():
             raise NotFound(f"vhost '{name}' not found")
         delete = router_pb2.DeleteVirtualHost(name=name)

@@ -1,8 +1,8 @@
 """One end of an HTTP/2 connection that carries gRPC's messages (RFC 9113, and gRPC's PROTOCOL-HTTP2.md).
 
-Sans-IO: the socket is read into `room`, `received` gives what has come of it, `data_to_send` what the socket is to
-take. It is made for few streams that live long and carry many messages: a message costs a header of 14 octets, no copy
-on its way out, and one on its way in.
+Sans-IO: the socket is read into `room`, `received` gives the events, `data_to_send` what the socket is to write. It is
+made for few streams that live long and carry many messages: a message costs a header of 14 octets, no copy on its way
+out, and one on its way in.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from services.common.http2.settings import CONNECTION_WINDOW, LARGEST_WINDOW, OU
 from services.common.http2.stream import Stream
 
 _LARGEST_BLOCK = 64 << 10  # of header fields, compressed
-_MOST_ANSWERS = 1000  # that wait to be sent: a peer that asks on and does not read would fill our memory
+_MOST_ANSWERS = 1000  # waiting to be sent: a peer that asks on and reads nothing would fill our memory
 _FIRST_WINDOW = initial()[Setting.INITIAL_WINDOW_SIZE]
 _STREAM_WINDOW = OURS[Setting.INITIAL_WINDOW_SIZE]
 
@@ -41,20 +41,20 @@ class Connection:
     """`is_client` opens streams, the other end answers them."""
 
     def __init__(self, *, is_client: bool, largest_message: int) -> None:
-        """`largest_message` is what is taken, in octets."""
+        """`largest_message` is the largest accepted, in octets."""
         self._is_client = is_client
         self._largest_message = largest_message
-        self._preface = b"" if is_client else PREFACE  # what is still to come of it
+        self._preface = b"" if is_client else PREFACE  # the part that has not come yet
         self._reader = FrameReader(OURS[Setting.MAX_FRAME_SIZE])
         self._decoder = Decoder(OURS[Setting.MAX_HEADER_LIST_SIZE])
         self._sending = Sending()
         self._streams: dict[int, Stream] = {}
-        self._last_stream = 0  # that any end opened
+        self._last_stream = 0  # that either end opened
         self._ready = self._parting = False
         self._to_receive = CONNECTION_WINDOW
-        self._block: tuple[int, bool, bytearray] | None = None  # header fields that are to be continued
+        self._block: tuple[int, bool, bytearray] | None = None  # header fields without their continuation yet
         self._events: list[Event] = []
-        self._answers = 0  # since what there was to send was taken
+        self._answers = 0  # since `data_to_send` was called
         if is_client:
             self._write(PREFACE)
         self._write(frames.settings({int(setting): value for setting, value in OURS.items()}))
@@ -66,7 +66,7 @@ class Connection:
         return self._sending.unsent
 
     def data_to_send(self) -> list[bytes | memoryview]:
-        """Takes out what is to be written, in order."""
+        """Takes out what the socket is to write, in order."""
         self._answers = 0
         return self._sending.take()
 
@@ -74,12 +74,12 @@ class Connection:
         self._sending.out.append(frame)
 
     def _asked(self) -> None:
-        """Something must be answered that a peer may send without end (section 10.5)."""
+        """Counts an answer to something that a peer may send without end (section 10.5)."""
         self._answers += 1
         if self._answers > _MOST_ANSWERS:
             raise ConnectionFault(ErrorCode.ENHANCE_YOUR_CALM, f"more than {_MOST_ANSWERS} answers are not read")
 
-    # -------------------------------------------------------------- what the user says
+    # -------------------------------------------------------------- what the user calls
 
     def request(self, fields: Fields) -> int:
         """Opens a stream with a request; gives its number."""
@@ -94,12 +94,12 @@ class Connection:
             self._sending.fields(number, fields, end=False)
 
     def limit(self, number: int, largest: int) -> None:
-        """Takes no larger messages on a stream, in octets; nothing happens on one that is over."""
+        """Limits messages on a stream to so many octets; does nothing if the stream is over."""
         if stream := self._streams.get(number):
             stream.reader.limit(largest)
 
     def send(self, number: int, message: bytes) -> None:
-        """Sends a message as soon as the peer's windows allow. On a stream that is over, nothing happens."""
+        """Sends a message as soon as the peer's windows allow. Does nothing if the stream is over."""
         stream = self._streams.get(number)
         if stream and not stream.ended:
             self._sending.message(number, stream, message)
@@ -113,30 +113,30 @@ class Connection:
             self._send_unsent(number, stream)
 
     def reset(self, number: int, code: ErrorCode) -> None:
-        """Ends a stream in both directions at once; what is unsent is forgotten."""
+        """Ends a stream in both directions at once; unsent messages are dropped."""
         if number in self._streams:
             self._forget(number)
             self._write(frames.rst_stream(number, code))
 
     def ping(self) -> None:
-        """Asks for a Pong."""
+        """Asks the peer for a Pong."""
         self._write(frames.frame(Type.PING, 0, 0, bytes(8)))
 
     def go_away(self, code: ErrorCode = ErrorCode.NO_ERROR, text: str = "") -> None:
-        """Says that no more streams are taken, and why."""
+        """Tells the peer that no more streams are accepted, and why."""
         self._parting = True
         self._write(frames.goaway(0 if self._is_client else self._last_stream, code, text))
 
-    # -------------------------------------------------------------- what the peer says
+    # -------------------------------------------------------------- what the peer sends
 
     def room(self) -> memoryview:
-        """Where the socket is to be read into."""
+        """The buffer to read the socket into."""
         return self._reader.room()
 
     def received(self, count: int) -> list[Event]:
-        """What has come of so many octets that were put there.
+        """The events from `count` octets that were read into `room`.
 
-        Raises ConnectionFault when the connection is over; the peer is to be sent why.
+        Raises ConnectionFault when the connection is over; `data_to_send` then tells the peer why.
         """
         self._events = []
         try:
@@ -223,7 +223,7 @@ class Connection:
             fields = [(str(name), str(value)) for name, value in self._decoder.decode(bytes(block))]
         except HPACKError as error:
             raise ConnectionFault(ErrorCode.COMPRESSION_ERROR, f"header fields: {error}") from None
-        were_some = number in self._streams  # a server's streams begin with them
+        were_some = number in self._streams  # a server's streams begin with header fields
         stream = self._streams.get(number) or self._opened(number)
         if stream is None:
             return
@@ -236,7 +236,7 @@ class Connection:
             self._peer_ended(number, stream)
 
     def _opened(self, number: int) -> Stream | None:
-        """The stream that a request opens; None for an answer to what was reset before (section 5.1)."""
+        """The stream that a request opens; None for an answer on a stream that was reset before (section 5.1)."""
         if number <= self._last_stream and number % 2:
             return None
         if self._is_client or not number % 2:
@@ -250,7 +250,7 @@ class Connection:
         return stream
 
     def _priority(self, frame: Frame) -> None:
-        """Nothing comes of it, but it must be one (section 6.3)."""
+        """Ignores the priority, but the frame must be valid (section 6.3)."""
         if not frame.stream:
             raise ConnectionFault(ErrorCode.PROTOCOL_ERROR, "PRIORITY of no stream")
         if len(frame.payload) != 5 and frame.stream in self._streams:
@@ -335,7 +335,7 @@ class Connection:
         return Stream(self._sending.stream_window, _STREAM_WINDOW, self._largest_message)
 
     def _stream(self, frame: Frame) -> Stream | None:
-        """None for one that is over: what the peer sent before it knew (section 5.1, "closed")."""
+        """None for a stream that is over: the peer sent the frame before it knew (section 5.1, "closed")."""
         stream = self._streams.get(frame.stream)
         if stream is None and (frame.stream > self._last_stream or not frame.stream % 2):
             raise ConnectionFault(ErrorCode.PROTOCOL_ERROR, f"a frame of stream {frame.stream}, which is not open")
@@ -384,7 +384,7 @@ class Connection:
         else:
             self._sending.fields(number, trailers, end=True)
             if not stream.peer_ended:
-                # Whatever it still has to say, nobody listens (section 8.1).
+                # Whatever the peer still sends on it is not read (section 8.1).
                 self.reset(number, ErrorCode.NO_ERROR)
         if stream.peer_ended:
             self._forget(number)

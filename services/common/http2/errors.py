@@ -6,7 +6,7 @@ import enum
 
 
 class ErrorCode(enum.IntEnum):
-    """As RST_STREAM and GOAWAY carry them."""
+    """The codes that RST_STREAM and GOAWAY carry."""
 
     NO_ERROR = 0x0
     PROTOCOL_ERROR = 0x1
@@ -25,7 +25,7 @@ class ErrorCode(enum.IntEnum):
 
 
 class ConnectionFault(Exception):
-    """The peer broke the protocol in a way that no stream survives (section 5.4.1); `text` is for its log and ours."""
+    """The peer broke the protocol so that no stream can go on (section 5.4.1); `text` is for its log and ours."""
 
     def __init__(self, code: ErrorCode, text: str) -> None:
         super().__init__(f"{text} ({code.name})")

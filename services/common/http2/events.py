@@ -1,4 +1,4 @@
-"""What a connection tells its user after it has read something."""
+"""Events that a connection gives its user after it has read something."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ Fields = list[tuple[str, str]]  # header fields, pseudo-header fields first
 
 
 class Ready(NamedTuple):
-    """The peer's first SETTINGS: it speaks HTTP/2, and is there."""
+    """The peer's first SETTINGS: it is alive, and speaks HTTP/2."""
 
 
 class Headers(NamedTuple):
-    """A request, a response or trailers; nothing comes after those that ended the stream."""
+    """The fields of a request, a response or trailers; nothing comes after those that end the stream."""
 
     stream: int
     fields: Fields
@@ -27,13 +27,13 @@ class Message(NamedTuple):
 
 
 class Ended(NamedTuple):
-    """The peer has said everything on a stream, without trailers."""
+    """The peer sends nothing more on a stream, and ended it without trailers."""
 
     stream: int
 
 
 class Reset(NamedTuple):
-    """A stream ended before its time, by the peer or because it broke the rules; `text` is empty when the peer did."""
+    """A stream ended early: the peer reset it, or broke its rules; `text` is empty when the peer reset it."""
 
     stream: int
     code: int
@@ -41,7 +41,7 @@ class Reset(NamedTuple):
 
 
 class GoneAway(NamedTuple):
-    """The peer opens and takes no more streams; those above `last_stream` have been reset."""
+    """The peer opens and accepts no more streams; those above `last_stream` have been reset."""
 
     last_stream: int
     code: int
@@ -49,7 +49,7 @@ class GoneAway(NamedTuple):
 
 
 class Pong(NamedTuple):
-    """The peer answered a ping: it lives."""
+    """The peer answered a ping: it is alive."""
 
 
 Event = Ready | Headers | Message | Ended | Reset | GoneAway | Pong

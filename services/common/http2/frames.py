@@ -1,4 +1,4 @@
-"""Frames: nine octets that say length, type, flags and stream, then a payload (RFC 9113 sections 4 and 6)."""
+"""Frames: nine octets with length, type, flags and stream, then a payload (RFC 9113 sections 4 and 6)."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from services.common.http2.errors import ConnectionFault, ErrorCode
 PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
 HEADER_SIZE = 9
 LARGEST_STREAM = (1 << 31) - 1
-_ROOM = 512 << 10  # octets that are read at once; more once a frame was larger
-_MOST_SETTINGS = 100  # in a frame, of which half a dozen are known: each may change the windows of all streams
+_ROOM = 512 << 10  # octets that are read at once; more after a larger frame
+_MOST_SETTINGS = 100  # in a frame; half a dozen are known, and each may change the windows of all streams
 
 _HEADER = struct.Struct(">HBBBL")  # length as 16 + 8 bits, type, flags, stream
 _LONG = struct.Struct(">L")
@@ -36,7 +36,7 @@ class Type(enum.IntEnum):
 
 
 class Flag:
-    """What a flag means depends on the type. Plain numbers: each frame is asked for its flags several times."""
+    """A flag's meaning depends on the frame's type. Plain numbers: the flags of each frame are read several times."""
 
     ACK = 0x1  # SETTINGS, PING
     END_STREAM = 0x1  # DATA, HEADERS
@@ -46,7 +46,7 @@ class Flag:
 
 
 class Frame(NamedTuple):
-    """As it came; `type` may be one that nobody knows. The payload of DATA is lent, until the next frame is read."""
+    """As received; `type` may be an unknown one. The payload of DATA is lent until the next frame is read."""
 
     type: int
     flags: int
@@ -55,16 +55,16 @@ class Frame(NamedTuple):
 
 
 class FrameReader:
-    """Cuts what comes into frames. Owns the memory that the socket is read into, so that nothing is put together."""
+    """Cuts received octets into frames. Owns the memory that the socket is read into, so that nothing is copied."""
 
     def __init__(self, largest: int) -> None:
-        """`largest` is the SETTINGS_MAX_FRAME_SIZE that the peer has been told, in octets."""
+        """`largest` is the SETTINGS_MAX_FRAME_SIZE that the peer was sent, in octets."""
         self._largest = largest
         self._buffer = bytearray(_ROOM)
-        self._begin = self._end = 0  # of what was not taken yet
+        self._begin = self._end = 0  # of the octets not yet taken
 
     def room(self) -> memoryview:
-        """Where the next octets go; never empty, and enough for what is missing of a frame."""
+        """The buffer for the next octets; never empty, and large enough for the rest of a frame."""
         size = self._end - self._begin
         wanted = self._wanted(size)
         if self._begin + wanted > len(self._buffer):
@@ -84,14 +84,14 @@ class FrameReader:
         return HEADER_SIZE + (high << 8 | low)
 
     def skip(self, count: int) -> bytes:
-        """Takes out the first octets that were put there just now, which are no frame."""
+        """Takes out the first of the octets just read, which belong to no frame."""
         skipped = bytes(self._buffer[self._begin : self._begin + count])
         self._begin += count
         self._end += count
         return skipped
 
     def feed(self, count: int) -> Iterator[Frame]:
-        """The frames that are complete with `count` octets more. Raises ConnectionFault (FRAME_SIZE_ERROR, 4.2)."""
+        """The frames that `count` more octets complete. Raises ConnectionFault (FRAME_SIZE_ERROR, 4.2)."""
         self._end += count
         buffer, view = self._buffer, memoryview(self._buffer)
         while self._end - self._begin >= HEADER_SIZE:
@@ -110,7 +110,7 @@ class FrameReader:
 
 
 def header(kind: int, flags: int, stream: int, length: int) -> bytes:
-    """What comes before a payload of so many octets."""
+    """The header of a frame with a payload of so many octets."""
     return _HEADER.pack(length >> 8, length & 0xFF, kind, flags, stream)
 
 

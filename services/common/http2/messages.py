@@ -1,4 +1,4 @@
-"""Messages in a stream: a flag that says whether it is compressed, its length in four octets, then the message.
+"""Messages in a stream: a flag for compression, the length in four octets, then the message.
 
 This is "Length-Prefixed-Message" of gRPC's PROTOCOL-HTTP2.md. DATA frames cut the sequence of messages anywhere.
 """
@@ -12,7 +12,7 @@ PREFIX_SIZE = _PREFIX.size
 
 
 class MessageFault(Exception):
-    """The peer sent what cannot be a message for us; `text` tells it why."""
+    """The peer sent something that we cannot take as a message; `text` tells it why."""
 
     def __init__(self, text: str) -> None:
         super().__init__(text)
@@ -20,26 +20,26 @@ class MessageFault(Exception):
 
 
 class MessageReader:
-    """Puts messages of one stream together."""
+    """Assembles the messages of one stream."""
 
     def __init__(self, largest: int) -> None:
-        """`largest` is what a message may have, in octets."""
+        """`largest` is the limit for a message, in octets."""
         self._largest = largest
         self._rest = bytearray()
-        self._wanted = PREFIX_SIZE  # octets until something is complete
+        self._wanted = PREFIX_SIZE  # octets until the next prefix or message is complete
 
     @property
     def is_between_messages(self) -> bool:
-        """Whether nothing of a message is missing."""
+        """Whether no message has come in part."""
         return not self._rest
 
     def limit(self, largest: int) -> None:
-        """From now on, and of the message that is on its way, no more than `largest` octets are taken."""
+        """From now on, also for the message that is coming in, `largest` octets are the limit."""
         self._largest = largest
-        self._wanted = PREFIX_SIZE  # its length is looked at again
+        self._wanted = PREFIX_SIZE  # the length of the message is checked again
 
     def feed(self, data: bytes | memoryview) -> list[bytes]:
-        """The messages that are complete now. Raises MessageFault."""
+        """The messages that `data` completes. Raises MessageFault."""
         if not self._rest and len(data) >= PREFIX_SIZE and len(data) == PREFIX_SIZE + self._length(data, 0):
             return [bytes(data[PREFIX_SIZE:])]  # nearly always: a message is a frame
         self._rest += data
@@ -70,5 +70,5 @@ class MessageReader:
 
 
 def prefix(message: bytes) -> bytes:
-    """What comes before a message."""
+    """The prefix of a message."""
     return _PREFIX.pack(0, len(message))

@@ -1,4 +1,4 @@
-"""The sending half of a connection: what is to be written, and the peer's windows (RFC 9113 section 5.2)."""
+"""The sending half of a connection: frames to be written, and the peer's windows (RFC 9113 section 5.2)."""
 
 from __future__ import annotations
 
@@ -12,32 +12,32 @@ from services.common.http2.messages import PREFIX_SIZE, prefix
 from services.common.http2.settings import LARGEST_WINDOW, Setting, initial
 from services.common.http2.stream import Stream
 
-_LARGEST_TABLE = initial()[Setting.HEADER_TABLE_SIZE]  # of ours, however much the peer would keep
+_LARGEST_TABLE = initial()[Setting.HEADER_TABLE_SIZE]  # our limit, even if the peer allows more
 
 
 class Sending:
-    """Frames in order; messages that the windows do not allow yet stay with their streams."""
+    """Frames in order; messages that the windows do not allow yet wait with their streams."""
 
     def __init__(self) -> None:
         self.out: list[bytes | memoryview] = []
         self.unsent = 0  # octets of messages that wait
         self._encoder = Encoder()
-        self._table_sizes: tuple[int, ...] = ()  # since header fields were sent: the smallest, and what holds now
+        self._table_sizes: tuple[int, ...] = ()  # since the last header fields: the smallest, and the present one
         self._theirs = initial()
         self._window = self.stream_window
 
     @property
     def stream_window(self) -> int:
-        """What may be sent on a new stream."""
+        """The octets that may be sent on a new stream."""
         return self._theirs[Setting.INITIAL_WINDOW_SIZE]
 
     def take(self) -> list[bytes | memoryview]:
-        """Takes out what is to be written."""
+        """Takes out the frames to be written."""
         out, self.out = self.out, []
         return out
 
     def message(self, number: int, stream: Stream, message: bytes) -> None:
-        """At once and in one frame, if it may: then it is not copied."""
+        """Sends a message at once and in one frame if it fits, uncopied; else it waits with the stream."""
         size = PREFIX_SIZE + len(message)
         fits = size <= self._theirs[Setting.MAX_FRAME_SIZE] and size <= stream.window and size <= self._window
         if fits and not stream.unsent:
@@ -46,13 +46,13 @@ class Sending:
             self._window -= size
             return
         stream.unsent.append(memoryview(prefix(message)))
-        if message:  # nothing of an empty one is left to wait when its prefix has gone
+        if message:  # of an empty message only the prefix may have to wait
             stream.unsent.append(memoryview(message))
         self.unsent += size
         self.some(number, stream)
 
     def some(self, number: int, stream: Stream) -> None:
-        """As much of what waits as is allowed."""
+        """Sends as much of what waits as the windows allow."""
         unsent = stream.unsent
         while unsent and (room := min(stream.window, self._window, self._theirs[Setting.MAX_FRAME_SIZE])) > 0:
             part = unsent.popleft()
@@ -66,12 +66,12 @@ class Sending:
             self.unsent -= size
 
     def forget(self, stream: Stream) -> None:
-        """What waits on a stream that is over."""
+        """Drops what waits on a stream that is over."""
         self.unsent -= sum(map(len, stream.unsent))
         stream.unsent.clear()
 
     def fields(self, number: int, fields: Fields, *, end: bool) -> None:
-        """Header fields, in as many frames as they take (section 6.10)."""
+        """Sends header fields, in as many frames as they take (section 6.10)."""
         self._resize_table()
         block = self._encoder.encode(fields)
         size = self._theirs[Setting.MAX_FRAME_SIZE]
@@ -84,19 +84,19 @@ class Sending:
                 self.out.append(frames.frame(Type.HEADERS, flags | (Flag.END_STREAM if end else 0), number, part))
 
     def _resize_table(self) -> None:
-        """The peer is told both sizes (RFC 7541 section 4.2); hpack forgets a change when it hears of it twice."""
+        """Tells the peer both sizes (RFC 7541 section 4.2); hpack loses a change when the same size is set twice."""
         for size in self._table_sizes:
             if size != self._encoder.header_table_size:
                 self._encoder.header_table_size = size
         self._table_sizes = ()
 
     def grow(self, increment: int) -> bool:
-        """The peer takes more on the whole connection; False when its window would be too large."""
+        """The peer accepts more on the whole connection; False when its window would be too large."""
         self._window += increment
         return self._window <= LARGEST_WINDOW
 
     def apply(self, identifier: int, value: int, streams: dict[int, Stream]) -> None:
-        """A setting of the peer's. Raises ConnectionFault when a window becomes too large (section 6.9.2)."""
+        """Applies a setting of the peer. Raises ConnectionFault when a window becomes too large (section 6.9.2)."""
         if identifier == Setting.HEADER_TABLE_SIZE:
             size = min(value, _LARGEST_TABLE)
             self._table_sizes = (min(size, *self._table_sizes, _LARGEST_TABLE), size)

@@ -1,4 +1,4 @@
-"""What the two ends of a connection allow each other (RFC 9113 section 6.5.2), as a table."""
+"""The settings of the two ends of a connection (RFC 9113 section 6.5.2), as a table."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ LARGEST_WINDOW = (1 << 31) - 1
 
 
 class Setting(enum.IntEnum):
-    """Identifiers. Others are ignored."""
+    """Identifiers. Unknown ones are ignored."""
 
     HEADER_TABLE_SIZE = 0x1
     ENABLE_PUSH = 0x2
@@ -41,9 +41,9 @@ _RULES = {
 OURS = {
     Setting.ENABLE_PUSH: 0,
     Setting.MAX_CONCURRENT_STREAMS: 100,
-    # A stream may have this much on its way to us. It is taken at once, so this only bounds what the wire holds.
+    # So many octets of a stream may be on their way to us. We read at once, so this only bounds what the wire holds.
     Setting.INITIAL_WINDOW_SIZE: 8 << 20,
-    # Large enough for nearly all messages: one that comes in several frames has to be put together.
+    # Large enough for nearly all messages: one in several frames has to be assembled.
     Setting.MAX_FRAME_SIZE: 4 << 20,
     Setting.MAX_HEADER_LIST_SIZE: 16 << 10,
 }
@@ -51,12 +51,12 @@ CONNECTION_WINDOW = 32 << 20  # ours for all streams together
 
 
 def initial() -> dict[int, int]:
-    """What holds until the peer says something else."""
+    """The values that hold until the peer sends others."""
     return {setting: rule.initial for setting, rule in _RULES.items()}
 
 
 def check(identifier: int, value: int, *, of_server: bool) -> bool:
-    """Whether a setting of a peer's is known. Raises ConnectionFault when it may not have this value."""
+    """Whether the peer's setting is known. Raises ConnectionFault for a value that it may not have."""
     if identifier not in _RULES:
         return False
     rule = _RULES[Setting(identifier)]

@@ -1,4 +1,4 @@
-"""One stream of a connection: what may still be sent on it, what waits to be, and what has come of a message."""
+"""One stream of a connection: its windows, its unsent messages, and the message that is coming in."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from services.common.http2.messages import MessageReader
 
 
 class Stream:
-    """Open in both directions at first (RFC 9113 section 5.1); `ended` is ours, `peer_ended` the peer's."""
+    """Open in both directions at first (RFC 9113 section 5.1); we ended it: `ended`, the peer: `peer_ended`."""
 
     __slots__ = ("ended", "peer_ended", "reader", "to_receive", "trailers", "unsent", "window")
 
     def __init__(self, window: int, to_receive: int, largest_message: int) -> None:
-        """`window` octets may be sent, `to_receive` may come (section 6.9)."""
+        """`window` octets may be sent, `to_receive` may be received (section 6.9)."""
         self.window = window
         self.to_receive = to_receive
         self.reader = MessageReader(largest_message)

@@ -1,1 +1,1 @@
-"""The record of every message: what happens is noted here and told over the bus. See README.md beside this file."""
+"""The record of every message: services note what happens, and send it to the bus. See README.md beside this file."""

@@ -8,27 +8,27 @@ from services.common.ledger.encoding import Sealed
 
 
 class Buffer:
-    """Oldest first. When there is no room the oldest go: their row numbers never arrive, which tells the gap."""
+    """Oldest first. Without room the oldest batches are dropped: their missing row numbers show the gap."""
 
     def __init__(self, capacity: int) -> None:
         self._batches: deque[Sealed] = deque()
         self.capacity = capacity
         self._size = 0
         self.captured = 0
-        """Bytes of it that are captured messages."""
+        """Bytes of captured messages in it."""
         self.given_up = 0
-        """Rows that went so."""
+        """Rows that were dropped for lack of room."""
 
     def __bool__(self) -> bool:
         return bool(self._batches)
 
     @property
     def oldest(self) -> Sealed:
-        """The one to be sent next; stays until `sent`."""
+        """The batch to send next; it stays until `sent`."""
         return self._batches[0]
 
     def append(self, batch: Sealed) -> None:
-        """The newest."""
+        """Adds the newest batch; drops the oldest ones if there is no room."""
         self._batches.append(batch)
         self._size += len(batch.payload)
         self.captured += len(batch.payload) if batch.captures else 0
@@ -36,7 +36,7 @@ class Buffer:
             self.given_up += self._pop().rows
 
     def sent(self, batch: Sealed) -> None:
-        """It arrived; it may have been given up while it was on its way."""
+        """The batch has arrived; it may have been dropped while it was on its way."""
         if self._batches and self._batches[0] is batch:
             self._pop()
 

@@ -1,4 +1,4 @@
-"""Messages with their bodies, on their way to the bus: in batches of their own, which take little room from rows."""
+"""Messages with their bodies, on their way to the bus: in batches of their own, which leave most room to rows."""
 
 from __future__ import annotations
 
@@ -9,28 +9,28 @@ from services.common.ledger.buffer import Buffer
 from services.common.ledger.encoding import Sealed
 from services.rpc.ledger_pb2 import Captured, LedgerBatch
 
-_BYTES_OF_BATCH = 64 << 10  # whoever files them takes hundreds of batches at a time
+_BYTES_OF_BATCH = 64 << 10  # mgmt, which files them, fetches hundreds of batches at a time
 LARGEST = 512 << 10
-"""Bytes of one, so that a batch stays below NATS's limit of 1 MiB."""
-_SHARE = 8  # of what may wait for the bus, captured messages are no more than one in so many bytes
+"""Bytes of one captured message, so that a batch stays below NATS's limit of 1 MiB."""
+_SHARE = 8  # captured messages may take one byte in so many of the buffer
 
 
 class Captures(Protocol):
-    """What gateways tell. `on` is False where there is no ledger."""
+    """Takes captured messages from gateways. `on` is False where there is no ledger."""
 
     on: bool
 
     def put(self, captured: Captured) -> bool:
-        """A message was captured; False where there is no room for it."""
+        """Takes a captured message; False where there is no room for it."""
 
 
 class NoCaptures:
-    """Where there is no ledger."""
+    """Used where there is no ledger."""
 
     on = False
 
     def put(self, _captured: Captured) -> bool:
-        """No."""
+        """Takes nothing."""
         return False
 
 
@@ -38,7 +38,7 @@ OFF: Captures = NoCaptures()
 
 
 class CaptureBatches:
-    """Puts batches without rows into `buffer`; they have the number of the next row that was not told yet."""
+    """Puts batches without rows into `buffer`; they carry the number of the next row that is in no batch yet."""
 
     on = True
 
@@ -62,7 +62,7 @@ class CaptureBatches:
         return True
 
     def seal(self) -> None:
-        """Ends the batch at hand, if there is one."""
+        """Ends the open batch, if there is one."""
         if not self._size:
             return
         self._number += 1

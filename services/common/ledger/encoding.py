@@ -1,4 +1,4 @@
-"""From rows to a batch on the wire (proto/ledger.proto): columns, and what repeats said once."""
+"""Encodes rows as a batch for the wire (proto/ledger.proto): in columns, repeated values once."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from services.rpc.ledger_pb2 import DEAD_LETTERED, LedgerBatch
 
 MOST_RANGES = 30_000  # in a batch, messages of mixtures counted too: it has to stay below NATS's limit of 1 MiB
 MOST_TEXT = 100_000  # characters of places, after which a batch is full
-_MOST_SINGLES = 1000  # uids of a row that are said one by one where they do not follow one another; of more, ranges
+_MOST_SINGLES = 1000  # uids of a row that are listed one by one where they are not consecutive; more are told as ranges
 _HOUR_US = 3_600_000_000
 _MIXED_AT_ONCE = 256  # messages of a mixture that is too large for a batch
 
 
 class Mixture(NamedTuple):
-    """Places, and of each message, by uid ascending, which of them is its own, and its bytes where they are known."""
+    """Places, and for each message, by uid ascending, the index of its place, and its bytes where they are known."""
 
     places: Sequence[Keyed]
     which: Sequence[int]
@@ -41,7 +41,7 @@ class Row(NamedTuple):
 
 
 class Identified(NamedTuple):
-    """Messages with properties that name them; one for all, or one for each."""
+    """Messages with the properties that identify them; one for all, or one for each."""
 
     format: str
     uids: Sequence[int]
@@ -55,27 +55,27 @@ class Sealed(NamedTuple):
     rows: int
     payload: bytes
     captures: int = 0
-    """Number of a batch of captured messages; 0: of one of rows."""
+    """Number of a batch of captured messages; 0 for a batch of rows."""
 
     @property
     def name(self) -> str:
-        """One that no other batch of the instance has."""
+        """Unique among the batches of the instance."""
         return f"{self.first_row}:{self.captures}" if self.captures else str(self.first_row)
 
 
 class Draft:
-    """A batch in the making: rows are encoded as they are added, so that ending it holds nothing up.
+    """A batch in the making: rows are encoded as they are added, so that sealing it takes no time.
 
-    Begins as `header` does; its rows are numbered from `first_row` on.
+    It begins with the fields of `header`; its rows are numbered from `first_row` on.
     """
 
     def __init__(self, header: LedgerBatch, first_row: int) -> None:
         self.first_row = first_row
         self.rows = 0
         self.room = MOST_RANGES
-        """So many ranges may still be added."""
+        """How many ranges may still be added."""
         self.text = 0
-        """Characters of all that is said of places; at MOST_TEXT the batch is full."""
+        """Characters of all places; at MOST_TEXT the batch is full."""
         self._batch = LedgerBatch(service=header.service, instance=header.instance, first_row=first_row, words=[""])
         self._places: dict[Place, int] = {}
         self._keyed: dict[tuple[int, str], int] = {}
@@ -116,13 +116,13 @@ class Draft:
             self._batch.identified.add(format=each.format, uids=each.uids, properties=each.properties)
 
     def sealed(self) -> Sealed:
-        """All that was added."""
+        """The batch of all that was added."""
         self._batch.singles.extend(map(len, self._singles))
         self._batch.uids = packed(UIDS, chain.from_iterable(self._singles))
         return Sealed(self.first_row, self.rows, self._batch.SerializeToString())
 
     def _numbers_of_places(self, places: Sequence[Place], time_us: int) -> Iterator[int]:
-        # By identity first: there are few objects, and comparing tuples of thirteen costs more than all the rest.
+        # By identity first: there are few objects, and comparing tuples of 13 fields costs more than all the rest.
         identities = list(map(id, places))
         by_identity = {}
         for identity, place in dict(zip(identities, places, strict=True)).items():
@@ -184,7 +184,7 @@ class Draft:
 
 
 def ranges_of(row: Row) -> Ranges:
-    """The ranges that the uids of a row make up; without lengths: they are said one by one."""
+    """The ranges of a row's uids; without lengths, the firsts are all its uids, listed one by one."""
     uids = row[3]
     scattered = not isinstance(uids, range) and 1 < len(uids) <= _MOST_SINGLES
     if scattered and row[1] != DEAD_LETTERED and row[8] is None:
@@ -193,12 +193,12 @@ def ranges_of(row: Row) -> Ranges:
 
 
 def text_of(mixture: Mixture) -> int:
-    """Characters of its keys."""
+    """Characters of the mixture's routing keys."""
     return sum([len(key) for _, key in mixture.places])
 
 
 def parts(row: Row, ranges: Ranges) -> Iterator[tuple[Row, Ranges]]:
-    """A row that is too much for a batch as several; bytes count once."""
+    """A row too large for a batch as several; its bytes count in the first only."""
     mixture = row[8]
     if mixture is None:
         yield from _parts_by_ranges(row, ranges)
@@ -217,7 +217,7 @@ def _parts_by_ranges(row: Row, ranges: Ranges) -> Iterator[tuple[Row, Ranges]]:
         follow = None if successors is None else successors[:count]
         successors = None if successors is None else successors[count:]
         part = (time_us, stage, place, uids, outcome, reason, 0 if start else size, follow, None)
-        yield part, (firsts[start:end], lengths[start:end])  # type: ignore[misc]  # plain, as all rows are
+        yield part, (firsts[start:end], lengths[start:end])  # type: ignore[misc]  # a plain tuple, as all rows are
 
 
 def _parts_by_messages(row: Row, mixture: Mixture) -> Iterator[tuple[Row, Ranges]]:
@@ -231,7 +231,7 @@ def _parts_by_messages(row: Row, mixture: Mixture) -> Iterator[tuple[Row, Ranges
 
 
 def _successors(successors: range, lengths: Sequence[int]) -> Iterator[int]:
-    """The first of each range; they were given in the order of the uids."""
+    """The first successor of each range; successors were given in the order of the uids."""
     following = successors.start
     for length in lengths:
         yield following

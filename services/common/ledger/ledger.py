@@ -1,4 +1,4 @@
-"""A process's part of the ledger: rows are taken at any time, and told over the bus in the background."""
+"""A process's part of the ledger: rows are taken at any time, and sent to the bus in the background."""
 
 from __future__ import annotations
 
@@ -26,15 +26,15 @@ log = structlog.get_logger()
 INTERVAL: Final = 0.25  # seconds in which rows collect
 SIGN_OF_LIFE: Final = 10.0  # seconds between batches, with rows or without
 _AGAIN = 0.5
-_LAST_WORDS = 2.0  # seconds to tell what is left when the service stops
-_SAY_AFTER = 4  # attempts: NATS may be starting just as we are
+_LAST_WORDS = 2.0  # seconds to send what is left when the service stops
+_SAY_AFTER = 4  # attempts: NATS may still be starting, as this process is
 
 
 class Ledger:
     """One for each process; `recorder` is there at once, and does nothing where there is no ledger or no bus.
 
-    A batch is told again until the bus has it, in order. What is too much to be kept meanwhile is given up, oldest
-    first; whoever files the rows sees by their numbers what is missing.
+    A batch is sent again until the bus has it, in order. Rows for which the buffer has no room are given up, oldest
+    first; the filer in mgmt sees by their numbers that they are missing.
     """
 
     def __init__(self, settings: Settings, service: str, instance: str) -> None:
@@ -44,7 +44,7 @@ class Ledger:
         self._address = bus_address(settings) if settings.ledger else ""
         self._buffer = Buffer(settings.ledger_buffer)
         self._more = asyncio.Event()
-        # Rows are encoded at the end of a turn: what is being answered in it goes first.
+        # Rows are encoded at the end of a turn: what the turn answers goes first.
         later = asyncio.get_running_loop().call_soon
         self._rows = RowRecorder(service, instance, self._buffer.append, self._more.set, later)
         self.recorder: Recorder = self._rows if self._address else OFF
@@ -57,7 +57,7 @@ class Ledger:
 
     @property
     def written(self) -> int:
-        """Rows of this process that were told, or wait to be."""
+        """Rows of this process that were sent, or wait to be."""
         return self._rows.written
 
     @property
@@ -66,12 +66,12 @@ class Ledger:
         return self._buffer.given_up
 
     def start(self) -> None:
-        """Tells rows from now on."""
+        """Begins to send rows."""
         if self._address:
             self._tasks.start(self._run(), "ledger")
 
     async def stop(self) -> None:
-        """Tells what is left and that it is the last, as far as somebody takes it at once."""
+        """Sends what is left, and that nothing follows, if the bus takes it at once."""
         await self._tasks.stop()
         if self._address:
             with contextlib.suppress(TimeoutError, Away):
@@ -114,7 +114,7 @@ class Ledger:
         self._rows.seal()
 
     async def _row_or_silence(self) -> None:
-        """Returns when there is something to tell, or when nothing was told for so long that this has to be said."""
+        """Returns when there are rows to send, or when nothing was sent for so long that a sign of life is due."""
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(SIGN_OF_LIFE + self._told - monotonic()):
                 await self._more.wait()
@@ -128,7 +128,7 @@ class Ledger:
             self._told = monotonic()
 
     async def _sign(self, *, last: bool = False) -> None:
-        """A batch without rows, after all that have any: it says that there are no others before it."""
+        """Sends a batch without rows, after all others: it says that no other rows come before it."""
         link = await self._connected()
         while self._buffer:
             await self._tell_all(link)

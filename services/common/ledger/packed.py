@@ -1,4 +1,4 @@
-"""Columns of numbers in proto/ledger.proto that are bytes: little-endian. Read and written whole."""
+"""Columns of numbers that proto/ledger.proto has as bytes: little-endian. Read and written whole."""
 
 from __future__ import annotations
 
@@ -8,18 +8,18 @@ from collections.abc import Iterable
 from typing import Final
 
 NUMBERS: Final = "I"
-"""Of 32 bits."""
+"""Numbers of 32 bits."""
 UIDS: Final = "Q"
-"""Of 64 bits."""
+"""Numbers of 64 bits."""
 
 
 def packed(kind: str, numbers: Iterable[int]) -> bytes:
-    """Raises OverflowError for a number that is below 0 or too large for its kind."""
+    """The numbers as bytes. Raises OverflowError for a number below 0 or too large for `kind`."""
     return _in_order(array(kind, numbers)).tobytes()
 
 
 def unpacked(kind: str, column: bytes) -> array[int]:
-    """Raises ValueError for bytes that are no whole numbers."""
+    """The numbers of a column. Raises ValueError when its length is not a multiple of a number's."""
     return _in_order(array(kind, column))
 
 

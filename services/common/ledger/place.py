@@ -1,4 +1,4 @@
-"""Where a row of the ledger was written: what many rows have in common."""
+"""Where something happened to messages: what many rows of the ledger have in common."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from typing import NamedTuple, TypeAlias
 
 @dataclass(slots=True, eq=False)
 class Peer:
-    """Who is at the other end of a connection. All places of it refer to one and the same."""
+    """The peer of a connection. All places of the connection refer to one object."""
 
     user: str
     address: str
     told_hour: int = -1
-    """Hour since the Unix epoch in which it was told last: rows do not repeat it."""
+    """The hour since the Unix epoch in which the ledger last named it: rows do not repeat it."""
 
 
 class Place(NamedTuple):
-    """As in proto/ledger.proto. Whoever records keeps the one it uses again and again: rows hold it by reference."""
+    """As in proto/ledger.proto. A service keeps the places that it uses again: rows hold them by reference."""
 
     virtual_host: str = ""
     exchange: str = ""
@@ -32,8 +32,8 @@ class Place(NamedTuple):
     target: str = ""
     attempt: int = 0
     peer: Peer | None = None
-    """Told beside the rows, once in an hour; None where the place is no connection's."""
+    """Named beside the rows, once an hour; None where the place belongs to no connection."""
 
 
 Keyed: TypeAlias = tuple[Place, str]
-"""A place whose routing key is "", and the routing key: that is what places differ in most."""
+"""A place whose routing key is "", and the routing key, in which places differ most."""

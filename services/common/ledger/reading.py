@@ -1,4 +1,4 @@
-"""A batch read row by row: for those who look at a few. What files them all reads columns (services/mgmt/ledger)."""
+"""Reads a batch row by row, for a look at a few rows. The filer reads columns instead (services/mgmt/ledger)."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Told(NamedTuple):
 
 
 def rows_of(batch: LedgerBatch) -> Iterator[Told]:
-    """All that a batch tells; a row whose messages were at several places gives several.
+    """All rows of a batch; a row whose messages were at several places gives several.
 
     Raises IndexError or ValueError for a batch that contradicts itself.
     """

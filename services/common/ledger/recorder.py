@@ -1,4 +1,4 @@
-"""What services tell of messages, to whatever notes it. Pure."""
+"""The port by which services tell the ledger what happens to messages. Pure."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from services.common.ledger.place import Place
 
 
 class Recorder(Protocol):
-    """What services tell. `on` is for those who would have to work out what to tell."""
+    """Takes what happens to messages. When `on` is False, callers need not prepare anything for it."""
 
     on: bool
 
@@ -25,20 +25,20 @@ class Recorder(Protocol):
         size: int = 0,
         successors: range | None = None,
     ) -> None:
-        """Messages have reached a stage now. `uids` (a list or a range) is kept and must not be changed any more."""
+        """Messages have reached a stage now. `uids` (a list or a range) is kept: do not change it afterwards."""
 
     def record_each(self, stage: int, mixture: Mixture, uids: Sequence[int], *, reason: str = "") -> None:
-        """As `record`, each message at a place of its own; uids ascend. What is given is kept as it is."""
+        """As `record`, with a place for each message; uids ascend. Arguments are kept: do not change them."""
 
     def note(self, stage: int, place: Place) -> None:
-        """Something befell a partition now: TAKEN_OVER or HANDED_OVER."""
+        """Tells of a partition, now: TAKEN_OVER or HANDED_OVER."""
 
     def identify(self, message_format: str, uids: Sequence[int], properties: Sequence[bytes]) -> None:
-        """Messages that were received have properties that name them: one for all of them, or one for each."""
+        """Received messages have properties that identify them: one for all of them, or one for each."""
 
 
 class NoRecorder:
-    """Where there is no ledger."""
+    """Used where there is no ledger."""
 
     on = False
 
@@ -53,16 +53,16 @@ class NoRecorder:
         size: int = 0,
         successors: range | None = None,
     ) -> None:
-        """Nothing."""
+        """Does nothing."""
 
     def record_each(self, stage: int, mixture: Mixture, uids: Sequence[int], *, reason: str = "") -> None:
-        """Nothing."""
+        """Does nothing."""
 
     def note(self, stage: int, place: Place) -> None:
-        """Nothing."""
+        """Does nothing."""
 
     def identify(self, message_format: str, uids: Sequence[int], properties: Sequence[bytes]) -> None:
-        """Nothing."""
+        """Does nothing."""
 
 
 OFF: Recorder = NoRecorder()

@@ -1,4 +1,4 @@
-"""Notes what happens to messages: one append for a batch and stage, whatever becomes of it afterwards."""
+"""Notes what happens to messages: one append to a list for each batch and stage; encoding comes later."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from services.common.ledger.place import Place
 from services.common.ledger.uid_ranges import condense
 from services.rpc.ledger_pb2 import LedgerBatch
 
-_ROWS_AT_ONCE = 50  # are encoded in some tenths of a millisecond, which is how long nothing else happens
+_ROWS_AT_ONCE = 50  # take some tenths of a millisecond to encode, for which the event loop is held up
 _ROWS_OF_BATCH = 2000
 _PROPERTIES_OF_BATCH = 256 << 10  # bytes
 
 
 def _nothing() -> None:
-    """Nobody waits for rows."""
+    """The default `wake`: nothing waits for rows."""
 
 
 def _at_once(work: Callable[[], None]) -> None:
@@ -24,7 +24,7 @@ def _at_once(work: Callable[[], None]) -> None:
 
 
 class RowRecorder:
-    """Numbers the rows of one instance, and gives them to `sink` in batches; `wake` is called for the first of each."""
+    """Numbers an instance's rows, and gives them to `sink` in batches; calls `wake` at the first row of each."""
 
     on = True
 
@@ -36,7 +36,7 @@ class RowRecorder:
         wake: Callable[[], None] = _nothing,
         later: Callable[[Callable[[], None]], object] = _at_once,
     ) -> None:
-        """`later` does some work when nothing is waited for: whoever records has a message in hand."""
+        """`later` runs work at the end of the turn: the caller of `record` has messages to handle first."""
         self._wake = wake
         self._later = later
         self._header = LedgerBatch(service=service, instance=instance)
@@ -90,17 +90,17 @@ class RowRecorder:
             self.seal()
 
     def seal(self) -> bool:
-        """Ends the batch at hand; False when there is none."""
+        """Ends the open batch; False when it has no rows."""
         if self._rows:
             self._encode()
         if not self._draft.rows:
-            return False  # what was identified waits for the row that tells of it
+            return False  # properties wait for the row of their messages
         self._end()
         return True
 
     @property
     def next_row(self) -> int:
-        """The number of the first row that is in no batch yet."""
+        """The number of the first row that is in no sealed batch yet."""
         return self._draft.first_row
 
     @property
@@ -109,7 +109,7 @@ class RowRecorder:
         return self._draft.next_row - 1 + len(self._rows)
 
     def sign_of_life(self, *, last: bool = False) -> bytes:
-        """A batch without rows; `last`: there will be no others."""
+        """A batch without rows; `last`: no others will follow."""
         waiting = self._rows or self._draft.rows
         told_until = 0 if waiting else epoch_ns() // 1000
         batch = LedgerBatch(first_row=self._draft.first_row, last=last, time_us=told_until)

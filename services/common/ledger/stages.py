@@ -1,4 +1,4 @@
-"""The stages of a message's way, and the words that say how and why it reached them."""
+"""The stages of a message's way, and the words for how and why it reached them."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from services.rpc.ledger_pb2 import HANDED_OVER as HANDED_OVER_STAGE
 from services.rpc.ledger_pb2 import TAKEN_OVER, Stage
 
 NAMES: Final = tuple(Stage.Name(number).lower() for number in sorted(Stage.values()))
-"""Names as they are filed, by number."""
+"""Names of stages in filed rows, by number."""
 OF_PARTITIONS: Final = frozenset({TAKEN_OVER, HANDED_OVER_STAGE})
-"""Stages without messages: what befell a partition."""
+"""Stages without messages: they tell of a partition."""
 
 # Outcomes of SETTLED.
 ACCEPTED: Final = "accepted"
-REJECTED: Final = "rejected"  # also the reason of what follows
+REJECTED: Final = "rejected"  # also a reason of later stages
 
 # Reasons.
 NO_ROUTE: Final = "no_route"
@@ -33,10 +33,10 @@ MESSAGE_TTL: Final = "message_ttl"
 QUEUE_TTL: Final = "queue_ttl"
 UNROUTABLE: Final = "unroutable"
 PURGED: Final = "purged"
-REPLACED: Final = "replaced"  # by a newer one with its key
+REPLACED: Final = "replaced"  # by a newer message with the same key
 QUEUE_DELETED: Final = "queue_deleted"
 NO_OWNER: Final = "no_owner"
 JOURNAL: Final = "journal"
 HELD: Final = "held"
 HANDED_OVER: Final = "handed_over"
-MANAGED: Final = "managed"  # a request to the management node of its virtual host, which has taken it
+MANAGED: Final = "managed"  # a request to the management node of its virtual host, which answered it

@@ -16,25 +16,25 @@ from services.common.config import Settings
 
 NAME = "HOPLINE_LEDGER"
 SUBJECTS = "hopline.ledger.>"
-PROBE = "hopline.ledger._.probe"  # nobody's rows: whether the stream takes anything
+PROBE = "hopline.ledger._.probe"  # no instance's: shows whether the stream takes anything
 MESSAGE_ID = "Nats-Msg-Id"
 _DUPLICATES = 120.0  # seconds in which NATS itself drops what is sent twice; the filer does so at any time
 _EXISTS = 10058  # JetStream: the name is in use with another configuration
-_NO_ROOM = 10047  # JetStream: it has promised less (of a server of ours, three quarters of its disk)
+_NO_ROOM = 10047  # JetStream promises less room (a server of ours, three quarters of its disk)
 _SMALLER = 4
-_LOOKS, _LOOK_SECONDS = 5, 1.0  # whether what was sent has come, before a stream is taken for a broken one
+_LOOKS, _LOOK_SECONDS = 5, 1.0  # for a message to appear, before the stream counts as broken
 _SMALLEST = 1 << 20
 
 log = structlog.get_logger()
 
 
 def subject_of(service: str, instance: str) -> str:
-    """Where an instance tells."""
+    """The subject of an instance's batches."""
     return f"hopline.ledger.{service}.{instance.replace('.', '_')}"
 
 
 def config(settings: Settings, max_bytes: int) -> StreamConfig:
-    """What is filed leaves it; of what is not, the newest are kept."""
+    """Batches that are filed leave the stream; of the others, the newest are kept."""
     return StreamConfig(
         name=NAME,
         subjects=[SUBJECTS],
@@ -48,7 +48,7 @@ def config(settings: Settings, max_bytes: int) -> StreamConfig:
 
 
 async def ensure(context: JetStreamContext, settings: Settings) -> None:
-    """There is a stream afterwards; raises what nats-py raises, and Away where NATS has no room."""
+    """Makes the stream if there is none; raises what nats-py raises, and Away where NATS has no room."""
     try:
         await _as_large_as_can_be(settings, context.add_stream)
     except BadRequestError as failure:
@@ -57,7 +57,7 @@ async def ensure(context: JetStreamContext, settings: Settings) -> None:
 
 
 async def configure(context: JetStreamContext, settings: Settings) -> None:
-    """There is a stream, with the limits of the settings, or as large as can be; raises as `ensure`."""
+    """Gives the stream the limits of the settings, or as much as NATS has room for; raises as `ensure`."""
     try:
         await _as_large_as_can_be(settings, context.update_stream)
     except NotFoundError:
@@ -65,9 +65,9 @@ async def configure(context: JetStreamContext, settings: Settings) -> None:
 
 
 async def takes(context: JetStreamContext) -> bool:
-    """Whether it keeps what it is told: one whose disk was full never does again. Raises what nats-py raises.
+    """Whether the stream keeps what is sent; it never does again once its disk was full. Raises what nats-py raises.
 
-    NATS may be slow, and answer other questions meanwhile: then what was sent is there at last, so that is waited for.
+    NATS may be slow to confirm, and yet answer other requests: so it waits for what was sent to appear in the stream.
     """
     before = (await context.stream_info(NAME)).state.last_seq
     if await _kept(context) or await _kept(context):
@@ -80,7 +80,7 @@ async def takes(context: JetStreamContext) -> bool:
 
 
 async def renew(context: JetStreamContext, settings: Settings) -> None:
-    """Another one in its place, without what was in it; raises as `ensure`."""
+    """Makes the stream anew, without what was in it; raises as `ensure`."""
     with contextlib.suppress(NotFoundError):
         await context.delete_stream(NAME)
     await ensure(context, settings)
@@ -95,7 +95,7 @@ async def _kept(context: JetStreamContext) -> bool:
 
 
 async def _as_large_as_can_be(settings: Settings, put: Callable[[StreamConfig], Awaitable[object]]) -> None:
-    """A stream for which NATS has no room is asked for again, smaller."""
+    """Asks for a smaller stream each time that NATS has no room for one."""
     size = settings.ledger_stream_bytes
     while True:
         try:

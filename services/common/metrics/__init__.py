@@ -1,1 +1,1 @@
-"""What a process counts: instruments, and their values. See README.md beside this file."""
+"""Metrics of a process: instruments, and their values. See README.md beside this file."""

@@ -1,4 +1,4 @@
-"""A process's metrics, sent to a collector now and then where the standard environment variables name one.
+"""Sends a process's metrics to a collector at intervals, where the standard environment variables name one.
 
 OTEL_SDK_DISABLED, OTEL_METRICS_EXPORTER with `otlp` and `none`, OTEL_METRIC_EXPORT_INTERVAL, OTEL_EXPORTER_OTLP_….
 """
@@ -31,22 +31,22 @@ _DO: Final = "see that a collector is there and takes metrics, or set OTEL_METRI
 
 
 class Exporter(Protocol):
-    """Where metrics go."""
+    """The destination of metrics."""
 
     def export(self, measured: Sequence[Measured], time_ns: int) -> None:
-        """Returns when they are there; raises whatever says why they are not."""
+        """Returns when the metrics have arrived; raises an error that says why they have not."""
 
     def close(self) -> None:
-        """Releases what it opened."""
+        """Releases its resources."""
 
 
 class Exporting:
-    """One for each process; does nothing where nobody wants metrics. What is not taken is told the next time."""
+    """One for each process; does nothing where no collector is named. A failed export is made up for by the next."""
 
     def __init__(
         self, meters: Meters, *, per_object: bool = False, create: Callable[[], Exporter] | None = None
     ) -> None:
-        """`create` makes another exporter than the one of the environment; it is called in a thread."""
+        """`create` makes another exporter than the environment's; it is called in a thread."""
         self._meters = meters
         self._per_object = per_object
         self._began_ns = epoch_ns()
@@ -58,12 +58,12 @@ class Exporting:
         self._tasks = Tasks()
 
     def start(self) -> None:
-        """Sends them from now on."""
+        """Begins to send."""
         if self._on:
             self._tasks.start(self._run(), "export metrics")
 
     async def stop(self) -> None:
-        """Sends what was counted last, as far as somebody takes it at once."""
+        """Sends the last counts, if the collector takes them at once."""
         if not self._on:
             return
         await self._tasks.stop()
@@ -83,7 +83,7 @@ class Exporting:
             await self._send()
 
     async def _send(self) -> None:
-        if self._busy:  # a collector that hangs: the exporter gives up by itself
+        if self._busy:  # the collector hangs: the exporter gives up by itself
             return
         await self._meters.survey()
         measured: list[Measured] = []
@@ -94,7 +94,7 @@ class Exporting:
         try:
             self._under_way = _beside(partial(self._export, measured, epoch_ns()))
             await asyncio.shield(self._under_way)
-        except Exception as failure:  # noqa: BLE001 - whatever it is, messages go on, and nothing is lost by it
+        except Exception as failure:  # noqa: BLE001 - whatever the failure, messages go on, and no count is lost
             self._few.say(log.warning, "metrics are not taken", reason=repr(failure), do=_DO)
 
     def _export(self, measured: Sequence[Measured], time_ns: int) -> None:
@@ -109,16 +109,16 @@ class Exporting:
 
 
 def _beside(work: Callable[[], None]) -> asyncio.Future[None]:
-    """In a thread that a process which ends does not wait for, as it would for those of `asyncio.to_thread`."""
+    """Runs it in a thread that an ending process does not wait for, as it would for one of `asyncio.to_thread`."""
     loop = asyncio.get_running_loop()
     done: asyncio.Future[None] = loop.create_future()
-    done.add_done_callback(lambda _: done.cancelled() or done.exception())  # nobody may be left to hear of it
+    done.add_done_callback(lambda _: done.cancelled() or done.exception())  # its caller may be gone
 
     def run() -> None:
         failure: Exception | None = None
         try:
             work()
-        except Exception as error:  # noqa: BLE001 - whoever waits is told
+        except Exception as error:  # noqa: BLE001 - the future's owner gets it
             failure = error
         with contextlib.suppress(RuntimeError):  # the loop has ended
             loop.call_soon_threadsafe(_settle, done, failure)
@@ -146,6 +146,6 @@ def _wanted() -> bool:
 
 
 def _interval() -> float:
-    """Seconds."""
+    """Seconds between exports."""
     text = os.environ.get("OTEL_METRIC_EXPORT_INTERVAL", "").strip()
     return (int(text) if text.isdigit() and int(text) else _EVERY_MS) / 1000

@@ -1,4 +1,4 @@
-"""How often something was how large. Pure."""
+"""A histogram: how many observed values fell into each bucket. Pure."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 
 class Histogram:
-    """`buckets` has one more than `bounds`, for what is above all of them."""
+    """`buckets` has one more than `bounds`, for values above all of them."""
 
     __slots__ = ("bounds", "buckets", "total")
 
@@ -17,17 +17,17 @@ class Histogram:
         self.total = 0.0
 
     def observe(self, value: float) -> None:
-        """One more."""
+        """Counts one more value."""
         self.buckets[bisect_left(self.bounds, value)] += 1
         self.total += value
 
     def copy(self) -> Histogram:
-        """As it is now."""
+        """A copy of its present state."""
         found = Histogram(self.bounds)
         found.buckets, found.total = list(self.buckets), self.total
         return found
 
     @property
     def count(self) -> int:
-        """All that was observed."""
+        """The number of observed values."""
         return sum(self.buckets)

@@ -1,4 +1,4 @@
-"""One thing that is measured: its names, its unit, what tells its samples apart. Pure."""
+"""One thing that is measured: its names, its unit, the labels of its samples. Pure."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from typing import Final
 
 
 class Kind(Enum):
-    """How values behave."""
+    """How an instrument's values behave."""
 
     GAUGE = "gauge"
-    """It is as it is now."""
+    """The present value, which may rise and fall."""
     COUNTER = "counter"
-    """It only grows, from 0 at the start of its process."""
+    """Only grows, from 0 at the start of its process."""
     HISTOGRAM = "histogram"
-    """How many of what was observed fell into each of its buckets, which only grow as well."""
+    """Counts of observed values by bucket, which only grow as well."""
 
 
 _UNITS: Final = {"s": "seconds", "By": "bytes"}
@@ -23,7 +23,7 @@ _UNITS: Final = {"s": "seconds", "By": "bytes"}
 
 @dataclass(frozen=True, slots=True)
 class Instrument:
-    """`name` as OpenTelemetry has it, `unit` in UCUM's words as its conventions want them: `s`, `By`, `{message}`."""
+    """`name` as in OpenTelemetry, `unit` in UCUM's notation as its conventions want it: `s`, `By`, `{message}`."""
 
     name: str
     kind: Kind
@@ -31,15 +31,15 @@ class Instrument:
     help: str
     labels: tuple[str, ...] = ()
     bounds: tuple[float, ...] = ()
-    """Of a histogram's buckets: upper ones, inclusive, ascending."""
+    """Upper bounds of a histogram's buckets, inclusive, ascending."""
     prometheus_name: str = ""
-    """Where everybody calls it otherwise than its name makes it."""
+    """Its name in Prometheus where the usual name there is not the one derived from `name`."""
     per_object: bool = False
-    """Told only of whoever asks for each single object."""
+    """Only shown to requests for metrics per object."""
 
     @property
     def prometheus(self) -> str:
-        """Its name there, as OpenTelemetry's own exporter makes it: the unit at its end, and of counters `_total`."""
+        """Its name in Prometheus, as OpenTelemetry's own exporter makes it: with the unit, and `_total` of counters."""
         if self.prometheus_name:
             return self.prometheus_name
         name, unit = self.name.replace(".", "_"), _UNITS.get(self.unit, "")
@@ -49,20 +49,20 @@ class Instrument:
 
     @property
     def prometheus_labels(self) -> tuple[str, ...]:
-        """Their names there."""
+        """The labels' names in Prometheus."""
         return tuple(label.replace(".", "_") for label in self.labels)
 
 
 def gauge(name: str, unit: str, help: str, *labels: str, **more: str) -> Instrument:  # noqa: A002 - Prometheus's word
-    """Of what is now."""
+    """For a present value."""
     return Instrument(name, Kind.GAUGE, unit, help, labels, prometheus_name=more.get("prometheus", ""))
 
 
 def counter(name: str, unit: str, help: str, *labels: str, **more: str) -> Instrument:  # noqa: A002 - as above
-    """Of what happened."""
+    """For a count of events."""
     return Instrument(name, Kind.COUNTER, unit, help, labels, prometheus_name=more.get("prometheus", ""))
 
 
 def histogram(name: str, unit: str, help: str, bounds: tuple[float, ...], *labels: str) -> Instrument:  # noqa: A002
-    """Of how long something took, or how large it was."""
+    """For durations or sizes."""
     return Instrument(name, Kind.HISTOGRAM, unit, help, labels, bounds)

@@ -1,4 +1,4 @@
-"""All that one process measures. Whoever carries messages adds to a number now and then; the rest is read when asked.
+"""All metrics of one process. The message path adds to a number now and then; the rest is read on request.
 
 Nothing is global: tests run several services in one process.
 """
@@ -24,7 +24,7 @@ _KINDS = {Kind.GAUGE: pb.GAUGE, Kind.COUNTER: pb.COUNTER, Kind.HISTOGRAM: pb.HIS
 
 
 class Measured(NamedTuple):
-    """Some samples of an instrument; histograms where it is one."""
+    """Some samples of an instrument, or histograms if it is a histogram."""
 
     instrument: Instrument
     samples: list[tuple[Labels, float]]
@@ -32,54 +32,54 @@ class Measured(NamedTuple):
 
 
 class Meters:
-    """`service` is gateway, queue, …; `process` is one run of one process, and no other has its name, ever."""
+    """`service` is gateway, queue, …; `process` names one run of one process, and is never used again."""
 
     def __init__(self, service: str, process: str) -> None:
         self.service = service
         self.process = process
         self.surveys: list[Callable[[], Awaitable[None]]] = []
-        """Carried out before anything is read, for what takes more than one turn of the loop."""
+        """Run before anything is read, for what takes more than one turn of the loop."""
         self._readers: list[tuple[Instrument, Callable[[], Samples]]] = []
         self._histograms: list[tuple[Instrument, Mapping[Labels, Histogram]]] = []
 
     def read(self, instrument: Instrument, read: Callable[[], Samples]) -> None:
-        """`read` gives the samples of the moment; it may give them one by one, with turns of the loop between."""
+        """`read` gives the present samples; it may give them one by one, with turns of the loop between."""
         self._readers.append((instrument, read))
 
     def number(self, instrument: Instrument, read: Callable[[], float], *labels: str) -> None:
-        """As `read`, of one number."""
+        """As `read`, for one number."""
         self._readers.append((instrument, lambda: ((labels, read()),)))
 
     def counter(self, instrument: Instrument, *begin: Labels) -> defaultdict[Labels, float]:
-        """Whoever counts adds to its values. Those of `begin` are told from the start: 0 is not the same as unknown."""
+        """Values for the caller to add to. Labels in `begin` are shown from the start: 0 is not the same as unknown."""
         values: defaultdict[Labels, float] = defaultdict(float, dict.fromkeys(begin, 0.0))
         self._readers.append((instrument, lambda: list(values.items())))
         return values
 
     def histogram(self, instrument: Instrument) -> Histogram:
-        """One without labels."""
+        """A histogram without labels."""
         found = Histogram(instrument.bounds)
         self._histograms.append((instrument, {(): found}))
         return found
 
     def histograms(self, instrument: Instrument) -> dict[Labels, Histogram]:
-        """By labels; whoever observes makes those that are missing."""
+        """Histograms by labels; the caller adds those that are missing."""
         found: dict[Labels, Histogram] = {}
         self._histograms.append((instrument, found))
         return found
 
     async def survey(self) -> None:
-        """Before `measured`."""
+        """Must be awaited before `measured`."""
         for survey in self.surveys:
             await survey()
 
     def measured(self, *, per_object: bool = False) -> Iterator[Measured]:
-        """All of it in portions, some of which may be of the same instrument."""
+        """All metrics in portions; an instrument may have several portions."""
         for instrument, read in self._readers:
             if instrument.per_object and not per_object:
                 continue
             left = iter(read())
-            for first in left:  # none of what there is none of
+            for first in left:  # an instrument without samples gives no portion
                 yield Measured(instrument, [first, *islice(left, AT_ONCE - 1)], [])
         for instrument, histograms in self._histograms:
             if histograms:
@@ -87,7 +87,7 @@ class Meters:
 
 
 def family(measured: Measured) -> pb.Family:
-    """As it goes to whoever asks over gRPC."""
+    """An instrument's portion as a gRPC message."""
     instrument, samples, histograms = measured
     said = pb.Family(
         name=instrument.prometheus,

@@ -41,7 +41,7 @@ class NotTaken(Exception):
 
 
 class OtlpExporter:
-    """Of one process, which began to count at `began_ns`. Called from one thread at a time, which it may hold up."""
+    """Exports one process's metrics, counted since `began_ns`. Called from one thread at a time, which it may block."""
 
     def __init__(self, resource: Mapping[str, Value], version: str, began_ns: int) -> None:
         self._exporter = _create()
@@ -57,7 +57,7 @@ class OtlpExporter:
             raise NotTaken("the OTLP endpoint did not take metrics; see OTEL_EXPORTER_OTLP_METRICS_ENDPOINT")
 
     def close(self) -> None:
-        """Ends the connection, and what it tries yet."""
+        """Ends the connection, and any attempt under way."""
         self._exporter.shutdown()
 
 
@@ -83,7 +83,7 @@ def _attributes(instrument: Instrument, labels: Labels) -> dict[str, str]:
 
 
 def _of_histogram(attributes: dict[str, str], found: Histogram, began_ns: int, time_ns: int) -> HistogramDataPoint:
-    nothing: Any = None  # smallest and largest are not kept, and the wire has room for that
+    nothing: Any = None  # smallest and largest value are not kept; the wire format lets them be missing
     return HistogramDataPoint(
         attributes, began_ns, time_ns, found.count, found.total, found.buckets, found.bounds, nothing, nothing
     )

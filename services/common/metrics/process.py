@@ -1,4 +1,4 @@
-"""What every process says of itself: what the operating system knows of it, and what it could not tell others."""
+"""Metrics of every process: from the operating system, and of what it could not publish."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _PAGE: Final = resource.getpagesize()
 
 
 def measure_process(meters: Meters) -> None:
-    """Of this process, from now on."""
+    """The operating system's figures for this process."""
     started = epoch_ns() / 1e9
     meters.number(p.CPU, _cpu)
     meters.number(p.RESIDENT, _resident)
@@ -33,7 +33,7 @@ def measure_process(meters: Meters) -> None:
 
 
 def measure_ledger(meters: Meters, ledger: Ledger) -> None:
-    """Its part of the record of messages."""
+    """The process's part of the ledger."""
     meters.number(p.ROWS, lambda: ledger.written)
     meters.number(p.ROWS_DROPPED, lambda: ledger.given_up)
 
@@ -46,7 +46,7 @@ def measure_told(meters: Meters, bus: EventBus, tracer: Tracer) -> None:
 
 
 def measure_sign_ins(meters: Meters, audit: Audit) -> None:
-    """Who came in, who did not, and who was not allowed what."""
+    """Sign-ins, refused sign-ins, and denied requests."""
     happened, outcomes = audit.happened, {SIGNED_IN: "signed_in", REFUSED: "refused"}
     meters.read(c.SIGN_INS, lambda: [((word,), happened[event]) for event, word in outcomes.items()])
     meters.number(c.DENIED, lambda: happened[DENIED])

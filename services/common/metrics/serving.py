@@ -1,4 +1,4 @@
-"""The gRPC face: what a process counts, for mgmt."""
+"""The gRPC service by which mgmt reads a process's metrics."""
 # ruff: noqa: N802 - the contract names the methods
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from services.rpc.metrics_pb2_grpc import MetricsServicer
 
 
 class Serving(MetricsServicer):
-    """hopline.metrics.Metrics; `meters` are there as soon as the process has a name."""
+    """hopline.metrics.Metrics; `meters` is set once the process has a name."""
 
     def __init__(self, meters: Meters | None = None) -> None:
         self.meters = meters
@@ -25,7 +25,7 @@ class Serving(MetricsServicer):
 
 
 async def collected(meters: Meters, *, per_object: bool) -> AsyncIterator[pb.Collected]:
-    """In portions of some hundred samples, a turn of the loop each."""
+    """Portions of some hundred samples, with a turn of the loop between them."""
     await meters.survey()
     said, room = _nothing(meters), AT_ONCE
     for each in meters.measured(per_object=per_object):

@@ -1,6 +1,6 @@
-"""Counts messages where they are put on record: whoever tells the ledger of a batch has told this too.
+"""Counts messages where the ledger records them: one call tells both of a batch.
 
-So it costs as much for a thousand messages as for one, and it counts what the ledger says, also where there is none.
+So counting costs as much for a thousand messages as for one, and its figures are the ledger's, even without a ledger.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _Key = tuple[int, str, str, int]
 
 _WHY: Final = 1
 _PROTOCOL: Final = 2
-_AGAIN: Final = 2  # an attempt
+_AGAIN: Final = 2  # the attempt number of every delivery but the first
 
 _STAGES: Final[tuple[tuple[Instrument, int, int], ...]] = (
     (m.RECEIVED, ledger.RECEIVED, _PROTOCOL),
@@ -46,7 +46,7 @@ _STAGES: Final[tuple[tuple[Instrument, int, int], ...]] = (
     (TAKEN_OVER, ledger.TAKEN_OVER, 0),
     (HANDED_OVER, ledger.HANDED_OVER, 0),
 )
-"""What is counted, the stage, and which part of a key is its label."""
+"""An instrument, its stage, and the part of a key that is its label."""
 
 _GATEWAY: Final[dict[int, tuple[str, ...]]] = {
     ledger.RECEIVED: (),
@@ -78,11 +78,11 @@ _QUEUE: Final[dict[int, tuple[str, ...]]] = {
     ledger.HANDED_OVER: ("",),
 }  # fmt: skip
 _BEGIN: Final = {"gateway": _GATEWAY, "queue": _QUEUE}
-"""What is told from the start, by service: stages that it sees, and their reasons."""
+"""Stages and reasons that are shown from the start, by service."""
 
 
 class CountedStages:
-    """A Recorder before another one; `queues`, where it is given, counts each queue too."""
+    """A Recorder in front of another one; `queues`, if given, counts each queue too."""
 
     on = True
 
@@ -111,7 +111,7 @@ class CountedStages:
         size: int = 0,
         successors: range | None = None,
     ) -> None:
-        """As Recorder says."""
+        """As Recorder.record."""
         self._recorder.record(stage, place, uids, outcome=outcome, reason=reason, size=size, successors=successors)
         if count := len(uids):
             self._bytes += size
@@ -120,19 +120,19 @@ class CountedStages:
                 self._queues.count(stage, place, outcome or reason, count)
 
     def record_each(self, stage: int, mixture: Mixture, uids: Sequence[int], *, reason: str = "") -> None:
-        """As Recorder says. All places of a mixture are of one connection."""
+        """As Recorder.record_each. All places of a mixture belong to one connection."""
         self._recorder.record_each(stage, mixture, uids, reason=reason)
         if uids:
             self._bytes += sum(mixture.sizes)
             self._count((stage, reason, mixture.places[0][0].protocol, 0), len(uids))
 
     def note(self, stage: int, place: Place) -> None:
-        """As Recorder says."""
+        """As Recorder.note."""
         self._recorder.note(stage, place)
         self._count((stage, "", "", 0), 1)
 
     def identify(self, message_format: str, uids: Sequence[int], properties: Sequence[bytes]) -> None:
-        """As Recorder says."""
+        """As Recorder.identify."""
         self._recorder.identify(message_format, uids, properties)
 
     def _count(self, key: _Key, count: int) -> None:
@@ -156,9 +156,9 @@ _DELIVERED_AGAIN: Final = (ledger.DELIVERED, _AGAIN)
 
 
 class CountedQueues:
-    """Of each queue of which this process has told anything. A queue that moves on keeps its counts here: they grow.
+    """Counts for each queue of which this process recorded anything. A queue that moves away keeps its counts here.
 
-    It is forgotten when it is deleted, so there are no more of them than queues.
+    A deleted queue is forgotten, so there are no more entries than queues.
     """
 
     def __init__(self, meters: Meters) -> None:
@@ -174,7 +174,7 @@ class CountedQueues:
         return len(self._queues)
 
     def count(self, stage: int, place: Place, why: str, count: int) -> None:
-        """Of one queue, unless it is gone."""
+        """Counts messages of one queue, unless it is deleted."""
         if not place.queue or why == stages.QUEUE_DELETED:
             return
         name, key = (place.virtual_host, place.queue), (stage, why, place.attempt)
@@ -184,7 +184,7 @@ class CountedQueues:
         counts[key] = counts.get(key, 0) + count
 
     def forget(self, virtual_host: str, queue: str) -> None:
-        """It is deleted; one of its name begins at 0."""
+        """The queue is deleted; a new one of its name begins at 0."""
         self._queues.pop((virtual_host, queue), None)
 
     def _reader(self, stage: int, why_is_told: bool, *, again: bool) -> Callable[[], Samples]:

@@ -1,4 +1,4 @@
-"""A call to one of gRPC's own servicers (health, reflection), written for grpc.aio, on a stream of ours."""
+"""A call to one of gRPC's own servicers (health, reflection), written for grpc.aio, on one of our streams."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from services.common.streams.stream import Stream
 
 log = structlog.get_logger()
 
-_UNREAD = 1000  # messages that a peer may send ahead of its answers
+_UNREAD = 1000  # messages that a peer may send before they are answered
 
 
 class Aborted(Exception):
@@ -29,7 +29,7 @@ class Aborted(Exception):
 
 
 class Call:
-    """Listener of the stream, and what the servicer knows as its context."""
+    """Listens to the stream, and is the servicer's context."""
 
     def __init__(self, stream: Stream, handler: Any, tasks: Tasks, largest: int) -> None:  # noqa: ANN401 - generic in its stubs only
         """`handler` is a grpc.RpcMethodHandler over coroutines or asynchronous generators.
@@ -57,7 +57,7 @@ class Call:
             self._requests.put_nowait(message)
 
     def no_more(self) -> None:
-        """The client has said everything."""
+        """The client sends no more requests."""
         self._requests.put_nowait(None)
 
     def writable(self) -> None:
@@ -68,7 +68,7 @@ class Call:
 
     # -------------------------------------------------------------- the servicer says
 
-    async def write(self, response: Any) -> None:  # noqa: ANN401 - whatever the method gives
+    async def write(self, response: Any) -> None:  # noqa: ANN401 - the method's response type
         """As grpc.aio.ServicerContext."""
         self._stream.write(self._handler.response_serializer(response))
 
@@ -110,7 +110,7 @@ class Call:
         if response is not None:
             await self.write(response)
 
-    async def _one(self) -> Any:  # noqa: ANN401 - whatever the method takes
+    async def _one(self) -> Any:  # noqa: ANN401 - the method's request type
         message = await self._requests.get()
         if message is None:
             raise Aborted(grpc.StatusCode.INTERNAL, "a call without a request")
@@ -120,8 +120,8 @@ class Call:
         while (message := await self._requests.get()) is not None:
             yield self._parsed(message)
 
-    def _parsed(self, message: bytes) -> Any:  # noqa: ANN401 - whatever the method takes
+    def _parsed(self, message: bytes) -> Any:  # noqa: ANN401 - the method's request type
         try:
             return self._handler.request_deserializer(message)
-        except Exception:  # noqa: BLE001 - whatever a deserializer raises, the peer sent it
+        except Exception:  # noqa: BLE001 - the peer sent what the deserializer rejects
             raise Aborted(grpc.StatusCode.INTERNAL, "the request cannot be read") from None

@@ -1,4 +1,4 @@
-"""Opens a stream to a service: a connection of its own, since a stream full of messages must not delay another."""
+"""Opens a stream to a service, on a connection of its own: a stream full of messages must not delay another."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _CONNECT_SECONDS = 2.0
 
 
 class CannotConnect(Exception):
-    """Nobody who speaks gRPC answered at the address in time; says why."""
+    """No gRPC server answered at the address in time; the text says why."""
 
 
 class _Client(Endpoint):
@@ -40,9 +40,9 @@ class _Client(Endpoint):
         super().connection_lost(failure)
 
     def open(self, method: str, listener: StreamListener) -> Stream:
-        """Asks for a method, `/package.Service/Method`. Raises CannotConnect when the connection is lost."""
+        """Calls a method, `/package.Service/Method`. Raises CannotConnect when the connection is lost."""
         if self.lost:
-            # It had answered, and went in the same turn: the listener of a stream would never hear of it.
+            # It answered and was lost in the same turn: the listener of a new stream would never be told.
             raise CannotConnect("the peer closed the connection")
         stream = Stream(self, self._connection.request(request(method, fields_for(self.address))))
         self.begin(stream, listener)
@@ -61,7 +61,7 @@ class _Client(Endpoint):
 
 
 class ClientStream:
-    """A stream and the connection that it has to itself."""
+    """A stream and its connection, which no other stream uses."""
 
     def __init__(self, client: _Client, stream: Stream) -> None:
         self._client = client
@@ -70,11 +70,11 @@ class ClientStream:
 
     @property
     def full(self) -> bool:
-        """As Stream's."""
+        """As Stream.full."""
         return self._client.full
 
     def close(self) -> None:
-        """Ends stream and connection; the listener is not told. Harmless when they have ended."""
+        """Ends stream and connection; the listener is not told. Does nothing when they have ended."""
         self._stream.reset()
         self._client.close()
 
@@ -88,7 +88,7 @@ async def connect(address: str, method: str, listener: StreamListener) -> Client
             await Address.parse(address).connect(loop, lambda: client)
             await client.answered
         return ClientStream(client, client.open(method, listener))
-    except OSError as error:  # TimeoutError is one
+    except OSError as error:  # TimeoutError is an OSError
         client.close()
         raise CannotConnect(str(error) or f"no answer in {_CONNECT_SECONDS:g} s") from None
     except BaseException:

@@ -1,7 +1,7 @@
 """An HTTP/2 connection on a socket of the event loop: what is common to client and server.
 
 gRPC's own runtime hands every read and write from its threads to the loop's and back, which takes longer than all that
-a broker does with a message. Here the loop reads, the message is carried out, and the answer is written in one turn.
+a broker does with a message. Here the loop reads, handles the message and writes the answer in one turn.
 """
 
 from __future__ import annotations
@@ -21,25 +21,25 @@ from services.common.streams.stream import Stream, StreamListener
 
 log = structlog.get_logger()
 
-LARGEST_MESSAGE = 256 << 20  # a body of 100 MiB travels in one message, with room for what surrounds it
-_BATCHES = 1 << 20  # bytes that the kernel may hold for a peer on this machine: whole batches, while we go on
-_QUIET_SECONDS = 5.0  # after which a peer on another machine is asked whether it lives …
-_ANSWER_SECONDS = 2.0  # … and how long it may take
-_UNTAKEN_MS = 5000  # in which what is written must have reached the other machine
+LARGEST_MESSAGE = 256 << 20  # a body of 100 MiB travels in one message, with room for what goes with it
+_BATCHES = 1 << 20  # bytes that the kernel may hold for a local peer: whole batches, while this process goes on
+_QUIET_SECONDS = 5.0  # without a word from a peer on another machine, after which it is pinged …
+_ANSWER_SECONDS = 2.0  # … and how long its answer may take
+_UNTAKEN_MS = 5000  # after which data that the other machine has not acknowledged ends the connection
 
 
 class Endpoint(asyncio.BufferedProtocol, ABC):
     """One end of a connection, and its streams."""
 
     def __init__(self, connection: Connection, address: str) -> None:
-        """`address` is the peer's or the port's, for logs."""
+        """`address` is the peer's, or the one listened on; for logs."""
         self.address = address
         self.lost = False
         self._connection = connection
         self._streams: dict[int, tuple[Stream, StreamListener]] = {}
         self._transport: asyncio.Transport | None = None
         self._reading = self._paused = self._was_full = False
-        self._silent = False  # since it was looked at the last time
+        self._silent = False  # nothing came since the last look
         self._keepalive: asyncio.TimerHandle | None = None
 
     # -------------------------------------------------------------- the socket
@@ -52,7 +52,7 @@ class Endpoint(asyncio.BufferedProtocol, ABC):
         if self.address.startswith("unix:"):
             sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _BATCHES)
         else:
-            # Of a peer on this machine the kernel says when it is gone; asking would wake two processes for nothing.
+            # The kernel tells when a local peer is gone; pings would wake two processes for nothing.
             sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, _UNTAKEN_MS)
             self._keepalive = asyncio.get_running_loop().call_later(_QUIET_SECONDS, self._look)
         self.flush()
@@ -93,13 +93,13 @@ class Endpoint(asyncio.BufferedProtocol, ABC):
 
     @property
     def full(self) -> bool:
-        """Whether socket or peer take less than is written."""
+        """Whether the socket or the peer takes less than was written."""
         full = self._paused or self._connection.unsent > 0
-        self._was_full |= full  # until all have been told: another stream may ask as soon as it no longer is
+        self._was_full |= full  # until all listeners are told: another stream may ask when it is full no longer
         return full
 
     def flush(self) -> None:
-        """Hands over to the socket what there is; tells those who found it full that it no longer is."""
+        """Writes to the socket what there is; when it is full no longer, tells the listeners."""
         if self._reading or self.lost:
             return
         self._write()
@@ -108,7 +108,7 @@ class Endpoint(asyncio.BufferedProtocol, ABC):
             for number, (_, listener) in list(self._streams.items()):
                 try:
                     listener.writable()
-                except Exception as failure:  # noqa: BLE001 - logged there
+                except Exception as failure:  # noqa: BLE001 - `failed` logs it
                     self.failed(number, failure)
             self._write()
 
@@ -128,16 +128,16 @@ class Endpoint(asyncio.BufferedProtocol, ABC):
         self.flush()
 
     def close(self, reason: str = "") -> None:
-        """Ends all streams, and the connection after what is written."""
+        """Ends all streams, and the connection once everything is written."""
         self._end_all(reason)
         if self._transport and not self.lost:
             self._write()
-            # A peer that takes nothing would keep a connection which is to end.
+            # A peer that reads nothing would keep the connection from ending.
             (self._transport.abort if self._paused else self._transport.close)()
 
     def _write(self) -> None:
         if self._paused:
-            return  # the connection keeps it, and sees how much becomes of it
+            return  # the connection keeps the data, and thereby knows that it is full
         chunks = self._connection.data_to_send()
         if chunks and self._transport and not self._transport.is_closing():
             self._transport.writelines(chunks)
@@ -151,34 +151,34 @@ class Endpoint(asyncio.BufferedProtocol, ABC):
         try:
             found[1].received(message.data)
             self._write()
-        except Exception as failure:  # noqa: BLE001 - logged there
+        except Exception as failure:  # noqa: BLE001 - `failed` logs it
             self.failed(message.stream, failure)
 
     @abstractmethod
     def headers(self, headers: e.Headers) -> None:
-        """A request, or what came of one."""
+        """A request's or a response's header fields, or trailers."""
 
     def ready(self, _ready: e.Ready) -> None:
         """The peer speaks HTTP/2."""
 
     @abstractmethod
     def peer_ended(self, ended: e.Ended) -> None:
-        """The peer has said everything on a stream."""
+        """The peer sends nothing more on a stream."""
 
     def _reset(self, reset: e.Reset) -> None:
         self.over(reset.stream, reset.text or f"the peer ended the stream ({_name(reset.code)})")
 
     def gone_away(self, gone: e.GoneAway) -> None:
-        """The peer opens and takes no more streams."""
+        """The peer opens and accepts no more streams."""
         if gone.code != ErrorCode.NO_ERROR:
             self.warn("the peer ends the connection", reason=gone.text or _name(gone.code))
 
     def warn(self, event: str, **about: object) -> None:
-        """What the peer does is a line of the log."""
+        """Logs what the peer did wrong."""
         log.warning(event, at=self.address, **about)
 
     def _pong(self, _pong: e.Pong) -> None:
-        """Whatever comes tells that the peer lives."""
+        """Nothing to do: anything that comes shows that the peer is alive."""
 
     _HANDLERS: ClassVar[dict[type, Callable[[Any, Any], None]]] = {
         e.Message: _message,
@@ -193,11 +193,11 @@ class Endpoint(asyncio.BufferedProtocol, ABC):
     # -------------------------------------------------------------- streams
 
     def begin(self, stream: Stream, listener: StreamListener) -> None:
-        """From now on the listener hears what comes on a stream."""
+        """From now on the listener gets what comes on the stream."""
         self._streams[stream.number] = (stream, listener)
 
     def over(self, number: int, reason: str) -> None:
-        """Tells the listener of a stream, once, that it has ended."""
+        """Tells the listener, once, that its stream has ended."""
         if found := self._streams.pop(number, None):
             found[0].is_over = True
             try:
@@ -206,21 +206,21 @@ class Endpoint(asyncio.BufferedProtocol, ABC):
                 log.exception("the end of a stream cannot be carried out; this is a fault of ours", at=self.address)
 
     def failed(self, number: int, failure: Exception) -> None:
-        """Ends a stream, and nothing else, when its listener has raised something."""
+        """Ends one stream, and nothing else, as its listener raised an error."""
         log.error("a stream fails; this is a fault of ours", at=self.address, exc_info=failure)
         self._connection.reset(number, ErrorCode.INTERNAL_ERROR)
         self.over(number, "it could not be carried out")
 
     @property
     def idle(self) -> bool:
-        """Whether there is no stream."""
+        """Whether it has no streams."""
         return not self._streams
 
     def _end_all(self, reason: str) -> None:
         for number in list(self._streams):
             self.over(number, reason)
 
-    # -------------------------------------------------------------- whether the peer lives
+    # -------------------------------------------------------------- whether the peer is alive
 
     def _look(self) -> None:
         loop = asyncio.get_running_loop()

@@ -22,7 +22,7 @@ def path_of(method: MethodDescriptor) -> str:
 
 
 def request(method: str, metadata: Iterable[tuple[str, str]] = ()) -> Fields:
-    """Of a call without deadline; `method` is `/package.Service/Method`."""
+    """The header fields of a call without deadline; `method` is `/package.Service/Method`."""
     return [
         (":method", "POST"),
         (":scheme", "http"),
@@ -36,7 +36,7 @@ def request(method: str, metadata: Iterable[tuple[str, str]] = ()) -> Fields:
 
 
 def called(fields: Fields) -> str | None:
-    """The method that a request asks for, or None when it is not one of gRPC."""
+    """The method that a request calls, or None when the request is not gRPC's."""
     by_name = dict(fields)
     is_call = by_name.get(":method") == "POST" and by_name.get("content-type", "").startswith(_CONTENT_TYPE)
     return by_name.get(":path") if is_call else None
@@ -49,7 +49,7 @@ def trailers(status: grpc.StatusCode = grpc.StatusCode.OK, text: str = "") -> Fi
 
 
 def failure(fields: Fields, *, ended: bool) -> str | None:
-    """Why a call is over by what its server says: "" when it is in order, None when it goes on."""
+    """Why a call ended, from the server's header fields: "" for success, None while the call goes on."""
     by_name = dict(fields)
     status = by_name.get("grpc-status")
     if status is None:

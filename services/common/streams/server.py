@@ -22,23 +22,23 @@ from services.common.streams.endpoint import LARGEST_MESSAGE, Endpoint
 from services.common.streams.grpc_fields import NOT_A_CALL, RESPONSE, called, trailers
 from services.common.streams.stream import Stream, StreamListener
 
-_LARGEST_OPEN = 4 << 10  # octets of a request from anybody: it has the name of a service
+_LARGEST_OPEN = 4 << 10  # octets of a request that needs no secret: it only has the name of a service
 
 Accept = Callable[[Stream], StreamListener]
 
 
 class StreamServer:
-    """NOT_SERVING until `ready`. Streams are given to whom `add_stream` named, all else to gRPC's own servicers."""
+    """NOT_SERVING until `ready`. Streams go to the handlers of `add_stream`, other calls to gRPC's own servicers."""
 
     def __init__(self, address: str, services: Iterable[str]) -> None:
-        """`address` is where it will listen, a gRPC target."""
+        """`address` is the gRPC target to listen on."""
         self.address = address
         self.tasks = Tasks()
         self.streams: dict[str, Accept] = {}
-        self.few = FewLines()  # of those that peers cause
+        self.few = FewLines()  # limits the log lines that peers can cause
         self._handlers: list[grpc.GenericRpcHandler] = []
         self._endpoints: dict[_Served, None] = {}
-        self._deserted = asyncio.Event()  # nobody is connected
+        self._deserted = asyncio.Event()  # set while no client is connected
         self._deserted.set()
         self._server: asyncio.AbstractServer | None = None
         self._health = Health(services, self)
@@ -52,10 +52,10 @@ class StreamServer:
         self._handlers += handlers
 
     def add_registered_method_handlers(self, _service: str, _handlers: object) -> None:
-        """As grpc.aio.Server; the same methods once more, for servers that look them up by name."""
+        """As grpc.aio.Server; does nothing, as `add_generic_rpc_handlers` has the same methods."""
 
     def handler_of(self, method: str, metadata: e.Fields) -> Any | None:  # noqa: ANN401 - generic in its stubs only
-        """Who serves a method that is not a stream of messages."""
+        """The handler of a method that is not a stream of messages."""
         details = _Details(method, metadata)
         return next((found for each in self._handlers if (found := each.service(details)) is not None), None)
 
@@ -70,7 +70,7 @@ class StreamServer:
             raise CannotStart(f"cannot listen on {self.address}: {reason}") from error
 
     async def ready(self) -> None:
-        """From now on health checks say SERVING."""
+        """From now on health checks answer SERVING."""
         await self._health.say(serving=True)
 
     async def stop(self, grace: float = 1.0) -> None:
@@ -122,11 +122,11 @@ class _Served(Endpoint):
         self._server.left(self)
 
     def warn(self, event: str, **about: object) -> None:
-        """Few lines: anybody may connect."""
+        """Limits the lines: any process may connect."""
         self._server.few.say(super().warn, event, **about)
 
     def shut_down(self) -> None:
-        """Takes no more calls; closes when the last one has ended."""
+        """Accepts no more calls; closes the connection when the last call has ended."""
         self._parting = True
         self._connection.go_away()
         self.flush()
@@ -136,7 +136,7 @@ class _Served(Endpoint):
         number, method = headers.stream, called(headers.fields)
         stream = Stream(self, number)
         if number in self._streams:
-            pass  # trailers, which gRPC's clients do not send
+            pass  # trailers of a client; gRPC's clients send none
         elif method is None:
             self._connection.end(number, NOT_A_CALL)
         elif not may_call(method, headers.fields, self.address):
@@ -157,7 +157,7 @@ class _Served(Endpoint):
     def _accept(self, stream: Stream, accept: Accept) -> None:
         try:
             self.begin(stream, accept(stream))
-        except Exception as failure:  # noqa: BLE001 - logged there
+        except Exception as failure:  # noqa: BLE001 - `failed` logs it
             self.failed(stream.number, failure)
 
     def peer_ended(self, ended: e.Ended) -> None:

@@ -1,4 +1,4 @@
-"""Work at the end of a turn of the loop: once, for all that asked for it until then."""
+"""Runs work at the end of the event loop's turn: once, however often it was asked for."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 
 class Soon:
-    """Calling it asks for the work."""
+    """Calling the object asks for the work."""
 
     def __init__(self, work: Callable[[], None]) -> None:
         self._work = work
@@ -20,7 +20,7 @@ class Soon:
             asyncio.get_running_loop().call_soon(self._at_the_end)
 
     def now(self) -> None:
-        """Does the work at once; at the end only if it is asked for again."""
+        """Does the work at once; it runs at the turn's end only if it is asked for again."""
         self._asked = False
         self._work()
 

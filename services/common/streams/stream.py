@@ -12,20 +12,20 @@ if TYPE_CHECKING:
 
 
 class StreamListener(Protocol):
-    """Called from the loop, one thing at a time."""
+    """Called from the event loop, one call at a time."""
 
     def received(self, message: bytes) -> None:
-        """One whole message. Whatever it raises ends the stream, and nothing else."""
+        """One whole message. An error raised here ends this stream, and nothing else."""
 
     def writable(self) -> None:
         """The stream was full and no longer is."""
 
     def ended(self, reason: str) -> None:
-        """Nothing comes any more, and nothing that is written arrives; "" when both sides meant it so. Once."""
+        """Nothing more comes, and nothing that is written arrives; "" for a regular end. Called once."""
 
 
 class Stream:
-    """To write on. What is written in answer to what was received leaves with it, in one piece."""
+    """The writing side. What is written while a message is being handled leaves in one piece."""
 
     def __init__(self, endpoint: Endpoint, number: int) -> None:
         self.number = number
@@ -34,22 +34,22 @@ class Stream:
 
     @property
     def full(self) -> bool:
-        """Whether the peer takes less than is written: wait for `writable`, what is written until then is kept."""
+        """Whether the peer takes less than was written: wait for `writable`; what is written until then is kept."""
         return self._endpoint.full
 
     def write(self, message: bytes) -> None:
-        """Sends a message; lost when the stream is over."""
+        """Sends a message; a stream that has ended drops it."""
         self._endpoint.write(self.number, message)
 
     def end(self, trailers: Fields) -> None:
-        """Ends it from this side, after what was written."""
+        """Ends the stream from this side, after what was written."""
         self._endpoint.end(self.number, trailers)
 
     def fail(self, failure: Exception) -> None:
-        """Ends it at once, both ways, as when its listener raises something; its listener is told."""
+        """Ends the stream at once, both ways, as when its listener raises an error; the listener is told."""
         self._endpoint.failed(self.number, failure)
         self._endpoint.flush()
 
     def reset(self, code: ErrorCode = ErrorCode.CANCEL) -> None:
-        """Ends it at once, both ways; its listener is not told."""
+        """Ends the stream at once, both ways; the listener is not told."""
         self._endpoint.reset(self.number, code)

@@ -1,1 +1,1 @@
-"""Spans: their conventions, which messages get them, and how they leave a process. See the README."""
+"""Spans: their conventions, which messages get them, and how a process exports them. See the README."""

@@ -1,7 +1,7 @@
-"""Where a span stands: trace and span id (W3C Trace Context, level 2), read from strangers and passed on among us.
+"""A span's place in a trace: trace and span id (W3C Trace Context, level 2), read from clients and passed on by us.
 
-What strangers send is believed only when it is exactly what the recommendation says; everything else is as if it were
-not there, and is left as it came.
+A client's context is believed only when it is exactly what the recommendation says; anything else is ignored, and stays
+in the message as it came.
 """
 
 from __future__ import annotations
@@ -13,16 +13,16 @@ from typing import NamedTuple
 # Section 3.2.2: version 00 is these 55 characters; of later versions the same 55 are read, and a dash must follow.
 _TRACEPARENT = re.compile(r"([0-9a-f]{2})-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})(-.*)?", re.DOTALL)
 _LENGTH = 55
-_LONGEST = 512  # of later versions, and of tracestate (section 3.3.1.5 asks for at least so much)
+_LONGEST = 512  # of a later version's traceparent, and of tracestate (section 3.3.1.5 asks for at least so much)
 _SAMPLED = 0x01
-# Section 3.3.1.1: visible characters; what is inside the members is their vendors' affair.
+# Section 3.3.1.1: visible characters; what is inside the members is up to their vendors.
 _TRACESTATE = re.compile(r"[\x20-\x7e]{1,512}")
 
 _IDS = random.SystemRandom()
 
 
 class SpanContext(NamedTuple):
-    """A span, as others refer to it. `state` is tracestate as it came; `remote`: it is a span of somebody else's."""
+    """A span, as others refer to it. `state` is tracestate as it came; `remote`: the span is another process's."""
 
     trace_id: int
     span_id: int
@@ -35,16 +35,16 @@ class SpanContext(NamedTuple):
         return SpanContext(self.trace_id, new_span_id(), self.state)
 
     def traceparent(self) -> str:
-        """As a header says it."""
+        """The value of a traceparent header."""
         return f"00-{self.trace_id:032x}-{self.span_id:016x}-{'01' if self.sampled else '00'}"
 
     def to_bytes(self) -> bytes:
-        """16 bytes, 8 bytes, tracestate; only what is sampled travels."""
+        """16 bytes, 8 bytes, tracestate; only sampled contexts are passed on."""
         return self.trace_id.to_bytes(16, "big") + self.span_id.to_bytes(8, "big") + self.state.encode()
 
     @classmethod
     def from_bytes(cls, data: bytes) -> SpanContext:
-        """What `to_bytes` gave in another process of ours."""
+        """Reads what `to_bytes` gave in another of our processes."""
         return cls(
             int.from_bytes(data[:16], "big"), int.from_bytes(data[16:24], "big"), data[24:].decode(), remote=True
         )
@@ -56,12 +56,12 @@ def new_root() -> SpanContext:
 
 
 def new_span_id() -> int:
-    """Never 0, which is none."""
+    """Never 0, which means none."""
     return random.getrandbits(64) or 1
 
 
 def parse(traceparent: object, tracestate: object = "") -> SpanContext | None:
-    """A stranger's context from header values of whatever type; None unless traceparent is valid."""
+    """A client's context from header values of any type; None unless traceparent is valid."""
     text = _text(traceparent, _LONGEST)
     found = _TRACEPARENT.fullmatch(text) if len(text) >= _LENGTH else None
     if found is None:
@@ -81,7 +81,7 @@ def _state(value: object) -> str:
 
 
 def _text(value: object, longest: int) -> str:
-    """Clients send text or bytes; anything else, and what is too long, is as if it were not there."""
+    """A header value as text: clients send text or bytes; anything else, or a too long value, counts as missing."""
     if isinstance(value, bytes | bytearray | memoryview):
         value = bytes(value).decode("latin-1") if len(value) <= longest else ""
     return value if isinstance(value, str) and len(value) <= longest else ""

@@ -1,8 +1,8 @@
-"""Names of spans, attributes and events: the one place that knows the semantic conventions, and which version of them.
+"""Names of spans, attributes and events: only this file knows the semantic conventions, and their version.
 
 OpenTelemetry's messaging conventions (Development) describe clients of brokers, not brokers; spans of a broker take
-the shape that Solace gave them (receive, send, move), with the conventions' attributes wherever there is one. What is
-Hopline's own begins with `hopline.`. Bodies and raw headers are never attributes.
+the shape that Solace gave them (receive, send, move), with the conventions' attributes wherever there is one. Names of
+Hopline's own begin with `hopline.`. Bodies and raw headers are never attributes.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class Kind(IntEnum):
     CONSUMER = 5
 
 
-# ------------------------------------------------------------------ of the conventions
+# ------------------------------------------------------------------ the conventions'
 
 MESSAGING_SYSTEM: Final = "messaging.system"
 OPERATION_NAME: Final = "messaging.operation.name"
@@ -87,7 +87,7 @@ ROUTE: Final = "hopline.router.Router/Route"
 
 DEFAULT_EXCHANGE: Final = "amq.default"
 
-# What became of a delivery; of an enqueue: ACCEPTED or the reason of the refusal.
+# Outcomes of a delivery; of an enqueue: ACCEPTED or the reason of the refusal.
 ACCEPTED: Final = "accepted"
 REJECTED: Final = "rejected"
 RELEASED: Final = "released"
@@ -105,7 +105,7 @@ MOVE_REASONS: Final = {"expired": "ttl_expired"}
 
 
 def span_name(operation: str, destination: str) -> str:
-    """`{operation} {destination}`; the default exchange has a name for this."""
+    """`{operation} {destination}`; the default exchange gets a name here."""
     return f"{operation} {destination or DEFAULT_EXCHANGE}"
 
 

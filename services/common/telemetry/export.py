@@ -1,7 +1,7 @@
-"""Finished spans on their way out of the process: a bounded queue, a thread that empties it, and an account of losses.
+"""Exports finished spans: a bounded queue, a thread that empties it, and an account of losses.
 
-The message path only appends. What does not fit, because whoever takes the spans is stuck, is dropped and counted; the
-next span that gets out says how many were.
+The message path only appends. Spans that do not fit, because the exporter is stuck, are dropped and counted; the next
+span that is exported says how many.
 """
 
 from __future__ import annotations
@@ -23,20 +23,20 @@ _SAY_EVERY = 60.0  # seconds between lines about the same trouble
 
 
 class Exporter(Protocol):
-    """Where spans go. Called from one thread only, which it may hold up."""
+    """The destination of spans. Called from one thread only, which it may block."""
 
     def export(self, spans: Sequence[Span]) -> None:
-        """Returns when they are there; raises whatever says why they are not."""
+        """Returns when the spans have arrived; raises an error that says why they have not."""
 
     def close(self) -> None:
-        """Releases what it opened."""
+        """Releases its resources."""
 
 
 class ExportQueue:
-    """The thread, and the exporter, come to be with the first span: a process that traces nothing has neither."""
+    """The thread and the exporter are made at the first span: a process that traces nothing has neither."""
 
     def __init__(self, create: Callable[[], Exporter], capacity: int, batch: int, delay: float) -> None:
-        """`delay`: seconds in which spans gather unless there are `batch` of them before."""
+        """`delay`: seconds for which spans collect, unless there are `batch` of them before."""
         self.ended = 0
         self.exported = 0
         self._refused = 0  # by the queue, counted where spans are added
@@ -50,12 +50,12 @@ class ExportQueue:
         self._some = threading.Event()
         self._many = threading.Event()
         self._stopping = False
-        self._told = 0  # drops that a span has told of
+        self._told = 0  # drops that an exported span has reported
         self._said_at = 0.0
 
     @property
     def dropped(self) -> int:
-        """Spans that nobody will see."""
+        """Spans that are lost."""
         return self._refused + self._failed
 
     def add(self, span: Span) -> None:
@@ -73,7 +73,7 @@ class ExportQueue:
             self._thread.start()
 
     def stop(self, seconds: float) -> None:
-        """Exports what is left, for so long at most; what is left then is dropped."""
+        """Exports what is left for `seconds` at most, and drops the rest."""
         self._stopping = True
         if self._thread:
             self._some.set()
@@ -109,7 +109,7 @@ class ExportQueue:
         try:
             exporter = exporter or self._create()
             exporter.export(spans)
-        except Exception as failure:  # noqa: BLE001 - whatever it is, messages go on and the loss is counted
+        except Exception as failure:  # noqa: BLE001 - whatever the failure, messages go on and the loss is counted
             self._failed += len(spans)
             self._say(repr(failure))
         else:

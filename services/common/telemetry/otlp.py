@@ -34,7 +34,7 @@ class NotTaken(Exception):
 
 
 class OtlpExporter:
-    """See services.common.telemetry.export.Exporter."""
+    """An Exporter (services.common.telemetry.export)."""
 
     def __init__(self, resource: Mapping[str, Value], version: str) -> None:
         self._exporter = _create()

@@ -1,7 +1,7 @@
 """Spans as OTLP JSON (opentelemetry-proto, docs/specification.md): ids in hex, 64-bit integers as decimal strings.
 
-Text is put together piece by piece: a tree of dictionaries for `json.dumps` takes five times as long, and that is time
-in which the message path does not have the interpreter.
+Text is put together piece by piece: a tree of dictionaries for `json.dumps` takes five times as long, and for that time
+the message path does not have the interpreter.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from services.common.telemetry.context import SpanContext
 from services.common.telemetry.span import Span, Value
 
 _FAILED = ',"status":{"code":2}'
-# SpanFlags of trace.proto: the sampled flag of W3C, and whether it is known that the parent is in another process.
+# SpanFlags of trace.proto: W3C's sampled flag; the parent's place is known; the parent is in another process.
 _SAMPLED, _KNOWN, _REMOTE = 0x001, 0x100, 0x200
 
 

@@ -1,4 +1,4 @@
-"""Calls between services that belong to one trace: its context goes with the call as gRPC metadata."""
+"""Traces calls between services: the trace context goes with the call as gRPC metadata."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ if TYPE_CHECKING:
 
 
 def client_span(method: str, parent: SpanContext) -> Span:
-    """A call that begins now; `method` is package.Service/Method."""
+    """The span of a call that begins now; `method` is package.Service/Method."""
     attributes: dict[str, str | int | float | bool] = {c.RPC_SYSTEM: "grpc", c.RPC_METHOD: method}
     return Span(method, c.Kind.CLIENT, parent.child(), parent, attributes)
 
 
 class TracedCalls(grpc.aio.ServerInterceptor):
-    """Makes a span of every unary call that comes with a sampled context; all others pass by."""
+    """Makes a span of every unary call that has a sampled context; leaves all other calls alone."""
 
     def __init__(self, tracer: Tracer) -> None:
         self._tracer = tracer
@@ -37,7 +37,7 @@ class TracedCalls(grpc.aio.ServerInterceptor):
         continuation: Callable[[grpc.HandlerCallDetails], Awaitable[_Handler | None]],
         handler_call_details: grpc.HandlerCallDetails,
     ) -> _Handler | None:
-        """As gRPC asks for."""
+        """As grpc.aio.ServerInterceptor."""
         handler = await continuation(handler_call_details)
         metadata = dict(handler_call_details.invocation_metadata or ())
         parent = parse(metadata[_KEY]) if _KEY in metadata else None
@@ -49,7 +49,7 @@ class TracedCalls(grpc.aio.ServerInterceptor):
     def _traced(
         self, handler: _Handler, inner: Callable[[Any, Any], Any], method: str, parent: SpanContext
     ) -> _Handler:
-        async def call(request: object, context: object) -> Any:  # noqa: ANN401 - whatever the method gives
+        async def call(request: object, context: object) -> Any:  # noqa: ANN401 - the method's response type
             attributes: dict[str, str | int | float | bool] = {c.RPC_SYSTEM: "grpc", c.RPC_METHOD: method}
             span = Span(method, c.Kind.SERVER, parent.child(), parent, attributes, start_ns=epoch_ns())
             try:

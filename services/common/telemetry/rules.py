@@ -1,4 +1,4 @@
-"""Rules that have messages traced, or never traced, whatever their publishers say; they are changed at run time.
+"""Rules that have messages traced, or never traced, whatever their publishers ask for; changed at run time.
 
 Kept in the store as configuration records of kind `tracing_rule`; every gateway follows them.
 """
@@ -13,7 +13,7 @@ from services.common.patterns import fits
 
 RECORD_KIND = "tracing_rule"
 
-_Pattern = str | None  # with * and ?; None: whatever it is
+_Pattern = str | None  # with * and ?; None: matches anything
 
 
 class Rule(BaseModel):
@@ -23,7 +23,7 @@ class Rule(BaseModel):
 
     name: str
     ratio: Annotated[float, Field(ge=0, le=1)] = 1.0
-    """Share of the messages that are traced; 0: none of them, not even those that their publishers trace."""
+    """Share of the messages that are traced; 0: none, not even those that their publishers trace."""
     virtual_host: _Pattern = None
     exchange: _Pattern = None
     queue: _Pattern = None
@@ -34,12 +34,12 @@ class Rule(BaseModel):
 
     @property
     def looks_inside(self) -> bool:
-        """Whether messages must be read to tell if it matches."""
+        """Whether messages must be decoded to tell if it matches."""
         return self.message_id is not None or self.header is not None
 
     @property
     def conditions(self) -> dict[str, str]:
-        """What it asks for, by name."""
+        """Its patterns, by name."""
         every = self.model_dump(exclude={"name", "ratio"}, exclude_none=True)
         return {name.replace("_", "-"): value for name, value in every.items()}
 
@@ -63,7 +63,7 @@ class Rule(BaseModel):
 
 
 def matches(pattern: str | None, value: object) -> bool:
-    """Whether a value as it is in a message fits a pattern; what is not there fits none."""
+    """Whether a value from a message fits a pattern; a missing value fits none."""
     if pattern is None:
         return True
     return value is not None and fits(str(value), pattern)

@@ -1,4 +1,4 @@
-"""A span while it is being made, and until it is written down."""
+"""A span, from its beginning until it is exported."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Link(NamedTuple):
 
 @dataclass(slots=True)
 class Span:
-    """Times are Unix nanoseconds; `end_ns` is 0 while it is open."""
+    """Times are Unix nanoseconds; `end_ns` is 0 while the span is open."""
 
     name: str
     kind: Kind
@@ -40,10 +40,10 @@ class Span:
     failed: bool = False
 
     def event(self, name: str, attributes: Attributes | None = None) -> None:
-        """Something that happened now."""
+        """Adds an event that happens now."""
         self.events.append(Event(name, epoch_ns(), attributes or {}))
 
     def fail(self, error_type: str) -> None:
-        """What it stands for did not succeed."""
+        """Marks the span's operation as failed."""
         self.failed = True
         self.attributes[ERROR_TYPE] = error_type

@@ -1,4 +1,4 @@
-"""Spans in files: OTLP JSON lines, in files that rotate."""
+"""Writes spans to rotating files, as OTLP JSON lines."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from services.common.telemetry.span import Span, Value
 
 
 class SpanFiles(RotatingFiles):
-    """One writer's. See services.common.telemetry.export.Exporter."""
+    """One writer's files. An Exporter (services.common.telemetry.export)."""
 
     def __init__(
         self,
@@ -35,7 +35,7 @@ class SpanFiles(RotatingFiles):
         self._must_give_way = must_give_way
 
     def export(self, spans: Sequence[Span]) -> None:
-        """Appends one line; raises OSError, also where room is for messages."""
+        """Appends one line; raises OSError, also when the room that is left is kept for messages."""
         if self._must_give_way():
             raise self._no_room("low on disk, spans give way to messages")
         self.append(line(self._resource, self._version, spans) + b"\n")

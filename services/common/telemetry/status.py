@@ -1,4 +1,4 @@
-"""What each process has to say of its spans, as transient records of kind `tracing_status`: `hopline tracing`."""
+"""The state of each process's spans, as transient records of kind `tracing_status`: for `hopline tracing`."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from services.rpc.store_pb2 import Record
 
 RECORD_KIND = "tracing_status"
 
-_EVERY = 2.0  # seconds between records while there is news
+_EVERY = 2.0  # seconds between records while the counts change
 
 log = structlog.get_logger()
 
@@ -38,7 +38,7 @@ class Status(BaseModel):
 
 
 async def report(tracer: Tracer, service: str, instance: str, put: Put) -> None:
-    """Tells at once, and whenever the counts have changed, until it is cancelled; then the record is deleted."""
+    """Writes the record at once, and when the counts have changed, until it is cancelled; then deletes the record."""
     told: dict[str, int] = {}
     try:
         while True:
@@ -46,7 +46,7 @@ async def report(tracer: Tracer, service: str, instance: str, put: Put) -> None:
             counts = tracer.counts
             if counts != told and await _put(put, _record(tracer, service, instance, counts)):
                 told = counts
-            # An idle process sleeps, once all of its spans are accounted for and that has been told.
+            # An idle process sleeps, once all of its spans are accounted for and the record says so.
             if told == counts and counts["ended"] == counts["exported"] + counts["dropped"]:
                 await tracer.busy.wait()
             await asyncio.sleep(_EVERY)
@@ -69,7 +69,7 @@ async def _put(put: Put, record: Record) -> bool:
 
 
 async def _delete(put: Put, instance: str) -> None:
-    """A stopping process waits for nobody: where the store is away too, its records go with it."""
+    """Deletes the record, without waiting long: where the store stops too, its transient records go with it."""
     try:
         async with asyncio.timeout(0.2):
             await put([], [Record(kind=RECORD_KIND, key=instance)])

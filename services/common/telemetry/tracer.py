@@ -1,8 +1,8 @@
-"""A process's spans: who it is, whether it makes any, and where they go.
+"""A process's spans: the service that makes them, whether it makes any, and where they are exported.
 
 The standard environment variables of OpenTelemetry decide (OTEL_SDK_DISABLED, OTEL_TRACES_EXPORTER with `otlp`, `file`
-and `none`, OTEL_EXPORTER_OTLP_…, OTEL_BSP_…, OTEL_RESOURCE_ATTRIBUTES): to a collector where an endpoint is named, to
-files in the data folder otherwise.
+and `none`, OTEL_EXPORTER_OTLP_…, OTEL_BSP_…, OTEL_RESOURCE_ATTRIBUTES): to a collector where an endpoint is named, else
+to files in the data folder.
 """
 
 from __future__ import annotations
@@ -32,14 +32,14 @@ _ENDPOINTS = ("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "OTEL_EXPORTER_OTLP_ENDPOINT
 
 
 class Tracer:
-    """One for each process. `on` is False where spans go nowhere: then nobody begins any."""
+    """One for each process. `on` is False where spans are not exported: then callers begin none."""
 
     def __init__(self, queue: ExportQueue | None = None) -> None:
         self.on = queue is not None
         self.busy = asyncio.Event()
-        """Set with every span that ends; for whoever reports."""
+        """Set with every span that ends, for `status.report`."""
         self.untraced = 0
-        """Sampled messages that were followed no further, because too many were under way."""
+        """Sampled messages that were traced no further, because too many were under way."""
         self._queue = queue
 
     @classmethod
@@ -61,7 +61,7 @@ class Tracer:
 
     @property
     def counts(self) -> dict[str, int]:
-        """Of spans: ended, exported, dropped; of messages: untraced."""
+        """Counts of spans: ended, exported, dropped; of messages: untraced."""
         queue = self._queue
         if queue is None:
             return {"ended": 0, "exported": 0, "dropped": 0, "untraced": self.untraced}
@@ -73,14 +73,14 @@ class Tracer:
         }
 
     def end(self, span: Span, end_ns: int = 0) -> None:
-        """It is over, now unless said otherwise."""
+        """Ends a span, now unless `end_ns` is given."""
         span.end_ns = max(end_ns or epoch_ns(), span.start_ns)
         if self._queue:
             self._queue.add(span)
             self.busy.set()
 
     def stop(self) -> None:
-        """Exports what is left, for as long as is bearable for a process that was asked to stop."""
+        """Exports what is left, for a time that a stopping process can bear."""
         if self._queue:
             self._queue.stop(_LAST_SPANS)
 
@@ -121,7 +121,7 @@ def _files(settings: Settings, resource: Mapping[str, Value], instance: str, ver
 
 
 def resource_of(service: str, instance: str, version: str) -> dict[str, Value]:
-    """OTEL_RESOURCE_ATTRIBUTES, but for what only the service itself can know."""
+    """OTEL_RESOURCE_ATTRIBUTES, except for what only the service itself can know."""
     resource: dict[str, Value] = {}
     for pair in os.environ.get("OTEL_RESOURCE_ATTRIBUTES", "").split(","):
         key, equals, value = pair.partition("=")

@@ -8,6 +8,7 @@ runs either.
 from __future__ import annotations
 
 import asyncio
+import math
 from collections import deque
 from collections.abc import Callable
 from contextvars import Context, ContextVar, copy_context
@@ -79,8 +80,14 @@ class Process:
         return (now - self.asleep) * self.host.rate
 
     def true(self, local: float) -> float:
-        """The moment of the world at a time of its loop."""
-        return local / self.host.rate + self.asleep
+        """The first moment of the world at which its loop's time is that: a timer is never early.
+
+        Rounded down, it would be early for ever: who waits for what is left waits until the same moment again.
+        """
+        moment = local / self.host.rate + self.asleep
+        while self.local(moment) < local:
+            moment = math.nextafter(moment, math.inf)
+        return moment
 
     def monotonic(self, now: float) -> float:
         """A clock that counts on while the machine sleeps."""

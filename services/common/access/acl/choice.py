@@ -1,6 +1,6 @@
-"""Which of the rules that fit an object, whatever its routing key, is the first that fits the key: by look-up.
+"""Chooses, by look-up, the first rule that fits a routing key, among rules that fit in everything but the key.
 
-Most messages differ from one that was decided about before in their keys alone, and rules may be thousands.
+Most messages differ from an earlier one, which was decided, in their keys only, and there may be thousands of rules.
 """
 
 from __future__ import annotations
@@ -15,18 +15,18 @@ from services.common.access.asked import Asked, Principal
 from services.common.access.verdict import Decision, Verdict
 
 _STAR = "*"
-_MOST = 50_000  # rules in choices that are remembered
+_MOST = 50_000  # that all remembered choices may have
 
 
 class Choice:
-    """Of somebody who asks about an object: `rules` go by keys, `last` decides where none of them does."""
+    """For one user and object: `rules` depend on the key, `last` decides where none of them fits."""
 
     def __init__(self, rules: Sequence[Rule], last: Verdict) -> None:
         self.size = len(rules)
         self._verdicts = [replace(verdict_of(rule), by_key=True, of_key=self.verdict) for rule in rules]
         self._last = replace(last, by_key=True, of_key=self.verdict) if rules else last
         self._whole: dict[str, int] = {}
-        self._beginnings: dict[int, dict[str, int]] = {}  # by their lengths
+        self._beginnings: dict[int, dict[str, int]] = {}  # by length: the beginnings that end with a star
         for at, rule in enumerate(rules):
             self._add(at, {value.strip() for value in rule.properties[Property.ROUTING_KEY]})
 
@@ -39,7 +39,7 @@ class Choice:
                 self._whole.setdefault(value, at)
 
     def verdict(self, key: object) -> Verdict:
-        """The first that fits decides; what has no key fits none of them."""
+        """The first rule that fits the key decides; without a key none of them fits."""
         if not self.size or not isinstance(key, str):
             return self._last
         found = [self._whole.get(key)]
@@ -49,32 +49,32 @@ class Choice:
 
 
 def verdict_of(rule: Rule) -> Verdict:
-    """Of the rule that decides."""
+    """The verdict of the rule that decides."""
     decision = Decision.ALLOWED if rule.outcome.allows else Decision.DENIED
     return Verdict(decision, f"acl: {rule.text}", logged=rule.outcome.logged)
 
 
 @dataclass(frozen=True, slots=True)
 class _Key:
-    """A question, whatever its routing key."""
+    """A question without its routing key."""
 
     principal: Principal
     asked: tuple[object, ...]
 
 
 class Choices:
-    """Those that were made lately, for keys to come."""
+    """Choices made lately, for further keys."""
 
     def __init__(self) -> None:
         self._made: dict[_Key, Choice] = {}
         self._size = 0
 
     def find(self, principal: Principal, asked: Asked) -> Choice | None:
-        """None where none was made of it."""
+        """None where no choice was made for the question."""
         return self._made.get(_key(principal, asked)) if self._made else None
 
     def remember(self, principal: Principal, asked: Asked, choice: Choice) -> None:
-        """Where keys matter; what is asked about may have any name."""
+        """Keeps a choice that depends on keys; no others, as clients may ask about any name."""
         if not choice.size:
             return
         if self._size + choice.size > _MOST:

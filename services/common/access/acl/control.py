@@ -12,14 +12,14 @@ if TYPE_CHECKING:
 
 
 class Acl:
-    """As AccessControl says. Where no rules are loaded, it defers."""
+    """Defers where no rules are loaded."""
 
     def at_virtual_host(self, principal: Principal, asked: Asked, rules: Rules) -> Verdict:
-        """By those that are loaded for it."""
+        """Decides by the rules of the virtual host."""
         own = rules.acl(asked.virtual_host)
         return own.decide(principal, asked) if own else DEFERRED
 
     def at_broker(self, principal: Principal, asked: Asked, rules: Rules) -> Verdict:
-        """By those that are loaded for the broker."""
+        """Decides by the rules of the broker."""
         own = rules.acl(None)
         return own.decide(principal, asked) if own else DEFERRED

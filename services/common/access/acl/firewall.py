@@ -1,4 +1,4 @@
-"""From where somebody is connected: networks, and host names. Who comes from no address fits them all."""
+"""Rules on where a client connects from: networks and host names. A user without an address fits them all."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _OCTETS = 4
 
 
 class NameUnknown(Exception):
-    """Nobody knows the name of the host that somebody comes from: no rule that asks for it can be followed."""
+    """The name of the client's host is not known: a rule that names hosts cannot be followed."""
 
 
 def from_network(networks: frozenset[str]) -> Callable[[Principal, Asked], bool]:

@@ -3,7 +3,7 @@
     ACL {ALLOW|ALLOW-LOG|DENY|DENY-LOG} {user|group|ALL} {operation|ALL} [object|ALL] [property=value | =[value, …]] …
     CONFIG DEFAULTDEFER=TRUE | DEFAULTALLOW=TRUE | DEFAULTDENY=TRUE
 
-A number before ACL is the rule's place; one without comes ten after the last. Faults are told in Broker-J's words.
+A number before ACL is the rule's place; a rule without one comes ten after the last. Faults have Broker-J's words.
 """
 
 from __future__ import annotations
@@ -56,12 +56,12 @@ def parse(text: str) -> RuleSet:
 
 
 class _Reading:
-    """Rules by their places, as far as the file is read."""
+    """The rules by their places, as far as the file is read."""
 
     def __init__(self) -> None:
         self.rules: dict[int, Rule] = {}
         self.default = Decision.DENIED
-        self._last = -_STEP  # the place of the last one
+        self._last = -_STEP  # the place of the last rule
 
     def take(self, line: Line) -> None:
         first, *rest = line.tokens

@@ -1,4 +1,4 @@
-"""What a rule asks of an object and of who is at it: `name="orders.*" durable=true`."""
+"""The conditions of a rule on an object and on the client: `name="orders.*" durable=true`."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ _ANY = "*"
 BOOLEAN = frozenset({Property.DURABLE, Property.EXCLUSIVE, Property.TEMPORARY, Property.AUTO_DELETE})
 _SPLIT = frozenset({Property.FROM_HOSTNAME, Property.FROM_NETWORK, Property.ATTRIBUTES})
 IGNORED = frozenset({Property.CONNECTION_LIMIT, Property.CONNECTION_FREQUENCY_LIMIT})
-"""Broker-J has removed them, and takes rules that have them as if they had not."""
+"""Properties that Broker-J no longer has; like Broker-J, rules with them are read without them."""
 UNKNOWN = frozenset({Property.OWNER, Property.CREATED_BY, Property.COMPONENT, Property.PACKAGE, Property.CLASS})
-"""What nobody knows of an object here: a rule that asks for it would never do what it says."""
+"""Properties that no object has here: a rule that names them would never do what it says."""
 
 
 def _canonical(name: str) -> str:
@@ -28,7 +28,7 @@ def _canonical(name: str) -> str:
 
 _NAMES: Mapping[str, Property] = {
     **{_canonical(each.value): each for each in Property},
-    "attributenames": Property.ATTRIBUTES,  # as Broker-J's documentation has it
+    "attributenames": Property.ATTRIBUTES,  # the name in Broker-J's documentation
 }
 
 
@@ -40,7 +40,7 @@ def property_named(name: str) -> Property:
 
 
 def predicate(wanted: Property, values: Values) -> Predicate:
-    """One of the values is enough. Raises SyntaxFault for what the property cannot be."""
+    """A test for any of the values. Raises SyntaxFault for a value that the property cannot have."""
     if wanted in _SPLIT:
         return _OF_LISTS[wanted](frozenset(part.strip() for value in values for part in value.split(",")))
     trimmed = {value.strip() for value in values}
@@ -53,12 +53,12 @@ def predicate(wanted: Property, values: Values) -> Predicate:
 
 
 def is_any(values: Iterable[str]) -> bool:
-    """Whether whatever is there fits."""
+    """Whether any value fits."""
     return not {"", _ANY}.isdisjoint(values)
 
 
 def _text(wanted: Property, values: Iterable[str]) -> Predicate:
-    """A value that ends with a star is the beginning of what fits."""
+    """A value that ends with a star fits everything with that beginning."""
     whole = frozenset(value for value in values if not value.endswith(_ANY))
     beginnings = tuple(value.removesuffix(_ANY) for value in values if value.endswith(_ANY))
 
@@ -70,7 +70,7 @@ def _text(wanted: Property, values: Iterable[str]) -> Predicate:
 
 
 def _boolean(value: str) -> bool:
-    """As Broker-J reads it: `tr*` is true, and what begins with neither is a fault; whole words are true or not."""
+    """As in Broker-J: `tr*` is true, a beginning of neither word is a fault; a whole word other than true is false."""
     if not value.endswith(_ANY):
         return value.lower() == "true"
     beginning = value.removesuffix(_ANY).lower()
@@ -81,7 +81,7 @@ def _boolean(value: str) -> bool:
 
 
 def _attributes(values: Values) -> Predicate:
-    """An update may be of these attributes only."""
+    """Limits an update to these attributes."""
 
     def fits(_: Principal, asked: Asked) -> bool:
         changed = str(asked.value_of(Property.ATTRIBUTES) or "")

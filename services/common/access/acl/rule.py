@@ -1,4 +1,4 @@
-"""One rule of an ACL file: who may, or may not, do what to which objects."""
+"""One rule of an ACL file: which user may, or may not, do what to which objects."""
 
 from __future__ import annotations
 
@@ -35,11 +35,11 @@ SUPPORTED: Mapping[Kind, frozenset[Action]] = {
     Kind.GROUP: frozenset({Action.CREATE, Action.DELETE, Action.UPDATE, Action.INVOKE}),
     Kind.BROKER: frozenset({Action.CONFIGURE, Action.ACCESS_LOGS, Action.SHUTDOWN, Action.INVOKE}),
 }
-"""What a rule about such objects may be about; about ALL, or of the operation ALL, it may be always."""
+"""The actions that a rule for each kind may name; a rule for ALL kinds, or ALL operations, may always be."""
 
 
 class Outcome(Enum):
-    """What follows where a rule fits; LOG: and is in the log."""
+    """A rule's decision where it fits; LOG: it is also logged."""
 
     ALLOW = "ALLOW"
     ALLOW_LOG = "ALLOW-LOG"
@@ -57,7 +57,7 @@ class Outcome(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """`action` and `kind` None: all of them. `text`: as it is in the file, on one line."""
+    """`action` and `kind` None: all of them. `text`: the rule as in the file, on one line."""
 
     outcome: Outcome
     identity: str
@@ -70,21 +70,21 @@ class Rule:
     _for_all: bool = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        """Raises SyntaxFault for what a property cannot be."""
+        """Raises SyntaxFault for a value that a property cannot have."""
         its = ((wanted, values) for wanted, values in self.properties.items() if wanted is not Property.ROUTING_KEY)
         object.__setattr__(self, "by_key", Property.ROUTING_KEY in self.properties)
         object.__setattr__(self, "_fits", tuple(predicate(*each) for each in its))
         object.__setattr__(self, "_for_all", self.identity.upper() == ALL)
 
     def is_about(self, asked: Asked) -> bool:
-        """Whether it is about such an operation at all."""
+        """Whether the rule covers such an operation."""
         return self.action in {None, asked.action} and self.kind in {None, asked.kind}
 
     def is_for(self, principal: Principal) -> bool:
-        """By the name of the user, or of a group."""
+        """Whether it names the user, or a group of the user's."""
         identity = self.identity
         return self._for_all or identity == principal.name or identity in principal.groups
 
     def fits(self, principal: Principal, asked: Asked) -> bool:
-        """Whether the object is as the rule wants it, whatever its routing key: of that see `choice.py`."""
+        """Whether the object fits the rule, apart from its routing key: for that see `choice.py`."""
         return all(each(principal, asked) for each in self._fits)

@@ -15,29 +15,29 @@ from services.common.access.verdict import DEFERRED, Decision, Verdict
 
 @dataclass(frozen=True, slots=True)
 class RuleSet:
-    """`default` is for operations that no rule is about at all; where rules are, and none fits, it is deferred.
+    """`default` decides operations that no rule covers; where rules cover it and none fits, the decision is deferred.
 
-    That is Broker-J's reading: "ACL ALLOW anna PUBLISH EXCHANGE" leaves what others publish to whoever is asked next.
+    That is Broker-J's reading: "ACL ALLOW anna PUBLISH EXCHANGE" leaves other users' publishing to the next control.
     """
 
     rules: tuple[Rule, ...] = ()
     default: Decision = Decision.DENIED
     wants_names: bool = field(init=False)
-    """Whether a rule asks what a client's host is called."""
+    """Whether a rule names clients' hosts, so that host names must be looked up."""
     _about: dict[tuple[Action, Kind], tuple[Rule, ...]] = field(
         init=False, repr=False, compare=False, default_factory=dict
     )
     _choices: Choices = field(init=False, repr=False, compare=False, default_factory=Choices)
 
     def __post_init__(self) -> None:
-        """What does not change is looked at once: rules may be thousands."""
+        """Prepares what does not change: there may be thousands of rules."""
         names = any(Property.FROM_HOSTNAME in rule.properties for rule in self.rules)
         object.__setattr__(self, "wants_names", names)
 
     def decide(self, principal: Principal, asked: Asked) -> Verdict:
         """As AccessControl says."""
         if asked.action is Action.LOOK:
-            # No rule can be about it. Broker-J lets everybody look.
+            # No rule can cover it. Broker-J lets every user look.
             return DEFERRED if self.default is Decision.DEFERRED else Verdict(Decision.ALLOWED, "acl: all may look")
         choice = self._choices.find(principal, asked)
         if choice is None:
@@ -77,10 +77,10 @@ def _choose(about: Iterable[Rule], principal: Principal, asked: Asked) -> Choice
 
 @dataclass(frozen=True, slots=True)
 class _Unreadable(RuleSet):
-    """In place of rules that cannot be read."""
+    """Stands in for rules that cannot be read."""
 
     def decide(self, principal: Principal, asked: Asked) -> Verdict:  # noqa: ARG002 - whatever it is
-        """Nobody knows what they would have denied."""
+        """Denies, since it is not known what the rules would have denied."""
         return Verdict(Decision.DENIED, "acl: the rules on record cannot be read; load them again")
 
 

@@ -29,14 +29,14 @@ _ESCAPED = {"a": "\a", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v
 
 
 class Line(NamedTuple):
-    """`number`: of its last line in the file."""
+    """`number` is that of its last line in the file."""
 
     number: int
     tokens: list[str]
 
 
 def lines(text: str) -> Iterator[Line]:
-    """Those that have any; raises SyntaxFault for a backslash that no line ends with."""
+    """The lines that have tokens; raises SyntaxFault for a backslash that does not end its line."""
     number, goes_on = 1, False
     tokens: list[str] = []
     for found in _TOKEN.finditer(text):

@@ -1,4 +1,4 @@
-"""Whoever comes, without a question: ANONYMOUS. For ports that only those reach who may."""
+"""ANONYMOUS: accepts every client without proof. For ports that only trusted clients can reach."""
 
 from __future__ import annotations
 

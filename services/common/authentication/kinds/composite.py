@@ -1,7 +1,7 @@
-"""Several providers, asked in order: the first that knows somebody vouches for it.
+"""Several providers, asked in order: the first that accepts a user vouches for it.
 
-One that cannot tell ends the question: who is refused by it might come in by the next. It is passed over only where the
-options say so.
+A provider that does not answer ends the sign-in: it might refuse a user that the next one accepts. It is passed over
+only where the options say so.
 """
 
 from __future__ import annotations
@@ -36,15 +36,15 @@ class Composite(Provider):
 
     @property
     def _others(self) -> list[Provider]:
-        """Raises Unavailable for one that is not there, or is a composite itself."""
+        """Raises Unavailable for one that does not exist, or is a composite itself."""
         others = [self.house.provider(name) for name in self._options.providers if name != self.name]
         if not others or any(isinstance(each, Composite) for each in others):
             raise Unavailable(f"authentication provider '{self.name}' is made of others that are none of its kind")
         return others
 
     @property
-    def mechanisms(self) -> frozenset[str]:  # type: ignore[override]  # they come and go
-        """Those that all of them judge: whoever a client is, it may take any. And what one brings, on purpose."""
+    def mechanisms(self) -> frozenset[str]:  # type: ignore[override]  # they change with the others
+        """Those that all others verify, as a user may be any one's; and those that one of them brings, on purpose."""
         others = self._others
         return frozenset.intersection(*(each.mechanisms for each in others)) | frozenset(self.brings)
 

@@ -1,4 +1,4 @@
-"""Whom a client's certificate names, which TLS has verified: EXTERNAL. Who that is need not be on record."""
+"""EXTERNAL: accepts the user that a client's certificate names, verified by TLS. The user need not be on record."""
 
 from __future__ import annotations
 

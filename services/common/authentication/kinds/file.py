@@ -1,8 +1,8 @@
-"""Users of a file, a line each: NAME:PASSWORD, or what is kept of one. It is read again when it changes.
+"""Users of a file, a line each: NAME:PASSWORD, or a password's kept form. It is read again when it changes.
 
-Who is no longer in it, or has another line, loses the connections that rest on it, a moment later. While a line of it
-is wrong, or it cannot be read, what it said before counts on: nobody is shut out by a slip. A file that is not there,
-or was never right since the process started, lets nobody in.
+A user whose line is removed or changed loses its connections a moment later. While a line is wrong, or the file cannot
+be read, its former content counts: a slip shuts no user out. By a file that is missing, or was never right since the
+process started, no user signs in.
 """
 
 from __future__ import annotations
@@ -54,8 +54,8 @@ class File(Provider):
         self.mechanisms = PASSWORDS | file_lines.DIGESTS[self._options.format]
         self.slots = FairSlots(_HASHES, _DOUBTFUL_HASHES)
         self._hashing = asyncio.Semaphore(_HASHES)
-        self._stamp: Hashable = None  # of what counts; None: nothing does
-        self._wrong: Hashable = None  # of what was looked at since, and does not
+        self._stamp: Hashable = None  # of the content that counts; None: there is none
+        self._wrong: Hashable = None  # of later content that was read, and is wrong
         self._users: Mapping[str, str] = {}
         self._groups: Mapping[str, frozenset[str]] = {}
         self._few = FewLines(most=1)
@@ -90,10 +90,10 @@ class File(Provider):
             self._look()
 
     def _look(self) -> None:
-        """Reads what has changed; the files are small, and of this machine."""
+        """Reads the files if they have changed; they are small and local."""
         options = self._options
         paths = [Path(path) for path in (options.path, options.groups_path) if path]
-        stamp = _stamps_of(paths)  # before they are read: what is written meanwhile is another one
+        stamp = _stamps_of(paths)  # taken before they are read: a later write gives another one
         try:
             if stamp is not None and stamp in (self._stamp, self._wrong):
                 self._is_right_again(stamp)
@@ -119,7 +119,7 @@ class File(Provider):
 
     def _tell(self, event: str, reason: str, do: str) -> None:
         former, self.trouble = self.trouble, f"{event}: {reason}; {do}"
-        if self.trouble != former:  # it is looked at again and again
+        if self.trouble != former:  # the file is looked at again and again
             self._few.say(log.error, event, provider=self.name, reason=reason, do=do)
 
     def _change(self, users: Mapping[str, str], groups: Mapping[str, frozenset[str]]) -> None:
@@ -137,7 +137,7 @@ class File(Provider):
 
 
 def _stamps_of(paths: Iterable[Path]) -> Hashable:
-    """None where nobody can tell: they are looked at again then."""
+    """None where that cannot be found out: then the files are read again."""
     with suppress(OSError):
         return tuple(_stamp_of(path) for path in paths)
     return None

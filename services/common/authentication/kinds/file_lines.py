@@ -1,4 +1,4 @@
-"""What is in files of users and groups, as Broker-J and htpasswd write them, and whether a password fits a line."""
+"""Lines of files of users and groups, as Broker-J and htpasswd write them; and whether a password fits a line."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _NOBODY = "$argon2id$v=19$m=19456,t=3,p=1$AAAAAAAAAAAAAAAAAAAAAA$AAAAAAAAAAAAAAA
 
 
 def read_users(path: Path) -> dict[str, str]:
-    """NAME:WHAT IS KEPT a line; raises ValueError with the number of a line that is none, never with what it says."""
+    """Reads lines NAME:KEPT PASSWORD; raises ValueError with the number of a wrong line, never with its text."""
     users = {}
     for number, line in _lines(path):
         name, colon, kept = line.partition(":")
@@ -27,7 +27,7 @@ def read_users(path: Path) -> dict[str, str]:
 
 
 def read_groups(path: Path) -> dict[str, frozenset[str]]:
-    """GROUP.users=USER,USER a line; gives the groups of each user."""
+    """Reads lines GROUP.users=USER,USER; gives the groups of each user."""
     groups: dict[str, set[str]] = {}
     for number, line in _lines(path):
         left, equals, right = line.partition("=")
@@ -40,12 +40,12 @@ def read_groups(path: Path) -> dict[str, frozenset[str]]:
 
 
 def fits(format_: str, kept: str | None, password: str, other: str = "") -> bool:
-    """Whether that is the password; for nobody as slow as what is kept of an `other`. Call it in a thread."""
+    """Whether that is the password; without a user as slow as an `other`'s kept password. Call it in a thread."""
     return _FORMATS[format_](kept or other, password) and kept is not None
 
 
 def fits_digest(format_: str, kept: str | None, digest: Digest) -> bool:
-    """Whether it is made of the password of that line."""
+    """Whether it was made with the password of that line."""
     if digest.mechanism not in DIGESTS[format_]:
         return False
     try:
@@ -93,4 +93,4 @@ DIGESTS: Mapping[str, frozenset[str]] = {
     "base64-md5": frozenset({"CRAM-MD5-HEX"}),
     "hashes": frozenset(),
 }
-"""Mechanisms beside passwords, by format."""
+"""Mechanisms besides passwords, by format."""

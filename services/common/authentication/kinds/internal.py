@@ -1,6 +1,6 @@
-"""The users on record: who has a password, or keys of it, proves it; certificates name them, and one may be anonymous.
+"""The users on record: they prove a password, or SCRAM keys of it; or a certificate names them; one may be anonymous.
 
-Verification (argon2, slow on purpose) runs in threads, two at a time. What was found rests on the user's record.
+Verification (argon2, slow on purpose) runs in threads, two at a time. Remembered answers rest on the user's record.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ log = structlog.get_logger()
 
 _REMEMBERED = 1000
 _HASHES = 2  # at a time
-_DOUBTFUL_HASHES = 1  # of these at most for addresses from which a login failed lately
+_DOUBTFUL_HASHES = 1  # of these, for addresses from which a login failed lately
 _NO_SUCH_USER = "make it: hopline users add"
 _NO_KEYS = "let it sign in with PLAIN once, or set its password again: hopline users add"
 _NOT_RECOVERABLE = "set its password again: hopline users change --kind recoverable"
@@ -49,7 +49,7 @@ class Internal(Provider):
         super().__init__(name, options, house)
         self.slots = FairSlots(_HASHES, _DOUBTFUL_HASHES)
         self.answers = Answers(_REMEMBERED, None)
-        self._hashing = asyncio.Semaphore(_HASHES)  # also for composites, which have slots of their own
+        self._hashing = asyncio.Semaphore(_HASHES)  # composites need it too: they have slots of their own
         self._few = FewLines()
 
     async def verify(self, claim: Claim) -> Principal:
@@ -60,12 +60,12 @@ class Internal(Provider):
         user = self._users.get(name)
         if not await judge(self, claim, user) or user is None:
             raise Refused(_UNKNOWN)
-        if self._users.get(user.name) != user:  # changed meanwhile, before anybody knew of this connection
+        if self._users.get(user.name) != user:  # changed before this connection was known
             raise Refused("the user was changed, or deleted, while it signed in")
         return self._principal(user)
 
     def basis_of(self, claim: Claim) -> Hashable:
-        return self._users.get(claim.user)  # whose passwords are remembered while it is as it is; of nobody none fits
+        return self._users.get(claim.user)  # answers are good while the record stays as it is
 
     def keys_of(self, user: str, mechanism: str) -> Keys | None:
         return self.house.known.keys_of(user, mechanism)
@@ -88,7 +88,7 @@ class Internal(Provider):
         if keys is None and user is not None:
             about = {"user": proof.user, "mechanism": proof.mechanism}
             self._few.say(log.warning, "a user has no keys for this mechanism yet", **about, do=_NO_KEYS)
-        # Whose password was changed meanwhile has others: the proof is of the former one.
+        # A user whose password was changed meanwhile has other keys: the proof is of the former password.
         return proof.fits and keys == proof.keys
 
     async def _digest(self, digest: Digest, user: User | None) -> bool:

@@ -1,6 +1,6 @@
-"""The public keys of an issuer (JWKS, RFC 7517): asked for when they are needed, and when one is named that is new.
+"""The public keys of an issuer (JWKS, RFC 7517): fetched when they are needed, and when a token names an unknown one.
 
-While the issuer does not answer, the keys are good as long as they would have been: not longer, since one may have been
+While the issuer does not answer, its keys are good for their usual time, and no longer, as one may have been
 withdrawn.
 """
 
@@ -30,14 +30,14 @@ if TYPE_CHECKING:
 log = structlog.get_logger()
 
 _LARGEST = 1 << 20  # bytes of an answer
-_AGAIN = 5.0  # seconds after which a key that is not known is asked for once more: names of keys cost nothing
+_AGAIN = 5.0  # seconds after which an unknown key is looked for again: clients can make up names of keys
 
 
 class IssuersKeys:
-    """Of one issuer."""
+    """The keys of one issuer."""
 
     def __init__(self, provider: str, options: OAuth2Options, asking: Asking) -> None:
-        self.version = 0  # grows when there are others
+        self.version = 0  # grows when the keys change
         self._provider = provider
         self._options = options
         self._asking = asking
@@ -48,7 +48,7 @@ class IssuersKeys:
         self._few = FewLines(most=1)
 
     async def find(self, name: str) -> jwt.PyJWK | None:
-        """The key of that name; without a name, the only one. Raises Unavailable where the issuer does not answer."""
+        """The key of that name; without a name, the only key. Raises Unavailable where the issuer does not answer."""
         if self._is_old(self._options.keys_seconds):
             await self._ask()
         if self._named(name) is None and self._is_old(_AGAIN):
@@ -65,7 +65,7 @@ class IssuersKeys:
         return only
 
     async def _ask(self) -> None:
-        """Many who need them wait for one answer, and hear at once that there is none: not one after the other."""
+        """Fetches the keys once for all tasks that wait; they fail together, and not one after the other."""
         if self._one is None or self._one.done():
             self._one = asyncio.ensure_future(self._ask_now())
             self._one.add_done_callback(_heard)
@@ -84,13 +84,13 @@ class IssuersKeys:
 
 
 def _heard(asked: asyncio.Future[None]) -> None:
-    """Whoever wanted to know may have left."""
+    """Takes note of a failure that no task may wait for any more."""
     if not asked.cancelled():
         asked.exception()
 
 
 def is_trusted(url: str, *, insecure: bool) -> bool:
-    """Whether nobody else can have changed on the way what comes from there: who changes keys lets himself in."""
+    """Whether keys from this URL cannot be changed on the way: with keys of its own, an attacker could sign in."""
     parts = urlsplit(url)
     local = parts.hostname in {"localhost", "127.0.0.1", "::1"}
     return bool(parts.hostname) and (parts.scheme == "https" or (parts.scheme == "http" and (local or insecure)))
@@ -107,7 +107,7 @@ def _keys_at(options: OAuth2Options) -> list[Any]:
 
 
 def _read_keys(said: list[Any]) -> dict[str, jwt.PyJWK]:
-    """Those for signatures, of kinds that are known here."""
+    """The keys for signatures, of kinds that we know."""
     keys = {}
     for each in said:
         if each.get("use", "sig") == "sig" and each.get("kty") in {"RSA", "EC", "OKP"}:
@@ -127,12 +127,12 @@ def _read(url: str, options: OAuth2Options) -> Mapping[str, Any]:
         raise ValueError("its answer is too large")
     said: Any = json.loads(data)
     if not isinstance(said, dict):
-        raise ValueError("its answer is no JSON object")  # noqa: TRY004 - what was read is wrong, not how it is called
+        raise ValueError("its answer is no JSON object")  # noqa: TRY004 - the answer is wrong, not an argument
     return said
 
 
 class _NoRedirects(urllib.request.HTTPRedirectHandler):
-    """To wherever: only the options say where keys are."""
+    """Follows no redirects: only the options say where keys are."""
 
     def redirect_request(self, *_: object) -> None:
         return None

@@ -1,7 +1,7 @@
-"""Users of an LDAP directory: whoever can bind as them has their password. Groups come from it too.
+"""Users of an LDAP directory: a client that can bind as a user has its password. The directory names groups too.
 
-Either a user's distinguished name is written by a template (`user_dn`), or it is searched for (`search_base`), as
-`bind_dn` or anonymously; there has to be exactly one of that name.
+A user's distinguished name is either made from a template (`user_dn`), or searched for (`search_base`), as `bind_dn` or
+anonymously; exactly one entry must be found.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ class Ldap(Provider):
 
     async def verify(self, claim: Claim) -> Principal:
         if not isinstance(claim, Credentials) or not claim.user or not claim.password:
-            raise Refused("a name and a password are wanted")  # a directory lets in who says none: as nobody
+            raise Refused("a name and a password are wanted")  # a directory takes an empty one for anonymous
         found = await self._ask(lambda: self._directory.find(claim.user, claim.password))
         if found is None:
             raise Refused("the directory does not know such a user, or another password")

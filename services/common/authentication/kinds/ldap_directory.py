@@ -1,4 +1,4 @@
-"""Talking to an LDAP directory, blocking: one connection for each question. ldap3 does the talking."""
+"""A client of an LDAP directory, blocking: one connection for each question. It uses ldap3."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from math import ceil
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-with warnings.catch_warnings():  # of pyasn1, which has renamed what ldap3 uses
+with warnings.catch_warnings():  # pyasn1 has renamed what ldap3 uses
     warnings.simplefilter("ignore")
     import ldap3
     from ldap3.core.exceptions import (
@@ -28,27 +28,27 @@ with warnings.catch_warnings():  # of pyasn1, which has renamed what ldap3 uses
 if TYPE_CHECKING:
     from services.common.authentication.kinds.ldap import LdapOptions
 
-_TWO = 2  # of a name: more need not be known
+_TWO = 2  # entries of one name: a search need not find more
 _NAMING = re.compile(r"[(+]([A-Za-z][A-Za-z0-9-]*)=\{user\}(?=[),+])")  # attributes that are a user's name
 
 
 class Away(Exception):
-    """It does not answer, or not as it should."""
+    """The directory does not answer, or not as it should."""
 
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """A user, whose password fits."""
+    """A user whose password fits."""
 
     name: str
-    """As the directory spells it, where that can be read: it takes LENA, and "lena ", for lena."""
+    """The directory's spelling, where that can be read: it accepts LENA, and "lena ", for lena."""
     groups: frozenset[str]
     again: bool
-    """Whether all of that can be asked for without the password."""
+    """Whether user and groups can be looked up again without the password."""
 
 
 class Directory:
-    """As the options say."""
+    """The directory that the options describe."""
 
     def __init__(self, options: LdapOptions) -> None:
         self._options = options
@@ -56,8 +56,8 @@ class Directory:
         self._tls = _Tls(ssl.create_default_context(cafile=options.authorities or None))
 
     def find(self, user: str, password: str) -> Found | None:
-        """None where there is none, or it has another password. Raises Away."""
-        if "\0" in user:  # of which no escape makes a letter of a name
+        """The user; None for an unknown one or a wrong password. Raises Away."""
+        if "\0" in user:  # which no escape makes part of a name
             return None
         try:
             dn = self._dn_of(user)
@@ -68,7 +68,7 @@ class Directory:
             raise Away(_told(error)) from error
 
     def _search_user(self, user: str) -> str:
-        """The one of that name; "" where there is none, or there are several."""
+        """The distinguished name; "" where no entry, or several, have the name."""
         options = self._options
         connection = self._searching()
         try:
@@ -97,9 +97,9 @@ class Directory:
             _leave(searching)
 
     def groups_now(self, name: str, former: frozenset[str]) -> frozenset[str] | None:
-        """Of somebody with `again`, by the name that it was given; None where there is no such user. Raises Away.
+        """Present groups of a user with `again`, by its principal's name; None where it is gone. Raises Away.
 
-        They are the former ones where they were found as the user, or by what it had said.
+        They are the former groups where they were found with the user's own bind, or by the name that it had sent.
         """
         options = self._options
         try:
@@ -129,7 +129,7 @@ class Directory:
         return bool(_entries(connection))
 
     def _name(self, connection: ldap3.Connection, dn: str, user: str) -> str:
-        """As the entry has it; as it was said where that cannot be read; "" where it has another one."""
+        """The name in the entry; the claimed one where the entry cannot be read; "" where the entry has another."""
         of_dn = self._options.name == "dn"
         with suppress(LDAPNoSuchObjectResult, LDAPInsufficientAccessRightsResult):
             wanted = self._naming or ldap3.NO_ATTRIBUTES
@@ -170,7 +170,7 @@ class Directory:
 
     def _bound(self, dn: str, password: str) -> ldap3.Connection:
         options = self._options
-        # A new one each time: it would remember that an address did not answer, for a while.
+        # A new one each time: it would remember for a while that an address did not answer.
         server = ldap3.Server(
             options.url.rstrip("/"), connect_timeout=options.timeout, get_info=ldap3.NONE, tls=self._tls
         )
@@ -179,8 +179,8 @@ class Directory:
             dn or None,
             password or None,
             authentication=ldap3.SIMPLE if dn else ldap3.ANONYMOUS,
-            receive_timeout=ceil(options.timeout),  # seconds, as the system wants them
-            auto_referrals=False,  # whoever is named there would hear the password
+            receive_timeout=ceil(options.timeout),  # whole seconds, for the system call
+            auto_referrals=False,  # the server of a referral would get the password
             raise_exceptions=True,
             read_only=True,
         )
@@ -196,7 +196,7 @@ class Directory:
 
 
 class _Tls(ldap3.Tls):  # type: ignore[misc]  # the library has no types
-    """By Python's own rules, in place of ldap3's: names of hosts are compared by OpenSSL."""
+    """Uses Python's own TLS rules, in place of ldap3's: OpenSSL compares host names."""
 
     def __init__(self, context: ssl.SSLContext) -> None:
         super().__init__(validate=ssl.CERT_REQUIRED)
@@ -212,7 +212,7 @@ class _Tls(ldap3.Tls):  # type: ignore[misc]  # the library has no types
 def _leave(connection: ldap3.Connection) -> None:
     with suppress(LDAPException, OSError):
         connection.unbind()
-    if connection.socket:  # which it leaves open where it could not connect
+    if connection.socket:  # ldap3 leaves it open when it could not connect
         connection.socket.close()
 
 
@@ -221,7 +221,7 @@ def _entries(connection: ldap3.Connection) -> list[Mapping[str, Any]]:
 
 
 def _prepared(name: str) -> str:
-    """As directories compare names (RFC 4518)."""
+    """A name as directories compare it (RFC 4518)."""
     return " ".join(unicodedata.normalize("NFKC", name).casefold().split())
 
 
@@ -231,5 +231,5 @@ def _values(entry: Mapping[str, Any], attribute: str) -> list[str]:
 
 
 def _told(error: Exception) -> str:
-    """Without what was said to it."""
+    """The error in words, without what was sent to the directory."""
     return f"{type(error).__name__}: {error}"

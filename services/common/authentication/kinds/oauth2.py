@@ -1,6 +1,6 @@
 """Bearer tokens that an issuer has signed (JWT, RFC 7519): with XOAUTH2, or in place of a password, as with RabbitMQ.
 
-A token is judged here, by the issuer's public keys; who it is, in which groups, and until when, it says itself.
+A token is verified here, by the issuer's public keys; the token itself names the user, its groups, and its expiry.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from services.common.authentication.refusal import Refused
 
 _THREADS = 2
 _LONGEST = 64 << 10  # characters of a token
-_LONGEST_NAME = 255  # bytes, as of a user
-# Only those whose public half is published: with others, who can verify could sign.
+_LONGEST_NAME = 255  # bytes, as for a user's name
+# Only algorithms with a public key: with a shared one, a verifier could sign.
 _ALGORITHMS = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA")
 
 _Names = tuple[Annotated[str, Field(min_length=1)], ...]
@@ -67,7 +67,7 @@ class OAuth2Options(Options):
 
     @property
     def keys_at(self) -> str:
-        """Where they are, or where it says where."""
+        """The URL of the keys, or of the document that names it."""
         return self.jwks_url or f"{self.issuer.rstrip('/')}/.well-known/openid-configuration"
 
 
@@ -83,7 +83,7 @@ class OAuth2(Provider):
         self._keys = IssuersKeys(name, self._options, self._asking)
 
     def basis_of(self, claim: Claim) -> Hashable:
-        return claim.user, self._keys.version  # with a key that is withdrawn go the tokens that it has signed
+        return claim.user, self._keys.version  # tokens of a withdrawn key are forgotten with it
 
     async def verify(self, claim: Claim) -> Principal:
         if not isinstance(claim, Token | Credentials) or len(claim.secret) > _LONGEST:
@@ -131,7 +131,7 @@ class OAuth2(Provider):
 
 
 def _at(said: Mapping[str, Any], claim: str) -> object:
-    """`a.b` is b in a, unless it is a claim's whole name: those are often URLs."""
+    """The value of a claim; `a.b` is b in a, unless a claim has that whole name: names are often URLs."""
     if claim in said:
         return said[claim]
     found: object = said

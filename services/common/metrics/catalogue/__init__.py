@@ -1,4 +1,4 @@
-"""Every instrument there is, in the order of `docs/metrics.md`; each is in the file of who measures it."""
+"""All instruments, in the order of `docs/metrics.md`; each is in the file of the service that measures it."""
 
 from __future__ import annotations
 

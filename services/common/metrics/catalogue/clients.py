@@ -1,4 +1,4 @@
-"""Who is connected, and who signs in: gateways, and mgmt for those who come over HTTP."""
+"""Connections and sign-ins: of gateways, and of mgmt for clients over HTTP."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What becomes of messages: the stages of the ledger (proto/ledger.proto), counted."""
+"""Messages by the stages of the ledger (proto/ledger.proto), counted."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ ALL: Final = (
     REDELIVERED, SETTLED, REQUEUED, EXPIRED, DEAD_LETTERED, DROPPED, RECOVERED, READY, UNSETTLED,
 )  # fmt: skip
 
-# ------------------------------------------------------------------ of each queue, for whoever asks for that
+# ------------------------------------------------------------------ of each queue, on request only
 
 QUEUE: Final = ("virtual_host", "queue")
 

@@ -1,4 +1,4 @@
-"""What mgmt says: of itself, and of those it asks."""
+"""Metrics of mgmt: of itself, and of the processes that it asks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What every process says of itself; names of the operating system's part are those that everybody has."""
+"""Metrics of every process; those of the operating system have their usual names."""
 
 from __future__ import annotations
 

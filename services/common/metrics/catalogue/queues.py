@@ -1,4 +1,4 @@
-"""What queue processes have: queues, consumers, partitions, and the way to the journal."""
+"""Metrics of queue processes: queues, consumers, partitions, and writes to the journal."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What routers and the store do."""
+"""Metrics of routers and the store."""
 
 from __future__ import annotations
 
