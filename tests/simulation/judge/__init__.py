@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from tests.simulation.history import History
-from tests.simulation.judge import alone, lost, order, purged, quiet, seen, told, whole
+from tests.simulation.judge import alone, grouped, lost, order, purged, quiet, seen, told, whole
 from tests.simulation.judge.facts import Facts, Violation, first
 from tests.simulation.plan import Plan
 
@@ -25,6 +25,8 @@ RULES: tuple[Callable[[Facts], Iterator[Violation]], ...] = (
     alone.shared,
     alone.two_active,
     alone.two_served,
+    grouped.held_by_one,
+    grouped.owned_by_one,
     quiet.blamed,
     quiet.miscounted,
     quiet.unreturned,
