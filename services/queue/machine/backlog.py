@@ -32,9 +32,10 @@ class Backlog:
         """As far as is known without a look at the clock."""
         return not self._behind and not self.returning
 
-    def expects_expiry(self) -> None:
-        """There is something now that expires."""
+    def expects_expiry(self, *, own: bool) -> None:
+        """There is something now that expires; `own`: by a time of its own."""
         self._may_expire = True
+        self._entries.expiring.expects(own=own)
         self._look_soon()
 
     def lags(self, now: int) -> bool:
@@ -63,22 +64,27 @@ class Backlog:
         """When there is something to do for it."""
         if self._behind or self._delivery.unfinished:
             return [1]
-        head = self._entries.ready.peek() if self._may_expire else None
-        times = (head.expires if head else 0, self._delivery.deadline)
-        return [time for time in times if time]
+        return [time for time in self._entries.expire_at() if time] if self._may_expire else []
 
     def _give_up(self, now: int) -> None:
-        self._past(overdue(self._entries.ready, now) or self._delivery.overdue(now), now)
+        if at_front := overdue(self._entries.ready, now):
+            self._past(at_front, now)
+        else:  # what stands further behind keeps nobody waiting
+            self._drop(self._entries.overdue(now), now)
 
     def _past(self, expired: list[Entry], now: int) -> None:
-        its = self._entries
-        if expired:
-            if its.record.on:
-                its.record.expired(uids_of(expired))
-            its.discard(expired, EXPIRED, now)
-        if len(expired) >= turn.AT_ONCE and its.ready.count:
+        self._drop(expired, now)
+        if len(expired) >= turn.AT_ONCE and self._entries.ready.count:
             self._behind = True
             self._look_soon()
+
+    def _drop(self, expired: list[Entry], now: int) -> None:
+        its = self._entries
+        if not expired:
+            return
+        if its.record.on:
+            its.record.expired(uids_of(expired))
+        its.discard(expired, EXPIRED, now)
 
     def _look_soon(self) -> None:
         self._entries.context.expect(self.options.queue_id)

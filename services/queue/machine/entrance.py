@@ -52,7 +52,7 @@ class Entrance:
             self._room.unreserve(len(arrival), sum(map(len, arrival.bodies)))
         its.context.traffic += len(arrival)
         if arrival.expire_by(its.options.ttl_ms):
-            self._backlog.expects_expiry()
+            self._backlog.expects_expiry(own=arrival.times_differ)
         if self._claims and self._claims.among(arrival.uids, now):
             return self._take_claimed(arrival, now)
         done = 0 if its.ready.count or self._backlog.returning else self._pass_by(arrival)

@@ -9,6 +9,7 @@ from services.common.ledger.stages import REPLACED
 from services.queue.machine.arrival import Arrival
 from services.queue.machine.context import DeadLetter, QueueContext
 from services.queue.machine.entry import ACQUIRED, AVAILABLE, GONE, Entry
+from services.queue.machine.expiring import Expiring
 from services.queue.machine.message import Holding
 from services.queue.machine.options import QueueOptions
 from services.queue.machine.order.ready import CreateReady
@@ -24,6 +25,7 @@ class Entries:
 
     __slots__ = (
         "context",
+        "expiring",
         "holding",
         "journalled",
         "on_settled",
@@ -44,6 +46,7 @@ class Entries:
         self.unsettled: dict[int, Entry] = {}
         self.on_settled: Callable[[list[Entry]], None] | None = None
         self.ready = create_ready(options, self.unsettled.__contains__)
+        self.expiring = Expiring(by_arrival=self.ready.by_arrival)
 
     def __iter__(self) -> Iterator[Entry]:
         """What is ready and what is unsettled; to be used up before anything changes."""
@@ -87,12 +90,12 @@ class Entries:
             self.ready.put_back(entries)
         else:
             self.ready.extend(entries, sum(map(len, arrival.bodies[first:end])))
-        self._drop_displaced()
+        self._wait(entries)
 
     def put_back(self, entries: list[Entry]) -> None:
         """Acquired ones wait again, at their places."""
         self.ready.put_back(entries)
-        self._drop_displaced()
+        self._wait(entries)
 
     def recover(self, entries: list[Entry]) -> None:
         """As Queue.recover says."""
@@ -102,7 +105,13 @@ class Entries:
         self.unsettled.update((entry.message.uid, entry) for entry in entries if entry.state == ACQUIRED)
         ready = [entry for entry in entries if entry.state == AVAILABLE]
         self.ready.extend(ready, sum(len(entry.message.body) for entry in ready))
+        self._wait(ready)
+
+    def _wait(self, entries: list[Entry]) -> None:
         self._drop_displaced()
+        if self.expiring.some:
+            waiting = [entry for entry in entries if entry.state == AVAILABLE]
+            self.expiring.add(waiting, self.ready.count, self.ready.size)
 
     def _drop_displaced(self) -> None:
         """What is displaced is gone, as what was settled: no dead letter."""
@@ -119,6 +128,16 @@ class Entries:
         if self.on_settled:
             self.on_settled(entries)
         return entries
+
+    def expire_at(self) -> tuple[int, int]:
+        """When the first in the list does (Unix ms), and the first of those that may stand anywhere; 0 for none."""
+        head, ready = self.ready.peek(), self.ready
+        more = self.expiring.tidy(ready.count, ready.size)
+        return head.expires if head else 0, 1 if more else self.expiring.next
+
+    def overdue(self, now: int) -> list[Entry]:
+        """Takes out what is past its time, wherever it stands, as much as goes in one turn."""
+        return [self.ready.withdraw(entry) for entry in self.expiring.overdue(now)]
 
     def handed_out(self, entries: list[Entry]) -> None:
         """Somebody has them, and has to settle them: the next owner is to know."""

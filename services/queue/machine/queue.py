@@ -84,7 +84,7 @@ class Queue:
         Acquired ones are somebody's already, until they are settled, claimed or released.
         """
         if any(entry.expires for entry in entries):
-            self._backlog.expects_expiry()
+            self._backlog.expects_expiry(own=any(entry.message.facts.ttl_ms is not None for entry in entries))
         self._entries.recover(entries)
 
     def entries(self) -> Iterator[Entry]:
@@ -247,7 +247,7 @@ class Queue:
     # -------------------------------------------------------------- life
 
     def expire(self, now: int) -> None:
-        """The clock's: discards messages at the front that are past their time, as many as go in one turn."""
+        """The clock's: discards messages that are past their time, as many as go in one turn."""
         self._backlog.expire(now)
 
     def deadline(self) -> int:

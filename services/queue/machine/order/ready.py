@@ -12,9 +12,13 @@ from services.queue.machine.options import QueueOptions
 
 
 class Ready(Protocol):
-    """See EntryList, the plain one. `displaces`: newcomers may drive out others, which `take_displaced` gives."""
+    """See EntryList, the plain one. `displaces`: newcomers may drive out others, which `take_displaced` gives.
+
+    `by_arrival`: entries leave in the order in which they came.
+    """
 
     displaces: bool
+    by_arrival: bool
 
     @property
     def count(self) -> int: ...
@@ -33,6 +37,9 @@ class Ready(Protocol):
     def take(self, limit: int, size: int, now: int, expired: list[Entry]) -> list[Entry]: ...
 
     def acquire(self, uids: set[int]) -> list[Entry]: ...
+
+    def withdraw(self, entry: Entry) -> Entry:
+        """Takes out one that waits, wherever it stands; gives it, or what is the same from now on."""
 
     def clear(self) -> list[Entry]: ...
 
@@ -94,6 +101,7 @@ class Arriving:
     __slots__ = ()
 
     displaces = False
+    by_arrival = True
 
     def passed_by(self, arrival: Arrival, count: int, position: int) -> None:
         """They are no affair of those that wait."""
