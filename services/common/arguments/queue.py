@@ -38,6 +38,8 @@ OVERFLOW: Final[Argument[str]] = Argument("x-overflow", text, DROP_HEAD)
 QUEUE_TYPE: Final[Argument[str]] = Argument("x-queue-type", text, CLASSIC)
 SINGLE_ACTIVE: Final[Argument[bool]] = Argument("x-single-active-consumer", boolean, False)
 
+LEAST_TTL: Final[Argument[int]] = Argument("minimumMessageTtl", integer(0, MS_AT_MOST), 0)
+"""Of messages that have a time to live of their own: a shorter one is taken for it."""
 LOWEST_PRIORITY: Final[Argument[int]] = Argument("x-qpid-lowest-priority", integer(0, 9), 0)
 """Priorities up to it are one level: Broker-J's queues with fewer than ten levels tell the middle ones apart."""
 SORT_KEY: Final[Argument[str | None]] = Argument("qpid.queue_sort_key", key, None)
@@ -69,6 +71,7 @@ ARGUMENTS: Final[tuple[Argument[Any], ...]] = (
     MAX_LENGTH_BYTES,
     MAX_PRIORITY,
     MESSAGE_TTL,
+    LEAST_TTL,
     Argument("x-queue-leader-locator", text, None),
     Argument("x-queue-master-locator", text, None),
     Argument("x-queue-mode", one_of(("default", "lazy")), None),

@@ -80,13 +80,13 @@ class Arrival:
         """The messages `first` to `end - 1` by themselves."""
         return Arrival(self._columns, self.indexes[first:end], self.time_ms, self.content, immediate=self.immediate)
 
-    def expire_by(self, queue_ttl_ms: int | None) -> bool:
+    def expire_by(self, options: QueueOptions) -> bool:
         """Works out when they expire, by their own time to live and their queue's; whether any of them does."""
         own = {facts.ttl_ms for facts in self._objects}
-        if queue_ttl_ms is None and own == {None}:
+        if options.ttl_ms is None and own == {None}:
             return False
-        limits = {ttl: [limit for limit in (ttl, queue_ttl_ms) if limit is not None] for ttl in own}
-        at = {ttl: self.time_ms + min(its) if its else 0 for ttl, its in limits.items()}
+        lives = {ttl: options.lifetime(ttl) for ttl in own}
+        at = {ttl: 0 if its is None else self.time_ms + its for ttl, its in lives.items()}
         self.expires = [at[facts.ttl_ms] for facts in self.facts]
         self.times_differ = own != {None}
         return True

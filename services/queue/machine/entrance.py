@@ -51,7 +51,7 @@ class Entrance:
         if reserved:
             self._room.unreserve(len(arrival), sum(map(len, arrival.bodies)))
         its.context.traffic += len(arrival)
-        if arrival.expire_by(its.options.ttl_ms):
+        if arrival.expire_by(its.options):
             self._backlog.expects_expiry(own=arrival.times_differ)
         if self._claims and self._claims.among(arrival.uids, now):
             return self._take_claimed(arrival, now)

@@ -58,6 +58,21 @@ def test_with_a_time_of_the_queue(make: Make) -> None:
     assert (machine.dead(), machine.queue.ready_count) == ([(3, "expired")], 0)
 
 
+def test_the_least_time(make: Make) -> None:
+    """It is for messages that say less, and none for those that say nothing; the most is for all."""
+    machine = make(message_ttl=50, table={"minimumMessageTtl": 20}, dead_letter_exchange="dlx")
+    for ttl in (5, 30, 90, None):
+        machine.publish(1, ttl_ms=ttl)
+    for now, dead in ((19, []), (20, [1]), (30, [2]), (49, []), (50, [3, 4])):
+        clock(machine, now)
+        assert sorted(uid for uid, _ in machine.dead()) == dead
+    machine = make(table={"minimumMessageTtl": 20})
+    machine.publish(1)
+    machine.publish(1, ttl_ms=0)
+    clock(machine, 20)
+    assert (machine.queue.ready_count, machine.queue.deadline()) == (1, 0)
+
+
 def test_what_comes_back(make: Make) -> None:
     """It expires at the time that it had, behind others that had come back before."""
     machine = make(dead_letter_exchange="dlx")

@@ -26,6 +26,7 @@ EACH: dict[str, tuple[Any, dict[str, Any], Any, Any]] = {
     "x-max-length-bytes": (0, {"x-max-length-bytes": 0}, 1.5, 1 << 63),
     "x-max-priority": (255, {"x-max-priority": 255}, "9", 256),
     "x-message-ttl": (0, {"x-message-ttl": 0}, "0", 1 << 32),
+    "minimumMessageTtl": (7, {"minimumMessageTtl": 7}, "7", -1),
     "x-queue-leader-locator": ("client-local", {"x-queue-leader-locator": "client-local"}, 1, None),
     "x-queue-master-locator": ("min-masters", {"x-queue-master-locator": "min-masters"}, 1, None),
     "x-queue-mode": ("lazy", {"x-queue-mode": "lazy"}, 1, "eager"),
