@@ -53,6 +53,8 @@ DEFAULT_GROUP: Final[Argument[str]] = Argument("messageGroupDefaultGroup", text,
 MOST_GROUPS: Final[Argument[int]] = Argument("maximumDistinctGroups", integer(1, 1 << 16), 255)
 NONDESTRUCTIVE: Final[Argument[bool]] = Argument("ensureNondestructiveConsumers", boolean, False)
 """All its consumers browse."""
+HOLDS: Final[Argument[bool]] = Argument("holdOnPublishEnabled", boolean, False)
+"""It keeps messages that say when they may be delivered until then."""
 DEFAULT_FILTERS: Final[Argument[str]] = Argument("defaultFilters", filters.wrong, "", filters.selector_of)
 """What consumers get that do not say it themselves: by name, a kind of filter and its arguments. Read: a selector."""
 ORDERS: Final = (MAX_PRIORITY, SORT_KEY, LAST_VALUE_KEY)
@@ -86,6 +88,7 @@ ARGUMENTS: Final[tuple[Argument[Any], ...]] = (
     DEFAULT_GROUP,
     MOST_GROUPS,
     NONDESTRUCTIVE,
+    HOLDS,
     DEFAULT_FILTERS,
     OVERFLOW,
     QUEUE_TYPE,

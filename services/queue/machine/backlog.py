@@ -40,6 +40,8 @@ class Backlog:
 
     def lags(self, now: int) -> bool:
         """As Queue.lags says."""
+        if self._entries.aside:
+            self._entries.release(now)
         if self._may_expire and not self._behind:
             self._give_up(now)
         return not self.is_empty
@@ -64,7 +66,9 @@ class Backlog:
         """When there is something to do for it."""
         if self._behind or self._delivery.unfinished:
             return [1]
-        return [time for time in self._entries.expire_at() if time] if self._may_expire else []
+        times = self._entries.expire_at() if self._may_expire else ()
+        aside = self._entries.aside
+        return [time for time in (*times, aside.look() if aside else 0) if time]
 
     def _give_up(self, now: int) -> None:
         if at_front := overdue(self._entries.ready, now):

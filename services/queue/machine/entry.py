@@ -11,6 +11,8 @@ from services.queue.machine.message import Message
 AVAILABLE: Final = 0
 ACQUIRED: Final = 1
 GONE: Final = 2
+ASIDE: Final = 3  # not to be delivered yet
+WAITING: Final = frozenset({AVAILABLE, ASIDE})
 
 
 class Holder:

@@ -41,6 +41,7 @@ class QueueOptions:
     default_group: str = ""
     most_groups: int = 0
     nondestructive: bool = False
+    holds: bool = False
     default_selector: str = ""
     single_active: bool = False
     delivery_limit: int | None = None
@@ -101,6 +102,7 @@ def read_options(
         default_group=argument.DEFAULT_GROUP.of(found),
         most_groups=argument.MOST_GROUPS.of(found),
         nondestructive=argument.NONDESTRUCTIVE.of(found),
+        holds=argument.HOLDS.of(found),
         default_selector=argument.DEFAULT_FILTERS.of(found),
         single_active=argument.SINGLE_ACTIVE.of(found),
         delivery_limit=argument.DELIVERY_LIMIT.of(found),

@@ -1,14 +1,19 @@
-"""aio-pika publishes what expires, and counts what is left of it."""
+"""aio-pika publishes what expires, and what is to be delivered later; so does a client of AMQP 1.0."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import aio_pika
 import pytest_asyncio
 
+from services.common.clock import epoch_ms
+from services.common.message.amqp_1_0.encode import encode
+from services.common.message.amqp_1_0.values import Described, Symbol, Timestamp, ULong
+from tests.support.amqp_1_0_client import Client
+from tests.support.amqp_1_0_playbook import data
 from tests.support.broker_house import BrokerHouse
 
 if TYPE_CHECKING:
@@ -23,11 +28,9 @@ async def channel(broker: BrokerHouse) -> AsyncIterator[AbstractChannel]:
         yield await connection.channel()
 
 
-async def publish(channel: AbstractChannel, queue: str, *bodies: bytes, expiration: float | None = None) -> None:
-    """`expiration` is in seconds."""
-    for body in bodies:
-        message = aio_pika.Message(body, expiration=expiration)
-        await channel.default_exchange.publish(message, queue)
+async def publish(channel: AbstractChannel, queue: str, body: bytes, **properties: Any) -> None:
+    """An `expiration` is in seconds."""
+    await channel.default_exchange.publish(aio_pika.Message(body, **properties), queue)
 
 
 async def count(channel: AbstractChannel, queue: str) -> int:
@@ -55,3 +58,38 @@ async def test_behind_another(channel: AbstractChannel, name: str) -> None:
     assert await count(channel, name) == 3
     await until_there_are(2, channel, name)
     assert [(await queue.get(no_ack=True)).body for _ in range(2)] == [b"1", b"3"]
+
+
+async def test_a_delay(channel: AbstractChannel, name: str) -> None:
+    """It counts, is not to be had before its time, and comes then by itself; others go past."""
+    queue = await channel.declare_queue(name, exclusive=True, arguments={"holdOnPublishEnabled": True})
+    await publish(channel, name, b"late", headers={"x-delay": 500})
+    began = epoch_ms()
+    await publish(channel, name, b"later", headers={"x-qpid-not-valid-before": began + 600_000})
+    assert await count(channel, name) == 2
+    assert await queue.get(no_ack=True, fail=False) is None
+    await publish(channel, name, b"now")
+    async with queue.iterator(no_ack=True) as messages:
+        assert (await anext(messages)).body == b"now"
+        assert (await anext(messages)).body == b"late"
+    assert epoch_ms() >= began + 490
+    assert await count(channel, name) == 1
+
+
+async def test_a_delivery_time(broker: BrokerHouse, channel: AbstractChannel, name: str) -> None:
+    """AMQP 1.0's annotation, in a queue that holds; another delivers at once."""
+    holding = await channel.declare_queue(name, arguments={"holdOnPublishEnabled": True})
+    other = await channel.declare_queue(f"{name}-other")
+    client, moment = Client(), epoch_ms() + 500
+    await client.open(broker.ports[0], "guest", "guest", "/")
+    for queue in (name, f"{name}-other"):
+        await client.sends_to(f"/queues/{queue}")
+        said = {Symbol("x-opt-delivery-time"): Timestamp(moment)}
+        await client.sends(encode(Described(ULong(0x72), said)) + data(b"x"))
+    assert await other.get(no_ack=True, fail=False) is not None
+    async with holding.iterator(no_ack=True) as messages:
+        await anext(messages)
+    assert epoch_ms() >= moment
+    await client.close()
+    await holding.delete()
+    await other.delete()

@@ -130,13 +130,25 @@ def overdue(ready: Ready, now: int) -> list[Entry]:
     return taken
 
 
-def too_much(ready: Ready, options: QueueOptions) -> list[Entry]:
+class Waiting(Protocol):
+    """What waits, one after the other."""
+
+    @property
+    def count(self) -> int: ...
+
+    @property
+    def size(self) -> int: ...
+
+    def pop(self) -> Entry | None: ...
+
+
+def too_much(waiting: Waiting, options: QueueOptions) -> list[Entry]:
     """Takes from the front what is more than the options allow."""
     taken: list[Entry] = []
-    while (options.max_length is not None and ready.count > options.max_length) or (
-        options.max_bytes is not None and ready.size > options.max_bytes
+    while (options.max_length is not None and waiting.count > options.max_length) or (
+        options.max_bytes is not None and waiting.size > options.max_bytes
     ):
-        entry = ready.pop()
+        entry = waiting.pop()
         if entry is None:
             break
         taken.append(entry)

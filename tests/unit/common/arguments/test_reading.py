@@ -44,6 +44,7 @@ EACH: dict[str, tuple[Any, dict[str, Any], Any, Any]] = {
     "messageGroupDefaultGroup": ("g", {"messageGroupDefaultGroup": "g"}, 1, None),
     "maximumDistinctGroups": (7, {"maximumDistinctGroups": 7}, "7", 0),
     "ensureNondestructiveConsumers": (True, {"ensureNondestructiveConsumers": True}, "x", None),
+    "holdOnPublishEnabled": (True, {"holdOnPublishEnabled": True}, "true", None),
     "defaultFilters": (FILTERS, {"defaultFilters": FILTERS}, 1, {"n": {"x-filter-jms-selector": ["a ="]}}),
     "qpid.ensure_nondestructive_consumers": ("True", {"ensureNondestructiveConsumers": True}, 1, "x"),
     "qpid.default_filters": (json.dumps(FILTERS), {"defaultFilters": json.dumps(FILTERS)}, "{", {"n": {"x": []}}),

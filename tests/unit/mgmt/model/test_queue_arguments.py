@@ -42,6 +42,7 @@ BOTH: list[tuple[dict[str, Any], dict[str, Any]]] = [
         {"messageGroupType": "STANDARD", "messageGroupKeyOverride": "k", "maximumDistinctGroups": 7},
     ),
     ({"ensureNondestructiveConsumers": True}, {"ensureNondestructiveConsumers": True}),
+    ({"holdOnPublishEnabled": True}, {"holdOnPublishEnabled": True}),
     ({"maximumLiveConsumers": 1}, {"x-single-active-consumer": True}),
     ({"alternateBinding": {"destination": "dead"}}, {"x-dead-letter-exchange": "dead"}),
     (
