@@ -16,11 +16,12 @@ class NaiveQueue:
         self.held: dict[int, Consumer] = {}
         self.back: set[int] = set()
         self.consumers: list[Consumer] = []
+        self.now = 0
 
     def credit(self, what: tuple[int, int]) -> None:
         """To one of the consumers, so many messages more."""
         if self.consumers:
-            self.queue.credit(self.consumers[what[0] % len(self.consumers)], what[1], 0, 0)
+            self.queue.credit(self.consumers[what[0] % len(self.consumers)], what[1], 0, self.now)
 
     def settle(self, what: tuple[int, pb.Outcome.ValueType]) -> None:
         """One of those that are held."""
@@ -31,4 +32,4 @@ class NaiveQueue:
         if what[1] != pb.ACCEPT:
             self.ready.add(uid)
             self.back.add(uid)
-        self.queue.settle(what[1], [uid], 0)
+        self.queue.settle(what[1], [uid], self.now)

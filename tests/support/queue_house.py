@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -65,8 +65,17 @@ class House:
         await service.start()
         return service
 
-    async def declare(self, name: str, *, durable: bool = False, auto_delete: bool = False, **more: Any) -> int:
-        table = {f"x-{key.replace('_', '-')}": value for key, value in more.items()}
+    async def declare(
+        self,
+        name: str,
+        *,
+        durable: bool = False,
+        auto_delete: bool = False,
+        table: Mapping[str, Any] | None = None,
+        **more: Any,
+    ) -> int:
+        """Arguments that begin with x- by their names, others in a `table`."""
+        table = {f"x-{key.replace('_', '-')}": value for key, value in more.items()} | dict(table or {})
         declare = DeclareQueue(name=name, durable=durable, auto_delete=auto_delete, arguments=arguments.dump(table))
         reply = await self.topology.change(ChangeRequest(virtual_host="/", declare_queue=declare))
         return reply.queue.id

@@ -117,14 +117,14 @@ class Machine:
         arrival = Arrival(Columns(batch, Interned()), range(count), now, content, immediate=immediate)
         return self.queue.publish(arrival, now)
 
-    def publish_with(self, header: str, *values: object, persistent: bool = False) -> None:
+    def publish_with(self, header: str, *values: object, **said: Any) -> None:
         """A message for each value of a header; None: without it."""
-        self.publish_headers([{} if value is None else {header: value} for value in values], persistent=persistent)
+        self.publish_headers([{} if value is None else {header: value} for value in values], **said)
 
-    def publish_headers(self, headers: Iterable[Mapping[str, Any]], *, persistent: bool = False) -> None:
-        """A message with each of these."""
+    def publish_headers(self, headers: Iterable[Mapping[str, Any]], **said: Any) -> None:
+        """A message with each of these, of which facts are `said`."""
         properties = [AMQP_0_9.with_headers(PROPERTIES, each) for each in headers]
-        self.publish_mixed([facts("amq.direct", persistent=persistent)] * len(properties), properties=properties)
+        self.publish_mixed([facts("amq.direct", **said)] * len(properties), properties=properties)
 
     def consumer(
         self, *, messages: int = 1 << 30, size: int = PLENTY, again: bool = False, now: int = 0, **more: Any

@@ -38,6 +38,8 @@ OVERFLOW: Final[Argument[str]] = Argument("x-overflow", text, DROP_HEAD)
 QUEUE_TYPE: Final[Argument[str]] = Argument("x-queue-type", text, CLASSIC)
 SINGLE_ACTIVE: Final[Argument[bool]] = Argument("x-single-active-consumer", boolean, False)
 
+LEAST_TTL: Final[Argument[int]] = Argument("minimumMessageTtl", integer(0, MS_AT_MOST), 0)
+"""Of messages that have a time to live of their own: a shorter one is taken for it."""
 LOWEST_PRIORITY: Final[Argument[int]] = Argument("x-qpid-lowest-priority", integer(0, 9), 0)
 """Priorities up to it are one level: Broker-J's queues with fewer than ten levels tell the middle ones apart."""
 SORT_KEY: Final[Argument[str | None]] = Argument("qpid.queue_sort_key", key, None)
@@ -51,6 +53,8 @@ DEFAULT_GROUP: Final[Argument[str]] = Argument("messageGroupDefaultGroup", text,
 MOST_GROUPS: Final[Argument[int]] = Argument("maximumDistinctGroups", integer(1, 1 << 16), 255)
 NONDESTRUCTIVE: Final[Argument[bool]] = Argument("ensureNondestructiveConsumers", boolean, False)
 """All its consumers browse."""
+HOLDS: Final[Argument[bool]] = Argument("holdOnPublishEnabled", boolean, False)
+"""It keeps messages that say when they may be delivered until then."""
 DEFAULT_FILTERS: Final[Argument[str]] = Argument("defaultFilters", filters.wrong, "", filters.selector_of)
 """What consumers get that do not say it themselves: by name, a kind of filter and its arguments. Read: a selector."""
 ORDERS: Final = (MAX_PRIORITY, SORT_KEY, LAST_VALUE_KEY)
@@ -69,6 +73,7 @@ ARGUMENTS: Final[tuple[Argument[Any], ...]] = (
     MAX_LENGTH_BYTES,
     MAX_PRIORITY,
     MESSAGE_TTL,
+    LEAST_TTL,
     Argument("x-queue-leader-locator", text, None),
     Argument("x-queue-master-locator", text, None),
     Argument("x-queue-mode", one_of(("default", "lazy")), None),
@@ -83,6 +88,7 @@ ARGUMENTS: Final[tuple[Argument[Any], ...]] = (
     DEFAULT_GROUP,
     MOST_GROUPS,
     NONDESTRUCTIVE,
+    HOLDS,
     DEFAULT_FILTERS,
     OVERFLOW,
     QUEUE_TYPE,

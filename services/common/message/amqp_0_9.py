@@ -13,7 +13,7 @@ from functools import lru_cache
 from typing import Any, TypeVar
 
 from services.common.errors import PreconditionFailed, SyntaxFault
-from services.common.message import field_table, sender_selected
+from services.common.message import delayed, field_table, sender_selected
 from services.common.message.facts import Attributes
 from services.common.message.remembered import ENTRIES, LONGEST
 from services.common.telemetry.context import SpanContext, parse
@@ -55,6 +55,7 @@ _NAMING = {_BITS["message-id"]: "message_id", _BITS["correlation-id"]: "correlat
 _UNKNOWN_FLAGS = 0x0003  # unused, and the continuation flag: class basic has no second word of flags
 _SAMPLED = 0x0001  # stands for Attributes.sampled among the flags that are acted on
 _COPIED = 0x0002  # likewise for Attributes.copied
+_DELAYED = 0x10000  # likewise, where headers say when it may be delivered
 
 _FLAGS = struct.Struct(">H")
 _LENGTH = struct.Struct(">I")
@@ -129,7 +130,7 @@ def _facts(properties: bytes) -> tuple[int, bytes]:
     if flags & _HEADERS:
         at = properties.find(_TRACEPARENT)
         # One byte is found, or not, in a fifth of the time of two.
-        if at > 0 or (_C in properties and properties.find(_CC) > 0):
+        if at > 0 or (_C in properties and properties.find(_CC) > 0) or delayed.seems(properties):
             return flags & _ACTED_ON | _seems(properties, at), facts
     return flags & _ACTED_ON, facts
 
@@ -137,7 +138,8 @@ def _facts(properties: bytes) -> tuple[int, bytes]:
 def _seems(properties: bytes, at: int) -> int:
     """What headers seem to say, by a search for their names: nothing is decoded. `at` is a traceparent, maybe."""
     sampled = _SAMPLED if at > 0 and _is_sampled(properties, at) else 0
-    return sampled | _COPIED if sender_selected.seems(properties) else sampled
+    copied = _COPIED if sender_selected.seems(properties) else 0
+    return sampled | copied | (_DELAYED if delayed.seems(properties) else 0)
 
 
 def _is_sampled(properties: bytes, at: int) -> bool:
@@ -173,14 +175,17 @@ def _read(properties: bytes, seems: int) -> Attributes:
     get = spans.get
     mode, priority, expiration = get(_DELIVERY_MODE), get(_PRIORITY), get(_EXPIRATION)
     user, reply_to = get(_USER_ID), get(_REPLY_TO)
+    not_before, delay = delayed.of_table(properties[slice(*spans[_HEADERS])]) if seems & _DELAYED else (None, None)
     return Attributes(
         mode is not None and properties[mode[0]] == 2,
         0 if priority is None else properties[priority[0]],
         None if expiration is None else _expiration(properties[expiration[0] + 1 : expiration[1]]),
+        not_before,
         None if user is None else _text(properties, user),
         reply_to is not None and _text(properties, reply_to) == DIRECT_REPLY_TO,
         bool(seems & _SAMPLED),
         bool(seems & _COPIED),
+        delay,
     )
 
 
@@ -239,7 +244,8 @@ class Amqp09Format:
         if attributes is None:
             read = _read(properties, facts[0])
             attributes = _put(self._interned, read, read)
-            _put(self._known, facts, attributes)
+            if not facts[0] & _DELAYED:  # what headers say is not among the fields that it is known by
+                _put(self._known, facts, attributes)
         if len(properties) <= LONGEST:
             _put(self._memo, properties, attributes)
         return attributes

@@ -26,6 +26,7 @@ class Facts(NamedTuple):
     persistent: bool = False
     priority: int = 0  # 0 to 255
     ttl_ms: int | None = None  # the message's own expiration
+    not_before: int | None = None  # Unix ms: it is not to be delivered before that, by queues that hold
 
 
 class Attributes(NamedTuple):
@@ -34,10 +35,12 @@ class Attributes(NamedTuple):
     persistent: bool = False
     priority: int = 0
     ttl_ms: int | None = None
+    not_before: int | None = None
     user_id: str | None = None  # must be the connection's user
     direct_reply: bool = False  # reply-to is the pseudo-queue amq.rabbitmq.reply-to
     sampled: bool = False  # its publisher seems to trace it: worth a look at `trace_context`
     copied: bool = False  # it seems to go by more keys than one: worth a look at `more_keys`
+    delay_ms: int | None = None  # it is not to be delivered before so long after it was received
 
 
 _ADDRESS: Final = 4  # facts that no properties say; what they say is in both, in the same order

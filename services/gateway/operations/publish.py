@@ -10,6 +10,7 @@ from operator import attrgetter
 from typing import Any, NoReturn
 
 from services.common.clients.outbound import Messages, Targets
+from services.common.clock import epoch_ms
 from services.common.errors import BrokerError, InternalError, PreconditionFailed, SyntaxFault, Unavailable
 from services.common.message import format_named
 from services.gateway import vocabulary as v
@@ -43,9 +44,24 @@ def publish(session: Session, request: v.Publish) -> Work:
 def _publish_checked(session: Session, request: v.Publish, kinds: Sequence[v.Kind]) -> Work:
     if any(kind.attributes.direct_reply for kind in kinds):
         _rewrite_replies(session, request)
+    if any(kind.attributes.delay_ms is not None for kind in kinds):
+        _date(request, kinds, epoch_ms())
     if any(kind.attributes.copied for kind in kinds):
         return _publish_each(session, request)
     return _route(session, request)
+
+
+def _date(request: v.Publish, kinds: Sequence[v.Kind], now: int) -> None:
+    """A delay becomes a moment, which stays where it is when the message is sent again or moves."""
+    dated = {id(kind): _dated(kind, now) for kind in kinds}
+    request.kinds = [dated[id(kind)] for kind in request.kinds]
+
+
+def _dated(kind: v.Kind, now: int) -> v.Kind:
+    delay_ms, facts = kind.attributes.delay_ms, kind.facts
+    if delay_ms is None or facts.not_before is not None:
+        return kind
+    return replace(kind, facts=facts._replace(not_before=now + delay_ms))
 
 
 def _fault(session: Session, kind: v.Kind) -> BrokerError | None:

@@ -38,6 +38,7 @@ class Queue(ConfiguredObject):
     maximum_queue_depth_bytes: int = attribute("of waiting messages' bodies; -1: any number", -1, immutable=True)
     overflow_policy: str = attribute("what a full queue does", "NONE", valid=OVERFLOW, immutable=True)
     maximum_message_ttl: int = attribute("milliseconds after which a message goes; 0: never", 0, immutable=True)
+    minimum_message_ttl: int = attribute("milliseconds, for messages that say less themselves", 0, immutable=True)
     maximum_delivery_attempts: int = attribute("after which a message goes; 0: any number", 0, immutable=True)
     alternate_binding: dict[str, Any] = attribute(
         "{destination}: the exchange or queue that gets dead letters", immutable=True
@@ -51,6 +52,9 @@ class Queue(ConfiguredObject):
     message_group_default_group: str = attribute("of messages that say none", "qpid.no-group", immutable=True)
     maximum_distinct_groups: int = attribute("that standard groups are told apart by", 255, immutable=True)
     ensure_nondestructive_consumers: bool = attribute("all its consumers browse", False, immutable=True)
+    hold_on_publish_enabled: bool = attribute(
+        "messages that say when they may be delivered wait until then", False, immutable=True
+    )
     default_filters: dict[str, Any] = attribute(
         "{name: {x-filter-jms-selector: [selector]}}, of consumers that say none", {}, immutable=True
     )

@@ -28,8 +28,8 @@ class Arrival:
     """Columns: message i has `uids[i]`, `facts[i]`, `properties[i]` and `bodies[i]`, and is number `indexes[i]` of its
     content. `time_ms` is when they were received. Messages become objects when a queue has to keep them, and then once.
 
-    `expires` is when each of them does (Unix ms, or 0), None when none does. Those of a transaction have had their
-    `place` in the queue, and `parts` in the journal, since it was prepared.
+    `expires` is when each of them does (Unix ms, or 0), None when none does; `times_differ`: some say it themselves.
+    Those of a transaction have had their `place` in the queue, and `parts` in the journal, since it was prepared.
     """
 
     __slots__ = (
@@ -45,6 +45,7 @@ class Arrival:
         "place",
         "properties",
         "time_ms",
+        "times_differ",
         "uids",
     )
 
@@ -66,6 +67,7 @@ class Arrival:
         self.content = content
         self.immediate = immediate
         self.expires: list[int] | None = None
+        self.times_differ = False
         self.place: int | None = None
         self.parts: Parts | None = None
         self._columns = columns
@@ -78,14 +80,15 @@ class Arrival:
         """The messages `first` to `end - 1` by themselves."""
         return Arrival(self._columns, self.indexes[first:end], self.time_ms, self.content, immediate=self.immediate)
 
-    def expire_by(self, queue_ttl_ms: int | None) -> bool:
+    def expire_by(self, options: QueueOptions) -> bool:
         """Works out when they expire, by their own time to live and their queue's; whether any of them does."""
         own = {facts.ttl_ms for facts in self._objects}
-        if queue_ttl_ms is None and own == {None}:
+        if options.ttl_ms is None and own == {None}:
             return False
-        limits = {ttl: [limit for limit in (ttl, queue_ttl_ms) if limit is not None] for ttl in own}
-        at = {ttl: self.time_ms + min(its) if its else 0 for ttl, its in limits.items()}
+        lives = {ttl: options.lifetime(ttl) for ttl in own}
+        at = {ttl: 0 if its is None else self.time_ms + its for ttl, its in lives.items()}
         self.expires = [at[facts.ttl_ms] for facts in self.facts]
+        self.times_differ = own != {None}
         return True
 
     def weight(self, first: int, end: int) -> int:

@@ -32,13 +32,16 @@ class Backlog:
         """As far as is known without a look at the clock."""
         return not self._behind and not self.returning
 
-    def expects_expiry(self) -> None:
-        """There is something now that expires."""
+    def expects_expiry(self, *, own: bool) -> None:
+        """There is something now that expires; `own`: by a time of its own."""
         self._may_expire = True
+        self._entries.expiring.expects(own=own)
         self._look_soon()
 
     def lags(self, now: int) -> bool:
         """As Queue.lags says."""
+        if self._entries.aside:
+            self._entries.release(now)
         if self._may_expire and not self._behind:
             self._give_up(now)
         return not self.is_empty
@@ -63,22 +66,29 @@ class Backlog:
         """When there is something to do for it."""
         if self._behind or self._delivery.unfinished:
             return [1]
-        head = self._entries.ready.peek() if self._may_expire else None
-        times = (head.expires if head else 0, self._delivery.deadline)
-        return [time for time in times if time]
+        times = self._entries.expire_at() if self._may_expire else ()
+        aside = self._entries.aside
+        return [time for time in (*times, aside.look() if aside else 0) if time]
 
     def _give_up(self, now: int) -> None:
-        self._past(overdue(self._entries.ready, now) or self._delivery.overdue(now), now)
+        if at_front := overdue(self._entries.ready, now):
+            self._past(at_front, now)
+        else:  # what stands further behind keeps nobody waiting
+            self._drop(self._entries.overdue(now), now)
 
     def _past(self, expired: list[Entry], now: int) -> None:
-        its = self._entries
-        if expired:
-            if its.record.on:
-                its.record.expired(uids_of(expired))
-            its.discard(expired, EXPIRED, now)
-        if len(expired) >= turn.AT_ONCE and its.ready.count:
+        self._drop(expired, now)
+        if len(expired) >= turn.AT_ONCE and self._entries.ready.count:
             self._behind = True
             self._look_soon()
+
+    def _drop(self, expired: list[Entry], now: int) -> None:
+        its = self._entries
+        if not expired:
+            return
+        if its.record.on:
+            its.record.expired(uids_of(expired))
+        its.discard(expired, EXPIRED, now)
 
     def _look_soon(self) -> None:
         self._entries.context.expect(self.options.queue_id)

@@ -212,7 +212,7 @@ class Claims:
         return entries, {uid: claim.outcome for uid, claim in claimed.items() if claim.outcome is not None}
 
     def _acquire(self, uids: set[int]) -> list[Entry]:
-        entries = self._entries.ready.acquire(uids)
+        entries = self._entries.acquire(uids)
         if entries:
             self._entries.record.recovered(uids_of(entries), HELD)
         self._unsettled.update((entry.message.uid, entry) for entry in entries)

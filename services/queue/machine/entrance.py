@@ -51,8 +51,8 @@ class Entrance:
         if reserved:
             self._room.unreserve(len(arrival), sum(map(len, arrival.bodies)))
         its.context.traffic += len(arrival)
-        if arrival.expire_by(its.options.ttl_ms):
-            self._backlog.expects_expiry()
+        if arrival.expire_by(its.options):
+            self._backlog.expects_expiry(own=arrival.times_differ)
         if self._claims and self._claims.among(arrival.uids, now):
             return self._take_claimed(arrival, now)
         done = 0 if its.ready.count or self._backlog.returning else self._pass_by(arrival)
@@ -65,6 +65,8 @@ class Entrance:
     def _pass_by(self, arrival: Arrival) -> int:
         """Delivers what consumers can take at once, past the list; gives how many."""
         its = self._entries
+        if its.aside:  # some of it may not be delivered yet
+            return 0
         position = its.place_of(arrival)
         done = self._delivery.direct(arrival)
         if its.ready.displaces:
@@ -84,7 +86,7 @@ class Entrance:
 
     def _deliver_or_refuse(self, arrival: Arrival, first: int, now: int) -> list[Refused]:
         """Immediate: in no list but for the moment until a consumer has it."""
-        if self._delivery.chooses:
+        if self._delivery.chooses or self._entries.aside:
             return self._offer_or_refuse(arrival, first, now)
         capacity = self._consumers.capacity() if not self._entries.ready.count and self._serves else 0
         end = min(len(arrival), first + capacity)
@@ -97,11 +99,11 @@ class Entrance:
         return [(end, len(arrival) - end, pb.NO_CONSUMERS)]
 
     def _offer_or_refuse(self, arrival: Arrival, first: int, now: int) -> list[Refused]:
-        """The same where consumers choose: what nobody has taken is taken out again."""
+        """The same where one that could may not take all of it: what nobody has taken is taken out again."""
         its = self._entries
         its.append(arrival, first, len(arrival))
         self._backlog.dispatch(now)
-        left = its.ready.acquire(set(arrival.uids[first:]))
+        left = its.acquire(set(arrival.uids[first:]))
         its.drop(left, NO_CONSUMERS)
         gone = set(uids_of(left))
         return [(index, 1, pb.NO_CONSUMERS) for index in range(first, len(arrival)) if arrival.uids[index] in gone]
@@ -125,13 +127,15 @@ class Entrance:
         options = self._entries.options
         if not options.limited or not self._serves:
             return end
+        if self._entries.aside:
+            return first + 1
         by_count = options.max_bytes is None and options.max_length
         return min(end, first + (by_count or 1))
 
     def _admitted(self, bodies: Sequence[bytes]) -> int:
         if not self._entries.options.limited:
             return len(bodies)
-        if self._serves:
+        if self._serves and not self._entries.aside:
             return len(bodies)  # at least one leaves again at once
         return self._room.admits([len(body) for body in bodies])
 

@@ -7,8 +7,10 @@ from itertools import repeat
 
 from services.common.ledger.stages import REPLACED
 from services.queue.machine.arrival import Arrival
+from services.queue.machine.aside import Aside
 from services.queue.machine.context import DeadLetter, QueueContext
-from services.queue.machine.entry import ACQUIRED, AVAILABLE, GONE, Entry
+from services.queue.machine.entry import ACQUIRED, ASIDE, AVAILABLE, GONE, Entry
+from services.queue.machine.expiring import Expiring
 from services.queue.machine.message import Holding
 from services.queue.machine.options import QueueOptions
 from services.queue.machine.order.ready import CreateReady
@@ -19,11 +21,14 @@ class Entries:
     """Of one queue. `unsettled` are the acquired ones by uid; `position` is that of the next newcomer.
 
     `journalled`: whether entries may be on disk. Those of a queue that is not durable may be, once they were handed
-    over. `on_settled` hears of those that nobody holds any more, where that matters to others.
+    over. `on_settled` hears of those that nobody holds any more, where that matters to others. `aside` is for what may
+    not be delivered yet, in a queue that holds it.
     """
 
     __slots__ = (
+        "aside",
         "context",
+        "expiring",
         "holding",
         "journalled",
         "on_settled",
@@ -44,11 +49,24 @@ class Entries:
         self.unsettled: dict[int, Entry] = {}
         self.on_settled: Callable[[list[Entry]], None] | None = None
         self.ready = create_ready(options, self.unsettled.__contains__)
+        self.aside = Aside() if options.holds else None
+        self.expiring = Expiring(in_order=self.ready.by_arrival and self.aside is None)
 
     def __iter__(self) -> Iterator[Entry]:
         """What is ready and what is unsettled; to be used up before anything changes."""
         yield from self.ready.view(-1)
+        yield from self.aside or ()
         yield from self.unsettled.values()
+
+    @property
+    def count(self) -> int:
+        """Of those that wait, also for their time."""
+        return self.ready.count + (self.aside.count if self.aside else 0)
+
+    @property
+    def size(self) -> int:
+        """Bytes of their bodies."""
+        return self.ready.size + (self.aside.size if self.aside else 0)
 
     # -------------------------------------------------------------- in
 
@@ -82,17 +100,20 @@ class Entries:
         if self.record.on:
             self.record.enqueued(arrival.span(first, end))
         entries = self.create(arrival, first, end, AVAILABLE, durable=self.options.durable)
+        ready = self._past_aside(entries)
         if entries[-1].position + 1 < self.position:
             # Its place was kept while its transaction was open, and others have gone past.
-            self.ready.put_back(entries)
-        else:
+            self.ready.put_back(ready)
+        elif ready is entries:
             self.ready.extend(entries, sum(map(len, arrival.bodies[first:end])))
-        self._drop_displaced()
+        else:
+            self.ready.extend(ready, sum(len(entry.message.body) for entry in ready))
+        self._wait(entries)
 
     def put_back(self, entries: list[Entry]) -> None:
         """Acquired ones wait again, at their places."""
         self.ready.put_back(entries)
-        self._drop_displaced()
+        self._wait(entries)
 
     def recover(self, entries: list[Entry]) -> None:
         """As Queue.recover says."""
@@ -100,9 +121,29 @@ class Entries:
         self.position = entries[-1].position + 1
         self.journalled = True
         self.unsettled.update((entry.message.uid, entry) for entry in entries if entry.state == ACQUIRED)
-        ready = [entry for entry in entries if entry.state == AVAILABLE]
+        ready = self._past_aside([entry for entry in entries if entry.state == AVAILABLE])
         self.ready.extend(ready, sum(len(entry.message.body) for entry in ready))
+        self._wait(entries)
+
+    def _past_aside(self, entries: list[Entry]) -> list[Entry]:
+        """Those that need not stand aside."""
+        if self.aside is None:
+            return entries
+        ready = self.aside.keep(entries)
+        if self.aside.count:
+            self.context.expect(self.options.queue_id)
+        return ready
+
+    def release(self, now: int) -> None:
+        """What stands aside and may be delivered by now has its place in the list."""
+        if self.aside and self.aside.count and (due := self.aside.release(now)):
+            self.ready.put_back(due)
+            self._drop_displaced()
+
+    def _wait(self, entries: list[Entry]) -> None:
         self._drop_displaced()
+        if self.expiring.some:
+            self.expiring.add(entries, self.count, self.size)
 
     def _drop_displaced(self) -> None:
         """What is displaced is gone, as what was settled: no dead letter."""
@@ -119,6 +160,27 @@ class Entries:
         if self.on_settled:
             self.on_settled(entries)
         return entries
+
+    def expire_at(self) -> tuple[int, int]:
+        """When the first in the list does (Unix ms), and the first of those that may stand anywhere; 0 for none."""
+        head, more = self.ready.peek(), self.expiring.tidy(self.count, self.size)
+        return head.expires if head else 0, 1 if more else self.expiring.next
+
+    def overdue(self, now: int) -> list[Entry]:
+        """Takes out what is past its time, wherever it stands, as much as goes in one turn."""
+        return [self._withdraw(entry) for entry in self.expiring.due(now)]
+
+    def _withdraw(self, entry: Entry) -> Entry:
+        return self.aside.withdraw(entry) if self.aside and entry.state == ASIDE else self.ready.withdraw(entry)
+
+    def acquire(self, uids: set[int]) -> list[Entry]:
+        """Takes out those of these messages that wait, wherever they stand, and though it is not their time yet."""
+        return self.ready.acquire(uids) + (self.aside.acquire(uids) if self.aside else [])
+
+    def pop(self) -> Entry | None:
+        """Takes out the first that waits; those that stand aside come last."""
+        entry = self.ready.pop()
+        return self.aside.pop() if entry is None and self.aside else entry
 
     def handed_out(self, entries: list[Entry]) -> None:
         """Somebody has them, and has to settle them: the next owner is to know."""
@@ -154,9 +216,13 @@ class Entries:
         else:
             self.context.bury([DeadLetter(self.options, entry, reason, now, self.holding) for entry in entries])
 
+    def clear_waiting(self) -> list[Entry]:
+        """Takes out all that waits."""
+        return self.ready.clear() + (self.aside.clear() if self.aside else [])
+
     def clear(self) -> list[Entry]:
         """Takes all of it out."""
-        entries = self.ready.clear()
+        entries = self.clear_waiting()
         entries += self.unsettled.values()
         self.unsettled.clear()
         return entries

@@ -5,11 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Final
 
+from services.common.message.facts import Facts
 from services.queue.machine.message import Message
 
 AVAILABLE: Final = 0
 ACQUIRED: Final = 1
 GONE: Final = 2
+ASIDE: Final = 3  # not to be delivered yet
+WAITING: Final = frozenset({AVAILABLE, ASIDE})
 
 
 class Holder:
@@ -78,3 +81,13 @@ class Entry:
         self.holder = holder
         self.attempts = 0
         self.next: Entry | None = None
+
+    def taken_out(self) -> Entry:
+        """The same by itself. This one keeps the place, and nothing else: neither a state nor a message."""
+        entry = Entry(self.message, self.position, self.expires, self.part, ACQUIRED, self.holder)
+        entry.attempts = self.attempts
+        self.message, self.part, self.state = _NO_MESSAGE, None, GONE
+        return entry
+
+
+_NO_MESSAGE: Final = Message(0, Facts("", "", "", ""), b"", b"")

@@ -30,6 +30,7 @@ class QueueOptions:
     max_length: int | None = None
     max_bytes: int | None = None
     ttl_ms: int | None = None
+    least_ttl_ms: int = 0
     unused_ms: int | None = None
     max_priority: int = 0
     lowest_priority: int = 0
@@ -40,6 +41,7 @@ class QueueOptions:
     default_group: str = ""
     most_groups: int = 0
     nondestructive: bool = False
+    holds: bool = False
     default_selector: str = ""
     single_active: bool = False
     delivery_limit: int | None = None
@@ -51,6 +53,13 @@ class QueueOptions:
     def limited(self) -> bool:
         """Whether ready messages may become too many."""
         return self.overflow != NO_OVERFLOW and (self.max_length is not None or self.max_bytes is not None)
+
+    def lifetime(self, own_ms: int | None) -> int | None:
+        """For how long a message may wait that says this itself; None: for ever."""
+        if own_ms is None:
+            return self.ttl_ms
+        own_ms = max(own_ms, self.least_ttl_ms)
+        return own_ms if self.ttl_ms is None else min(own_ms, self.ttl_ms)
 
     @property
     def type(self) -> str | None:
@@ -82,6 +91,7 @@ def read_options(
         max_length=argument.MAX_LENGTH.of(found),
         max_bytes=argument.MAX_LENGTH_BYTES.of(found),
         ttl_ms=argument.MESSAGE_TTL.of(found),
+        least_ttl_ms=argument.LEAST_TTL.of(found),
         unused_ms=argument.EXPIRES.of(found),
         max_priority=argument.MAX_PRIORITY.of(found),
         lowest_priority=argument.LOWEST_PRIORITY.of(found),
@@ -92,6 +102,7 @@ def read_options(
         default_group=argument.DEFAULT_GROUP.of(found),
         most_groups=argument.MOST_GROUPS.of(found),
         nondestructive=argument.NONDESTRUCTIVE.of(found),
+        holds=argument.HOLDS.of(found),
         default_selector=argument.DEFAULT_FILTERS.of(found),
         single_active=argument.SINGLE_ACTIVE.of(found),
         delivery_limit=argument.DELIVERY_LIMIT.of(found),

@@ -69,8 +69,8 @@ class Queue:
 
     @property
     def ready_count(self) -> int:
-        """Messages that wait for a consumer."""
-        return self._entries.ready.count
+        """Messages that wait for a consumer, or for their time."""
+        return self._entries.count
 
     # -------------------------------------------------------------- messages
 
@@ -84,7 +84,7 @@ class Queue:
         Acquired ones are somebody's already, until they are settled, claimed or released.
         """
         if any(entry.expires for entry in entries):
-            self._backlog.expects_expiry()
+            self._backlog.expects_expiry(own=any(entry.message.facts.ttl_ms is not None for entry in entries))
         self._entries.recover(entries)
 
     def entries(self) -> Iterator[Entry]:
@@ -113,8 +113,8 @@ class Queue:
 
     def purge(self, most: int | None = None) -> int:
         """Drops what is ready, from the front, `most` at most (None: as goes in one turn); gives the number."""
-        ready, most = self._entries.ready, turn.AT_ONCE if most is None else most
-        entries = ready.clear() if most >= ready.count else [entry for _ in range(most) if (entry := ready.pop())]
+        its, most = self._entries, turn.AT_ONCE if most is None else most
+        entries = its.clear_waiting() if most >= its.count else [entry for _ in range(most) if (entry := its.pop())]
         if entries:
             self.record.dropped(uids_of(entries), PURGED)
         self._entries.forget(entries)
@@ -247,7 +247,7 @@ class Queue:
     # -------------------------------------------------------------- life
 
     def expire(self, now: int) -> None:
-        """The clock's: discards messages at the front that are past their time, as many as go in one turn."""
+        """The clock's: discards messages that are past their time, as many as go in one turn."""
         self._backlog.expire(now)
 
     def deadline(self) -> int:
@@ -256,7 +256,7 @@ class Queue:
 
     def end(self, *, durable: bool) -> int:
         """Gives its memory back (`durable`: dequeues in the journal too); gives how many messages were ready."""
-        count = self._entries.ready.count
+        count = self._entries.count
         entries = self._entries.clear()
         if durable:
             self._entries.forget(entries)

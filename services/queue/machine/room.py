@@ -23,8 +23,8 @@ class Room:
 
     def admits(self, sizes: Sequence[int]) -> int:
         """How many of the newcomers with bodies of these sizes come in."""
-        ready = self._entries.ready
-        return self.policy.admits(self._entries.options, ready.count + self.count, ready.size + self.size, sizes)
+        its = self._entries
+        return self.policy.admits(its.options, its.count + self.count, its.size + self.size, sizes)
 
     def reserve(self, count: int, size: int) -> bool:
         """As Queue.reserve says."""
@@ -43,5 +43,5 @@ class Room:
     def trim(self, now: int) -> None:
         """Drops from the head what is too much."""
         its = self._entries
-        if its.options.limited and self.policy.drops_head and (dropped := too_much(its.ready, its.options)):
+        if its.options.limited and self.policy.drops_head and (dropped := too_much(its, its.options)):
             its.discard(dropped, MAXLEN, now)

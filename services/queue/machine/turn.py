@@ -5,5 +5,8 @@ from __future__ import annotations
 AT_ONCE = 10_000
 """Messages that are dropped, put back or given back. Read where it is used, so that a test can lower it for all."""
 
+SCATTERED = 1_000
+"""Messages that are taken out wherever they stand."""
+
 LOOKS = 1_000
 """Messages that consumers look at which choose."""

@@ -10,6 +10,7 @@ from services.common.containment import contained
 from services.common.ledger.place import Place
 from services.queue.host import Host
 from services.queue.machine.message import NOBODYS
+from services.queue.machine.options import QueueOptions
 from services.queue.partitions.partition import Partition, State
 from services.queue.partitions.recovery import Recovery
 from services.rpc import store_pb2
@@ -31,10 +32,10 @@ async def read_back(host: Host, store: Recoveries, partition: Partition) -> Reco
     registry = host.registry
 
     @cache
-    def ttl_of(queue_id: int) -> int | None:
+    def options_of(queue_id: int) -> QueueOptions | None:
         definition = registry.definitions.get(queue_id)
         try:
-            return registry.options(definition).ttl_ms if definition else None
+            return registry.options(definition) if definition else None
         except Exception as fault:  # noqa: BLE001 - one definition's, and the partition has other queues
             contained("reading a queue's definition", fault, queue_id=queue_id)
             return None
@@ -43,7 +44,7 @@ async def read_back(host: Host, store: Recoveries, partition: Partition) -> Reco
         if definition := registry.definitions.get(queue_id):
             host.journeys.recovered(uid, definition, context, time_ms, attempts)
 
-    recovery = Recovery(host.account, host.interned, partition.epoch, ttl_of, traced)
+    recovery = Recovery(host.account, host.interned, partition.epoch, options_of, traced)
     try:
         async for batch in store.recover(partition.number, partition.fence):
             try:

@@ -10,20 +10,21 @@ from services.queue.journal.known import Known
 from services.queue.machine.columns import Columns
 from services.queue.machine.entry import ACQUIRED, Entry, Former, JournalPart
 from services.queue.machine.message import NOBODYS, Interned, MemoryAccount
+from services.queue.machine.options import QueueOptions
 from services.queue.machine.record import uids_of
 from services.rpc.queue_pb2 import PublishBatch
 from services.rpc.store_pb2 import EntryColumns, RecoveredBatch, TakenColumns
 
 
 class Recovery:
-    """Collects the entries of each queue; `epoch` is the reader's, `ttl_of` tells a queue's x-message-ttl."""
+    """Collects the entries of each queue; `epoch` is the reader's, `options_of` tells what a queue is like."""
 
     def __init__(
         self,
         account: MemoryAccount,
         interned: Interned,
         epoch: int,
-        ttl_of: Callable[[int], int | None],
+        options_of: Callable[[int], QueueOptions | None],
         traced: Callable[[int, int, bytes, int, int], None],
     ) -> None:
         """`traced` hears of messages that get spans: uid, queue id, context, when received (Unix, ms), attempts."""
@@ -35,7 +36,7 @@ class Recovery:
         self._epoch = epoch
         self._account = account
         self._interned = interned
-        self._ttl_of = ttl_of
+        self._options_of = options_of
         self._traced = traced
         self._next: dict[int, int] = {}  # queue → position behind all that was read
         self._mixed: set[int] = set()  # queues whose batches do not come in the order of positions
@@ -106,8 +107,9 @@ class Recovery:
             entry.expires = self._expires(reader, message, queue_id)
 
     def _expires(self, reader: _Reader, message: int, queue_id: int) -> int:
-        ttls, received = (reader.content.ttl(message), self._ttl_of(queue_id)), reader.content.received(message)
-        return min((received + ttl for ttl in ttls if ttl is not None), default=0)
+        own, options = reader.content.ttl(message), self._options_of(queue_id)
+        lives = options.lifetime(own) if options else own
+        return 0 if lives is None else reader.content.received(message) + lives
 
 
 class _Reader:

@@ -41,6 +41,9 @@ def _check_kinds(found: Said, kinds: Kinds) -> None:
     orders = [order.name for order in queue.ORDERS if order.of(found)]
     if len(orders) > 1:
         raise Wrong(orders[1], f"is not for a queue with {orders[0]}")
+    most = queue.MESSAGE_TTL.of(found)
+    if most is not None and queue.LEAST_TTL.of(found) > most:
+        raise Wrong(queue.LEAST_TTL.name, f"must be no more than {queue.MESSAGE_TTL.name}, {most}")
     if queue.DEAD_LETTER_KEY.name in found and queue.DEAD_LETTER_EXCHANGE.name not in found:
         raise Wrong(queue.DEAD_LETTER_KEY.name, f"needs {queue.DEAD_LETTER_EXCHANGE.name}")
 

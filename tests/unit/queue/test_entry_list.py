@@ -47,6 +47,38 @@ def test_acquire_again(entries: EntryList) -> None:
     assert uids(entries.clear()) == list(range(10))
 
 
+def test_withdraw(entries: EntryList) -> None:
+    """One of the middle, of those that came back, the first and the last: the others stay as they were."""
+    back = entries.take(4, 100, 0, [])
+    entries.put_back(back)
+    by_uid = {entry.message.uid: entry for entry in entries.view(-1)}
+    for uid in (5, 1, 0, 9, 6):
+        taken = entries.withdraw(by_uid[uid])
+        assert (taken.message.uid, taken.position, by_uid[uid].message.body) == (uid, uid, b"")
+        assert uid not in uids(list(entries.view(-1)))
+    entries.extend([Entry(Message(10, facts(), b"", b"x"), 10)], 1)
+    assert (entries.count, entries.size) == (6, 6)
+    assert uids(entries.take(100, 100, 0, [])) == [2, 3, 4, 7, 8, 10]
+    assert (entries.count, entries.size, entries.peek()) == (0, 0, None)
+
+
+@pytest.mark.parametrize("back", [False, True])
+def test_places_of_what_was_withdrawn(*, back: bool) -> None:
+    """They are closed, though what is before and behind them stays; in the chain, and among what came back."""
+    entries, count = EntryList(), 20_000
+    entries.extend([Entry(Message(uid, facts(), b"", b"x"), uid) for uid in range(count)], count)
+    if back:
+        entries.put_back(entries.take(count, count, 0, []))
+    every = list(entries.view(-1))
+    for entry in every[1:-1]:
+        entries.withdraw(entry)
+    places, at = len(entries._returned), entries._head
+    while at is not None:
+        places, at = places + 1, at.next
+    assert places < 2000
+    assert entries.clear() == [every[0], every[-1]]
+
+
 def test_what_comes_back_in_any_order(entries: EntryList) -> None:
     """Has its place whenever something is taken or looked at, however much came back before and since."""
     draw = random.Random(1)

@@ -265,6 +265,7 @@ async def test_a_great_many_dead_letters(house: House, monkeypatch: pytest.Monke
 async def test_a_great_many_have_expired(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
     """A get and a consumer have what is behind them, when they are dropped, some in each turn."""
     monkeypatch.setattr(turn, "AT_ONCE", 10)
+    monkeypatch.setattr(turn, "SCATTERED", 10)
     queue_id = await house.declare("q")
     link, registry = await house.link(), house.queues["queue-1"]._host.registry
     now, queue, parts = registry.now(), registry.queues[queue_id], list[int]()

@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 from services.queue.machine.message import Interned, MemoryAccount
+from services.queue.machine.options import read_options
 from services.queue.partitions.recovery import Recovery
 from services.rpc.queue_pb2 import PublishBatch, PublishRun
 from services.rpc.store_pb2 import EntryBatch, EntryColumns, RecoveredBatch
@@ -48,6 +49,20 @@ def test_what_is_known_of_messages_keeps_no_bodies() -> None:
 def test_what_is_known_of_messages_is_their_numbers() -> None:
     """Of a partition read back, what may be sent again is one span."""
     assert list(recovered().known.spans()) == [(1, UID, 1)]
+
+
+def test_when_it_expires() -> None:
+    """As its queue had it: from when it was received, no sooner than after the least time to live."""
+    options = read_options(1, "/", "q", 0, {"minimumMessageTtl": 20})
+    recovery = Recovery(MemoryAccount(), Interned(), 2, {1: options}.get, lambda *_: None)
+    run = PublishRun(count=1, ttl_ms=5)
+    columns = PublishBatch(uids=[UID], bodies=[b""], properties=[b""], runs=[run], time_ms=100)
+    batch = RecoveredBatch(columns=columns.SerializeToString())
+    for queue_id in (1, 2):
+        entries = EntryColumns(queue_id=[queue_id], first=[0], count=[1], position=[0])
+        batch.entries.CopyFrom(EntryBatch(id=queue_id, count=1, entries=entries.SerializeToString()))
+        recovery.add(batch)
+    assert [entry.expires for each in (1, 2) for entry in recovery.in_order()[each]] == [120, 105]
 
 
 def measure() -> None:

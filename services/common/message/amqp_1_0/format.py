@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 from uuid import UUID
 
 from services.common.errors import SyntaxFault
+from services.common.message import delayed
 from services.common.message.amqp_1_0 import composite, neutral
 from services.common.message.amqp_1_0 import values as v
 from services.common.message.amqp_1_0.decode import decode, decode_at, element_at
@@ -118,17 +119,19 @@ def _read(properties: bytes) -> Attributes:
     """Ids are in the same section as the user's, and make each message's properties its own: they are passed over."""
     parts = _Parts(properties)
     context = _context(parts)
-    return _attributes(parts.raw(HEADER), parts.user_id(), bool(context and context.sampled))
+    said = delayed.of_annotations(parts.readable_map(MESSAGE_ANNOTATIONS)) if delayed.annotated(properties) else None
+    return _attributes(parts.raw(HEADER), parts.user_id(), bool(context and context.sampled), said)
 
 
 @lru_cache(ENTRIES)
-def _attributes(header: bytes, user_id: bytes | None, sampled: bool) -> Attributes:
+def _attributes(header: bytes, user_id: bytes | None, sampled: bool, not_before: int | None) -> Attributes:
     """Equal ones are the same object."""
     its = _Parts(header).header
     return Attributes(
         bool(its.durable),
         _USUAL_PRIORITY if its.priority is None else its.priority,
         its.ttl,
+        not_before,
         None if user_id is None else user_id.decode(errors="replace"),
         sampled=sampled,
     )

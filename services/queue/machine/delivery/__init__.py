@@ -25,13 +25,6 @@ class Delivery(Protocol):
     def serves(self) -> bool:
         """Whether something that is ready would leave at once."""
 
-    @property
-    def deadline(self) -> int:
-        """When `overdue` finds something, or 0."""
-
-    def overdue(self, now: int) -> list[Entry]:
-        """Takes out what is past its time, of what has been looked at: it may stand behind what does not expire."""
-
     def direct(self, arrival: Arrival) -> int:
         """Delivers past the list what consumers can take at once; gives how many, the rest goes by the list."""
 

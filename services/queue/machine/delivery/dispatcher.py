@@ -76,13 +76,6 @@ class Dispatcher:
     def serves(self) -> bool:
         return self._selective is None and bool(self._consumers.ring)
 
-    @property
-    def deadline(self) -> int:
-        return self._selective.deadline if self._selective else 0
-
-    def overdue(self, now: int) -> list[Entry]:
-        return self._selective.overdue(now) if self._selective else []
-
     def go_on(self) -> None:
         self._left = False
         if self._selective:

@@ -19,7 +19,6 @@ from services.queue.machine.consumers import Consumer, Consumers
 from services.queue.machine.delivery import late
 from services.queue.machine.delivery.choosers import Choosers, best_first, key_of
 from services.queue.machine.delivery.cursor import Cursor
-from services.queue.machine.delivery.expiring import Expiring
 from services.queue.machine.delivery.groups import Groups
 from services.queue.machine.delivery.index import Index
 from services.queue.machine.delivery.interest import view_of
@@ -54,7 +53,6 @@ class SelectiveDelivery:
         self._cursors: dict[Consumer, Cursor] = {}
         self._index = Index((), self.ready.rank)
         self._given = self._visits = 0
-        self._expiring = Expiring()
         self._free: list[Entry] = []  # whose group was somebody's, and is not any more
         self._reached: Any = self.ready.edge  # the rank of the last entry that those at the edge were offered
         self.unfinished = False
@@ -101,18 +99,6 @@ class SelectiveDelivery:
             return True
         return cursor.at_edge and cursor.heard == self._late.end and self.ready.nothing_behind
 
-    @property
-    def deadline(self) -> int:
-        """When something in front expires, or 0."""
-        return self._expiring.next
-
-    def overdue(self, now: int) -> list[Entry]:
-        """As Delivery says."""
-        entries = self._expiring.overdue(now)
-        for entry in entries:
-            self.ready.choose(entry)
-        return entries
-
     def from_list(self, now: int, expired: list[Entry]) -> None:
         """As Delivery says, with so many looks."""
         looks = Looks(now, expired)
@@ -149,7 +135,7 @@ class SelectiveDelivery:
         self._late.add(fresh)
         self._tell_free()  # behind what came back of the same group
         for each in fresh:
-            self._stays(each.entry, view_of(each.entry))
+            self._index.add(each.entry, view_of(each.entry))
 
     def _tell_free(self) -> None:
         free, self._free = self._free, []
@@ -245,12 +231,8 @@ class SelectiveDelivery:
         given = self._offer(entry, view, _at_edge, looks) if self._waits(entry, looks) else []
         self._reached = self.ready.rank(entry)
         if entry.state == AVAILABLE:
-            self._stays(entry, view)
+            self._index.add(entry, view)
         self._leave_edge(given)
-
-    def _stays(self, entry: Entry, view: MessageView) -> None:
-        self._index.add(entry, view)
-        self._expiring.add(entry)
 
     def _leave_edge(self, cursors: Iterable[Cursor], *, all_of_them: bool = False) -> None:
         """Who has no credit has not been offered what comes next."""

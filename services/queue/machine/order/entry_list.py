@@ -4,6 +4,7 @@ Consumers that may take any entry share the list's front: what is taken is unlin
 behind it. An entry that comes back has its old position and is kept, sorted, beside the chain: usually before it all.
 It is sorted in when one is to leave: a great deal may come back one by one, and to find its place each time takes long.
 A browser has a view of its own that remembers the position it has seen and follows the chain from there.
+What is taken out of the middle leaves an empty place, which is closed some time soon: who links to it is not known.
 """
 
 from __future__ import annotations
@@ -19,6 +20,9 @@ from services.queue.machine.order.sorted_front import SortedFront
 
 _SEARCH = 16  # entries that are looked at, about, to find the place of one among many
 _FEW = 64  # for each the list moves in memory: more take longer than to sort it
+_STEPS = 8  # along the chain, for each that leaves an empty place: these are a seventh of those that wait, or less
+_ROW = 4096  # places that are looked at together, of those that came back …
+_EMPTY = 512  # … when so many more are empty
 
 
 def _descending(entry: Entry) -> int:
@@ -28,13 +32,15 @@ def _descending(entry: Entry) -> int:
 class EntryList(Arriving):
     """Available entries in order of position. `count` and `size` (bytes of bodies) are of those that are available."""
 
-    __slots__ = ("_back", "_head", "_returned", "_tail", "count", "size")
+    __slots__ = ("_back", "_closing", "_empty", "_head", "_returned", "_row", "_tail", "count", "size")
 
     def __init__(self) -> None:
         self._head: Entry | None = None
         self._tail: Entry | None = None
         self._returned: list[Entry] = []  # lowest position last, where taking it is cheap
         self._back: list[Entry] = []  # what has come back since; lowest position last, the others in any order
+        self._closing: Entry | None = None  # in the chain; behind it empty places are looked for
+        self._empty = self._row = 0  # places that became empty among what came back, and where to look for them
         self.count = 0
         self.size = 0
 
@@ -82,6 +88,8 @@ class EntryList(Arriving):
         first = self._head
         while first is not None and first.state != AVAILABLE:
             first = self._unlink(first)
+        while self._returned and self._returned[-1].state != AVAILABLE:
+            self._returned.pop()
         for some in (self._returned, self._back):
             if some and (first is None or some[-1].position < first.position):
                 first = some[-1]
@@ -158,6 +166,40 @@ class EntryList(Arriving):
         found.sort(key=attrgetter("position"))
         return found
 
+    def withdraw(self, entry: Entry) -> Entry:
+        """As Ready says."""
+        self._sort_in()
+        self.count -= 1
+        self.size -= len(entry.message.body)
+        taken, in_chain = entry.taken_out(), entry.next is not None or entry is self._tail
+        if in_chain:
+            self._close_chain()
+        else:
+            self._close_returned()
+        return taken
+
+    def _close_chain(self) -> None:
+        """Looks for empty places a few steps further."""
+        # What has left the chain since links to nothing.
+        before = self._closing if self._closing and self._closing.next else self._head
+        for _ in range(_STEPS):
+            if before is None or (entry := before.next) is None:
+                break
+            if entry.state == AVAILABLE:
+                before = entry
+            else:
+                self._unlink_after(before, entry)
+        self._closing = before
+
+    def _close_returned(self) -> None:
+        self._empty += 1
+        if self._empty < _EMPTY:
+            return
+        self._empty = 0
+        some = [entry for entry in self._returned[self._row : self._row + _ROW] if entry.state == AVAILABLE]
+        self._returned[self._row : self._row + _ROW] = some
+        self._row = self._row + len(some) if self._row + len(some) < len(self._returned) else 0
+
     def _take_out(self, uids: set[int], most: int) -> list[Entry]:
         """From the chain. What stayed in it would be there twice once it had come back."""
         taken: list[Entry] = []
@@ -181,6 +223,7 @@ class EntryList(Arriving):
             entry.next = None
         self._head = self._tail = None
         self._returned = []
+        self._closing = None
         self.count = self.size = 0
         return entries
 

@@ -32,6 +32,7 @@ class LastValues(SortedEntries):
     """
 
     displaces = True
+    by_arrival = True
 
     def __init__(self, key_of: KeyOf, is_held: IsHeld) -> None:
         super().__init__(attrgetter("position"))

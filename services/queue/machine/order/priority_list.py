@@ -14,6 +14,8 @@ from services.queue.machine.order.sorted_front import SortedFront
 class PriorityList(Arriving):
     """The same as EntryList to whoever uses it; of `levels` the lowest has all up to `lowest`."""
 
+    by_arrival = False
+
     __slots__ = ("_highest", "_levels", "_lowest")
 
     def __init__(self, levels: int, lowest: int = 0) -> None:
@@ -58,6 +60,9 @@ class PriorityList(Arriving):
 
     def acquire(self, uids: set[int]) -> list[Entry]:
         return [entry for level in self._levels for entry in level.acquire(uids)]
+
+    def withdraw(self, entry: Entry) -> Entry:
+        return self._levels[self._highest - self._level(entry)].withdraw(entry)
 
     def clear(self) -> list[Entry]:
         return [entry for level in self._levels for entry in level.clear()]

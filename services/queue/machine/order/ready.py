@@ -12,9 +12,13 @@ from services.queue.machine.options import QueueOptions
 
 
 class Ready(Protocol):
-    """See EntryList, the plain one. `displaces`: newcomers may drive out others, which `take_displaced` gives."""
+    """See EntryList, the plain one. `displaces`: newcomers may drive out others, which `take_displaced` gives.
+
+    `by_arrival`: entries leave in the order in which they came.
+    """
 
     displaces: bool
+    by_arrival: bool
 
     @property
     def count(self) -> int: ...
@@ -33,6 +37,9 @@ class Ready(Protocol):
     def take(self, limit: int, size: int, now: int, expired: list[Entry]) -> list[Entry]: ...
 
     def acquire(self, uids: set[int]) -> list[Entry]: ...
+
+    def withdraw(self, entry: Entry) -> Entry:
+        """Takes out one that waits, wherever it stands; gives it, or what is the same from now on."""
 
     def clear(self) -> list[Entry]: ...
 
@@ -94,6 +101,7 @@ class Arriving:
     __slots__ = ()
 
     displaces = False
+    by_arrival = True
 
     def passed_by(self, arrival: Arrival, count: int, position: int) -> None:
         """They are no affair of those that wait."""
@@ -122,13 +130,25 @@ def overdue(ready: Ready, now: int) -> list[Entry]:
     return taken
 
 
-def too_much(ready: Ready, options: QueueOptions) -> list[Entry]:
+class Waiting(Protocol):
+    """What waits, one after the other."""
+
+    @property
+    def count(self) -> int: ...
+
+    @property
+    def size(self) -> int: ...
+
+    def pop(self) -> Entry | None: ...
+
+
+def too_much(waiting: Waiting, options: QueueOptions) -> list[Entry]:
     """Takes from the front what is more than the options allow."""
     taken: list[Entry] = []
-    while (options.max_length is not None and ready.count > options.max_length) or (
-        options.max_bytes is not None and ready.size > options.max_bytes
+    while (options.max_length is not None and waiting.count > options.max_length) or (
+        options.max_bytes is not None and waiting.size > options.max_bytes
     ):
-        entry = ready.pop()
+        entry = waiting.pop()
         if entry is None:
             break
         taken.append(entry)

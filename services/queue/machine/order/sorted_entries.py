@@ -18,6 +18,8 @@ _position = attrgetter("position")
 class SortedEntries(Arriving):
     """The same as EntryList to whoever uses it, sorted by `key`, in which an entry has its place for good."""
 
+    by_arrival = False
+
     def __init__(self, key: Callable[[Entry], Any]) -> None:
         self._entries: SortedKeyList[Entry, Any] = SortedKeyList(key=key)
         self._key = key
@@ -104,6 +106,11 @@ class SortedEntries(Arriving):
         """As Selectable says."""
         self._entries.remove(entry)
         self._left(entry, ACQUIRED)
+
+    def withdraw(self, entry: Entry) -> Entry:
+        """As Ready says."""
+        self.choose(entry)
+        return entry
 
     def before(self, rank: Any) -> Any:  # noqa: ANN401 - an order's own
         """As Selectable says."""

@@ -27,12 +27,13 @@ _ALL = 1 << 62  # bytes
 class SortedFront:
     """See Selectable. `rest` is the list behind; `_edge` is the highest rank that was ever in front."""
 
-    __slots__ = ("_edge", "_fresh", "_front", "_size", "displaces", "rank", "rest")
+    __slots__ = ("_edge", "_fresh", "_front", "_size", "by_arrival", "displaces", "rank", "rest")
 
     def __init__(self, rest: Ready) -> None:
         self.rest = rest
         self.rank = rest.rank
         self.displaces = rest.displaces
+        self.by_arrival = rest.by_arrival
         self._front: SortedKeyList[Entry, Any] = SortedKeyList(key=rest.rank)
         self._edge: Any = None
         self._size = 0  # of bodies in front
@@ -138,6 +139,12 @@ class SortedFront:
         for entry in found:
             self.choose(entry)
         return sorted([*found, *self.rest.acquire(uids)], key=_position)
+
+    def withdraw(self, entry: Entry) -> Entry:
+        if self._edge is None or self.rank(entry) > self._edge:
+            return self.rest.withdraw(entry)
+        self.choose(entry)
+        return entry
 
     def clear(self) -> list[Entry]:
         entries = list(self._front)

@@ -46,7 +46,7 @@ _EVERYTHING = {
         ({"user_id": "ü"}, Attributes(user_id="ü")),
         ({"reply_to": "amq.rabbitmq.reply-to"}, Attributes(direct_reply=True)),
         ({"reply_to": "other"}, Attributes()),
-        (_EVERYTHING, Attributes(True, 7, 60000, "u", False)),
+        (_EVERYTHING, Attributes(True, 7, 60000, None, "u", False)),
     ],
 )
 def test_attributes_are_read(values: dict[str, Any], attributes: Attributes) -> None:

@@ -27,6 +27,10 @@ BOTH: list[tuple[dict[str, Any], dict[str, Any]]] = [
     ),
     ({"overflowPolicy": "REJECT_TO_ALTERNATE"}, {"x-overflow": "reject-publish-dlx"}),
     ({"maximumMessageTtl": 60000}, {"x-message-ttl": 60000}),
+    (
+        {"maximumMessageTtl": 60000, "minimumMessageTtl": 9},
+        {"x-message-ttl": 60000, "minimumMessageTtl": 9},
+    ),
     ({"maximumDeliveryAttempts": 1}, {"x-delivery-limit": 0}),
     ({"maximumDeliveryAttempts": 6}, {"x-delivery-limit": 5}),
     ({"priorities": 10}, {"x-max-priority": 9}),
@@ -38,6 +42,7 @@ BOTH: list[tuple[dict[str, Any], dict[str, Any]]] = [
         {"messageGroupType": "STANDARD", "messageGroupKeyOverride": "k", "maximumDistinctGroups": 7},
     ),
     ({"ensureNondestructiveConsumers": True}, {"ensureNondestructiveConsumers": True}),
+    ({"holdOnPublishEnabled": True}, {"holdOnPublishEnabled": True}),
     ({"maximumLiveConsumers": 1}, {"x-single-active-consumer": True}),
     ({"alternateBinding": {"destination": "dead"}}, {"x-dead-letter-exchange": "dead"}),
     (

@@ -164,6 +164,13 @@ def test_names_of_broker_j(bench: Bench) -> None:
         bench.queue("q", arguments={"qpid.max_count": 6, "qpid.policy_type": "ring"})
 
 
+def test_the_least_and_the_most(bench: Bench) -> None:
+    """No message can live at least for longer than at most."""
+    with pytest.raises(PreconditionFailed, match=r"invalid arg 'minimumMessageTtl' .* x-message-ttl, 9"):
+        bench.queue("q", arguments={"minimumMessageTtl": 10, "maximumMessageTtl": 9})
+    assert bench.queue("q", arguments={"minimumMessageTtl": 9, "maximumMessageTtl": 9})
+
+
 def test_one_order(bench: Bench) -> None:
     """A queue is sorted, keeps last values, or goes by priorities: not two of them."""
     with pytest.raises(PreconditionFailed, match=r"invalid arg 'qpid\.queue_sort_key' .* x-max-priority"):

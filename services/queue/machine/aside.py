@@ -1,0 +1,77 @@
+"""Messages that may not be delivered yet: they stand aside until their time has come, and hold nobody up.
+
+A queue that holds (Broker-J's `holdOnPublishEnabled`) has this. They are its messages like others: they count, expire,
+are purged, and are there for the next owner, who knows their times by their facts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from services.queue.machine.by_time import ByTime
+from services.queue.machine.entry import ACQUIRED, ASIDE, GONE, Entry
+
+
+class Aside(ByTime):
+    """Those of one queue; `count`, and `size` of their bodies."""
+
+    __slots__ = ("count", "size")
+
+    def __init__(self) -> None:
+        super().__init__({ASIDE})
+        self.count = 0
+        self.size = 0
+
+    def __iter__(self) -> Iterator[Entry]:
+        return (entry for entry in self._known if entry.state == ASIDE)
+
+    def keep(self, entries: Iterable[Entry]) -> list[Entry]:
+        """Takes those that say a time, though it may have come: `release` has the clock. Gives the others."""
+        others: list[Entry] = []
+        for entry in entries:
+            if (not_before := entry.message.facts.not_before) is None:
+                others.append(entry)
+                continue
+            entry.state = ASIDE
+            self.count += 1
+            self.size += len(entry.message.body)
+            self.put(entry, not_before, self.count, self.size)
+        return others
+
+    def release(self, now: int) -> list[Entry]:
+        """Those whose time has come, as many as go in one turn; they are to have their places in the list."""
+        due = self.due(now)
+        for entry in due:
+            self._left(entry, ASIDE)
+        return due
+
+    def look(self) -> int:
+        """When there is something to do next, or 0."""
+        return 1 if self.tidy(self.count, self.size) else self.next
+
+    def withdraw(self, entry: Entry) -> Entry:
+        """Takes out one of them."""
+        self._left(entry, ACQUIRED)
+        return entry
+
+    def acquire(self, uids: set[int]) -> list[Entry]:
+        """Takes out those of these messages."""
+        return [self.withdraw(entry) for entry in list(self) if entry.message.uid in uids] if self.count else []
+
+    def pop(self) -> Entry | None:
+        """Takes out one of them, whose time is the next to come."""
+        first = self.first()
+        return first and self.withdraw(first)
+
+    def clear(self) -> list[Entry]:
+        """Takes out all of them, in the order in which they came."""
+        entries = sorted(self, key=lambda entry: entry.position)
+        for entry in entries:
+            self._left(entry, GONE)
+        self.forget()
+        return entries
+
+    def _left(self, entry: Entry, state: int) -> None:
+        entry.state = state
+        self.count -= 1
+        self.size -= len(entry.message.body)

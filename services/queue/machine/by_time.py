@@ -1,0 +1,101 @@
+"""Entries of a queue by a time that each has, wherever they stand."""
+
+from __future__ import annotations
+
+from collections.abc import Set as AbstractSet
+from heapq import heappop, heappush
+from typing import Final, TypeAlias
+
+from services.queue.machine import turn
+from services.queue.machine.entry import Entry
+
+_STEPS: Final = 4  # that a sweep makes for each that comes
+_SPARE_BYTES: Final = 1 << 20  # of what has left and is remembered, at most, besides as much as waits
+
+_Row: TypeAlias = tuple[int, int, Entry]
+
+
+class ByTime:
+    """What has left is in here until it is swept out, bit by bit: a heap that loses its last row is a heap yet, so a
+    sweep takes rows from the end of the one, and puts those that have not left into another.
+    """
+
+    __slots__ = ("_heap", "_known", "_of", "_size", "_swept")
+
+    def __init__(self, of: AbstractSet[int]) -> None:
+        """`of` are the states of those that have not left."""
+        self._of = of
+        self._heap: list[_Row] = []
+        self._swept: list[_Row] = []
+        self._known: set[Entry] = set()
+        self._size = 0
+
+    def put(self, entry: Entry, time: int, count: int, size: int) -> None:
+        """It is in here once, however often it comes. Where `count` of `size` bytes wait."""
+        if entry in self._known:
+            return
+        self._known.add(entry)
+        self._size += entry.message.weight
+        heappush(self._heap, (time, entry.position, entry))
+        self._sweep(_STEPS, count, size)
+
+    @property
+    def next(self) -> int:
+        """The time of the first one, or 0; perhaps that has left meanwhile."""
+        return min([heap[0][0] for heap in (self._heap, self._swept) if heap], default=0)
+
+    def due(self, now: int) -> list[Entry]:
+        """Those whose time has come, and that have not left, as many as go in one turn: they are out of here now."""
+        found: list[Entry] = []
+        for _ in range(turn.SCATTERED):
+            heap = self._earlier()
+            if not heap or heap[0][0] > now:
+                break
+            entry = self._forget(heappop(heap))
+            if entry.state in self._of:
+                found.append(entry)
+        return found
+
+    def first(self) -> Entry | None:
+        """The first one that has not left: it is out of here now."""
+        while heap := self._earlier():
+            entry = self._forget(heappop(heap))
+            if entry.state in self._of:
+                return entry
+        return None
+
+    def forget(self) -> None:
+        """All of them."""
+        self._heap, self._swept, self._known, self._size = [], [], set(), 0
+
+    def _earlier(self) -> list[_Row]:
+        """The heap that the first one is in."""
+        swept, heap = self._swept, self._heap
+        return swept if swept and not (heap and heap[0] < swept[0]) else heap
+
+    def tidy(self, count: int, size: int) -> bool:
+        """Sweeps out what has left, where that is much, as goes in one turn; whether there is more of it."""
+        if self._known:
+            self._sweep(turn.SCATTERED, count, size)
+        return self._too_much(count, size)
+
+    def _too_much(self, count: int, size: int) -> bool:
+        return len(self._known) > 2 * count or self._size > 2 * size + _SPARE_BYTES
+
+    def _sweep(self, steps: int, count: int, size: int) -> None:
+        for _ in range(steps):
+            if not self._swept:
+                if not self._heap or not self._too_much(count, size):
+                    return
+                self._heap, self._swept = self._swept, self._heap
+            row = self._swept.pop()
+            if row[2].state in self._of:
+                heappush(self._heap, row)
+            else:
+                self._forget(row)
+
+    def _forget(self, row: _Row) -> Entry:
+        entry = row[2]
+        self._known.remove(entry)
+        self._size -= entry.message.weight
+        return entry
