@@ -26,6 +26,7 @@ class Facts(NamedTuple):
     persistent: bool = False
     priority: int = 0  # 0 to 255
     ttl_ms: int | None = None  # the message's own expiration
+    publisher: str = ""  # the connection that it came on, where that has a consumer which does not want its own
 
 
 class Attributes(NamedTuple):
@@ -40,8 +41,8 @@ class Attributes(NamedTuple):
     copied: bool = False  # it seems to go by more keys than one: worth a look at `more_keys`
 
 
-_ADDRESS: Final = 4  # facts that no properties say; what they say is in both, in the same order
-_SAID: Final = len(Facts._fields) - _ADDRESS
+_ADDRESS: Final = 4  # facts that no properties say, nor the last one; what they say is in both, in the same order
+_SAID: Final = len(Facts._fields) - _ADDRESS - 1
 
 
 def facts_of(virtual_host: str, exchange: str, routing_key: str, format_name: str, attributes: Attributes) -> Facts:
@@ -56,7 +57,7 @@ _KEY: Final = Facts._fields.index("routing_key")
 _NAMED: Final = MessageFacts.DESCRIPTOR.fields_by_name
 _TEXT: Final = 2  # protobuf's wire type
 _KEY_TAG: Final = bytes((_NAMED["routing_key"].number << 3 | _TEXT,))
-_REPEATING: Final = tuple(map(Facts._fields.index, ("virtual_host", "exchange", "format")))
+_REPEATING: Final = tuple(map(Facts._fields.index, ("virtual_host", "exchange", "format", "publisher")))
 _OPTIONAL: Final = tuple(name for name, value in Facts._field_defaults.items() if value is None)
 _values: Final = attrgetter(*Facts._fields)
 

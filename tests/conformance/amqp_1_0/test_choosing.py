@@ -67,6 +67,17 @@ def test_a_selector_of_an_exchange() -> None:
     assert attach.source.filter == filters
 
 
+@pytest.mark.parametrize("descriptor", [ULong(_CODE + 3), Symbol("apache.org:no-local-filter:list")])
+@pytest.mark.parametrize(("address", "alone"), [("q", False), ("x", True)])
+def test_not_its_own(address: str, alone: bool, descriptor: Any) -> None:
+    """What its own connection sends is not for the link, whatever the filter's value is."""
+    book = Playbook().begun()
+    filters = {Symbol("a"): Described(descriptor, []), Symbol("b"): SELECTORS[0]}
+    [attach] = book.does(0, receiving(address, source={"filter": filters}))
+    assert attach.source.filter == filters
+    assert (_consumed(book).no_local, _consumed(book).alone) == (True, alone)
+
+
 @pytest.mark.parametrize(
     ("address", "source"),
     [
@@ -84,7 +95,7 @@ def test_what_says_nothing(address: str | None, source: dict[str, Any]) -> None:
     assert (attach.source, detach.error.condition) == (None, "amqp:invalid-field")
 
 
-@pytest.mark.parametrize(("address", "given"), [("q", Described(ULong(_CODE + 3), [])), ("q", "colour = 'red'")])
+@pytest.mark.parametrize(("address", "given"), [("q", Described(ULong(_CODE + 2), {})), ("q", "colour = 'red'")])
 def test_what_is_not_offered(address: str, given: object) -> None:
     """It is refused, not ignored: it would change which messages come."""
     book = Playbook().begun()

@@ -102,7 +102,7 @@ class OutgoingLink(Link):
         key = _EVERYTHING if key is None else key
         said = {SELECTOR: self._selector} if self._selector else {}
         bind = Bind(self.session.number, exchange, queue, False, key, said, link=self.number)
-        self.session.ask_for(bind, lambda _: self._consume(queue), self.refuse)
+        self.session.ask_for(bind, lambda _: self._consume(queue, alone=True), self.refuse)
 
     @property
     def _own_address(self) -> str:
@@ -114,16 +114,20 @@ class OutgoingLink(Link):
     def _selector(self) -> str:
         return (self._filters.selector or "").strip()
 
-    def _consume(self, queue: str, replies_to: str = "", *, selector: str = "", browse: bool = False) -> None:
+    def _consume(
+        self, queue: str, replies_to: str = "", *, selector: str = "", browse: bool = False, alone: bool = False
+    ) -> None:
         consume = Consume(
             self.session.number,
             queue,
             self.tag,
             settled=self.settled,
+            no_local=bool(self._filters.no_local),
             by_credit=True,
             replies_to=replies_to,
             selector=selector,
             browse=browse,
+            alone=alone,
             link=self.number,
         )
         self.session.ask_for(consume, lambda _: self._begun(), self.refuse)
