@@ -233,12 +233,13 @@ class Consume(Request):
     tag: str
     exclusive: bool = False
     settled: bool = False  # no-ack
-    no_local: bool = False
+    no_local: bool = False  # it does not want what its own connection publishes
     arguments: Mapping[str, Any] = field(default_factory=dict)
     by_credit: bool = False  # it is sent what Credit says, else what Limit said before
     replies_to: str = ""  # of the management node: the address that its requests name; "": the tag
     selector: str = ""  # of JMS: which messages it wants; "": whatever is next
     browse: bool = False  # it sees what waits, and takes nothing
+    alone: bool = False  # the queue is there for it, and for nobody else
 
 
 @dataclass(slots=True)

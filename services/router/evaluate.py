@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from typing import Any
+from collections.abc import Iterable
 
-from services.common.message import format_named
+from services.common.topology.message import asked_about
 from services.common.topology.route import Route
 from services.router.topology.topology import Topology
 from services.rpc.router_pb2 import Message, Routed
@@ -17,26 +16,10 @@ def evaluate(topology: Topology, messages: Iterable[Message]) -> list[Routed]:
 
 
 def _routed(topology: Topology, message: Message) -> Routed:
-    route = topology.route(
-        message.virtual_host, message.exchange, message.routing_key, _Headers(message), tuple(message.more_keys)
-    )
+    address = message.virtual_host, message.exchange, message.routing_key
+    asked = asked_about(*address, message.format, message.properties)
+    route = topology.route(*address, asked, tuple(message.more_keys))
     return _routed_message(route) if route else Routed(unknown_virtual_host=True)
-
-
-class _Headers:
-    """Of one message: read once, if anybody looks at them."""
-
-    __slots__ = ("_message", "_read")
-
-    def __init__(self, message: Message) -> None:
-        self._message = message
-        self._read: Mapping[str, Any] | None = None
-
-    def __call__(self) -> Mapping[str, Any]:
-        if self._read is None:
-            named = self._message.format
-            self._read = format_named(named).headers(self._message.properties) if named else {}
-        return self._read
 
 
 def _routed_message(route: Route) -> Routed:

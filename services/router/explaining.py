@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from services.common.errors import NotFound
 from services.common.message import arguments, sender_selected
+from services.common.topology.message import OfHeaders
 from services.router.topology.explain import Hop, Via, Visit, explain
 from services.router.topology.topology import Topology
 from services.router.topology.virtual_host import VirtualHost
@@ -23,7 +24,7 @@ def explained(topology: Topology, request: router_pb2.ExplainRequest) -> router_
         raise NotFound(f"no virtual host '{request.virtual_host}'")
     headers = arguments.load(request.headers)
     keys = dict.fromkeys((request.routing_key, *sender_selected.keys_in(headers)))
-    explanation = explain(host, request.exchange, keys, sender_selected.seen(headers))
+    explanation = explain(host, request.exchange, keys, OfHeaders(sender_selected.seen(headers)))
     return router_pb2.ExplainReply(
         visits=[_visit(host, visit) for visit in explanation.visits],
         queues=[queue_message(topology.queues[queue]) for queue in explanation.queue_ids],

@@ -131,3 +131,39 @@ def test_qpid_proton(broker: BrokerAddress, connection: pika.BlockingConnection,
         assert client.fails("receiver", name="x", address=name, selector="number >") == {"error": "amqp:invalid-field"}
         client.do("close")
     assert [fetch(connection.channel(), name).body for _ in range(2)] == [b"1", b"2"]
+
+
+def test_qpid_proton_and_an_exchange(broker: BrokerAddress, connection: pika.BlockingConnection, name: str) -> None:
+    """The selector filter of an exchange: its queue gets what it selects."""
+    channel = connection.channel()
+    channel.exchange_declare(name, "topic")
+    with running() as client:
+        client.do("connect", url=f"amqp://{broker.user}:{broker.password}@{broker.host}:{broker.port}")
+        client.do("receiver", name="red", address=name, credit=9, settled=True, selector="colour = 'red'")
+        for number, colour in enumerate(("red", "blue", "red"), 1):
+            properties = pika.BasicProperties(headers={"colour": colour})
+            channel.basic_publish(name, "any.key", b"%d" % number, properties)
+        assert [client.do("receive", name="red")["body"] for _ in range(2)] == ["1", "3"]
+        client.do("close")
+
+
+@pytest.mark.parametrize("kind", ["direct", "fanout", "topic", "headers"])
+def test_a_binding(connection: pika.BlockingConnection, name: str, kind: str) -> None:
+    """x-filter-jms-selector of queue.bind and of exchange.bind; what is no selector is 406."""
+    channel = connection.channel()
+    for exchange in (name, f"{name}-2"):
+        channel.exchange_declare(exchange, kind)
+        channel.queue_declare(exchange)
+        channel.queue_bind(exchange, exchange, "k")
+    red = {"x-filter-jms-selector": "colour = 'red'"}
+    channel.exchange_bind(f"{name}-2", name, "k", arguments=red)
+    channel.queue_unbind(name, name, "k")
+    channel.queue_bind(name, name, "k", arguments={"x-filter-jms-selector": "number > 1"})
+    for number, colour in enumerate(("red", "blue", "red"), 1):
+        properties = pika.BasicProperties(headers={"colour": colour, "number": number})
+        channel.basic_publish(name, "k", b"%d" % number, properties)
+    assert [fetch(channel, name).body for _ in range(2)] == [b"2", b"3"]
+    assert [fetch(channel, f"{name}-2").body for _ in range(2)] == [b"1", b"3"]
+    with pytest.raises(ChannelClosedByBroker, match="x-filter-jms-selector") as closed:
+        channel.queue_bind(name, name, "k", arguments={"x-filter-jms-selector": "colour ="})
+    assert closed.value.reply_code == 406

@@ -1,12 +1,15 @@
-"""What consumers of histories select: each selector, with what it means, written by hand; and what groups go by."""
+"""What consumers and bindings of histories select: each selector, with what it means, written by hand; and what groups
+go by.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Final
+from typing import Any, Final
 
 from tests.simulation.history import Sent
 
+SELECTOR: Final = "x-filter-jms-selector"
 COLOURS: Final = ("red", "green", "blue")
 GROUPS: Final = (
     {"qpid.group_header_key": "colour"},
@@ -20,3 +23,9 @@ CHOICES: Final[Mapping[str, Callable[[Sent], bool]]] = {
     "JMSDeliveryMode = 'PERSISTENT'": lambda sent: sent.persistent,
     "colour LIKE 'x%'": lambda _: False,
 }
+BOUND: Final[Mapping[str, Callable[[Mapping[str, Any]], bool]]] = {
+    "colour <> 'red'": lambda headers: headers.get("colour") in {"green", "blue"},
+    "colour IS NULL OR colour IN ('red', 'blue')": lambda headers: headers.get("colour", "red") in {"red", "blue"},
+    "NOT colour = 'blue'": lambda headers: headers.get("colour") in {"red", "green"},
+}
+"""What a binding with it passes on, by headers alone."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 from random import Random
 from typing import Any
 
-from tests.simulation.choices import CHOICES, COLOURS, GROUPS
+from tests.simulation.choices import BOUND, CHOICES, COLOURS, GROUPS, SELECTOR
 from tests.simulation.draw_faults import draw_faults
 from tests.simulation.draw_topology import TO_MANY, Drawn, draw_topology
 from tests.simulation.plan import Plan, Step
@@ -17,7 +17,8 @@ from tests.simulation.plan import Plan, Step
 HOST = "/"
 _TWO_HOSTS = 0.1  # share of histories: queues of the same names in another virtual host
 _CHOSEN = 0.2  # share of histories with consumers that select what they want
-_GROUPED = 0.2  # share of their queues with message groups
+_GROUPED = 0.2  # share of their queues with message groups, …
+_SELECTED = 0.3  # … and of their bindings with a selector
 _COPIED = 0.2  # share of histories with messages that go by more keys than one, and of their publishes
 # Shares of histories that are of kinds that came later: each is drawn apart, so that the other seeds are as they were.
 _LATER = {"purges": 0.03, "late": 0.04}
@@ -65,6 +66,7 @@ def draw(seed: int, steps: int = 200, kind: str = "") -> Plan:
         ]
         load = _Load(rng, kind, drawn, [client["name"] for client in mine], f"{seed} {host}")
         load.group()
+        load.select()
         done += load.steps(steps // len(hosts))
         topology += [{**step, "host": host} for step in drawn.steps]
         clients += mine
@@ -93,7 +95,7 @@ class _Load:
     """Steps that fit the topology."""
 
     def __init__(self, rng: Random, kind: str, drawn: Drawn, clients: list[str], seed: str) -> None:
-        self.rng, self.kind, self.drawn, self.clients = rng, kind, drawn, clients
+        self.rng, self.kind, self.drawn, self.clients, self.seed = rng, kind, drawn, clients, seed
         # Apart, so that all else of a seed is as it was before there were any.
         self.copies, self.choices = Random(f"copies {seed}"), Random(f"choices {seed}")
         self.copied, self.chosen = self.copies.random() < _COPIED, self.choices.random() < _CHOSEN
@@ -122,6 +124,13 @@ class _Load:
         for step in self.drawn.steps if self.chosen else ():
             if step["do"] == "queue" and "arguments" in step and self.choices.random() < _GROUPED:
                 step["arguments"] |= self.choices.choice(GROUPS)
+
+    def select(self) -> None:
+        """Some bindings pass on what they select alone."""
+        choices = Random(f"bindings {self.seed}")
+        for step in self.drawn.steps if self.chosen else ():
+            if step["do"] == "bind" and "arguments" in step and choices.random() < _SELECTED:
+                step["arguments"] = {**step["arguments"], SELECTOR: choices.choice(list(BOUND))}
 
     def steps(self, count: int) -> list[Step]:
         done: list[Step] = []

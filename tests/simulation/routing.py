@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from tests.simulation.choices import BOUND, SELECTOR
 from tests.simulation.plan import Step
 
 _PREDECLARED = {
@@ -116,7 +117,8 @@ class Topology:
         found = [
             (destination, to_exchange)
             for destination, to_exchange, pattern, arguments in exchange.bindings
-            if any(_MATCHES[exchange.type](pattern, arguments, key, headers) for key in keys)
+            if selects(arguments, headers)
+            and any(_MATCHES[exchange.type](pattern, arguments, key, headers) for key in keys)
         ]
         if not found and exchange.alternate is not None:
             return [(exchange.alternate, True)]
@@ -135,6 +137,11 @@ def _binding(step: Step) -> tuple[str, bool, str, dict[str, Any]]:
 # -------------------------------------------------------------- exchange types
 
 
+def selects(arguments: Mapping[str, Any], headers: Mapping[str, Any]) -> bool:
+    """Whether a binding that matches passes a message on."""
+    return SELECTOR not in arguments or BOUND[arguments[SELECTOR]](headers)
+
+
 def topic_matches(pattern: list[str], words: list[str]) -> bool:
     """`*` is one word, `#` any number of them, none too."""
     if not pattern:
@@ -150,7 +157,7 @@ def headers_match(arguments: Mapping[str, Any], headers: Mapping[str, Any]) -> b
     conditions = {
         name: value
         for name, value in arguments.items()
-        if name != "x-match" and (match.endswith("-with-x") or not name.startswith("x-"))
+        if name not in {"x-match", SELECTOR} and (match.endswith("-with-x") or not name.startswith("x-"))
     }
     held = [name in headers and (value is None or _same(headers[name], value)) for name, value in conditions.items()]
     return any(held) if match.startswith("any") else all(held)

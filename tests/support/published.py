@@ -90,6 +90,7 @@ class Client:
             transactions=SimpleNamespace(open=OpenTransactions(1 << 30)),
         )
         self.virtual_host, self.user, self.record = "/", "guest", NO_RECORD
+        self.name, self.tells_publisher, self.spares = "1.1", False, frozenset[int]()
         self.permitted = everything()
         self.engine = self
         self.tasks = Tasks()

@@ -8,6 +8,7 @@ from typing import Any
 
 from services.common import plugins
 from services.common.message import arguments
+from services.common.topology.message import OfHeaders
 from services.router.topology.effects import Effects
 from services.router.topology.kinds import Kinds
 from services.router.topology.outcome import Outcome
@@ -58,7 +59,7 @@ class Bench:
         return self.do("bind", source=source, destination=destination, routing_key=key, **fields)
 
     def route(self, exchange: Any, key: Any = "", headers: Any = None, more_keys: Any = ()) -> Any:
-        return self.topology.route("/", exchange, key, lambda: headers or {}, more_keys)
+        return self.topology.route("/", exchange, key, OfHeaders(headers or {}), more_keys)
 
     def names(self, exchange: Any, key: Any = "", headers: Any = None, more_keys: Any = ()) -> set[str]:
         found = self.route(exchange, key, headers, more_keys).queue_ids

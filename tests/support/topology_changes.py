@@ -14,7 +14,10 @@ KEYS = ["k", "k.l", "q1", ""]
 HEADERS = {"a": 1}
 _TYPES = {"d": "direct", "f": "fanout", "t": "topic", "h": "headers", "amq.direct": "direct", "amq.match": "headers"}
 
-_tables = st.sampled_from([{}, {}, {"a": 1}, {"a": 2}])
+_selects = [{"x-filter-jms-selector": f"a = {number}"} for number in (1, 2)]
+_tables = st.sampled_from(
+    [{}, {}, {}, {"a": 1}, {"a": 2}, *_selects, {"a": 1, **_selects[1]}, {"x-match": "any", **_selects[0]}]
+)
 _flag = st.booleans()
 _declare_queue = st.builds(
     lambda name, durable, exclusive: request("declare_queue", name=name, durable=durable, exclusive=exclusive),

@@ -27,6 +27,7 @@ class Facts(NamedTuple):
     priority: int = 0  # 0 to 255
     ttl_ms: int | None = None  # the message's own expiration
     not_before: int | None = None  # Unix ms: it is not to be delivered before that, by queues that hold
+    publisher: str = ""  # the connection that it came on, where that has a consumer which does not want its own
 
 
 class Attributes(NamedTuple):
@@ -43,8 +44,8 @@ class Attributes(NamedTuple):
     delay_ms: int | None = None  # it is not to be delivered before so long after it was received
 
 
-_ADDRESS: Final = 4  # facts that no properties say; what they say is in both, in the same order
-_SAID: Final = len(Facts._fields) - _ADDRESS
+_ADDRESS: Final = 4  # facts that no properties say, nor the last one; what they say is in both, in the same order
+_SAID: Final = len(Facts._fields) - _ADDRESS - 1
 
 
 def facts_of(virtual_host: str, exchange: str, routing_key: str, format_name: str, attributes: Attributes) -> Facts:
@@ -59,7 +60,7 @@ _KEY: Final = Facts._fields.index("routing_key")
 _NAMED: Final = MessageFacts.DESCRIPTOR.fields_by_name
 _TEXT: Final = 2  # protobuf's wire type
 _KEY_TAG: Final = bytes((_NAMED["routing_key"].number << 3 | _TEXT,))
-_REPEATING: Final = tuple(map(Facts._fields.index, ("virtual_host", "exchange", "format")))
+_REPEATING: Final = tuple(map(Facts._fields.index, ("virtual_host", "exchange", "format", "publisher")))
 _OPTIONAL: Final = tuple(name for name, value in Facts._field_defaults.items() if value is None)
 _values: Final = attrgetter(*Facts._fields)
 

@@ -15,10 +15,11 @@ from services.common.selectors.values import Value, plain
 class MessageView:
     """Of one message; what is read of it is read once, whoever asks.
 
-    `expires` is when it does (Unix ms, or 0), `redelivered` whether somebody may have had it.
+    `expires` is when it does (Unix ms, 0: never, None: that is not known yet), `redelivered` whether somebody may have
+    had it.
     """
 
-    def __init__(self, facts: Facts, properties: bytes, *, expires: int = 0, redelivered: bool = False) -> None:
+    def __init__(self, facts: Facts, properties: bytes, *, expires: int | None = 0, redelivered: bool = False) -> None:
         self.facts = facts
         self.expires = expires
         self.redelivered = redelivered

@@ -2,38 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
+from services.common.topology.message import Message
 from services.common.topology.source import Source
-
-Headers = Callable[[], Mapping[str, Any]]
-"""Decodes the message's headers; called only when an exchange on the way looks at them."""
 
 
 class Route(NamedTuple):
     """The answer for one message."""
 
     queue_ids: frozenset[int] | set[int] = frozenset()
-    needs_headers: bool = False  # other headers could lead elsewhere
+    needs_headers: bool = False  # other headers, or properties, could lead elsewhere
     unknown_exchange: bool = False
     internal: bool = False  # clients may not publish to it
     passed_on: bool = False  # another exchange had a say: with more keys it could have another one
 
 
 _UNKNOWN = Route(unknown_exchange=True)
-_NO_HEADERS: Mapping[str, Any] = {}
 
 
 def route(
-    sources: Mapping[str, Source], exchange: str, key: str, headers: Headers, more_keys: Sequence[str] = ()
+    sources: Mapping[str, Source], exchange: str, key: str, message: Message, more_keys: Sequence[str] = ()
 ) -> Route:
     """By the exchanges of its virtual host. Each queue once, each exchange once: cycles end by themselves.
 
     With more keys every exchange on the way looks at all of them, whichever led there. One where none of them matches
     anything hands on to its alternate. `needs_headers` is exact: whatever lies behind an
     exchange that was not reached by this key is not reached by any other message with the key either, unless an
-    exchange that was reached looks at headers.
+    exchange that was reached looks at headers, or a binding there that this key matches has a selector.
     """
     if exchange not in sources:
         return _UNKNOWN
@@ -46,9 +43,8 @@ def route(
         source = sources.get(pending.pop())
         if source is None:
             continue  # an alternate that does not exist (any more)
-        looks = source.matcher.needs_headers
+        found, looks = source.route(keys, message)
         needs_headers = needs_headers or looks
-        found = source.matcher.route(keys, headers() if looks else _NO_HEADERS)
         if not found and source.alternate is not None:
             found.add(source.alternate)
         for destination in found:

@@ -2,18 +2,78 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Mapping
+from typing import Any, Final
+
+from services.common.arguments.binding import SELECTOR
 from services.common.message import arguments
+from services.common.selectors.selector import Selector
 from services.common.topology.definitions import Exchange
-from services.common.topology.exchanges.exchange_type import Binding, ExchangeType
+from services.common.topology.exchanges.exchange_type import Binding, Destination, ExchangeType
+from services.common.topology.message import Message
+from services.common.topology.selecting import Selecting
+
+_NO_HEADERS: Final[Mapping[str, Any]] = {}
+_NAMED: Final = SELECTOR.name.encode()
+_AS_ONE: Final = 32  # bytes of arguments with a selector in them: compiled, they take as much as a binding without
 
 
 class Source:
-    """An exchange with what is bound to it."""
+    """An exchange with what is bound to it. `matcher` has the bindings that take all that they match."""
 
-    __slots__ = ("alternate", "bindings", "definition", "matcher")
+    __slots__ = ("_selecting", "alternate", "bindings", "definition", "matcher")
 
     def __init__(self, definition: Exchange, matcher: ExchangeType) -> None:
         self.definition = definition
         self.matcher = matcher
         self.alternate: str | None = arguments.load(definition.arguments).get("alternate-exchange")
         self.bindings: dict[Binding, None] = {}
+        self._selecting: Selecting | None = None  # where some binding has a selector
+
+    def bind(self, binding: Binding) -> None:
+        """Adds one that is not yet bound; raises as ExchangeType.bind does."""
+        plain, selector = _apart(binding)
+        if selector is None:
+            self.matcher.bind(plain)
+        else:
+            selecting = self._selecting or Selecting(type(self.matcher)())
+            selecting.bind(plain, selector)
+            self._selecting = selecting
+        self.bindings[binding] = None
+
+    def unbind(self, binding: Binding) -> None:
+        """Removes one that is bound."""
+        plain, selector = _apart(binding)
+        if selector is None or self._selecting is None:
+            self.matcher.unbind(plain)
+        else:
+            self._selecting.unbind(plain, selector)
+            self._selecting = self._selecting or None
+        del self.bindings[binding]
+
+    def route(self, keys: Collection[str], message: Message) -> tuple[set[Destination], bool]:
+        """Where a message goes by the bindings, and whether another one with these keys could go elsewhere."""
+        looks = self.matcher.needs_headers
+        found = self.matcher.route(keys, message.headers() if looks else _NO_HEADERS)
+        if self._selecting is None:
+            return found, looks
+        selected, selects = self._selecting.route(keys, message)
+        return found | selected, looks or selects
+
+
+def weight(binding: Binding) -> int:
+    """As how many bindings it counts, by the memory that it takes."""
+    return 1 + (len(binding.arguments) // _AS_ONE if _NAMED in binding.arguments else 0)
+
+
+def _apart(binding: Binding) -> tuple[Binding, Selector | None]:
+    """The binding without its selector, which is no condition of the exchange's type; and the selector.
+
+    One that was bound before there were selectors may have what is none: that says nothing.
+    """
+    table = arguments.load(binding.arguments) if binding.arguments else {}
+    if SELECTOR.name not in table or SELECTOR.check(table[SELECTOR.name]):
+        return binding, None
+    selector = SELECTOR.of(table)
+    del table[SELECTOR.name]
+    return binding._replace(arguments=arguments.dump(table)), selector

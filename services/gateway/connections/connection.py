@@ -49,7 +49,8 @@ class Connection(asyncio.Protocol):
 
     # What few ever set is not in every one: the 30th attribute of its own would cost a connection a kilobyte.
     certified = ""  # the name in its certificate, where TLS has verified one
-    owns_queues = False
+    owns_queues = tells_publisher = False
+    spares: frozenset[int] = frozenset()
     parting = False  # the client has said goodbye: it is sent no deliveries any more
     closing = False  # its end is known, and in the log where it has to be
     _broken = False  # by a fault of ours

@@ -10,6 +10,7 @@ from services.gateway.vocabulary import Consume
 
 SELECTOR: Final = "x-filter-jms-selector"
 NO_CONSUME: Final = "x-filter-no-consume"
+NO_LOCAL: Final = "x-qpid-no-local"
 
 
 def selector_of(request: Consume) -> str:
@@ -27,7 +28,16 @@ def selector_of(request: Consume) -> str:
 
 def browses(request: Consume) -> bool:
     """Whether it sees what waits and takes nothing; a client of Qpid says 1."""
-    value = request.arguments.get(NO_CONSUME, False)
+    return request.browse or _is_said(request, NO_CONSUME)
+
+
+def no_local(request: Consume) -> bool:
+    """Whether it does not want what its own connection publishes (AMQP 0-9-1, 1.8.3.3, no-local)."""
+    return request.no_local or _is_said(request, NO_LOCAL)
+
+
+def _is_said(request: Consume, name: str) -> bool:
+    value = request.arguments.get(name, False)
     if value not in (True, False):
-        raise PreconditionFailed(f"{NO_CONSUME} must be true or false, not {value!r}")
-    return request.browse or bool(value)
+        raise PreconditionFailed(f"{name} must be true or false, not {value!r}")
+    return bool(value)

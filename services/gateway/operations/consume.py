@@ -33,15 +33,27 @@ async def consume(session: Session, request: v.Consume) -> str:
         return await _consume_answers(session, request, session.broker.management)
     definition = await find_queue(session, request.queue)
     consumer = _consumer(session, request, definition)
+    if consumer.no_local:
+        _keep_own(session, consumer, alone=request.alone)
     session.consumers[request.tag] = consumer
     session.broker.add(consumer)
     try:
         await session.broker.attach(consumer)
     except BaseException:
         session.consumers.pop(request.tag, None)
+        session.connection.spares -= {consumer.queue_id}
         session.broker.abandon(consumer)
         raise
     return request.tag
+
+
+def _keep_own(session: Session, consumer: Consumer, *, alone: bool) -> None:
+    """Before it is attached: what is published from now on is not for it."""
+    connection = session.connection
+    if alone:  # in its queue that would wait for nobody
+        connection.spares |= {consumer.queue_id}
+    else:
+        connection.tells_publisher = True
 
 
 def _consumer(session: Session, request: v.Consume, definition: router_pb2.QueueDefinition) -> Consumer:
@@ -55,6 +67,7 @@ def _consumer(session: Session, request: v.Consume, definition: router_pb2.Queue
         exclusive=request.exclusive,
         browse=choosing.browses(request),
         selector=choosing.selector_of(request),
+        no_local=choosing.no_local(request),
         priority=_priority(request.arguments.get("x-priority", 0)),
         limit=0 if request.settled or request.by_credit else session.limit,
         by_credit=request.by_credit,
@@ -101,6 +114,7 @@ async def cancel(session: Session, request: v.Cancel) -> str:
     if consumer is None:
         return request.tag
     await session.broker.detach(consumer)
+    session.connection.spares -= {consumer.queue_id}
     session.end(consumer)
     return request.tag
 

@@ -15,6 +15,7 @@ from services.common.errors import BrokerError, InternalError, PreconditionFaile
 from services.common.message import format_named
 from services.gateway import vocabulary as v
 from services.gateway.observe.tracing.publishing import Asked
+from services.gateway.operations import own
 from services.gateway.routing.routes import distinct
 from services.gateway.sessions.publish_ticket import PublishTicket
 from services.gateway.sessions.session import Session
@@ -233,9 +234,14 @@ def _publish(session: Session, request: v.Publish, targets: Sequence[Targets], a
     broker, count = session.broker, len(request.bodies)
     uids = broker.publisher.uids.take(count)
     kinds = distinct(request.kinds)
+    facts = [kinds[0].facts] * count if len(kinds) == 1 else list(map(_FACTS, request.kinds))
+    if session.connection.tells_publisher:
+        facts = own.told(facts, session.connection.name)
+    if session.connection.spares:
+        targets = own.spared(targets, session.connection.spares)
     messages = Messages(
         uids,
-        [kinds[0].facts] * count if len(kinds) == 1 else list(map(_FACTS, request.kinds)),
+        facts,
         request.properties,
         request.bodies,
         targets,

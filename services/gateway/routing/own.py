@@ -13,8 +13,8 @@ from typing import Any, Final, Protocol
 from services.common.clients.outbound import Targets
 from services.common.errors import BrokerError
 from services.common.memo import Memo
-from services.common.message import format_named
 from services.common.message.alike import are_alike
+from services.common.topology.message import Published
 from services.common.topology.route import Route, route
 from services.gateway.routing.answer import Answer, internal_exchange, unknown_exchange
 from services.gateway.routing.bindings import Bindings
@@ -104,7 +104,7 @@ class OwnRoutes:
             sources,
             facts.exchange,
             facts.routing_key,
-            lambda: format_named(facts.format).headers(properties),
+            Published(facts, properties),
             kind.more_keys,
         )
 

@@ -15,7 +15,7 @@ from services.common.topology import records
 from services.common.topology.definitions import Exchange
 from services.common.topology.exchanges.exchange_type import Binding, Destination, ExchangeType
 from services.common.topology.predeclared import DEFAULT_EXCHANGE, predeclared
-from services.common.topology.source import Source
+from services.common.topology.source import Source, weight
 from services.rpc.router_pb2 import TopologyRecord
 
 
@@ -28,7 +28,7 @@ class Replica:
 
     def __init__(self, create_default: Callable[[str], ExchangeType]) -> None:
         self.count = 0
-        """Bindings that there are."""
+        """Bindings that there are, each by its weight."""
         self._create_default = create_default
         self._hosts: dict[str, dict[str, Source]] = {}
 
@@ -43,7 +43,7 @@ class Replica:
     def drop_host(self, virtual_host: str) -> None:
         """With all that is in it."""
         for source in self._hosts.pop(virtual_host, {}).values():
-            self.count -= len(source.bindings)
+            self.count -= sum(map(weight, source.bindings))
 
     def replay(self, changes: Iterable[TopologyRecord]) -> None:
         """Makes it what the records say; raises what they may when they are read, and is of no use then."""
@@ -70,21 +70,19 @@ class Replica:
         virtual_host, name, binding = records.read_binding(value)
         source = self.sources(virtual_host)[name]
         if binding not in source.bindings:
-            source.matcher.bind(binding)
-            source.bindings[binding] = None
-            self.count += 1
+            source.bind(binding)
+            self.count += weight(binding)
 
     def drop_exchange(self, virtual_host: str, name: str) -> None:
         if source := self.sources(virtual_host).pop(name, None):
-            self.count -= len(source.bindings)
+            self.count -= sum(map(weight, source.bindings))
 
     def drop_binding(self, virtual_host: str, name: str, to: Destination, routing_key: str, arguments: str) -> None:
         source = self.sources(virtual_host).get(name)
         binding = Binding(to, routing_key, arguments.encode())
         if source and binding in source.bindings:
-            source.matcher.unbind(binding)
-            del source.bindings[binding]
-            self.count -= 1
+            source.unbind(binding)
+            self.count -= weight(binding)
 
     def _put(self, exchange: Exchange) -> None:
         self.drop_exchange(exchange.virtual_host, exchange.name)

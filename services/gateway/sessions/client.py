@@ -32,6 +32,10 @@ class Client(Named, Protocol):
 
     owns_queues: bool
     """Whether the router may know exclusive queues of it."""
+    tells_publisher: bool
+    """Whether what it publishes says so: a consumer of its own does not want that."""
+    spares: frozenset[int]
+    """Queues that get nothing of what it publishes: their only consumer is its own, and does not want that."""
     waiting: int
     """Bytes of requests that wait for others, of all sessions."""
 

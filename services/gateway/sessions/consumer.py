@@ -82,6 +82,7 @@ class Consumer:
     activated: int = 0  # … and when it became that one; 0: it never was
     timeout: Timeout | None = None
     selector: str = ""  # which messages it wants; "": whatever is next
+    no_local: bool = False  # none that came on its own connection
 
     @property
     def takes(self) -> bool:
@@ -124,6 +125,7 @@ class Consumer:
                 settled=self.settled,
                 browse=self.browse,
                 selector=self.selector,
+                no_local=self.no_local,
                 priority=self.priority,
                 messages=messages,
                 bytes=room,

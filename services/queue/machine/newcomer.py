@@ -25,13 +25,13 @@ def newcomer(attach: pb.AttachConsumer, link: Link, options: QueueOptions) -> Co
         age=attach.age,
         activated=attach.activated,
         holds=bool(attach.held),
-        interest=_interest(attach.selector, options.default_selector),
+        interest=_interest(attach.connection if attach.no_local else "", attach.selector, options.default_selector),
     )
 
 
-def _interest(*texts: str) -> Interest | None:
-    """In what all of these select."""
+def _interest(not_of: str, *texts: str) -> Interest | None:
+    """In what all of these select, unless it came on that connection."""
     said = [text for text in texts if text]
     if not said:
-        return None
-    return Interest(selector(" AND ".join(f"({text})" for text in said) if len(said) > 1 else said[0]))
+        return Interest(None, not_of) if not_of else None
+    return Interest(selector(" AND ".join(f"({text})" for text in said) if len(said) > 1 else said[0]), not_of)

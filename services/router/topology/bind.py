@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
-from services.common.errors import NotFound
+from collections.abc import Mapping
+from typing import Any
+
+from services.common.arguments.binding import check
+from services.common.arguments.reading import Wrong
+from services.common.errors import NotFound, PreconditionFailed
 from services.common.message import arguments
 from services.common.topology.exchanges.exchange_type import Binding
 from services.router.topology import access, names
 from services.router.topology.effects import Effects
+from services.router.topology.names import called
 from services.router.topology.outcome import Outcome
 from services.router.topology.state import State
 from services.router.topology.virtual_host import VirtualHost
@@ -16,8 +22,9 @@ from services.rpc.router_pb2 import Bind, ChangeRequest
 def bind(state: State, request: ChangeRequest, effects: Effects) -> Outcome:
     """Raises NotFound, AccessRefused (default exchange), ResourceLocked, PreconditionFailed (unusable arguments)."""
     host = state.host(request.virtual_host)
-    arguments.declared(request.bind.arguments)
+    table = arguments.declared(request.bind.arguments)
     binding = _read(host, request.bind, request.connection)
+    _check(table, request.bind.source, request.virtual_host)
     if binding in host.sources[request.bind.source].bindings:
         return Outcome()
     host.add_binding(request.bind.source, binding, effects)
@@ -34,6 +41,14 @@ def unbind(state: State, request: ChangeRequest, effects: Effects) -> Outcome:
     if binding in host.sources[request.unbind.source].bindings:
         host.remove_binding(request.unbind.source, binding, effects)
     return Outcome()
+
+
+def _check(table: Mapping[str, Any], source: str, virtual_host: str) -> None:
+    try:
+        check(table)
+    except Wrong as error:
+        thing = called("exchange", source, virtual_host)
+        raise PreconditionFailed(f"invalid arg '{error.name}' for a binding of {thing}: {error.why}") from None
 
 
 def _read(host: VirtualHost, asked: Bind, connection: str) -> Binding:

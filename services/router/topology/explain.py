@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import enum
 from collections import deque
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
-from typing import Any
 
 from services.common.errors import NotFound
 from services.common.topology.definitions import Exchange
 from services.common.topology.exchanges.exchange_type import Binding, Destination
+from services.common.topology.message import Message
 from services.common.topology.predeclared import DEFAULT_EXCHANGE
 from services.common.topology.source import Source
 from services.router.topology import names
@@ -50,7 +50,7 @@ class Explanation:
     queue_ids: tuple[int, ...]
 
 
-def explain(host: VirtualHost, exchange: str, keys: Collection[str], headers: Mapping[str, Any]) -> Explanation:
+def explain(host: VirtualHost, exchange: str, keys: Collection[str], message: Message) -> Explanation:
     """The way that `route` takes, with the reasons; raises NotFound for an exchange that is not there.
 
     No key comes twice. Much slower than `route`: it tries the bindings one by one.
@@ -62,7 +62,7 @@ def explain(host: VirtualHost, exchange: str, keys: Collection[str], headers: Ma
     seen = {exchange}
     pending = deque([exchange])
     while pending:
-        visit = _visit(host, pending.popleft(), keys, headers)
+        visit = _visit(host, pending.popleft(), keys, message)
         visits.append(visit)
         for destination in (hop.binding.destination for hop in visit.hops):
             if isinstance(destination, int):
@@ -73,31 +73,32 @@ def explain(host: VirtualHost, exchange: str, keys: Collection[str], headers: Ma
     return Explanation(tuple(visits), tuple(queues))
 
 
-def _visit(host: VirtualHost, name: str, keys: Collection[str], headers: Mapping[str, Any]) -> Visit:
+def _visit(host: VirtualHost, name: str, keys: Collection[str], message: Message) -> Visit:
     if (source := host.sources.get(name)) is None:
         return Visit(name, None)
-    found = source.matcher.route(keys, headers)
+    found, _ = source.route(keys, message)
     if found:
-        return Visit(name, source.definition, tuple(_hops(source, found, keys, headers)))
+        return Visit(name, source.definition, tuple(_hops(source, found, keys, message)))
     if source.alternate is None:
         return Visit(name, source.definition)
     return Visit(name, source.definition, (Hop(Binding(source.alternate), Via.ALTERNATE),))
 
 
-def _hops(source: Source, found: set[Destination], keys: Collection[str], headers: Mapping[str, Any]) -> Iterator[Hop]:
+def _hops(source: Source, found: set[Destination], keys: Collection[str], message: Message) -> Iterator[Hop]:
     if source.definition.name == DEFAULT_EXCHANGE:
         for key in keys:
-            for destination in source.matcher.route((key,), headers):
+            for destination in source.route((key,), message)[0]:
                 yield Hop(Binding(destination, key), Via.IMPLIED)
         return
     for binding in source.bindings:
         # A type may choose among bindings that match, so the destination must be one that it chose.
-        if binding.destination in found and _matches(source, binding, keys, headers):
+        if binding.destination in found and _matches(source, binding, keys, message):
             yield Hop(binding, Via.BINDING)
 
 
-def _matches(source: Source, binding: Binding, keys: Collection[str], headers: Mapping[str, Any]) -> bool:
+def _matches(source: Source, binding: Binding, keys: Collection[str], message: Message) -> bool:
     """Whether the message would take the binding if there were no other: that holds for every exchange type."""
-    alone = type(source.matcher)()
+    alone = Source(source.definition, type(source.matcher)())
     alone.bind(binding)
-    return bool(alone.route(keys, headers))
+    found, _ = alone.route(keys, message)
+    return bool(found)

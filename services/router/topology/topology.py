@@ -7,8 +7,9 @@ from functools import partial
 
 from services.common.errors import SyntaxFault
 from services.common.topology.definitions import Queue
+from services.common.topology.message import Message
 from services.common.topology.records import Record, RecordKey
-from services.common.topology.route import Headers, Route, route
+from services.common.topology.route import Route, route
 from services.router.topology.bind import bind, unbind
 from services.router.topology.declare_exchange import declare_exchange
 from services.router.topology.declare_queue import declare_queue
@@ -78,11 +79,11 @@ class Topology:
             delete_exclusive(self._state, connection, effects)
 
     def route(
-        self, virtual_host: str, exchange: str, key: str, headers: Headers, more_keys: Sequence[str] = ()
+        self, virtual_host: str, exchange: str, key: str, message: Message, more_keys: Sequence[str] = ()
     ) -> Route | None:
         """Where a message goes; None when there is no such virtual host."""
         host = self._state.virtual_hosts.get(virtual_host)
-        return route(host.sources, exchange, key, headers, more_keys) if host else None
+        return route(host.sources, exchange, key, message, more_keys) if host else None
 
     def restore(self, stored: Iterable[Stored]) -> list[Unreadable]:
         """Is what the records that `records.KINDS` names say, and nothing else; gives those that are left out."""

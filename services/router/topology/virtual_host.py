@@ -131,9 +131,7 @@ class VirtualHost:
 
     def drop_binding(self, source: str, binding: Binding) -> None:
         """Its record is gone: no effects."""
-        place = self.sources[source]
-        place.matcher.unbind(binding)
-        del place.bindings[binding]
+        self.sources[source].unbind(binding)
         inbound = self._inbound[binding.destination]
         del inbound[source, binding]
         if not inbound:
@@ -177,9 +175,7 @@ class VirtualHost:
         self.sources[DEFAULT_EXCHANGE].matcher.bind(Binding(queue.id, queue.name))
 
     def _connect(self, source: str, binding: Binding) -> None:
-        place = self.sources[source]
-        place.matcher.bind(binding)
-        place.bindings[binding] = None
+        self.sources[source].bind(binding)
         self._inbound.setdefault(binding.destination, {})[source, binding] = None
 
     def _detach(self, source: str, binding: Binding, effects: Effects) -> None:

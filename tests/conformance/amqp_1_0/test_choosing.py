@@ -55,6 +55,29 @@ def test_a_binding(given: Described) -> None:
     assert (bind.source, bind.routing_key) == ("x", "k")
 
 
+def test_a_selector_of_an_exchange() -> None:
+    """The link's own queue is bound with it: what it does not select is not kept for it."""
+    book = Playbook().begun()
+    filters = {Symbol("one"): SELECTORS[0], Symbol("other"): BINDINGS[0]}
+    [attach] = book.does(0, receiving("x", source={"filter": filters}))
+    bind = book.asked[-2]
+    assert isinstance(bind, to_broker.Bind)
+    assert (bind.routing_key, bind.arguments) == ("k", {"x-filter-jms-selector": "colour = 'red'"})
+    assert _consumed(book).selector == ""
+    assert attach.source.filter == filters
+
+
+@pytest.mark.parametrize("descriptor", [ULong(_CODE + 3), Symbol("apache.org:no-local-filter:list")])
+@pytest.mark.parametrize(("address", "alone"), [("q", False), ("x", True)])
+def test_not_its_own(address: str, alone: bool, descriptor: Any) -> None:
+    """What its own connection sends is not for the link, whatever the filter's value is."""
+    book = Playbook().begun()
+    filters = {Symbol("a"): Described(descriptor, []), Symbol("b"): SELECTORS[0]}
+    [attach] = book.does(0, receiving(address, source={"filter": filters}))
+    assert attach.source.filter == filters
+    assert (_consumed(book).no_local, _consumed(book).alone) == (True, alone)
+
+
 @pytest.mark.parametrize(
     ("address", "source"),
     [
@@ -72,9 +95,7 @@ def test_what_says_nothing(address: str | None, source: dict[str, Any]) -> None:
     assert (attach.source, detach.error.condition) == (None, "amqp:invalid-field")
 
 
-@pytest.mark.parametrize(
-    ("address", "given"), [("q", Described(ULong(_CODE + 3), [])), ("x", SELECTORS[0]), ("q", "colour = 'red'")]
-)
+@pytest.mark.parametrize(("address", "given"), [("q", Described(ULong(_CODE + 2), {})), ("q", "colour = 'red'")])
 def test_what_is_not_offered(address: str, given: object) -> None:
     """It is refused, not ignored: it would change which messages come."""
     book = Playbook().begun()

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import asyncio
 
+import pytest
 from pamqp import commands
 
 from tests.support.amqp_client import AmqpClient, Message
 from tests.support.broker_house import BrokerHouse
 
 Queue, Exchange = commands.Queue, commands.Exchange
+SELECTOR = "x-filter-jms-selector"
 
 
 async def test_no_publish_after_bind_ok_misses_the_binding(broker: BrokerHouse, name: str) -> None:
@@ -29,6 +31,43 @@ async def test_no_publish_after_bind_ok_misses_the_binding(broker: BrokerHouse, 
         assert await _returned(publishers, name, key) == 2
     churn.cancel()
     assert (await binder.declare(name, passive=True)).message_count == 60
+
+
+@pytest.mark.parametrize("kind", ["direct", "fanout", "topic", "headers"])
+async def test_selectors(broker: BrokerHouse, name: str, kind: str) -> None:
+    """x-filter-jms-selector, of a queue and of an exchange that are bound: each message goes by what it says itself."""
+    client, other = await broker.connect(), await broker.connect(1)
+    for exchange, its in ((name, kind), (f"{name}-2", "fanout")):
+        await client.call(1, Exchange.Declare(exchange=exchange, exchange_type=its), Exchange.DeclareOk)
+    await client.declare(name)
+    await client.declare(f"{name}-2")
+    bind = Queue.Bind(queue=name, exchange=name, routing_key="k", arguments={SELECTOR: "JMSPriority > 5"})
+    await client.call(1, bind, Queue.BindOk)
+    red = {SELECTOR: "colour = 'red'"}
+    on = Exchange.Bind(source=name, destination=f"{name}-2", routing_key="k", arguments=red)
+    await client.call(1, on, Exchange.BindOk)
+    await client.call(1, Queue.Bind(queue=f"{name}-2", exchange=f"{name}-2", routing_key=""), Queue.BindOk)
+    for queue in (name, f"{name}-2"):
+        await client.consume(queue, queue, no_ack=True)
+    for body, priority, colour in ((b"1", 6, "red"), (b"2", 5, "red"), (b"3", 6, "blue"), (b"4", 1, "blue")):
+        other.publish(body, "k", exchange=name, priority=priority, headers={"colour": colour})
+    other.publish(b"end", name)
+    other.publish(b"end", f"{name}-2")
+    await client.bodies(6)
+    came = {
+        queue: [m.body for m in client.messages() if m.method.consumer_tag == queue] for queue in (name, f"{name}-2")
+    }
+    assert came == {name: [b"1", b"3", b"end"], f"{name}-2": [b"1", b"2", b"end"]}
+
+
+async def test_what_is_no_selector(broker: BrokerHouse, name: str) -> None:
+    """Closes the channel with 406, which names the argument."""
+    client = await broker.connect()
+    await client.declare(name)
+    for said in ("colour =", 5):
+        bind = Queue.Bind(queue=name, exchange="amq.topic", routing_key="k", arguments={SELECTOR: said})
+        assert await client.refused(1, bind) == 406
+    assert all(SELECTOR in close.reply_text for close in client.of(commands.Channel.Close))
 
 
 async def _returned(publishers: list[AmqpClient], exchange: str, key: str) -> int:

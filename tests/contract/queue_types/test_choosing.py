@@ -15,6 +15,7 @@ from services.queue.machine.consumers import Consumer
 from services.queue.machine.delivery.interest import Interest
 from services.rpc import queue_pb2 as pb
 from tests.contract.queue_types.conftest import NEEDS
+from tests.support.messages import facts
 from tests.support.naive_queue import NaiveQueue
 from tests.support.queue_machine import FakeLink, Machine, Make
 
@@ -79,6 +80,18 @@ def test_a_browser_that_chooses(make: Make) -> None:
     machine.consumer(link=seeing, browse=True, interest=wanting("colour = 'red'"))
     machine.publish_with("colour", "blue", "red")
     assert (seeing.uids(), machine.queue.ready_count) == ([1, 4], 4)
+
+
+def test_its_own(make: Make) -> None:
+    """What came on its connection a consumer is not given, though it selects it; others are, as it is next."""
+    machine, own, selects = make(), FakeLink(), FakeLink()
+    machine.consumer(link=own, interest=Interest(None, "1.1"))
+    machine.consumer(link=selects, priority=1, interest=Interest(selector("JMSPriority > 1"), "1.1"))
+    for publisher, priority in (("1.1", 2), ("1.2", 2), ("", 0), ("1.1", 0)):
+        machine.publish_mixed([facts("amq.direct", priority=priority, publisher=publisher)])
+    assert (own.uids(), selects.uids(), machine.queue.ready_count) == ([3], [2], 2)
+    machine.consumer(interest=Interest(None, "1.2"))
+    assert machine.link.uids() == [1, 4]
 
 
 def test_immediate(make: Make) -> None:

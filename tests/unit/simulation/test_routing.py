@@ -101,6 +101,21 @@ def test_many_keys() -> None:
     assert topology.route("amq.direct", "a", {}) == set()
 
 
+def test_selectors() -> None:
+    """A binding with one passes on what it selects, of what it matches; what is left has the alternate."""
+    only = {"x-filter-jms-selector": "colour <> 'red'", "x-match": "all-with-x"}
+    topology = _topology(
+        *_WITH_ALTERNATE,
+        {"do": "queue", "queue": "chosen"},
+        {"do": "bind", "source": "x", "to": "chosen", "key": "b", "arguments": only},
+        {"do": "bind", "source": "amq.match", "to": "chosen", "arguments": only},
+    )
+    assert topology.route("x", "b", {"colour": "blue"}) == {"chosen"}
+    assert topology.route("x", "b", {"colour": "red"}) == topology.route("x", "b", {}) == {"rest"}
+    assert topology.route("amq.match", "", {"colour": "blue"}) == {"chosen"}
+    assert topology.route("amq.match", "", {"colour": "red"}) == set()
+
+
 def test_deleting() -> None:
     """Bindings go with their queue, an auto-delete exchange with its last binding; then it is unknown."""
     topology = _topology(

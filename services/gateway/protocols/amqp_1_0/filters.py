@@ -3,6 +3,7 @@
 descriptor              also                                          value
 0x0000468C:0x00000000   apache.org:legacy-amqp-direct-binding:string  a routing key, of an exchange
 0x0000468C:0x00000001   apache.org:legacy-amqp-topic-binding:string   a pattern of routing keys, of an exchange
+0x0000468C:0x00000003   apache.org:no-local-filter:list                (any) not what the link's connection sends
 0x0000468C:0x00000004   apache.org:selector-filter:string             a selector of JMS
 apache.org:jms-selector-filter:string         (its former name)
 """
@@ -18,12 +19,14 @@ from services.common.message.amqp_1_0.values import Described
 from services.common.selectors.selector import InvalidSelector, selector
 from services.gateway.protocols.amqp_1_0.conditions import InvalidField
 
-_BINDING, _SELECTOR = "binding", "selector"
+_BINDING, _NO_LOCAL, _SELECTOR = "binding", "no_local", "selector"
 _KINDS: Final[Mapping[int | str, str]] = {
     0x0000468C_00000000: _BINDING,
     "apache.org:legacy-amqp-direct-binding:string": _BINDING,
     0x0000468C_00000001: _BINDING,
     "apache.org:legacy-amqp-topic-binding:string": _BINDING,
+    0x0000468C_00000003: _NO_LOCAL,
+    "apache.org:no-local-filter:list": _NO_LOCAL,
     0x0000468C_00000004: _SELECTOR,
     "apache.org:selector-filter:string": _SELECTOR,
     "apache.org:jms-selector-filter:string": _SELECTOR,
@@ -32,10 +35,14 @@ _KINDS: Final[Mapping[int | str, str]] = {
 
 @dataclass(frozen=True, slots=True)
 class Filters:
-    """What they say: which messages a consumer wants, and by which key an exchange's are its; None: nothing said."""
+    """What they say: which messages a consumer wants, and by which key an exchange's are its; None: nothing said.
+
+    With `no_local`, not what its own connection sends.
+    """
 
     selector: str | None = None
     binding: str | None = None
+    no_local: bool | None = None
 
 
 def filters_of(table: Mapping[Any, Any] | None) -> Filters:
@@ -49,11 +56,13 @@ def filters_of(table: Mapping[Any, Any] | None) -> Filters:
     return found
 
 
-def _read(name: object, given: object) -> tuple[str, str]:
+def _read(name: object, given: object) -> tuple[str, Any]:
     descriptor = given.descriptor if isinstance(given, Described) else name
     kind = _KINDS.get(int(descriptor) if isinstance(descriptor, int) else str(descriptor))
     if kind is None:
         raise NotImplementedHere(f"filter {name}: there is no {descriptor} here")
+    if kind == _NO_LOCAL:
+        return kind, True
     value = given.value if isinstance(given, Described) else given
     if not isinstance(value, str):
         raise InvalidField(f"filter {name}: must be text, not {value!r}")

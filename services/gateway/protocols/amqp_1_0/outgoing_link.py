@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from services.common.arguments.filters import SELECTOR
 from services.common.errors import NotImplementedHere
 from services.gateway.protocols.amqp_1_0.addresses import Meant, meanings
 from services.gateway.protocols.amqp_1_0.conditions import InvalidField, ResourceDeleted
@@ -71,7 +72,7 @@ class OutgoingLink(Link):
         else:
             self._told = str(source.address)
         if source.address == MANAGEMENT and not source.dynamic:
-            self._consume(MANAGEMENT, replies_to=self._own_address)
+            self._consume(MANAGEMENT, replies_to=self._own_address, selector=self._selector)
         elif not source.dynamic:
             self._find(meanings(source.address), self._found)
 
@@ -80,9 +81,8 @@ class OutgoingLink(Link):
         if meant.node is Node.QUEUE and self._filters.binding is not None:
             self.refuse(InvalidField(f"a binding filter is for exchanges, and {meant.name!r} is a queue"))
         elif meant.node is Node.QUEUE:
-            self._consume(meant.name, browse=self._source.distribution_mode == _COPY)
-        elif (self._filters.selector or "").strip():
-            self.refuse(NotImplementedHere("a selector is not offered yet for an exchange's messages: use a queue's"))
+            browse = self._source.distribution_mode == _COPY
+            self._consume(meant.name, selector=self._selector, browse=browse)
         elif self._source.durable or self._source.expiry_policy == "never":
             self.refuse(NotImplementedHere("durable subscriptions are not offered yet: receive from a queue"))
         else:
@@ -99,8 +99,10 @@ class OutgoingLink(Link):
         self._consume(made.name)
 
     def _bind(self, exchange: str, queue: str, key: str | None) -> None:
-        bind = Bind(self.session.number, exchange, queue, False, _EVERYTHING if key is None else key, link=self.number)
-        self.session.ask_for(bind, lambda _: self._consume(queue), self.refuse)
+        key = _EVERYTHING if key is None else key
+        said = {SELECTOR: self._selector} if self._selector else {}
+        bind = Bind(self.session.number, exchange, queue, False, key, said, link=self.number)
+        self.session.ask_for(bind, lambda _: self._consume(queue, alone=True), self.refuse)
 
     @property
     def _own_address(self) -> str:
@@ -108,16 +110,24 @@ class OutgoingLink(Link):
         target = self._attach.target
         return target.address if isinstance(target, Target) and isinstance(target.address, str) else ""
 
-    def _consume(self, queue: str, replies_to: str = "", *, browse: bool = False) -> None:
+    @property
+    def _selector(self) -> str:
+        return (self._filters.selector or "").strip()
+
+    def _consume(
+        self, queue: str, replies_to: str = "", *, selector: str = "", browse: bool = False, alone: bool = False
+    ) -> None:
         consume = Consume(
             self.session.number,
             queue,
             self.tag,
             settled=self.settled,
+            no_local=bool(self._filters.no_local),
             by_credit=True,
             replies_to=replies_to,
-            selector=(self._filters.selector or "").strip(),
+            selector=selector,
             browse=browse,
+            alone=alone,
             link=self.number,
         )
         self.session.ask_for(consume, lambda _: self._begun(), self.refuse)

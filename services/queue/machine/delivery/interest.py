@@ -13,18 +13,24 @@ _SELECTOR: Final = 100  # characters that are evaluated in the time of a look
 
 
 class Interest:
-    """Of a consumer: `required` is what every message has that it wants; None as `selector` is everything."""
+    """Of a consumer: `required` is what every message has that it wants; None as `selector` is everything.
 
-    __slots__ = ("_selector", "cost", "required")
+    What came on the connection `not_of` it does not want; "": whatever it came on.
+    """
 
-    def __init__(self, selector: Selector | None) -> None:
+    __slots__ = ("_not_of", "_selector", "cost", "required")
+
+    def __init__(self, selector: Selector | None, not_of: str = "") -> None:
         self._selector = selector
+        self._not_of = not_of
         self.cost = 1 + (len(selector.text) // _SELECTOR if selector else 0)
         """Looks that it takes the time of."""
         self.required: frozenset[Equality] = selector.required if selector else frozenset()
 
     def wants(self, view: MessageView) -> bool:
         """Whether it is to have it."""
+        if self._not_of and view.facts.publisher == self._not_of:
+            return False
         return self._selector is None or self._selector.selects(view.look_up)
 
 

@@ -24,6 +24,7 @@ FACTS = st.builds(
     priority=st.integers(0, 255),
     ttl_ms=st.none() | st.integers(0, 1 << 62),
     not_before=st.none() | st.integers(0, 1 << 62),
+    publisher=st.sampled_from(["", "1.2"]),
 )
 FEW = st.lists(FACTS, min_size=1, max_size=4)
 INDEXES = st.sets(st.integers(0, 40)).map(sorted)
@@ -50,7 +51,7 @@ def test_facts_are_written_as_protobuf_writes_them(facts: Facts, key: str) -> No
 
 def test_what_properties_say() -> None:
     """Facts are an address and what the format has read."""
-    assert Attributes._fields[:4] == Facts._fields[4:]
+    assert Attributes._fields[:4] == Facts._fields[4:8]
     said = Attributes(persistent=True, priority=4, ttl_ms=0, user_id="guest")
     assert facts_of("/", "x", "k", "amqp-0-9", said) == Facts("/", "x", "k", "amqp-0-9", True, 4, 0)
 

@@ -14,6 +14,8 @@ from hypothesis import strategies as st
 from services.common.clients.topology_mirror import TopologyMirror
 from services.common.errors import BrokerError, SyntaxFault
 from services.common.message import format_named
+from services.common.message.facts import Attributes
+from services.common.topology.message import OfHeaders
 from services.gateway.routing import bindings as gateway_bindings
 from services.gateway.routing import replica as gateway_replica
 from services.gateway.routing.bindings import Bindings
@@ -81,7 +83,7 @@ def told(bench: Bench, gateway: Gateway) -> None:
 
 def same(topology: Topology, gateway: Gateway) -> None:
     for exchange, key in product(EXCHANGES, KEYS):
-        now = topology.route("/", exchange, key, lambda: HEADERS)
+        now = topology.route("/", exchange, key, OfHeaders(HEADERS))
         found = gateway.own.find("/", publish(exchange, key, HEADERS))
         if now is None or now.unknown_exchange:
             assert found is None
@@ -173,6 +175,26 @@ async def test_headers_decide_message_by_message() -> None:
         answer = await gateway.own.ask("/", request)
         assert answer
         assert list(answer.targets) == list(found)
+
+
+async def test_selectors_decide_message_by_message() -> None:
+    """By what a message says besides its headers too; what another key leads to is remembered by that alone."""
+    bench = Bench()
+    bench.queue("q")
+    bench.bind("amq.direct", "q", "k", arguments={"x-filter-jms-selector": "JMSPriority = 7"})
+    bench.bind("amq.direct", "q", "other")
+    gateway = in_step(bench)
+    kinds = [kind("amq.direct", key, attributes=Attributes(priority=its)) for key in ("k", "other") for its in (7, 1)]
+    request = Publish(1, kinds, [b"\x08\x00\x07", b"\x08\x00\x01"] * 2, [b""] * 4)
+    for _ in range(2):
+        found = gateway.own.find("/", request)
+        assert found
+        assert [len(targets) for targets in found] == [1, 0, 1, 1]
+    bench.do("unbind", source="amq.direct", destination="q", routing_key="other")
+    told(bench, gateway)
+    found = gateway.own.find("/", request)
+    assert found
+    assert [len(targets) for targets in found] == [1, 0, 0, 0]
 
 
 async def test_properties_that_cannot_be_read_are_a_fault() -> None:
@@ -279,6 +301,24 @@ def test_too_many_bindings_are_no_copy(monkeypatch: pytest.MonkeyPatch) -> None:
     told(bench, gateway)
     assert not gateway.own.usable
     assert not in_step(bench).own.usable
+
+
+def test_long_selectors_weigh_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Compiled, they take memory; when they are gone, they do not."""
+    monkeypatch.setattr(gateway_bindings, "_MOST", 20)
+    bench = Bench()
+    bench.queue("q")
+    gateway, said = in_step(bench), {"x-filter-jms-selector": " OR ".join(f"a = {number}" for number in range(200))}
+    bench.bind("amq.direct", "q", "k", arguments={"x-filter-jms-selector": "a = 1"})
+    told(bench, gateway)
+    bench.do(
+        "unbind", source="amq.direct", destination="q", routing_key="k", arguments={"x-filter-jms-selector": "a = 1"}
+    )
+    told(bench, gateway)
+    assert gateway.bindings._replica.count == 0
+    bench.bind("amq.direct", "q", "k", arguments=said)
+    told(bench, gateway)
+    assert not gateway.own.usable
 
 
 def test_what_is_remembered_is_bounded() -> None:

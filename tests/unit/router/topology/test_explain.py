@@ -7,6 +7,7 @@ import pytest
 
 from services.common.errors import NotFound
 from services.common.message import arguments
+from services.common.topology.message import OfHeaders
 from services.router.topology.explain import Explanation, Via, explain
 from tests.support.topology_bench import Bench
 
@@ -14,7 +15,7 @@ from tests.support.topology_bench import Bench
 def _explain(
     bench: Bench, exchange: str, key: str = "", headers: dict[str, Any] | None = None, *more: str
 ) -> Explanation:
-    return explain(bench.topology.virtual_hosts["/"], exchange, (key, *more), headers or {})
+    return explain(bench.topology.virtual_hosts["/"], exchange, (key, *more), OfHeaders(headers or {}))
 
 
 def _named(bench: Bench, destination: int | str) -> str:
@@ -147,6 +148,8 @@ def test_as_routed(bench: Bench, seed: int) -> None:
         to_exchange = chance.random() < 0.4
         destination = chance.choice(exchanges) if to_exchange else f"q{chance.randrange(5)}"
         table = {"x-match": chance.choice(["all", "any"]), "h": chance.randrange(2)}
+        if chance.random() < 0.5:
+            table["x-filter-jms-selector"] = f"h = {chance.randrange(3)}"
         source, key = chance.choice(exchanges), chance.choice(keys)
         bench.bind(source, destination, key, to_exchange=to_exchange, arguments=table)
     for exchange in ("", *exchanges):

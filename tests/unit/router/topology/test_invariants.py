@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from services.common.clients.topology_mirror import TopologyMirror
 from services.common.errors import BrokerError
 from services.common.topology.definitions import Exchange, Queue
+from services.common.topology.message import OfHeaders
 from services.router.replica import Replica
 from services.router.topology.effects import Bound, Effects, News
 from services.router.wire import news_frame, record_frames, records_frame, snapshot_frames
@@ -21,7 +22,7 @@ from tests.support.topology_changes import changes as any_change
 def _routes(topology: Any) -> dict[Any, Any]:
     """Every route that there is to ask for, as a gateway would remember it."""
     return {
-        (exchange, key): topology.route("/", exchange, key, lambda: HEADERS)
+        (exchange, key): topology.route("/", exchange, key, OfHeaders(HEADERS))
         for exchange, key in product(EXCHANGES, KEYS)
     }
 

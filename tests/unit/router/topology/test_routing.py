@@ -10,8 +10,17 @@ from services.common.errors import NotFound, PreconditionFailed
 from tests.support.topology_bench import Bench
 
 
-def _never() -> Never:
-    raise AssertionError("headers were decoded that nobody asked for")
+class _Never:
+    """Nobody looks at it."""
+
+    def headers(self) -> Never:
+        raise AssertionError("headers were decoded that nobody asked for")
+
+    def look_up(self, name: str) -> Never:
+        raise AssertionError(f"{name} was looked up, and nobody asked for it")
+
+
+_never = _Never()
 
 
 def test_bind_and_unbind(bench: Bench) -> None:
