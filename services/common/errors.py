@@ -5,6 +5,7 @@
     ├── AccessRefused       the user may not, or the name is reserved
     ├── ResourceLocked      another connection's exclusive queue
     ├── PreconditionFailed  it exists with other properties; in use; not empty
+    │   └── Overtaken       somebody else has changed meanwhile what a write to the store rests on
     ├── NotAllowed          never possible for this connection
     ├── CommandInvalid      the command itself makes no sense here
     ├── SyntaxFault         an argument cannot be read or is out of range
@@ -57,6 +58,10 @@ class ResourceLocked(BrokerError):
 
 class PreconditionFailed(BrokerError):
     pass
+
+
+class Overtaken(PreconditionFailed):
+    """The store refused a write: what was read for it is another by now. Its writer reads it again."""
 
 
 class NotAllowed(BrokerError):

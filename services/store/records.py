@@ -10,9 +10,9 @@ import asyncio
 from collections import OrderedDict
 from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
 
-from services.common.errors import Fenced
+from services.common.errors import BrokerError, Fenced, Overtaken
 from services.common.runtime import shielded
-from services.rpc.store_pb2 import PutRecordsRequest, Record
+from services.rpc.store_pb2 import PutRecordsRequest, Record, Unchanged
 from services.rpc.store_pb2 import Records as RecordsMessage
 from services.store.committer import Committer
 from services.store.draft import Draft
@@ -39,6 +39,8 @@ class Records:
         self._records: OrderedDict[Key, Record] = OrderedDict()  # by last change, tombstones too
         self._tombstones: OrderedDict[Key, int] = OrderedDict()
         self._forgotten = 0  # newest deletion that is not remembered
+        self._decided: dict[str, int] = {}  # version of the last change of each kind, durable or not yet
+        self._under_way: dict[Key, int] = {}  # of records, those that are not durable yet
         self._changed = asyncio.Event()
 
     def restore(self, rows: Iterable[RecordRow], incarnation: int) -> None:
@@ -49,7 +51,10 @@ class Records:
             self._records[row.kind, row.key] = Record(kind=row.kind, key=row.key, value=row.value, version=row.version)
 
     async def put(self, request: PutRecordsRequest) -> int:
-        """Puts and deletes in one commit; gives the version when durable. Raises Fenced when the fence is old."""
+        """Puts and deletes in one commit; gives the version when durable. Raises Fenced when the fence is old.
+
+        Raises Overtaken where something is changed that was not to be.
+        """
         change = RecordChange(self, request)
         self._committer.submit(change)
         return await shielded(change.version)
@@ -85,11 +90,14 @@ class Records:
                 yield message
 
     def decide(self, request: PutRecordsRequest, draft: Draft) -> int:
-        """Checks the fence, gives the version and puts the durable part into the group. Raises Fenced."""
+        """Checks what it rests on, gives the version and puts the durable part into the group. Raises as `put`."""
         fence = request.fence
         if request.HasField("fence") and (refused := self._epochs.refused([fence])):
             raise Fenced(f"{refused[0]} has a newer epoch than {fence.epoch}")
+        if other := next((each for each in request.unchanged if self._is_changed(each)), None):
+            raise Overtaken(f"{other.kind.replace('_', ' ')} {other.key}".rstrip() + " was changed at the same time")
         self._next += 1
+        self._note(request)
         rows = draft.changes.records
         for record in request.puts:
             key = (record.kind, record.key)
@@ -111,9 +119,32 @@ class Records:
         for record in request.deletes:
             if (record.kind, record.key) in self._records:
                 self._show(Record(kind=record.kind, key=record.key, deleted=True), version)
+        for record in (*request.puts, *request.deletes):
+            if self._under_way.get((record.kind, record.key)) == version:
+                del self._under_way[record.kind, record.key]
         self._version = version
         self._changed.set()
         self._changed = asyncio.Event()
+
+    def _note(self, request: PutRecordsRequest) -> None:
+        for record in (*request.puts, *request.deletes):
+            self._decided[record.kind] = self._under_way[record.kind, record.key] = self._next
+
+    def _is_changed(self, told: Unchanged) -> bool:
+        """Whether it may be."""
+        if told.version < self._incarnation << 32:
+            return True  # what was transient is gone since
+        last = self._last_of_key(told) if told.HasField("key") else self._decided.get(told.kind, 0)
+        return last > told.version
+
+    def _last_of_key(self, told: Unchanged) -> int:
+        """Of what may be deleted and forgotten since, the last change of its kind counts."""
+        key = (told.kind, told.key)
+        if version := self._under_way.get(key):
+            return version
+        if known := self._records.get(key):
+            return known.version
+        return self._decided.get(told.kind, 0) if told.version < self._forgotten else 0
 
     def _is_durable(self, key: Key, draft: Draft) -> bool:
         known = self._records.get(key)
@@ -162,16 +193,16 @@ class RecordChange:
         self.version: asyncio.Future[int] = asyncio.get_running_loop().create_future()
         self._records = records
         self._request = request
-        self._result: int | Fenced = 0
+        self._result: int | BrokerError = 0
 
     def prepare(self, draft: Draft) -> None:
         try:
             self._result = self._records.decide(self._request, draft)
-        except Fenced as refused:
+        except BrokerError as refused:
             self._result = refused
 
     def written(self) -> None:
-        if isinstance(self._result, Fenced):
+        if isinstance(self._result, BrokerError):
             self.version.set_exception(self._result)
             return
         self._records.apply(self._request, self._result)

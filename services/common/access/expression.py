@@ -1,15 +1,24 @@
 """Regular expressions of permissions: as RabbitMQ's, PCRE, found anywhere in a name; an empty one fits no name.
 
-Users who set them make mistakes, and names come from clients: an expression that takes too long fits nothing.
+Users who set them make mistakes, and names come from clients: an expression that takes too long fits nothing, and so
+does one on record that is too large to be made (`../expression_size.py`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from functools import lru_cache
+from typing import Final
 
 import regex
 
+from services.common.expression_size import check_kind, check_size
+
+LONGEST: Final = 4096
+"""Characters."""
+_MOST: Final = 10_000  # characters, if what repeats were written as often: some 30 ms of the event loop
+MOST_KEPT: Final = 100_000
+"""The same of what is on record, with names in their places: ten times as long, once for each."""
 _PATIENCE = 0.05  # seconds
 _REMEMBERED = 4096
 _LONGEST = 255  # bytes of a name in AMQP 0-9, for which that is enough; AMQP 1.0's are as long as a frame
@@ -19,7 +28,9 @@ _GROUP_REPEATED = regex.compile(r"\)[*+{?]")
 
 
 def check_expression(text: str) -> str:
-    """The text itself; raises ValueError where it is no regular expression."""
+    """The text itself; raises ValueError where it is no regular expression, or one that is too large, or that no clock stops."""
+    check_kind(text)
+    check_size(text, LONGEST, _MOST)
     try:
         _compiled(text)
     except regex.error as error:
@@ -36,8 +47,9 @@ def fits(text: str, name: str) -> bool:
 def fitting(text: str) -> Callable[[str], bool]:
     """The same as a function, for many names."""
     try:
+        check_size(text, MOST_KEPT, MOST_KEPT)
         compiled, usual = _compiled(text)
-    except regex.error:
+    except (ValueError, regex.error):
         return lambda _: False
     search = compiled.search
 

@@ -9,9 +9,9 @@ from __future__ import annotations
 import json
 from typing import Annotated, Final, Self
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationInfo
 
-from services.common.access.expression import check_expression
+from services.common.access.expression import LONGEST, check_expression
 
 PERMISSION: Final = "permission"
 TOPIC_PERMISSION: Final = "topic_permission"
@@ -27,10 +27,18 @@ VIRTUAL_HOST: Final = "virtual_host"
 FILED_FOR: Final = "filed_for"
 """One record for each virtual host: the id of the one that records of its name are for; see `incarnation_in`."""
 
+_ON_RECORD: Final = "on record"
+
+
+def _checked(text: str, info: ValidationInfo) -> str:
+    """Of what is on record that was asked when it was set, by what was asked then: what cannot be made fits nothing."""
+    return text if info.context == _ON_RECORD else check_expression(text)
+
+
 Expression = Annotated[
     str,
-    Field(max_length=4096, description="a regular expression, found anywhere in a name; empty: nothing"),
-    AfterValidator(check_expression),
+    Field(max_length=LONGEST, description="a regular expression, found anywhere in a name; empty: nothing"),
+    AfterValidator(_checked),
 ]
 Name = Annotated[str, Field(min_length=1, max_length=255)]
 
@@ -47,7 +55,7 @@ class _Kept(BaseModel):
     @classmethod
     def from_json(cls, value: bytes) -> Self:
         """Raises ValidationError for what is none."""
-        return cls.model_validate_json(value)
+        return cls.model_validate_json(value, context=_ON_RECORD)
 
 
 class Terms(_Kept):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Callable, Iterable
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 import structlog
 
@@ -20,7 +20,7 @@ from services.rpc.store_pb2_grpc import StoreStub
 if TYPE_CHECKING:
     from services.rpc.store_pb2_grpc import StoreAsyncStub
 
-__all__ = ["Journal", "StoreClient"]
+__all__ = ["Journal", "Read", "StoreClient"]
 
 T = TypeVar("T")
 
@@ -30,6 +30,13 @@ _PATIENCE = 30.0
 _AT_ONCE = 1.0
 
 log = structlog.get_logger()
+
+
+class Read(NamedTuple):
+    """Records as they were at one moment, and what is to be unchanged where a change rests on them."""
+
+    records: list[pb.Record]
+    unchanged: list[pb.Unchanged]
 
 
 class StoreClient:
@@ -81,10 +88,17 @@ class StoreClient:
         return self._watch(lambda stub: stub.WatchLeases(request, wait_for_ready=True))
 
     async def put_records(
-        self, puts: Iterable[pb.Record] = (), deletes: Iterable[pb.Record] = (), fence: pb.Fence | None = None
+        self,
+        puts: Iterable[pb.Record] = (),
+        deletes: Iterable[pb.Record] = (),
+        fence: pb.Fence | None = None,
+        unchanged: Iterable[pb.Unchanged] = (),
     ) -> int:
-        """Puts and deletes (kind and key) in one commit; gives the version when durable. Raises Fenced."""
-        request = pb.PutRecordsRequest(puts=puts, deletes=deletes, fence=fence, actor=acting())
+        """Puts and deletes (kind and key) in one commit; gives the version when durable.
+
+        Raises Fenced, and Overtaken where something is not as it was that was to be `unchanged`.
+        """
+        request = pb.PutRecordsRequest(puts=puts, deletes=deletes, fence=fence, actor=acting(), unchanged=unchanged)
         reply = await self._peer.result(
             lambda stub, left: stub.PutRecords(request, wait_for_ready=True, timeout=left), _PATIENCE
         )
@@ -92,6 +106,15 @@ class StoreClient:
 
     async def list_records(self, kinds: Iterable[str] = ()) -> list[pb.Record]:
         """All records of `kinds`; of all kinds when none are given."""
+        return [record for part in await self._listed(kinds) for record in part.records]
+
+    async def read_records(self, *kinds: str) -> Read:
+        """The same, for a change that rests on them: see `decided_again`."""
+        parts = await self._listed(kinds)
+        unchanged = [pb.Unchanged(kind=kind, version=parts[0].version) for kind in kinds]
+        return Read([record for part in parts for record in part.records], unchanged)
+
+    async def _listed(self, kinds: Iterable[str]) -> list[pb.Records]:
         request = pb.ListRecordsRequest(kinds=kinds)
         return await self._peer.result(
             lambda stub, left: _all(stub.ListRecords(request, wait_for_ready=True, timeout=left)), _PATIENCE
@@ -140,5 +163,5 @@ class StoreClient:
             await asyncio.sleep(_RETRY_SECONDS)
 
 
-async def _all(replies: AsyncIterable[pb.Records]) -> list[pb.Record]:
-    return [record async for message in replies for record in message.records]
+async def _all(replies: AsyncIterable[pb.Records]) -> list[pb.Records]:
+    return [message async for message in replies]

@@ -1,14 +1,12 @@
 """Names that somebody's regular expression fits: it may be one that takes for ever, of each name or of the first.
 
-It is looked for beside the event loop, for one after the other. An expression is made by copying what it repeats, which
-nothing stops once it has begun: how much that can be is asked before. What no clock stops while it looks for it is
-refused as well: what calls itself, and what is nearly there, take a gigabyte before their time is over.
+It is looked for beside the event loop, for one after the other. How large it is when it is made is asked before,
+and whether a clock can stop it: what calls itself, and what is nearly there, take a gigabyte before their time is over.
 """
 
 from __future__ import annotations
 
 import asyncio
-import math
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Final
@@ -16,19 +14,13 @@ from typing import Final
 import regex
 
 from services.common.clock import monotonic
+from services.common.expression_size import check_kind, check_size
 from services.mgmt.model.faults import IllegalConfiguration
 
 PATIENCE: Final = 1.0
 """Seconds for all names together."""
 _LONGEST: Final = 1000  # characters
 _MOST: Final = 100_000  # characters, if what repeats were written as often
-_ESCAPED: Final = regex.compile(r"\\.", regex.DOTALL)
-_TIMES: Final = regex.compile(r"\{(\d*)(?:,(\d*))?\}")
-_REFUSED: Final = {
-    "(?x), in which repetitions may hold spaces,": regex.compile(r"\(\?[A-Za-z0-9]*x"),
-    "what calls itself": regex.compile(r"\(\?(?:R|&|P[>&]|[+-]?\d)"),
-    "what is nearly there, as {e<=1},": regex.compile(r"\{(?:\d+<=?)?\d*[deis][<,:}+]"),
-}
 _BESIDE: Final = ThreadPoolExecutor(1, "expressions")  # of its own: nobody's sign-in waits for it
 
 
@@ -48,19 +40,11 @@ async def fitting(pattern: str, names: Sequence[str], what: str, *, anywhere: bo
 
 def _check(pattern: str, what: str) -> None:
     """Raises IllegalConfiguration where it would take too long to make it, or too much to look for it."""
-    if len(pattern) > _LONGEST:
-        raise IllegalConfiguration(f"{what}: longer than {_LONGEST} characters")
-    plain = _ESCAPED.sub("", pattern)
-    times = [max(_number(least), _number(most), 1) for least, most in _TIMES.findall(plain)]
-    if len(plain) * math.prod(times) > _MOST:
-        raise IllegalConfiguration(f"{what}: more than {_MOST} characters, if what repeats were written as often")
-    for name, refused in _REFUSED.items():
-        if refused.search(plain):
-            raise IllegalConfiguration(f"{what}: {name} is not for regular expressions here")
-
-
-def _number(digits: str) -> int:
-    return int(digits[: len(str(_MOST)) + 1] or 0)  # so many digits are too much, whatever comes behind
+    try:
+        check_size(pattern, _LONGEST, _MOST)
+        check_kind(pattern)
+    except ValueError as error:
+        raise IllegalConfiguration(f"{what}: {error}") from None
 
 
 def _fitting(pattern: str, names: Sequence[str], anywhere: bool) -> list[str]:

@@ -7,15 +7,22 @@ from collections.abc import Iterable
 
 import pytest
 
-from services.common.errors import Fenced
-from services.rpc.store_pb2 import Fence, PutRecordsRequest, Record
+from services.common.errors import Fenced, Overtaken
+from services.rpc.store_pb2 import Fence, PutRecordsRequest, Record, Unchanged
 from services.rpc.store_pb2 import Records as RecordsMessage
 from services.store import records as records_module
 from tests.support.store_house import House
 
 
-async def put(house: House, *puts: Record, deletes: Iterable[Record] = (), fence: Fence | None = None) -> int:
-    return await house.engine.records.put(PutRecordsRequest(puts=puts, deletes=deletes, fence=fence))
+async def put(
+    house: House,
+    *puts: Record,
+    deletes: Iterable[Record] = (),
+    fence: Fence | None = None,
+    unchanged: Iterable[Unchanged] = (),
+) -> int:
+    request = PutRecordsRequest(puts=puts, deletes=deletes, fence=fence, unchanged=unchanged)
+    return await house.engine.records.put(request)
 
 
 def record(key: str, value: str = "", kind: str = "queue", *, transient: bool = False) -> Record:
@@ -53,6 +60,61 @@ async def test_old_fences_are_refused(house: House) -> None:
     with pytest.raises(Fenced):
         await put(house, record("b"), fence=Fence(lease="router", epoch=0))
     assert listed(house) == {"a": ""}
+
+
+async def test_what_was_to_be_unchanged(house: House) -> None:
+    """A kind, or one key of it, since what was read: what rests on something else changes nothing."""
+    seen = await put(house, record("a", "1"), record("b", "1"))
+    of_kind, of_a = Unchanged(kind="queue", version=seen), Unchanged(kind="queue", key="a", version=seen)
+    of_new = Unchanged(kind="queue", key="new", version=seen)
+    await put(house, record("u", kind="user"), unchanged=[of_kind])
+    await put(house, record("b", "2"), unchanged=[of_kind])
+    with pytest.raises(Overtaken, match="queue was changed"):
+        await put(house, record("x"), unchanged=[of_kind])
+    await put(house, record("b", "3"), unchanged=[of_a])
+    await put(house, deletes=[record("a")], unchanged=[of_a])
+    with pytest.raises(Overtaken, match="queue a was changed"):
+        await put(house, record("a", "2"), record("x"), unchanged=[of_a])
+    await put(house, record("new"), unchanged=[of_new])
+    assert listed(house, "queue") == {"b": "3", "new": ""}
+    with pytest.raises(Overtaken):
+        await put(house, record("new", "2"), unchanged=[of_new])
+
+
+async def test_what_was_deleted_and_is_forgotten(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
+    """May have been changed, where its kind was: whoever read before that reads again."""
+    monkeypatch.setattr(records_module, "TOMBSTONES", 1)
+    seen = await put(house, *(record(str(number)) for number in range(3)))
+    for number in range(3):
+        await put(house, deletes=[record(str(number))])
+    for kind, fits in (("queue", False), ("user", True)):
+        work = put(house, record("0", kind=kind), unchanged=[Unchanged(kind=kind, key="0", version=seen)])
+        [done] = await asyncio.gather(work, return_exceptions=True)
+        assert isinstance(done, int) is fits
+
+
+async def test_of_two_in_one_group_the_second_is_overtaken(house: House) -> None:
+    """Though nothing of the first is on disk when it is asked."""
+    seen = await put(house, record("a", "1"))
+    of_a = Unchanged(kind="queue", key="a", version=seen)
+    both = await asyncio.gather(
+        put(house, record("a", "2"), unchanged=[of_a]),
+        put(house, record("a", "3"), unchanged=[of_a]),
+        return_exceptions=True,
+    )
+    assert [type(each) for each in both] == [int, Overtaken]
+    assert listed(house) == {"a": "2"}
+
+
+async def test_what_was_read_before_a_restart_is_read_again(house: House) -> None:
+    """What was transient is gone since: nothing that rests on it counts. Data from before counts as it was."""
+    seen = await put(house, record("a", "1"), record("t", "1", transient=True))
+    await house.restart()
+    with pytest.raises(Overtaken):
+        await put(house, record("a", "2"), unchanged=[Unchanged(kind="queue", key="a", version=seen)])
+    again = next(iter(house.engine.records.snapshot(["queue"]))).version
+    await put(house, record("a", "3"), unchanged=[Unchanged(kind="queue", key="a", version=again)])
+    assert listed(house) == {"a": "3"}
 
 
 async def test_a_watch_is_a_snapshot_and_then_changes(house: House) -> None:

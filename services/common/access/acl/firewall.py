@@ -8,8 +8,9 @@ from ipaddress import IPv4Network, IPv6Address, IPv6Network, ip_address, ip_netw
 import regex
 
 from services.common.access.asked import Asked, Principal
-from services.common.access.expression import fits
+from services.common.access.expression import MOST_KEPT, fits
 from services.common.errors import SyntaxFault
+from services.common.expression_size import check_size
 
 _OCTETS = 4
 
@@ -50,8 +51,9 @@ def from_hostname(names: frozenset[str]) -> Callable[[Principal, Asked], bool]:
     whole = [f"^(?:{each})$" for each in sorted(names)]
     for each in whole:
         try:
+            check_size(each, MOST_KEPT, MOST_KEPT)
             regex.compile(each)
-        except regex.error as error:
+        except (ValueError, regex.error) as error:
             raise SyntaxFault(f"Not a regular expression: {each}: {error}") from None
 
     def called(principal: Principal, _: Asked) -> bool:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import time
 
 import pytest
+from pydantic import ValidationError
 
 from services.common.access import questions as q
 from services.common.access import records
@@ -136,6 +138,28 @@ def test_an_expression_without_end(expression: str, name: str) -> None:
     begun = time.process_time()
     assert not allowed(q.of_queue(Action.CONSUME, "/", name, ()), on(read=expression))
     assert time.process_time() - begun < 1
+
+
+LARGE = "((q{200}){200}){200}"
+
+
+@pytest.mark.parametrize("expression", [LARGE, "(" * 60 + ")" * 60, "(?R)?q", "q" * 4097])
+def test_an_expression_that_is_too_large(expression: str) -> None:
+    """To be made, is refused before it is; so is one that no clock stops."""
+    begun = time.process_time()
+    with pytest.raises(ValidationError):
+        on(read=expression)
+    assert time.process_time() - begun < 1
+
+
+def test_what_was_on_record_before_there_was_a_bound() -> None:
+    """Is read, and what is too large of it fits nothing; the rest counts."""
+    made = Rules(begun=True)
+    value = json.dumps({"user": "anna", "virtual_host": "/", "read": LARGE, "write": "q", "configure": "("})
+    made.apply(Record(kind=records.PERMISSION, key=records.permission_key("anna", "/"), value=value.encode()))
+    anna = Principal("anna")
+    assert not decide(CONTROLS, anna, q.of_queue(Action.CONSUME, "/", "q" * 255, ()), made).allowed
+    assert decide(CONTROLS, anna, q.publish("/", "q", "k"), made).allowed
 
 
 def test_server_named_queues() -> None:

@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import pytest
+
+from services.common.clients.mgmt import MgmtClient
+from services.common.errors import SyntaxFault
+from services.rpc import mgmt_pb2 as pb
 from tests.unit.mgmt.rabbitmq.conftest import Asked
 
 ANNA = "anna:pw"
@@ -14,6 +19,7 @@ ACL ALLOW anna ALL ALL
 CONFIG DEFAULTDEFER=TRUE
 """
 KEPT, PASSING = "queues/%2F/kept", "queues/%2F/passing"
+WHY = "more than 10000 characters, if what repeats were written as often"
 IN_TREE = "latest/queue/%252F/%252F"
 
 
@@ -56,3 +62,20 @@ async def test_a_rule_by_what_is_changed(asked: Asked) -> None:
         for change in ({"tags": ["administrator"]}, {"password": "other", "tags": ["administrator"]}):
             assert (await asked(method, path, change, user=ANNA))[0] == 403, (path, change)
     assert (await asked.get("users/bob"))["tags"] == ["management"]
+
+
+async def test_an_expression_that_is_too_large(asked: Asked) -> None:
+    """Is refused at once, with the reason, by every way in; nothing is changed."""
+    too_large = {"configure": "", "write": "", "read": "((a{300}){300}){300}"}
+    before = await asked.get("permissions")
+    for path in ("access/permissions/guest", "permissions/%2F/guest"):
+        status, told = await asked("PUT", path, too_large)
+        assert status in {400, 422}, (path, status)
+        assert WHY in str(told), path
+    definitions = {"permissions": [{"user": "guest", "vhost": "/", **too_large}]}
+    _, told = await asked("POST", "definitions", definitions)
+    assert [WHY in each["reason"] for each in told["left_out"]] == [True]
+    async with MgmtClient(asked.house.settings.address_of("mgmt")) as client:
+        with pytest.raises(SyntaxFault, match=WHY):
+            await client.change_access(put_permission=pb.Permission(user="guest", **too_large))
+    assert await asked.get("permissions") == before
