@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from operator import mul
 from typing import Any
 
 import hypothesis.strategies as st
@@ -176,6 +177,7 @@ def settled_down(machine: Machine) -> int:
 STEPS = st.lists(
     st.one_of(
         st.tuples(st.just("publish"), st.lists(st.tuples(st.sampled_from(COLOURS), st.integers(1, 2)), max_size=6)),
+        st.tuples(st.just("publish"), st.builds(mul, st.just([("blue", 1)]), st.integers(7, 30))),
         st.tuples(st.just("attach"), st.tuples(st.sampled_from(SELECTORS), st.integers(0, 4), st.booleans())),
         st.tuples(st.just("credit"), st.tuples(st.integers(0, 5), st.integers(1, 3))),
         st.tuples(
@@ -255,11 +257,23 @@ class Naive(NaiveQueue):
         return consumer.interest is None or consumer.interest._selector.selects(self.messages[uid].get)  # type: ignore[union-attr]
 
 
+FEW_OR_MANY = st.sampled_from((5, 8, 20, 1000))
+
+
 @pytest.mark.parametrize("kind", plugins.names("queue_types"))
-@given(steps=STEPS)
-def test_beside_a_naive_model(kind: str, steps: list[tuple[str, Any]]) -> None:
-    """Whatever comes, goes and comes back: each gets what it wants, nothing twice, and nothing waits that need not."""
+@given(steps=STEPS, looks=FEW_OR_MANY)
+def test_beside_a_naive_model(kind: str, steps: list[tuple[str, Any]], looks: int) -> None:
+    """Whatever comes, goes and comes back: each gets what it wants, nothing twice, and nothing waits that need not.
+
+    However little goes in one turn.
+    """
     naive = Naive(Machine(kind, **NEEDS.get(kind, {})), in_order=kind == "classic")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(turn, "LOOKS", looks)
+        follow(naive, steps)
+
+
+def follow(naive: Naive, steps: list[tuple[str, Any]]) -> None:
     for step, what in steps:
         getattr(naive, step)(what)
         naive.compare()

@@ -96,6 +96,41 @@ def test_what_is_new_beside_a_long_way(make: Make) -> None:
 
 
 @pytest.mark.usefixtures("few")
+@pytest.mark.parametrize("unwanted", range(1, 30))
+def test_what_is_behind_a_long_way(make: Make, unwanted: int) -> None:
+    """Who has come to its end is offered what nobody has looked at, however many looks the way has left."""
+    machine, newcomer = make(), FakeLink()
+    machine.consumer(interest=wanting("colour LIKE 'red'"), messages=1)
+    machine.publish_with("colour", *["blue"] * unwanted, "red")
+    settled_down(machine)
+    machine.publish_with("colour", "green", "green")
+    consumer = machine.consumer(link=newcomer, interest=wanting("colour LIKE 'green'"))
+    while machine.queue.unfinished:
+        assert not (machine.queue.has_offered_all(consumer) and machine.queue.ready_count > unwanted)
+        machine.queue.expire(0)
+        machine.queue.dispatch(0)
+    assert newcomer.uids() == [unwanted + 2, unwanted + 3]
+
+
+@pytest.mark.usefixtures("few")
+def test_what_comes_back_beside_a_long_way(make: Make) -> None:
+    """Who has passed its place has not been offered all until that is told, which waits for the looks of others."""
+    machine, gone, newcomer = make(), FakeLink(), FakeLink()
+    machine.consumer(link=gone, messages=1)
+    machine.publish_with("colour", "red")
+    chooser = machine.consumer(interest=wanting("colour LIKE 'red'"))
+    machine.publish_with("colour", *["blue"] * 95)
+    settled_down(machine)
+    machine.consumer(link=newcomer, interest=wanting("colour LIKE 'green'"))
+    assert machine.queue.unfinished
+    assert machine.queue.has_offered_all(chooser)
+    machine.queue.settle(pb.RELEASE, gone.uids(), 0)
+    assert not machine.queue.has_offered_all(chooser)
+    settled_down(machine)
+    assert machine.link.uids() == [1]
+
+
+@pytest.mark.usefixtures("few")
 def test_turns_end(make: Make) -> None:
     """Also where an index says at once that nobody wants anything."""
     machine = make()

@@ -97,7 +97,7 @@ class SelectiveDelivery:
         cursor = self._cursors.get(consumer)
         if cursor is None or not self.unfinished:
             return True
-        return cursor.at_edge and cursor.heard == self._late.end and self.ready.nothing_behind
+        return cursor.at_edge and cursor.heard == self._late.end and not self._free and self.ready.nothing_new
 
     def from_list(self, now: int, expired: list[Entry]) -> None:
         """As Delivery says, with so many looks."""
@@ -125,6 +125,7 @@ class SelectiveDelivery:
         self._visit_front(looks, looks.left // 2)
         self._pull(looks)
         self._visit_front(looks, 0)
+        self._pull(looks)  # for those that have come to the edge only now
 
     def _begin(self) -> None:
         for cursor in self._cursors.values():

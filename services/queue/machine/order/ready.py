@@ -85,8 +85,8 @@ class Selectable(Ready, Protocol):
         """The highest rank that was ever in front: what is behind it has not been looked at. None: nothing was."""
 
     @property
-    def nothing_behind(self) -> bool:
-        """Whether all of it is in front."""
+    def nothing_new(self) -> bool:
+        """Whether all of it is in front, and `take_fresh` has given what came in there."""
 
     def take_fresh(self) -> list[Fresh]:
         """Those that have come in among those in front since the last time."""

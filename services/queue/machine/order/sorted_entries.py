@@ -122,7 +122,10 @@ class SortedEntries(Arriving):
         """Nothing is behind."""
         return None
 
-    nothing_behind = True
+    @property
+    def nothing_new(self) -> bool:
+        """As Selectable says."""
+        return not self._fresh
 
     def take_fresh(self) -> list[Fresh]:
         """As Selectable says."""

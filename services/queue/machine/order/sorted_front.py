@@ -82,9 +82,9 @@ class SortedFront:
         return self._edge
 
     @property
-    def nothing_behind(self) -> bool:
+    def nothing_new(self) -> bool:
         """As Selectable says."""
-        return not self.rest.count
+        return not self.rest.count and not self._fresh
 
     def take_fresh(self) -> list[Fresh]:
         """As Selectable says."""
