@@ -7,12 +7,16 @@ made to lead to that of the process that writes.
 
 from __future__ import annotations
 
+import asyncio
+import socket
 from dataclasses import dataclass
 from pathlib import Path
 
 from services.common.config import Settings
+from services.common.streams.address import Address
 
 _UNIX = "unix:"
+_LISTS = ("ipv4:", "ipv6:")  # of addresses
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,6 +26,7 @@ class Addresses:
     store: str  # as the others know it
     serving: str
     own: str = ""
+    others: tuple[str, ...] = ()  # where each of the others listens while it writes, if that is known by their names
 
     @classmethod
     def of(cls, settings: Settings, name: str) -> Addresses:
@@ -31,7 +36,15 @@ class Addresses:
             return cls(store, settings.store_listen or store, settings.store_process_address)
         if own == store:
             return cls(store, store)
-        return cls(store, f"{own.removesuffix('.sock')}-writes.sock", own)
+        others = (_writes(settings.address_of(each)) for each in settings.store_names if each != name)
+        return cls(store, _writes(own), own, tuple(others))
+
+    async def writers(self) -> list[str]:
+        """Where another process that writes may listen, one by one; over a network this one is among them.
+
+        Raises OSError while the store's name leads nowhere.
+        """
+        return list(self.others) if self.store.startswith(_UNIX) else await _each(self.store)
 
     def lead(self) -> None:
         """From now on the others find this process, which listens."""
@@ -42,3 +55,16 @@ class Addresses:
         fresh.unlink(missing_ok=True)
         fresh.symlink_to(serving.name)
         fresh.replace(store)
+
+
+def _writes(own: str) -> str:
+    return f"{own.removesuffix('.sock')}-writes.sock"
+
+
+async def _each(target: str) -> list[str]:
+    if target.startswith(_LISTS):
+        return target.partition(":")[2].split(",")
+    address = Address.parse(target)
+    found = await asyncio.get_running_loop().getaddrinfo(address.host, address.port, type=socket.SOCK_STREAM)
+    hosts = sorted({str(name[0]) for *_, name in found})
+    return [f"[{host}]:{address.port}" if ":" in host else f"{host}:{address.port}" for host in hosts]

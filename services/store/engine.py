@@ -95,9 +95,12 @@ class Engine:
         await self._sure()
         return await self.leases.keep_alive(request)
 
-    def succeeded(self, member: str) -> None:
-        """A process that has stood by says that it writes: one that is cut off from its provider could not know."""
-        if isinstance(self.provider, Elsewhere):
+    def succeeded(self, member: str, incarnation: int) -> None:
+        """`member` says that it writes, since that start: one that is cut off from its provider could not know.
+
+        Of one that is as old as this process, or older, it is not true any more.
+        """
+        if incarnation > self.incarnation:
             self._on_failure(InternalError(f"another store process, {member}, says that it writes by now"))
 
     def _tell_unwritable(self, why: str) -> None:

@@ -10,7 +10,6 @@ from typing import Any, TypeVar
 
 from grpc.aio import ServicerContext
 
-from services.common.clients.stores import ROLE as STORE
 from services.common.containment import contained
 from services.common.errors import BrokerError, CommandInvalid, InternalError, ResourceError
 from services.common.grpc_errors import abort
@@ -42,9 +41,11 @@ class Handler(StoreServicer):
 
     async def KeepAlive(self, _requests: object, context: Context) -> None:  # type: ignore[override]
         while isinstance(request := await context.read(), pb.KeepAliveRequest):
-            if STORE in request.acquire:
-                self._engine.succeeded(request.member)
-            await context.write(await _answer(context, self._engine.keep_alive(request)))
+            if request.incarnation:  # of no member: it says who writes
+                self._engine.succeeded(request.member, request.incarnation)
+                await context.write(pb.KeepAliveReply(incarnation=self._engine.incarnation))
+            else:
+                await context.write(await _answer(context, self._engine.keep_alive(request)))
 
     async def WatchLeases(self, request: pb.WatchLeasesRequest, context: Context) -> AsyncIterator[pb.LeaseTable]:
         async for table in self._engine.leases.watch(request.role):

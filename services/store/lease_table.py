@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from services.common.clients.stores import ROLE as STORE
 from services.rpc.store_pb2 import KeepAliveReply, Lease, LeaseLoad, LeaseTable, Member
 from services.store.provider import LeaseRow
 
@@ -94,7 +95,8 @@ class Table:
 
     @property
     def _is_alone(self) -> bool:
-        return len(self._members) == 1
+        # The store processes say nothing of who can be heard besides.
+        return sum(alive.role != STORE for alive in self._members.values()) <= 1
 
     def _late(self, now: float) -> list[tuple[str, Alive]]:
         return [(name, alive) for name, alive in self._members.items() if alive.deadline <= now]

@@ -81,7 +81,8 @@ class Leases:
             raise CommandInvalid("a member without a name cannot hold leases")
         if any(epoch >= _LAST for epoch in request.acquire_above):
             raise CommandInvalid("an epoch is out of range")
-        self._hear()
+        if request.role != STORE:  # this process hears itself, also while nobody else can be heard
+            self._hear()
         self.expire()
         ttl_ms = min(request.ttl_ms or self._ttl_ms, self._ttl_ms)
         if request.leaving:

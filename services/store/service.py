@@ -41,6 +41,7 @@ from services.store.handler import Handler
 from services.store.metered import measure_store
 from services.store.provider import Elsewhere, Occupied, Provider
 from services.store.standing_by import Presence, stand_by
+from services.store.succession import tell
 
 NAME = "hopline.store.Store"
 
@@ -122,17 +123,14 @@ class Service:
 
     async def _take_over(self, provider: Elsewhere) -> None:
         while True:
-            follows = await stand_by(provider, self._stands_by)
+            await stand_by(provider, self._stands_by)
             await self._presence.stop()
             try:
                 await self._engine.start()
             except Occupied as other:
                 log.info("another store process was faster", reason=other.text)
             else:
-                break
-        if follows and self._own:
-            presence, store = await self._present(), StoreClient(self._addresses.store)
-            await _closing(store, presence.succeed(store.keep_alive))
+                return
 
     async def _stands_by(self) -> None:
         if self._own:
@@ -154,6 +152,7 @@ class Service:
         await self._server.listen()
         self._addresses.lead()
         self._engine.leases.listening()
+        self._tell_others()
         self._bus.start()
         self._audit.start()
         self._exporting.start()
@@ -185,6 +184,11 @@ class Service:
         if self._own:
             await self._own.stop(grace=0.0)
         self._folder.release()
+
+    def _tell_others(self) -> None:
+        if self._own and isinstance(self._provider, Elsewhere):
+            telling = tell(self._instance, self._engine.incarnation, self._addresses.writers)
+            self._tasks.start(telling, "telling who writes")
 
     def _tell_restored(self) -> None:
         records = (record for message in self._engine.records.snapshot([RECORD_KIND]) for record in message.records)

@@ -15,7 +15,6 @@ from services.store.provider import Elsewhere
 
 _LOOK_SECONDS = 0.2
 _RENEWAL = 0.4  # of the time to live
-_TELLING_SECONDS = 0.25
 _MEND = "start the database, or NATS, or mend the way to it; the store goes on by itself"
 
 Ask = Callable[[KeepAliveRequest], Awaitable[KeepAliveReply]]
@@ -39,12 +38,6 @@ class Presence:
                 await ask(request)
             await asyncio.sleep(self._ttl_ms / 1000 * _RENEWAL)
 
-    async def succeed(self, ask: Ask) -> None:
-        """Tells whoever `ask` asks that this process writes, if somebody is there: he may not know."""
-        with suppress(BrokerError, TimeoutError):
-            async with asyncio.timeout(_TELLING_SECONDS):
-                await ask(self._request(writes=True))
-
     def _request(self, *, writes: bool) -> KeepAliveRequest:
         asked = [ROLE] if writes else []
         return KeepAliveRequest(
@@ -52,14 +45,14 @@ class Presence:
         )
 
 
-async def stand_by(provider: Elsewhere, told: Callable[[], Awaitable[None]]) -> bool:
-    """Returns when nobody writes; gives whether somebody did. `told` is called once that is known.
+async def stand_by(provider: Elsewhere, told: Callable[[], Awaitable[None]]) -> None:
+    """Returns when nobody writes. `told` is called once it is known that somebody does.
 
     Raises InternalError where that cannot be found out at first; later it is asked until it can.
     """
     writer = await provider.occupied()
     if not writer:
-        return False
+        return
     log.info("store stands by", writer=writer, do="if that is no process of this stack, take another HOPLINE_STORE_URL")
     await told()
     asking = _Asking(provider)
@@ -67,7 +60,6 @@ async def stand_by(provider: Elsewhere, told: Callable[[], Awaitable[None]]) -> 
         await asyncio.sleep(_LOOK_SECONDS)
         writer = await asking.writer()
     log.info("store takes over")
-    return True
 
 
 class _Asking:

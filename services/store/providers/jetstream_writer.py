@@ -29,6 +29,7 @@ from services.common.errors import InternalError
 from services.common.restored import utc
 from services.common.runtime import Tasks
 from services.store.provider import Changes, Occupied
+from services.store.providers import jetstream_words as words
 from services.store.providers.jetstream_encoding import Part
 from services.store.providers.jetstream_index import Index
 from services.store.providers.jetstream_known import Known, Sent
@@ -247,6 +248,9 @@ class Writer:
 
     async def _settled(self) -> Link:
         """A connection, with all known that is there."""
+        if self.link is None and not self.trouble:
+            # Before there is another one: who renews leases would wait for that.
+            self._standing.lost(words.ENDED, gone=True)
         if self._link and not self._link.up:
             await self._drop()
         if self._link is None:

@@ -89,6 +89,35 @@ async def test_when_nobody_is_heard_nobody_is_late(house: House) -> None:
     assert "lease.lost" not in [event for event, *_ in house.told]
 
 
+async def test_a_store_process_that_is_heard_says_nothing_of_others(house: House) -> None:
+    """The one that writes hears itself, and another that stands by, while the way to everybody else is cut."""
+
+    async def present() -> None:
+        await house.acquire("store", member="store-1-a", role="store")
+        await house.acquire(member="store-2-b", role="store")
+
+    await present()
+    await house.acquire("partition/1")
+    await house.acquire("partition/2", member="m2")
+    for _ in range(6):
+        house.clock.now += TTL / 2
+        await present()
+        house.engine.leases.expire()
+    assert await house.acquire("partition/1", "partition/2") == {"partition/1": 1}
+    assert await house.acquire(member="m2") == {"partition/2": 1}
+    assert "lease.lost" not in [event for event, *_ in house.told]
+
+
+async def test_a_member_beside_store_processes_expires_alone(house: House) -> None:
+    """As without them: there is no other that could be heard in its place."""
+    await house.acquire("store", member="store-1-a", role="store")
+    await house.acquire("partition/1")
+    house.clock.now += TTL * 1.1
+    await house.acquire("store", member="store-1-a", role="store")
+    house.engine.leases.expire()
+    assert await house.acquire("partition/1", member="m2") == {"partition/1": 2}
+
+
 async def test_who_does_not_come_back_is_late_then(house: House) -> None:
     """After a silence of all, whoever stays silent loses its leases one time to live later, as long as one is heard."""
     await house.acquire("partition/1")

@@ -9,7 +9,7 @@ import pytest
 
 from services.common.errors import InternalError
 from services.store.providers.jetstream import JetStreamProvider
-from services.store.providers.jetstream_link import Behind, Link
+from services.store.providers.jetstream_link import Behind, Link, Lost
 from services.store.providers.jetstream_url import parse
 from tests.support.jetstream import Servers
 from tests.support.tcp_proxy import Proxy
@@ -114,3 +114,23 @@ async def test_it_comes_back_at_once(nats: Servers, url: str, monkeypatch: pytes
             await asyncio.sleep(0.01)
     await provider.close()
     await proxy.stop()
+
+
+async def test_renewals_do_not_wait_for_a_connection(
+    provider: JetStreamProvider, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """While another one is made, which takes seconds where a server says nothing, nobody's lease lapses."""
+    connecting, answered = asyncio.Event(), asyncio.Event()
+
+    async def slow(_: object) -> Link:
+        connecting.set()
+        await answered.wait()
+        raise Lost("it says nothing")
+
+    monkeypatch.setattr(Link, "connect", slow)
+    assert provider._writer.link
+    await provider._writer.link.close()
+    await asyncio.wait_for(connecting.wait(), 5)
+    await asyncio.wait_for(provider.sure(), 0.5)
+    assert "is away since" in provider.trouble()
+    answered.set()
