@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 from typing import Any, NamedTuple
 
+import h11
 import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol, RequestResponseCycle
 
@@ -17,6 +18,9 @@ from services.mgmt.http.doors import Doors
 
 _READ = 64 << 10
 """Bytes of an answer that are to be read in the time: a few of them each time are none."""
+_BEHIND = 64 << 10
+"""Bytes of a body that are looked at when its answer has been given: a small one's client asks again."""
+_LARGE_READ = 200_000  # bytes, after which others have their turn: the loop would read on, for megabytes
 _REFUSED = (
     b"HTTP/1.1 503 Service Unavailable\r\ncontent-type: text/plain; charset=utf-8\r\ncontent-length: 21\r\n"
     b"retry-after: 1\r\nconnection: close\r\n\r\ntoo many connections\n"
@@ -46,6 +50,7 @@ class Connection(H11Protocol):
     config: Config
     _head: asyncio.TimerHandle | None = None
     _unread: asyncio.TimerHandle | None = None
+    _behind = 0
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # uvicorn says so too
         super().connection_made(transport)
@@ -63,6 +68,9 @@ class Connection(H11Protocol):
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
+        self._give_turns(len(data))
+        if self._is_too_much(len(data)):
+            return
         super().data_received(data)
         self._look()
         if self._is_asked:
@@ -71,6 +79,7 @@ class Connection(H11Protocol):
             self._expect_head()
 
     def on_response_complete(self) -> None:
+        self._behind = 0
         super().on_response_complete()
         self.config.bounds.bodies.forget(self)
         self._look()
@@ -87,6 +96,24 @@ class Connection(H11Protocol):
     def cut_off(self) -> None:
         """Closes it at once."""
         self.transport.abort()
+
+    def _give_turns(self, size: int) -> None:
+        if size >= _LARGE_READ and not self.flow.read_paused:
+            self.flow.pause_reading()
+            self.loop.call_soon(self.flow.resume_reading)
+
+    def _is_too_much(self, size: int) -> bool:
+        """Whether this is the rest of a large body that has its answer, which nobody looks at.
+
+        A client that sends all before it reads gets to its answer, and then to an end: it has no longer than a head.
+        """
+        if self._is_asked or self.conn.their_state is not h11.SEND_BODY:
+            return False
+        before, self._behind = self._behind, self._behind + size
+        if before <= _BEHIND < self._behind:
+            self._expect_head()
+            self.transport.write_eof()
+        return self._behind > _BEHIND
 
     @property
     def _is_asked(self) -> bool:

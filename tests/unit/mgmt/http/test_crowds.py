@@ -9,14 +9,19 @@ import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
+from unittest.mock import Mock, call
 
 import pytest
 import structlog
+from uvicorn.server import ServerState
 
 from services.common.clients.healthz import ask
 from services.common.config import Settings
 from services.common.files import files
 from services.mgmt.http import server
+from services.mgmt.http.bodies import Bodies
+from services.mgmt.http.connection import Bounds, Config, Connection
+from services.mgmt.http.doors import Doors
 from services.mgmt.http.server import HttpServer
 
 _LARGE = 8 << 20
@@ -34,10 +39,16 @@ async def _application(scope: Any, receive: Any, send: Any) -> None:
     await send({"type": "http.response.body", "body": body})
 
 
+async def _refuse(_scope: Any, _receive: Any, send: Any) -> None:
+    """Before the body is there."""
+    await send({"type": "http.response.start", "status": 401, "headers": [(b"content-length", b"2")]})
+    await send({"type": "http.response.body", "body": b"no"})
+
+
 @asynccontextmanager
-async def _serving(**settings: Any) -> AsyncIterator[int]:
+async def _serving(app: Any = _application, **settings: Any) -> AsyncIterator[int]:
     serving = HttpServer(Settings(http_host="127.0.0.1", http_port=0, **settings))
-    serving.start(_application)
+    serving.start(app)
     try:
         yield serving.port
     finally:
@@ -65,6 +76,14 @@ async def _ended(each: socket.socket) -> bytes:
             while more := await loop.sock_recv(each, 1 << 16):
                 heard += more
     return heard
+
+
+async def _answered(each: socket.socket) -> None:
+    """By _refuse."""
+    heard, loop = b"", asyncio.get_running_loop()
+    async with asyncio.timeout(10):
+        while not heard.endswith(b"no"):
+            heard += await loop.sock_recv(each, 1000)
 
 
 async def _trickled(peer: socket.socket, said: bytes) -> int:
@@ -131,15 +150,43 @@ async def test_a_head_that_trickles() -> None:
 async def test_what_is_left_of_a_body() -> None:
     """A body that goes on after its answer has no longer than a head."""
 
-    async def refuse(_scope: Any, _receive: Any, send: Any) -> None:
-        await send({"type": "http.response.start", "status": 413, "headers": [(b"content-length", b"0")]})
-        await send({"type": "http.response.body"})
-
-    serving = HttpServer(Settings(http_host="127.0.0.1", http_port=0, http_head_timeout=0.5))
-    serving.start(refuse)
-    async with _crowd(serving.port, 1, _HEAD + b"\r\n") as (peer,):
+    async with _serving(_refuse, http_head_timeout=0.5) as port, _crowd(port, 1, _HEAD + b"\r\n") as (peer,):
         assert await _trickled(peer, b"." * 90) < 80
-    await serving.stop()
+
+
+async def test_a_body_behind_its_answer() -> None:
+    """It is looked at while it is small, and another request answered; who sends more is told that there is an end.
+
+    What it sends besides is taken, so that it gets to read the answer, and not looked at: in pieces of one octet that
+    would take a second for each mebibyte.
+    """
+    head, piece = b"PUT / HTTP/1.1\r\nHost: here\r\nTransfer-Encoding: chunked\r\n\r\n", b"1\r\nx\r\n"
+    async with _serving(_refuse) as port, _crowd(port, 1, head) as (peer,):
+        loop = asyncio.get_running_loop()
+        await _answered(peer)
+        await loop.sock_sendall(peer, piece * 8000 + b"0\r\n\r\n" + head)
+        await _answered(peer)
+        began = time.process_time()
+        await loop.sock_sendall(peer, piece * 2_000_000)
+        assert await loop.sock_recv(peer, 1000) == b""
+        assert time.process_time() - began < 2
+
+
+async def test_large_reads() -> None:
+    """After each of them it is the turn of others, however much there is to read."""
+    bounds = Bounds(Doors(9, 0, 99), Bodies(1 << 20), head=10, unread=10)
+    connection, transport = Connection(Config(bounds, _refuse, log_config=None), ServerState(), {}), Mock()
+    transport.get_extra_info.return_value = None
+    connection.connection_made(transport)
+    connection.data_received(_HEAD.replace(b"100", b"9000000") + b"\r\n" + bytes(1 << 16))
+    while not connection.cycle.response_complete:
+        await asyncio.sleep(0)
+    transport.reset_mock()
+    connection.data_received(bytes(250_000))
+    assert [each[0] for each in transport.mock_calls] == ["pause_reading", "write_eof"]
+    await asyncio.sleep(0)
+    assert transport.mock_calls[2:] == [call.resume_reading()]
+    connection.connection_lost(None)
 
 
 async def test_who_asks_no_more() -> None:
