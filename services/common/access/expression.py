@@ -28,7 +28,7 @@ _GROUP_REPEATED = regex.compile(r"\)[*+{?]")
 
 
 def check_expression(text: str) -> str:
-    """The text itself; raises ValueError where it is no regular expression, or one that is too large, or that no clock stops."""
+    """The text itself; raises ValueError where it is no regular expression, too large, or one that no clock stops."""
     check_kind(text)
     check_size(text, LONGEST, _MOST)
     try:
