@@ -75,12 +75,11 @@ class Follower:
                 raise Unavailable(_TAKES_OVER) from None
             raise
 
-    def route(self, request: router_pb2.RouteRequest) -> router_pb2.RouteReply:
+    async def route(self, request: router_pb2.RouteRequest) -> router_pb2.RouteReply:
         """Evaluates while it has its place: then it knows every change that was answered."""
         self._check()
-        return router_pb2.RouteReply(
-            routed=evaluate(self._replica.topology, request.messages), version=self._replica.version
-        )
+        version = self._replica.version
+        return router_pb2.RouteReply(routed=await evaluate(self._replica.topology, request.messages), version=version)
 
     async def watch(self, frames: AsyncIterator[router_pb2.WatcherFrame]) -> AsyncIterator[router_pb2.TopologyFrame]:  # noqa: ARG002 - as Role says
         """Refuses: places are given by the router that writes alone."""

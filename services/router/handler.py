@@ -29,7 +29,7 @@ class Handler(router_pb2_grpc.RouterServicer):
 
     async def Route(self, request: router_pb2.RouteRequest, context: _Context) -> router_pb2.RouteReply:  # noqa: N802
         """Answers for all messages or for none."""
-        return self._role(context).route(request)
+        return await self._role(context).route(request)
 
     async def Watch(  # noqa: N802
         self, request_iterator: AsyncIterator[router_pb2.WatcherFrame], context: _Context

@@ -14,7 +14,7 @@ class Role(Protocol):
     async def change(self, request: router_pb2.ChangeRequest) -> router_pb2.ChangeReply:
         """Returns when every watcher routes by the change."""
 
-    def route(self, request: router_pb2.RouteRequest) -> router_pb2.RouteReply:
+    async def route(self, request: router_pb2.RouteRequest) -> router_pb2.RouteReply:
         """Where messages go; raises Unavailable while that is not known for certain."""
 
     def watch(self, frames: AsyncIterator[router_pb2.WatcherFrame]) -> AsyncIterator[router_pb2.TopologyFrame]:

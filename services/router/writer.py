@@ -94,10 +94,11 @@ class Writer:
             reply.queue.CopyFrom(queue_message(outcome.queue))
         return reply
 
-    def route(self, request: router_pb2.RouteRequest) -> router_pb2.RouteReply:
+    async def route(self, request: router_pb2.RouteRequest) -> router_pb2.RouteReply:
         """Evaluates by the topology as it is, which may be ahead of the version that it tells."""
         self._check()
-        return router_pb2.RouteReply(routed=evaluate(self._topology, request.messages), version=self._changes.version)
+        version = self._changes.version
+        return router_pb2.RouteReply(routed=await evaluate(self._topology, request.messages), version=version)
 
     def watch(self, frames: AsyncIterator[router_pb2.WatcherFrame]) -> AsyncIterator[router_pb2.TopologyFrame]:
         """See services/router/watch.py."""

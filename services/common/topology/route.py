@@ -17,6 +17,7 @@ class Route(NamedTuple):
     unknown_exchange: bool = False
     internal: bool = False  # clients may not publish to it
     passed_on: bool = False  # another exchange had a say: with more keys it could have another one
+    looks: int = 0  # how often it was looked at what the message says besides its keys: so long it took
 
 
 _UNKNOWN = Route(unknown_exchange=True)
@@ -36,15 +37,15 @@ def route(
         return _UNKNOWN
     keys = (key, *more_keys)
     queues: set[int] = set()
-    needs_headers = False
+    looks = 0
     seen = {exchange}
     pending = [exchange]
     while pending:
         source = sources.get(pending.pop())
         if source is None:
             continue  # an alternate that does not exist (any more)
-        found, looks = source.route(keys, message)
-        needs_headers = needs_headers or looks
+        found, its_looks = source.route(keys, message)
+        looks += its_looks
         if not found and source.alternate is not None:
             found.add(source.alternate)
         for destination in found:
@@ -54,4 +55,4 @@ def route(
                 seen.add(destination)
                 pending.append(destination)
     internal = sources[exchange].definition.internal
-    return Route(queues, needs_headers, internal=internal, passed_on=len(seen) > 1)
+    return Route(queues, looks > 0, internal=internal, passed_on=len(seen) > 1, looks=looks)

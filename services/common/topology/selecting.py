@@ -16,6 +16,7 @@ from services.common.topology.exchanges.exchange_type import Binding, Destinatio
 from services.common.topology.message import Message
 
 _NO_HEADERS: Final[Mapping[str, Any]] = {}
+_A_LOOK: Final = 100  # characters of selectors that are evaluated in the time of one
 
 
 @dataclass(slots=True)
@@ -57,11 +58,12 @@ class Selecting:
         if not place.bindings:
             del self._places[key], self._by_number[place.number]
 
-    def route(self, keys: Collection[str], message: Message) -> tuple[set[Destination], bool]:
-        """Where a message goes by them, and whether another one with these keys could go elsewhere."""
-        looks = self._matcher.needs_headers
-        matched = self._matcher.route(keys, message.headers() if looks else _NO_HEADERS)
+    def route(self, keys: Collection[str], message: Message) -> tuple[set[Destination], int]:
+        """Where a message goes by them, and how much it was looked at, as Source.route says."""
+        by_headers = self._matcher.needs_headers
+        matched = self._matcher.route(keys, message.headers() if by_headers else _NO_HEADERS)
         places = [self._by_number[number] for number in matched]
         asked = {place.selector.text: place.selector for place in places}
         wanted = {text for text, selector in asked.items() if selector.selects(message.look_up)}
-        return {place.destination for place in places if place.selector.text in wanted}, looks or bool(places)
+        looks = by_headers + len(asked) + sum(map(len, asked)) // _A_LOOK
+        return {place.destination for place in places if place.selector.text in wanted}, looks

@@ -51,14 +51,17 @@ class Source:
             self._selecting = self._selecting or None
         del self.bindings[binding]
 
-    def route(self, keys: Collection[str], message: Message) -> tuple[set[Destination], bool]:
-        """Where a message goes by the bindings, and whether another one with these keys could go elsewhere."""
-        looks = self.matcher.needs_headers
-        found = self.matcher.route(keys, message.headers() if looks else _NO_HEADERS)
+    def route(self, keys: Collection[str], message: Message) -> tuple[set[Destination], int]:
+        """Where a message goes by the bindings, and how much of it was looked at besides its keys.
+
+        0: any other with these keys goes there too.
+        """
+        by_headers = self.matcher.needs_headers
+        found = self.matcher.route(keys, message.headers() if by_headers else _NO_HEADERS)
         if self._selecting is None:
-            return found, looks
-        selected, selects = self._selecting.route(keys, message)
-        return found | selected, looks or selects
+            return found, by_headers
+        selected, looks = self._selecting.route(keys, message)
+        return found | selected, by_headers + looks
 
 
 def weight(binding: Binding) -> int:

@@ -140,8 +140,8 @@ class _Search:
                 if done and done + its > WORDS:
                     yield
                     done, known = 0, self._own.known()
-                done += its
-                targets = self._look(known, key, kind, properties)
+                targets, looks = self._look(known, key, kind, properties)
+                done += its + looks
             found[id(kind)] = targets
         if _BY_HEADERS in found.values() and not self.faults:
             yield from self._portions_by_headers(done)
@@ -163,18 +163,21 @@ class _Search:
             if id(kind) not in found:
                 yield kind, properties
 
-    def _look(self, known: Memo[_Key, Targets], key: tuple[str, ...], kind: Kind, properties: bytes) -> Targets:
+    def _look(
+        self, known: Memo[_Key, Targets], key: tuple[str, ...], kind: Kind, properties: bytes
+    ) -> tuple[Targets, int]:
+        """Where the key leads, and how many looks that took."""
         found = self._own.evaluate(self._host, kind, properties)
         exchange = kind.facts.exchange
         if found.unknown_exchange:
             self.faults[kind] = unknown_exchange(self._host, exchange)
-            return ()
+            return (), 0
         if found.internal:
             self.faults[kind] = internal_exchange(self._host, exchange)
-            return ()
+            return (), found.looks
         targets = _BY_HEADERS if found.needs_headers else self._own.shared(found.queue_ids)
         known.put(key, targets, _ENTRY + sum(map(len, key)) + 8 * len(targets))
-        return targets
+        return targets, found.looks
 
     def _portions_by_headers(self, done: int) -> Iterator[None]:
         each, own, known = [], self._own, self._own.known()
@@ -188,8 +191,9 @@ class _Search:
                     if done and done + its > WORDS:
                         yield
                         done, known = 0, own.known()
-                    done += its
-                    its_own = own.shared(own.evaluate(self._host, kind, properties).queue_ids)
+                    route_of = own.evaluate(self._host, kind, properties)
+                    done += its + route_of.looks
+                    its_own = own.shared(route_of.queue_ids)
                     if len(properties) <= _LONGEST:
                         known.put(key, its_own, _ENTRY + len(properties) + _KIND + 8 * len(its_own))
                 targets = its_own

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
 import pytest
@@ -97,7 +98,7 @@ def _properties(**headers: Any) -> bytes:
         ("JMSExpiration = 0", True),
     ],
 )
-def test_what_a_router_is_asked_about(bench: Bench, selector: str, selects: bool) -> None:
+async def test_what_a_router_is_asked_about(bench: Bench, selector: str, selects: bool) -> None:
     """Selectors see the message's own properties, as its publisher's gateway does, which asks where it cannot say."""
     queue = bench.queue("q")
     bench.bind("amq.fanout", "q", arguments={"x-filter-jms-selector": selector})
@@ -107,7 +108,7 @@ def test_what_a_router_is_asked_about(bench: Bench, selector: str, selects: bool
         "format": "amqp-0-9",
         "properties": _properties(colour="red"),
     }
-    [routed, unread, unsaid] = evaluate(
+    [routed, unread, unsaid] = await evaluate(
         bench.topology,
         [
             Message(**asked),
@@ -119,6 +120,30 @@ def test_what_a_router_is_asked_about(bench: Bench, selector: str, selects: bool
     assert routed.needs_headers
     assert unread.needs_headers
     assert (list(unsaid.queue_ids), unsaid.needs_headers) == ([], True)
+
+
+async def test_many_selectors_give_others_their_turns(bench: Bench) -> None:
+    """Between messages that are asked about many of them; about others, all are answered in one turn."""
+    queue = bench.queue("q")
+    for number in range(200):
+        bench.bind("amq.fanout", "q", arguments={"x-filter-jms-selector": f"number = {number}"})
+    turns = 0
+
+    async def another() -> None:
+        nonlocal turns
+        while True:
+            turns += 1
+            await asyncio.sleep(0)
+
+    other = asyncio.ensure_future(another())
+    await asyncio.sleep(0)
+    for exchange, least in (("amq.fanout", 3), ("amq.topic", 0)):
+        turns = 0
+        asked = {"virtual_host": "/", "exchange": exchange, "format": "amqp-0-9", "properties": _properties(number=7)}
+        answers = await evaluate(bench.topology, [Message(**asked)] * 10)
+        assert [list(each.queue_ids) for each in answers] == [[queue.id] * (least > 0)] * 10
+        assert least <= turns <= 5
+    other.cancel()
 
 
 def test_when_a_message_expires() -> None:
