@@ -19,6 +19,7 @@ from services.cli.connections import connections, consumers
 from services.cli.definitions import definitions
 from services.cli.exchanges import exchanges
 from services.cli.groups import groups
+from services.cli.limits import limits
 from services.cli.permissions import permissions
 from services.cli.placing import partitions
 from services.cli.ports import commands as ports_commands
@@ -52,6 +53,7 @@ app.add_typer(consumers, name="consumers")
 app.add_typer(users, name="users")
 app.add_typer(permissions, name="permissions")
 app.add_typer(groups, name="groups")
+app.add_typer(limits, name="limits")
 app.add_typer(acl, name="acl")
 app.add_typer(providers, name="providers")
 app.add_typer(partitions, name="partitions")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 from services.cli.table import Column
@@ -21,11 +22,21 @@ def _peer(row: Mapping[str, Any]) -> str:
     return f"[{host}]:{row['peer_port']}" if ":" in host else f"{host}:{row['peer_port']}"
 
 
+def _limit(name: str, row: Mapping[str, Any]) -> int | str:
+    found: int | str = row["value"].get(name, "")
+    return found
+
+
 VIRTUAL_HOSTS = (Column("vhost", "name"),)
 USERS = (
     Column("user", "name"),
     Column("tags", lambda row: ", ".join(row["tags"])),
     Column("may log in from", lambda row: "this machine" if row["loopback_only"] else "anywhere"),
+)
+LIMITS = (
+    Column("limits of", lambda row: "user" if "user" in row else "vhost"),
+    Column("name", lambda row: row.get("user") or row.get("vhost")),
+    *(Column(each, partial(_limit, each), right=True) for each in ("max-connections", "max-channels", "max-queues")),
 )
 GROUPS = (Column("group", "name"), Column("members", lambda row: ", ".join(row["members"])))
 QUEUES = (

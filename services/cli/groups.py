@@ -6,7 +6,6 @@ from typing import Annotated
 
 import typer
 
-from services.cli.asking import fail
 from services.cli.listing import AsLines, show_rows
 from services.cli.talking import on_mgmt
 
@@ -20,22 +19,25 @@ def set_group(
     name: str, member: Annotated[list[str] | None, typer.Option(help="A user; repeatable. Else nobody.")] = None
 ) -> None:
     """Adds a group, or replaces its members."""
-    _put(name, member or [])
+    from services.rpc.mgmt_pb2 import Group
+
+    on_mgmt(lambda client: client.change_access(put_group=Group(name=name, members=member or [])))
 
 
 @groups.command("join")
 def join(name: str, user: str) -> None:
     """Makes a user a member; the group is made where there is none."""
-    _put(name, [*(each for each in _members(name) or () if each != user), user])
+    from services.rpc.mgmt_pb2 import Membership
+
+    on_mgmt(lambda client: client.change_access(join_group=Membership(group=name, user=user)))
 
 
 @groups.command("leave")
 def leave(name: str, user: str) -> None:
     """Makes a user no member any more."""
-    members = _members(name)
-    if members is None or user not in members:
-        fail(f"user '{user}' is in no group '{name}'")
-    _put(name, [each for each in members if each != user])
+    from services.rpc.mgmt_pb2 import Membership
+
+    on_mgmt(lambda client: client.change_access(leave_group=Membership(group=name, user=user)))
 
 
 @groups.command("delete")
@@ -53,14 +55,3 @@ def list_groups(as_json: AsLines = False) -> None:
 
     found = on_mgmt(lambda client: client.list_access()).groups
     show_rows(({"name": each.name, "members": list(each.members)} for each in found), GROUPS, as_json=as_json)
-
-
-def _members(name: str) -> list[str] | None:
-    found = on_mgmt(lambda client: client.list_access()).groups
-    return next((list(group.members) for group in found if group.name == name), None)
-
-
-def _put(name: str, members: list[str]) -> None:
-    from services.rpc.mgmt_pb2 import Group
-
-    on_mgmt(lambda client: client.change_access(put_group=Group(name=name, members=members)))

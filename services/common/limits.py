@@ -23,7 +23,7 @@ KNOWN: Final[Mapping[str, tuple[str, ...]]] = {USER: (CONNECTIONS, CHANNELS), VI
 """The limits that each kind may have."""
 MOST: Final = (1 << 31) - 1
 
-_DO: Final = "set it again: PUT /api/user-limits, /api/vhost-limits"
+_DO: Final = "set it again: hopline limits set"
 
 
 class Subject(NamedTuple):

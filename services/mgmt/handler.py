@@ -112,7 +112,7 @@ class Handler(mgmt_pb2_grpc.MgmtServicer):
         return mgmt_pb2.ChangeAccessReply()
 
     async def ListAccess(self, request: mgmt_pb2.ListAccessRequest, context: _Context) -> mgmt_pb2.Access:
-        return wire.told(await self._do("ListAccess", request, self._grants.all, context))
+        return await self._do("ListAccess", request, lambda: wire.told(self._grants), context)
 
     async def TestAccess(self, request: mgmt_pb2.TestAccessRequest, context: _Context) -> mgmt_pb2.TestAccessReply:
         result = await self._do("TestAccess", request, lambda: self._tester.test(wire.question(request)), context)

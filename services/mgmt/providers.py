@@ -13,7 +13,8 @@ from services.common.authentication.described import (
     read_file,
     secrets_of,
 )
-from services.common.clients.store import StoreClient
+from services.common.clients.overtaken import decided_again
+from services.common.clients.store import Read, StoreClient
 from services.common.config import Settings
 from services.common.errors import AccessRefused, NotFound, SyntaxFault
 from services.common.sealing import Sealing
@@ -36,24 +37,31 @@ class Providers:
         """Adds a provider, or replaces the one of that name. Raises SyntaxFault with what is wrong with it."""
         self._check_name(name)
         secrets_of(described.type)
+        await self._put(name, described)
+
+    @decided_again
+    async def _put(self, name: str, described: Described) -> None:
         async with self._changing:
-            former = (await self.of_records()).get(name)
+            read = await self._store.read_records(RECORD_KIND)
+            former = _by_name(read).get(name)
             closed = Described(type=described.type, options=described.options).closed(name, self._sealing, former)
             options_of(closed.opened(name, self._sealing))
-            await self._store.put_records([Record(kind=RECORD_KIND, key=name, value=closed.to_json())])
+            record = Record(kind=RECORD_KIND, key=name, value=closed.to_json())
+            await self._store.put_records([record], unchanged=read.unchanged)
 
+    @decided_again
     async def remove(self, name: str) -> None:
         """Raises NotFound where there is none on record; who came in by it is disconnected."""
         self._check_name(name)
         async with self._changing:
-            if name not in await self.of_records():
+            read = await self._store.read_records(RECORD_KIND)
+            if name not in _by_name(read):
                 raise NotFound(f"no authentication provider '{name}'")
-            await self._store.put_records(deletes=[Record(kind=RECORD_KIND, key=name)])
+            await self._store.put_records(deletes=[Record(kind=RECORD_KIND, key=name)], unchanged=read.unchanged)
 
     async def of_records(self) -> Mapping[str, Described]:
         """By name; what is secret is sealed."""
-        records = await self._store.list_records([RECORD_KIND])
-        return {record.key: Described.from_json(record.value) for record in records}
+        return _by_name(await self._store.read_records(RECORD_KIND))
 
     @property
     def of_file(self) -> Mapping[str, Described]:
@@ -65,3 +73,7 @@ class Providers:
             raise AccessRefused(f"authentication provider '{name}' is of the settings, and changes with them only")
         if not 0 < len(name) <= _LONGEST_NAME or not name.isprintable() or "/" in name or " " in name:
             raise SyntaxFault("a provider's name has printable characters, no blank and no /")
+
+
+def _by_name(read: Read) -> Mapping[str, Described]:
+    return {record.key: Described.from_json(record.value) for record in read.records}

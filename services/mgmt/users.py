@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import secrets
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import structlog
 
 from services.common import scram
-from services.common.clients.store import StoreClient
+from services.common.clients.overtaken import decided_again
+from services.common.clients.store import Read, StoreClient
 from services.common.credentials import Whose, kind_named
 from services.common.errors import NotFound, PreconditionFailed, SyntaxFault
 from services.common.first_user import GUEST, FirstUser
@@ -37,6 +38,9 @@ class Kept:
 KEPT_USUALLY = Kept()
 
 
+_NOTHING = Read([], [])
+
+
 class Users:
     """User records in the store; every call raises Unavailable when the store is away for too long."""
 
@@ -49,17 +53,22 @@ class Users:
         self._mechanisms = frozenset(mechanisms)
         self._changing = asyncio.Lock()
 
+    @decided_again
     async def disguise(self) -> None:
         """Makes the secret that disguises who is no user, where there is none."""
-        if not await self._store.list_records([scram.DISGUISE_KIND]):
+        read = await self._store.read_records(scram.DISGUISE_KIND)
+        if not read.records:
             secret = Record(kind=scram.DISGUISE_KIND, key=_DISGUISE, value=secrets.token_bytes(_DISGUISE_BYTES))
-            await self._store.put_records([secret])
+            await self._store.put_records([secret], unchanged=read.unchanged)
 
-    async def seed(self, first: FirstUser = GUEST, beside: Sequence[Record] = ()) -> None:
-        """Makes the first user when there is none at all, and at the same moment what is `beside` it."""
+    async def seed(self, first: FirstUser = GUEST, beside: Read = _NOTHING) -> None:
+        """Makes the first user when there is none at all, and at the same moment what is `beside` it.
+
+        Raises Overtaken where what that rests on is another by now.
+        """
         made = [] if await self.all() else await self._first(first)
-        if made or beside:
-            await self._store.put_records([*made, *beside])
+        if made or beside.records:
+            await self._store.put_records([*made, *beside.records], unchanged=beside.unchanged)
         if made:
             log.info("first user made", name=first.name, loopback_only=first.loopback_only)
 
@@ -86,10 +95,15 @@ class Users:
             raise SyntaxFault(f"a user's name has 1 to {_LONGEST_NAME} bytes")
         secret = await self._secret(name, password, kept)
         user = User(name=name, password_hash="", tags=tuple(tags), loopback_only=loopback_only)
+        await self._put(user, secret, there)
+
+    @decided_again
+    async def _put(self, user: User, secret: _Secret, there: bool | None) -> None:
         async with self._changing:
+            read = _NOTHING if there is None else await self._store.read_records(RECORD_KIND)
             if there is not None:
-                await self._is_there(name, there=there)
-            await self._store.put_records(_records(user, secret))
+                _check_there(read, user.name, there=there)
+            await self._store.put_records(_records(user, secret), unchanged=read.unchanged)
 
     async def change(
         self,
@@ -104,45 +118,50 @@ class Users:
 
         Raises PreconditionFailed where the password was changed while this one was hashed: it may be somebody else's.
         """
-        former = await self._one(name)
+        former = _one(await self._store.read_records(RECORD_KIND), name)
         secret = None if password is None else await self._secret(name, password, kept)
         told = {"tags": None if tags is None else tuple(tags), "loopback_only": loopback_only}
         changes = {field: value for field, value in told.items() if value is not None}
+        await self._change(former, changes, secret)
+
+    @decided_again
+    async def _change(self, former: User, changes: Mapping[str, Any], secret: _Secret | None) -> None:
         async with self._changing:
-            user = await self._one(name)
+            read = await self._store.read_records(RECORD_KIND)
+            user = _one(read, former.name)
             if user.revision != former.revision:
-                raise PreconditionFailed(f"user '{name}' was changed at the same time; try again")
+                raise PreconditionFailed(f"user '{user.name}' was changed at the same time; try again")
             user = user.model_copy(update=changes)
-            await self._store.put_records(_records(user, secret) if secret else [_record_of(user)])
+            puts = _records(user, secret) if secret else [_record_of(user)]
+            await self._store.put_records(puts, unchanged=read.unchanged)
 
     async def _secret(self, name: str, password: str, kept: Kept) -> _Secret:
         """Made before anything is looked at that others may change: it takes its time."""
         await asyncio.to_thread(_check_password, password, kept)
         return await asyncio.to_thread(_secret_of, password, kept, Whose(name, self._sealing), self._mechanisms)
 
-    async def _is_there(self, name: str, *, there: bool) -> None:
-        if there:
-            await self.check(name)
-        elif any(user.name == name for user in await self.all()):
-            raise PreconditionFailed(f"there is a user '{name}' by now")
-
+    @decided_again
     async def set_tags(self, name: str, tags: Iterable[str]) -> None:
         """In place of those that the user has. Raises NotFound when there is none of that name."""
         async with self._changing:
-            user = (await self._one(name)).model_copy(update={"tags": tuple(tags)})
-            await self._store.put_records([Record(kind=RECORD_KIND, key=name, value=user.to_json())])
+            read = await self._store.read_records(RECORD_KIND)
+            user = _one(read, name).model_copy(update={"tags": tuple(tags)})
+            await self._store.put_records([_record_of(user)], unchanged=read.unchanged)
 
     async def check(self, name: str) -> None:
         """Raises NotFound when there is none of that name."""
-        await self._one(name)
+        _one(await self._store.read_records(RECORD_KIND), name)
 
+    @decided_again
     async def delete(self, name: str) -> None:
         """Raises NotFound when there is none of that name."""
         async with self._changing:
-            await self._one(name)
+            read = await self._store.read_records(RECORD_KIND)
+            _one(read, name)
             deletes = [Record(kind=kind, key=name) for kind in (RECORD_KIND, scram.RECORD_KIND)]
-            await self._store.put_records(deletes=deletes)
+            await self._store.put_records(deletes=deletes, unchanged=read.unchanged)
 
+    @decided_again
     async def add_keys(
         self, name: str, password_hash: str, keys: Mapping[str, scram.Keys], renewed_hash: str = ""
     ) -> None:
@@ -151,10 +170,11 @@ class Users:
         Raises NotFound, and PreconditionFailed for another hash.
         """
         async with self._changing:
-            user = await self._one(name)
+            read = await self._store.read_records(RECORD_KIND, scram.RECORD_KIND)
+            user = _one(read, name)
             if user.password_hash != password_hash:
                 raise PreconditionFailed(f"user '{name}' has another password by now")
-            there = await self._keys_of(user)
+            there = _keys_of(read, user)
             puts = []
             if renewed_hash:
                 replaced = user.replaced or digest_of(user.password_hash)
@@ -164,23 +184,36 @@ class Users:
                 together = scram.KeysOfUser(password_hash=user.password_hash, keys={**keys, **there})
                 puts.append(Record(kind=scram.RECORD_KIND, key=name, value=together.to_json()))
             if puts:
-                await self._store.put_records(puts)
+                await self._store.put_records(puts, unchanged=read.unchanged)
 
     async def all(self) -> list[User]:
         """Every user, by name."""
         users = [User.from_json(record.value) for record in await self._store.list_records([RECORD_KIND])]
         return sorted(users, key=lambda user: user.name)
 
-    async def _one(self, name: str) -> User:
-        found = next((user for user in await self.all() if user.name == name), None)
-        if found is None:
-            raise NotFound(f"no user '{name}'")
-        return found
 
-    async def _keys_of(self, user: User) -> Mapping[str, scram.Keys]:
-        records = await self._store.list_records([scram.RECORD_KIND])
-        found = next((record for record in records if record.key == user.name), None)
-        return scram.KeysOfUser.from_json(found.value).of(user) if found else {}
+def _one(read: Read, name: str) -> User:
+    """Raises NotFound."""
+    value = _value(read, RECORD_KIND, name)
+    if value is None:
+        raise NotFound(f"no user '{name}'")
+    return User.from_json(value)
+
+
+def _check_there(read: Read, name: str, *, there: bool) -> None:
+    if there:
+        _one(read, name)
+    elif _value(read, RECORD_KIND, name) is not None:
+        raise PreconditionFailed(f"there is a user '{name}' by now")
+
+
+def _keys_of(read: Read, user: User) -> Mapping[str, scram.Keys]:
+    value = _value(read, scram.RECORD_KIND, user.name)
+    return {} if value is None else scram.KeysOfUser.from_json(value).of(user)
+
+
+def _value(read: Read, kind: str, key: str) -> bytes | None:
+    return next((record.value for record in read.records if (record.kind, record.key) == (kind, key)), None)
 
 
 def _check_password(password: str, kept: Kept) -> None:

@@ -4,9 +4,11 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator, Callable, Iterable
 from typing import Any
 
+from services.common.errors import Overtaken
+from services.common.grpc_errors import abort
 from services.common.grpc_server import Server
 from services.common.partition import lease_name
 from services.rpc import store_pb2, store_pb2_grpc
@@ -17,6 +19,9 @@ class FakeStore(store_pb2_grpc.StoreServicer):
         self.records: dict[tuple[str, str], store_pb2.Record] = {}
         self.table = store_pb2.LeaseTable()
         self.actors: list[str] = []  # for whom records were put
+        self.version = 0
+        self.before_put: Callable[[store_pb2.PutRecordsRequest], object] = lambda _: None  # somebody else is faster
+        self._changed_at: dict[str, int] = {}  # by kind
         self._changed = asyncio.Event()
         self._server: Server | None = None
 
@@ -44,19 +49,29 @@ class FakeStore(store_pb2_grpc.StoreServicer):
         self._tell(store_pb2.LeaseTable(leases=self.table.leases, members=[*self.table.members, member]))
 
     async def PutRecords(self, request: store_pb2.PutRecordsRequest, context: Any) -> store_pb2.PutRecordsReply:
+        self.before_put(request)
+        if any(self._changed_at.get(each.kind, 0) > each.version for each in request.unchanged):
+            await abort(context, Overtaken("changed at the same time"))
         self.actors.append(request.actor)
-        for record in request.puts:
+        self.put(request.puts, request.deletes)
+        return store_pb2.PutRecordsReply(version=self.version)
+
+    def put(self, puts: Iterable[store_pb2.Record] = (), deletes: Iterable[store_pb2.Record] = ()) -> None:
+        """As somebody else does."""
+        self.version += 1
+        gone = [record for record in deletes if (record.kind, record.key) in self.records]
+        self._changed_at.update((record.kind, self.version) for record in (*puts, *gone))
+        for record in puts:
             self.records[record.kind, record.key] = record
-        for record in request.deletes:
+        for record in deletes:
             self.records.pop((record.kind, record.key), None)
         self._tell(self.table)
-        return store_pb2.PutRecordsReply(version=1)
 
     async def ListRecords(
         self, request: store_pb2.ListRecordsRequest, context: Any
     ) -> AsyncIterator[store_pb2.Records]:
         found = [record for record in self.records.values() if record.kind in request.kinds]
-        yield store_pb2.Records(records=found, snapshot=True, last=True)
+        yield store_pb2.Records(records=found, snapshot=True, last=True, version=self.version)
 
     async def WatchRecords(
         self, request: store_pb2.WatchRecordsRequest, context: Any
@@ -64,7 +79,7 @@ class FakeStore(store_pb2_grpc.StoreServicer):
         while True:
             changed = self._changed
             found = [record for record in self.records.values() if record.kind in request.kinds]
-            yield store_pb2.Records(records=found, snapshot=True, last=True)
+            yield store_pb2.Records(records=found, snapshot=True, last=True, version=self.version)
             await changed.wait()
 
     async def WatchLeases(

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from services.common.clients.calls import Client, result
 from services.common.clients.members import named
+from services.common.clients.overtaken import decided_again
 from services.common.clients.partition_table import ROLE, Owner, PartitionTable
 from services.common.clients.store import StoreClient
 from services.common.errors import Unavailable
@@ -64,11 +65,16 @@ class PlacementClient(Client):
         async with _answered():
             table = await self._table()
             member = await named(to, table.members)
-            dead = [number for number, pin in (await self._pins()).items() if pin not in table.members]
-            puts = [pin_record(number, member) for number in partitions]
-            deletes = [pin_key(number) for number in dead if number not in partitions]
-            await self._store.put_records(puts, deletes)
+            await self._pin(partitions, member, table)
         return member
+
+    @decided_again
+    async def _pin(self, partitions: Collection[int], member: str, table: PartitionTable) -> None:
+        read = await self._store.read_records(RECORD_KIND)
+        dead = [number for number, pin in map(read_pin, read.records) if pin not in table.members]
+        puts = [pin_record(number, member) for number in partitions]
+        deletes = [pin_key(number) for number in dead if number not in partitions]
+        await self._store.put_records(puts, deletes, unchanged=read.unchanged)
 
     async def unpin(self, partitions: Collection[int]) -> None:
         """Removes their pins: they are shared out as all others are."""

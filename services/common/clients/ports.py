@@ -11,6 +11,7 @@ from services.common import plugins, watchers
 from services.common.authentication.described import RECORD_KIND as PROVIDER_KIND
 from services.common.authentication.described import needs_no_options
 from services.common.clients.calls import Client
+from services.common.clients.overtaken import decided_again
 from services.common.clients.store import StoreClient
 from services.common.errors import AccessRefused, NotFound, PreconditionFailed, SyntaxFault
 from services.common.ports import port as ports
@@ -41,9 +42,15 @@ class Ports:
         _check_kinds(terms)
         await self._check_provider(terms.authentication_provider)
         port = Port(name=name, **terms.model_dump(exclude_unset=True))
-        _check_address(port, await self._of_operators())
-        await self._store.put_records([Record(kind=ports.RECORD_KIND, key=name, value=port.to_json())])
+        await self._put(port)
         return port
+
+    @decided_again
+    async def _put(self, port: Port) -> None:
+        read = await self._store.read_records(ports.RECORD_KIND)
+        _check_address(port, _ports_in(read.records))
+        record = Record(kind=ports.RECORD_KIND, key=port.name, value=port.to_json())
+        await self._store.put_records([record], unchanged=read.unchanged)
 
     async def has_provider(self, name: str) -> bool:
         """Whether there is an authentication provider of that name: on record, or of a kind that needs no options."""
@@ -70,9 +77,6 @@ class Ports:
         routed = (each for each in records if each.kind == watchers.RECORD_KIND)
         gateways = [each.key for each in routed if watchers.role_in(each.value) == "gateway"]
         return listed(_ports_in(records), accounts, gateways)
-
-    async def _of_operators(self) -> list[Port]:
-        return _ports_in(await self._store.list_records([ports.RECORD_KIND]))
 
 
 class PortsClient(Ports, Client):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import structlog
@@ -13,19 +13,22 @@ from services.common import limit_rules, limits
 from services.common.access import records as kept
 from services.common.access.acl.parse import parse
 from services.common.access.records import FILED_FOR, AclText, Group, Permission, TopicPermission
-from services.common.clients.store import StoreClient
+from services.common.clients.overtaken import decided_again
+from services.common.clients.store import Read, StoreClient
 from services.common.containment import contained
 from services.common.errors import BrokerError, NotFound, SyntaxFault
 from services.common.limits import Limited, Subject
 from services.common.users import RECORD_KIND as USER
 from services.mgmt.access.incarnations import Noted, noted
 from services.mgmt.preferences.preference import RECORD_KIND as PREFERENCE
-from services.rpc.store_pb2 import Record, Records
+from services.rpc.store_pb2 import Record, Records, Unchanged
 
 log = structlog.get_logger()
 
+_SET = (kept.PERMISSION, kept.TOPIC_PERMISSION, kept.GROUP, kept.ACL)
 _OF_VIRTUAL_HOSTS = (kept.PERMISSION, kept.TOPIC_PERMISSION, kept.ACL, limits.VIRTUAL_HOST, limit_rules.RECORD_KIND)
 _LONGEST = 255
+_NONE = -1
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,17 +48,18 @@ class Grants:
         self._store = store
         self._changing = asyncio.Lock()
 
-    async def beginning(self, first: str) -> list[Record]:
+    async def beginning(self, first: str) -> Read:
         """To be put once: users that are there from before there were permissions keep what they had: everything.
 
-        The same is given to the `first` user where there is none. Nothing where all that has been put.
+        The same is given to the `first` user where there is none. No records where all that has been put.
         """
-        if await self._store.list_records([kept.BEGUN]):
-            return []
-        users = [record.key for record in await self._store.list_records([USER])]
-        if users:
+        found, unchanged = await self._store.read_records(kept.BEGUN, USER)
+        if any(record.kind == kept.BEGUN for record in found):
+            return Read([], unchanged)
+        if users := [record.key for record in found]:
             log.info("permissions begin: users that there are may do everything, as before", users=sorted(users))
-        return [*map(_everything, users or [first]), Record(kind=kept.BEGUN, key=kept.BEGUN_KEY, value=b"{}")]
+        begun = Record(kind=kept.BEGUN, key=kept.BEGUN_KEY, value=b"{}")
+        return Read([*map(_everything, users or [first]), begun], unchanged)
 
     async def put_permission(self, permission: Permission) -> None:
         """Sets what a user may do in a virtual host, or in all of them. Raises NotFound for one that is not there."""
@@ -84,30 +88,36 @@ class Grants:
         """Raises NotFound when there is none of that name."""
         await self._delete(kept.GROUP, name, f"no group '{name}'")
 
+    @decided_again
     async def add_group(self, name: str) -> None:
         """One that is there keeps its members."""
         async with self._changing:
-            if not await self._group(name):
-                await self._store.put_records([_record_of(Group(name=name))])
+            read = await self._store.read_records(kept.GROUP)
+            if not _group(read, name):
+                await self._store.put_records([_record_of(Group(name=name))], unchanged=read.unchanged)
 
     async def add_member(self, name: str, member: str) -> None:
         """Of a group, beside those that it has. Raises NotFound of the group."""
-        await self._change_group(name, lambda group: _with(group, member))
+        await self._change_group(name, lambda group: _with(_there(group, name), member))
 
     async def remove_member(self, name: str, member: str) -> None:
         """The others stay. Raises NotFound of the group."""
-        await self._change_group(name, lambda group: _without(group, member))
+        await self._change_group(name, lambda group: _without(_there(group, name), member))
 
-    async def _change_group(self, name: str, change: Callable[[Group], Group]) -> None:
+    async def join(self, name: str, member: str) -> None:
+        """As `add_member`; the group is made where there is none."""
+        await self._change_group(name, lambda group: _with(group or Group(name=name), member))
+
+    async def leave(self, name: str, member: str) -> None:
+        """As `remove_member`. Raises NotFound of a member too."""
+        await self._change_group(name, lambda group: _without(_with_member(group, name, member), member))
+
+    @decided_again
+    async def _change_group(self, name: str, change: Callable[[Group | None], Group]) -> None:
         """As it is on record, not as somebody has read it: others change it as well."""
         async with self._changing:
-            if (group := await self._group(name)) is None:
-                raise NotFound(f"no group '{name}'")
-            await self._store.put_records([_record_of(change(group))])
-
-    async def _group(self, name: str) -> Group | None:
-        found = (record for record in await self._store.list_records([kept.GROUP]) if record.key == name)
-        return next((Group.from_json(record.value) for record in found), None)
+            read = await self._store.read_records(kept.GROUP)
+            await self._store.put_records([_record_of(change(_group(read, name)))], unchanged=read.unchanged)
 
     async def put_acl(self, acl: AclText) -> None:
         """Loads rules in place of those that there are. Raises SyntaxFault that names the line."""
@@ -129,21 +139,30 @@ class Grants:
         known = limits.KNOWN[subject.kind]
         if unknown := [what for what in said if what not in known]:
             raise SyntaxFault(f"there is no limit '{unknown[0]}'; there are {', '.join(known)}")
-        async with self._changing:
-            if subject.kind == limits.VIRTUAL_HOST:
-                await self._has(subject.name)
-            values = (await self.limits(subject.kind)).get(subject.name, {})
-            await self._store.put_records([limits.record_of(Limited(subject, {**values, **said}))])
+        if wrong := [what for what, number in said.items() if not _NONE <= number <= limits.MOST]:
+            raise SyntaxFault(f"{wrong[0]} is from {_NONE}, for any number, to {limits.MOST}")
+        await self._put_limits(subject, said)
 
-    async def clear_limit(self, subject: Subject, what: str) -> None:
-        """Raises NotFound where it is not set."""
+    @decided_again
+    async def _put_limits(self, subject: Subject, said: Mapping[str, int]) -> None:
         async with self._changing:
-            values = (await self.limits(subject.kind)).get(subject.name, {})
-            if what not in values:
-                raise NotFound(f"'{subject.name}' has no limit '{what}'")
-            left = {name: number for name, number in values.items() if name != what}
+            there = await self._has(subject.name) if subject.kind == limits.VIRTUAL_HOST else []
+            read = await self._store.read_records(subject.kind)
+            values = _limits(read.records).get(subject.name, {})
+            record = limits.record_of(Limited(subject, {**values, **said}))
+            await self._store.put_records([record], unchanged=[*there, *read.unchanged])
+
+    @decided_again
+    async def clear_limit(self, subject: Subject, what: str) -> None:
+        """Empty: all that it has. Raises NotFound where it is not set."""
+        async with self._changing:
+            read = await self._store.read_records(subject.kind)
+            values = _limits(read.records).get(subject.name, {})
+            if what not in values if what else not values:
+                raise NotFound(f"'{subject.name}' has no limit" + (f" '{what}'" if what else ""))
+            left = {name: number for name, number in values.items() if what not in ("", name)}
             record = limits.record_of(Limited(subject, left))
-            await self._store.put_records([record] if left else [], [] if left else [record])
+            await self._store.put_records([record] if left else [], [] if left else [record], unchanged=read.unchanged)
 
     async def put_limit_rules(self, virtual_host: str | None, text: str) -> None:
         """In place of those that there are; empty: none. Raises SyntaxFault that names the line, NotFound as above."""
@@ -157,40 +176,28 @@ class Grants:
 
     async def limits(self, kind: str) -> dict[str, dict[str, int]]:
         """All of users, or of virtual hosts, by name."""
-        found = map(limits.read, await self._store.list_records([kind]))
-        return {each.subject.name: each.values for each in sorted(found, key=lambda each: each.subject)}
+        return _limits(await self._store.list_records([kind]))
 
     async def all(self) -> Granted:
         """Everything that is set."""
-        found = await self._store.list_records([kept.PERMISSION, kept.TOPIC_PERMISSION, kept.GROUP, kept.ACL])
-        by_kind = {kind: [each.value for each in found if each.kind == kind] for kind in {each.kind for each in found}}
-        return Granted(
-            sorted(map(Permission.from_json, by_kind.get(kept.PERMISSION, ())), key=lambda each: each.key),
-            sorted(map(TopicPermission.from_json, by_kind.get(kept.TOPIC_PERMISSION, ())), key=lambda each: each.key),
-            sorted(map(Group.from_json, by_kind.get(kept.GROUP, ())), key=lambda each: each.name),
-            sorted(map(AclText.from_json, by_kind.get(kept.ACL, ())), key=lambda each: each.key),
-        )
+        return _granted(await self._store.list_records(_SET))
 
+    @decided_again
     async def forget_user(self, name: str) -> None:
         """Who gets the name next begins with nothing."""
         async with self._changing:
-            granted = await self.all()
+            read = await self._store.read_records(*_SET, PREFERENCE)
+            granted = _granted(read.records)
             gone = [(kept.PERMISSION, each.key) for each in granted.permissions if each.user == name]
             gone += [(kept.TOPIC_PERMISSION, each.key) for each in granted.topic_permissions if each.user == name]
             gone.append((limits.USER, Subject(limits.USER, name).key))
-            gone += [(PREFERENCE, key) for key in await self._preferences_of(name)]
+            gone += [(PREFERENCE, key) for key in _preferences_of(name, read.records)]
             left = [_without(group, name) for group in granted.groups if name in group.members]
             await self._store.put_records(
                 [_record_of(group) for group in left],
                 [Record(kind=kind, key=key) for kind, key in gone],
+                unchanged=read.unchanged,
             )
-
-    async def _preferences_of(self, user: str) -> list[str]:
-        return [
-            record.key
-            for record in await self._store.list_records([PREFERENCE])
-            if json.loads(record.value).get("owner") == user
-        ]
 
     async def follow_virtual_hosts(self, records: AsyncIterator[Records]) -> None:
         """What is set for a virtual host goes with it; ends with the watch of records of kind `virtual_host`.
@@ -200,48 +207,93 @@ class Grants:
         async for batch in records:
             if batch.last or not batch.snapshot:
                 try:
-                    await self._forget_virtual_hosts()
+                    await self.forget_virtual_hosts()
                 except BrokerError as error:
                     contained("forgetting permissions of virtual hosts that are gone", error)
 
-    async def _forget_virtual_hosts(self) -> None:
+    @decided_again
+    async def forget_virtual_hosts(self) -> None:
+        """What was filed for virtual hosts that are there no more."""
         async with self._changing:
-            found = await self._store.list_records([kept.VIRTUAL_HOST, FILED_FOR, *_OF_VIRTUAL_HOSTS])
-            await self._forget(noted(found), found)
+            await self._forget_virtual_hosts()
 
-    async def _forget(self, note: Noted, found: Sequence[Record]) -> None:
-        """Of what was `found`, what was filed for virtual hosts that are there no more."""
+    async def _forget_virtual_hosts(self) -> None:
+        read = await self._store.read_records(kept.VIRTUAL_HOST, FILED_FOR, *_OF_VIRTUAL_HOSTS)
+        note = noted(read.records)
         gone = [
             Record(kind=record.kind, key=record.key)
-            for record in found
+            for record in read.records
             if record.kind in _OF_VIRTUAL_HOSTS and _is_gone(_virtual_host_of(record), note)
         ]
         if gone or note.puts or note.deletes:
-            await self._store.put_records([*note.puts], [*note.deletes, *gone])
+            await self._store.put_records([*note.puts], [*note.deletes, *gone], unchanged=read.unchanged)
 
+    @decided_again
     async def _put_in(self, virtual_host: str | None, kind: str, key: str, value: bytes) -> None:
         """For the one that is there now: what was filed for another one of that name goes before."""
         async with self._changing:
-            if virtual_host is not None:
-                await self._has(virtual_host)
-            await self._store.put_records([Record(kind=kind, key=key, value=value)])
+            there = [] if virtual_host is None else await self._has(virtual_host)
+            await self._store.put_records([Record(kind=kind, key=key, value=value)], unchanged=there)
 
-    async def _has(self, virtual_host: str) -> None:
-        note = noted(await self._store.list_records([kept.VIRTUAL_HOST, FILED_FOR]))
-        if virtual_host not in note.there:
-            raise NotFound(f"vhost '{virtual_host}' not found")
-        if note.puts or note.deletes:
-            await self._forget(note, await self._store.list_records(_OF_VIRTUAL_HOSTS))
+    async def _has(self, virtual_host: str) -> list[Unchanged]:
+        """Raises NotFound. What was filed for another one of its name is gone then."""
+        while True:
+            read = await self._store.read_records(kept.VIRTUAL_HOST, FILED_FOR)
+            note = noted(read.records)
+            if virtual_host not in note.there:
+                raise NotFound(f"vhost '{virtual_host}' not found")
+            if not (note.puts or note.deletes):
+                return read.unchanged
+            await self._forget_virtual_hosts()
 
     async def _put(self, kind: str, key: str, value: bytes) -> None:
         async with self._changing:
             await self._store.put_records([Record(kind=kind, key=key, value=value)])
 
+    @decided_again
     async def _delete(self, kind: str, key: str, nothing: str) -> None:
         async with self._changing:
-            if all(record.key != key for record in await self._store.list_records([kind])):
+            read = await self._store.read_records(kind)
+            if all(record.key != key for record in read.records):
                 raise NotFound(nothing)
-            await self._store.put_records(deletes=[Record(kind=kind, key=key)])
+            await self._store.put_records(deletes=[Record(kind=kind, key=key)], unchanged=read.unchanged)
+
+
+def _granted(found: Sequence[Record]) -> Granted:
+    by_kind = {kind: [each.value for each in found if each.kind == kind] for kind in {each.kind for each in found}}
+    return Granted(
+        sorted(map(Permission.from_json, by_kind.get(kept.PERMISSION, ())), key=lambda each: each.key),
+        sorted(map(TopicPermission.from_json, by_kind.get(kept.TOPIC_PERMISSION, ())), key=lambda each: each.key),
+        sorted(map(Group.from_json, by_kind.get(kept.GROUP, ())), key=lambda each: each.name),
+        sorted(map(AclText.from_json, by_kind.get(kept.ACL, ())), key=lambda each: each.key),
+    )
+
+
+def _group(read: Read, name: str) -> Group | None:
+    return next((Group.from_json(record.value) for record in read.records if record.key == name), None)
+
+
+def _there(group: Group | None, name: str) -> Group:
+    """Raises NotFound."""
+    if group is None:
+        raise NotFound(f"no group '{name}'")
+    return group
+
+
+def _with_member(group: Group | None, name: str, member: str) -> Group:
+    if group is None or member not in group.members:
+        raise NotFound(f"user '{member}' is in no group '{name}'")
+    return group
+
+
+def _limits(records: Iterable[Record]) -> dict[str, dict[str, int]]:
+    found = sorted(map(limits.read, records), key=lambda each: each.subject)
+    return {each.subject.name: each.values for each in found}
+
+
+def _preferences_of(user: str, records: Iterable[Record]) -> list[str]:
+    its = (record for record in records if record.kind == PREFERENCE)
+    return [record.key for record in its if json.loads(record.value).get("owner") == user]
 
 
 def _everything(user: str) -> Record:

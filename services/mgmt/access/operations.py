@@ -52,6 +52,10 @@ CHANGES: Mapping[str, Question] = {
     "delete_group": lambda request: group(Action.DELETE, request.delete_group.name),
     "put_acl": _always(CONFIGURE),
     "remove_acl": _always(CONFIGURE),
+    "join_group": lambda request: group(Action.UPDATE, request.join_group.group),
+    "leave_group": lambda request: group(Action.UPDATE, request.leave_group.group),
+    "put_limits": _always(CONFIGURE),
+    "clear_limit": _always(CONFIGURE),
 }
 """By the field of an AccessChange."""
 

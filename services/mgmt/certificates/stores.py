@@ -11,14 +11,15 @@ from cryptography import x509
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from services.common import plugins
-from services.common.clients.store import StoreClient
+from services.common.clients.overtaken import decided_again
+from services.common.clients.store import Read, StoreClient
 from services.common.errors import NotFound
 from services.common.sealing import Sealing
 from services.mgmt.certificates.details import details, to_pem
 from services.mgmt.certificates.kind import UNREADABLE, Kind, Named
 from services.mgmt.certificates.urls import fetch, has_all_in_itself, path_in
 from services.mgmt.model.faults import IllegalConfiguration
-from services.rpc.store_pb2 import Record
+from services.rpc.store_pb2 import Record, Unchanged
 
 _KEY: Final = b"PRIVATE KEY-----"
 
@@ -64,25 +65,29 @@ class Stores:
         async with self._changing:
             return await self._put(name, type_, said)
 
+    @decided_again
     async def change(self, name: str, changes: Mapping[str, Any]) -> bytes:
         """The same of one that is there; without changes it is read again. Raises NotFound."""
         async with self._changing:
-            former = await self._former(name)
-            return await self._put(name, former.type, {**self._opened(name, former), **changes})
+            read = await self._store.read_records(self._kind)
+            former = self._former(read, name)
+            return await self._put(name, former.type, {**self._opened(name, former), **changes}, read.unchanged)
 
+    @decided_again
     async def remove(self, name: str) -> None:
         """Raises NotFound."""
         async with self._changing:
-            await self._former(name)
-            await self._store.put_records(deletes=[Record(kind=self._kind, key=name)])
+            read = await self._store.read_records(self._kind)
+            self._former(read, name)
+            await self._store.put_records(deletes=[Record(kind=self._kind, key=name)], unchanged=read.unchanged)
 
-    async def _former(self, name: str) -> Kept:
-        for record in await self._store.list_records([self._kind]):
+    def _former(self, read: Read, name: str) -> Kept:
+        for record in read.records:
             if record.key == name:
                 return _readable(record)
         raise NotFound(f"no {self._kind.replace('_', ' ')} '{name}' is on record")
 
-    async def _put(self, name: str, type_: str, said: Mapping[str, Any]) -> bytes:
+    async def _put(self, name: str, type_: str, said: Mapping[str, Any], unchanged: Sequence[Unchanged] = ()) -> bytes:
         if type_ not in plugins.names(self._group):
             raise IllegalConfiguration(f"attribute 'type': {type_} is made of the settings alone; see docs/settings.md")
         kind: Kind = plugins.load(self._group, type_)()
@@ -90,7 +95,7 @@ class Stores:
             raise IllegalConfiguration(f"attribute '{min(others)}': a {type_} has none of that name")
         found = await asyncio.to_thread(_read, kind, said)
         value = self._closed(name, type_, kind, said, found).to_json()
-        await self._store.put_records([Record(kind=self._kind, key=name, value=value)])
+        await self._store.put_records([Record(kind=self._kind, key=name, value=value)], unchanged=unchanged)
         return value
 
     def _closed(self, name: str, type_: str, kind: Kind, said: Mapping[str, str], found: Sequence[Named]) -> Kept:

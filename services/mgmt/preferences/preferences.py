@@ -6,6 +6,7 @@ import asyncio
 import json
 from collections.abc import Callable, Iterable
 
+from services.common.clients.overtaken import decided_again
 from services.common.clock import epoch_ms
 from services.mgmt.model.configured_object import ConfiguredObject
 from services.mgmt.model.faults import IllegalConfiguration
@@ -13,7 +14,7 @@ from services.mgmt.preferences.changing import Change, Changing
 from services.mgmt.preferences.preference import RECORD_KIND, Preference, Said, Who, ordered
 from services.mgmt.tree.category import readable
 from services.mgmt.tree.house import House, key_of
-from services.rpc.store_pb2 import Record
+from services.rpc.store_pb2 import Record, Unchanged
 
 Which = Callable[[Preference], bool]
 """Of somebody's preferences at an object."""
@@ -45,6 +46,7 @@ class Preferences:
         """Beside the others; one whose id there is already is changed. Raises IllegalConfiguration."""
         await self._change(found, who, lambda changing: changing.appended(said))
 
+    @decided_again
     async def forget(self, found: ConfiguredObject) -> None:
         """It is gone, with all below it."""
         gone = [each.id for each in self._all() if self._goes_with(each, found)]
@@ -54,14 +56,19 @@ class Preferences:
         if not found.value("durable"):
             raise IllegalConfiguration(f"a {found.category} that does not last keeps no preferences")
         async with self._changing:
-            all_ = {each.id: each for each in self._all()}
-            await self._put(decide(Changing(all_, who, key_of(found), epoch_ms())))
+            await self._decide(found, who, decide)
+
+    @decided_again
+    async def _decide(self, found: ConfiguredObject, who: Who, decide: Callable[[Changing], Change]) -> None:
+        all_ = {each.id: each for each in self._all()}
+        await self._put(decide(Changing(all_, who, key_of(found), epoch_ms())))
 
     async def _put(self, change: Change) -> None:
         if not change.puts and not change.deletes:
             return
         puts = [Record(kind=RECORD_KIND, key=each.id, value=each.to_json()) for each in change.puts]
-        await self._house.store.put_records(puts, [Record(kind=RECORD_KIND, key=id_) for id_ in change.deletes])
+        deletes = [Record(kind=RECORD_KIND, key=id_) for id_ in change.deletes]
+        await self._house.mirror.put(self._house.store, puts, deletes, unchanged=[Unchanged(kind=RECORD_KIND)])
         await self._house.mirror.until(lambda: self._has(puts, change.deletes))
 
     def _has(self, puts: Iterable[Record], deletes: Iterable[str]) -> bool:

@@ -13,11 +13,12 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
 from services.common.authentication.described import INTERNAL
+from services.common.clients.overtaken import decided_again
 from services.common.clients.store import StoreClient
 from services.common.containment import by_itself, contained
 from services.mgmt.preferences.preference import RECORD_KIND as PREFERENCE
 from services.mgmt.tree.mirror import OVERLAY, Ended, Kept, Mirror, host_incarnation
-from services.rpc.store_pb2 import Record
+from services.rpc.store_pb2 import Record, Unchanged
 
 _WHAT: Final = "forgetting what is kept of objects that are gone"
 
@@ -69,11 +70,13 @@ class Forgetting:
         for key, kept in self._mirror.tables[PREFERENCE].items():
             yield _Gone(PREFERENCE, key, kept), kept.value["object"]
 
+    @decided_again
     async def _forget(self, gone: list[_Gone]) -> None:
         tables = self._mirror.tables
         deletes = [Record(kind=kind, key=key) for kind, key, kept in gone if tables[kind].get(key) is kept]
         if deletes:
-            await self._store.put_records(deletes=deletes)
+            unchanged = [Unchanged(kind=each.kind, key=each.key) for each in deletes]
+            await self._mirror.put(self._store, deletes=deletes, unchanged=unchanged)
 
 
 # ------------------------------------------------------------------ what is there

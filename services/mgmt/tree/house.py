@@ -10,6 +10,7 @@ from typing import Any
 from weakref import WeakValueDictionary
 
 from services.common.audit.audit import Audit
+from services.common.clients.overtaken import decided_again
 from services.common.clients.ports import Ports
 from services.common.clients.store import StoreClient
 from services.common.clients.stores import Stores
@@ -27,7 +28,7 @@ from services.mgmt.tree.mirror import KINDS, OVERLAY, Kept, Mirror
 from services.mgmt.tree.purging import Purging
 from services.mgmt.tree.topology import Topology
 from services.mgmt.users import Users
-from services.rpc.store_pb2 import Record
+from services.rpc.store_pb2 import Record, Unchanged
 
 KEPT_HERE = ("description", "context")
 """Attributes that only management knows."""
@@ -97,13 +98,17 @@ class House:
     async def change_kept(self, found: ConfiguredObject, change: Change, who: str, *, created: bool = False) -> None:
         """The same of what depends on what is kept: one change after the other, of what the one before has left."""
         async with self._keeping.setdefault(key_of(found), asyncio.Lock()):
-            now, kept = epoch_ms(), self.overlay(found)
-            by = {"createdBy": who, "createdTime": now} if created else {}
-            value = {**kept, **by, "lastUpdatedBy": who, "lastUpdatedTime": now, **change(kept)}
-            record = Record(kind=OVERLAY, key=key_of(found), value=json.dumps(value, ensure_ascii=False).encode())
-            record.transient = not found.value("durable")
-            await self.store.put_records([record])
-            await self.mirror.until(lambda: self._has(record))
+            await self._change_kept(found, change, who, created=created)
+
+    @decided_again
+    async def _change_kept(self, found: ConfiguredObject, change: Change, who: str, *, created: bool) -> None:
+        now, kept = epoch_ms(), self.overlay(found)
+        by = {"createdBy": who, "createdTime": now} if created else {}
+        value = {**kept, **by, "lastUpdatedBy": who, "lastUpdatedTime": now, **change(kept)}
+        record = Record(kind=OVERLAY, key=key_of(found), value=json.dumps(value, ensure_ascii=False).encode())
+        record.transient = not found.value("durable")
+        await self.mirror.put(self.store, [record], unchanged=[Unchanged(kind=OVERLAY, key=record.key)])
+        await self.mirror.until(lambda: self._has(record))
 
     async def forget(self, found: ConfiguredObject) -> None:
         """It is gone."""

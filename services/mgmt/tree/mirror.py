@@ -5,14 +5,15 @@ from __future__ import annotations
 import asyncio
 import json
 from collections import Counter, defaultdict
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterable
 from functools import partial
 from typing import Any, Final, NamedTuple
 
+from services.common.clients.store import StoreClient
 from services.common.containment import for_each
-from services.common.errors import Unavailable
+from services.common.errors import Overtaken, Unavailable
 from services.mgmt.tree.grouped import Grouped, change_all
-from services.rpc.store_pb2 import Record, Records
+from services.rpc.store_pb2 import Record, Records, Unchanged
 
 OVERLAY: Final = "configured_object"
 """What only management knows of an object: its description, its variables, who made it."""
@@ -20,6 +21,7 @@ KINDS: Final = (
     "virtual_host", "exchange", "queue", "binding", "user", "group", "acl", "authentication_provider", "port",
     "connection_limits", "port_state", "watcher", "key_store", "trust_store", "preference", OVERLAY,
 )  # fmt: skip
+_NOT_SEEN: Final = "it is done, but not seen here yet: the store does not tell"
 _PATIENCE: Final = 3.0  # seconds until what was written is read here
 
 
@@ -54,6 +56,8 @@ class Mirror:
         self._grouped: defaultdict[str, dict[str, Grouped]] = defaultdict(dict)  # by kind, then by field
         self.ended: Callable[[Ended | None], object] = lambda _: None
         """Is told what is deleted when it is; None: something may have been, of which nothing was heard."""
+        self.version = 0
+        """Of all records: those of KINDS are here as they were then."""
         self._known = asyncio.Event()
         self._changed = asyncio.Event()
 
@@ -70,6 +74,7 @@ class Mirror:
                 self._grouped.clear()
                 self._versions.update(KINDS)
                 self.ended(None)
+            self.version = batch.version if batch.last else self.version
             self._known.set()
             self._changed.set()
             self._changed = asyncio.Event()
@@ -97,14 +102,33 @@ class Mirror:
         except TimeoutError:
             raise Unavailable("the store does not tell what there is; try again") from None
 
-    async def until(self, holds: Callable[[], bool]) -> None:
+    async def put(
+        self,
+        store: StoreClient,
+        puts: Iterable[Record] = (),
+        deletes: Iterable[Record] = (),
+        unchanged: Iterable[Unchanged] = (),
+    ) -> None:
+        """What rests on what is here: on that being `unchanged`, of any version.
+
+        Raises Overtaken where it is not, once the newer is here.
+        """
+        version = self.version
+        since = [_since(version, each) for each in unchanged]
+        try:
+            await store.put_records(puts, deletes, unchanged=since)
+        except Overtaken:
+            await self.until(lambda: self.version != version, "the store does not tell what has changed; try again")
+            raise
+
+    async def until(self, holds: Callable[[], bool], otherwise: str = _NOT_SEEN) -> None:
         """Returns when what was written elsewhere is here: who changes something reads it afterwards."""
         try:
             async with asyncio.timeout(_PATIENCE):
                 while not holds():
                     await self._changed.wait()
         except TimeoutError:
-            raise Unavailable("it is done, but not seen here yet: the store does not tell") from None
+            raise Unavailable(otherwise) from None
 
     def stamp(self, kinds: tuple[str, ...]) -> tuple[int, ...]:
         """Another one after each change of a record of these kinds."""
@@ -127,6 +151,12 @@ def host_incarnation(mirror: Mirror, name: str) -> str:
     host = mirror.tables["virtual_host"].get(name)
     number = host.value.get("id", 0) if host else 0
     return str(number) if number else ""
+
+
+def _since(version: int, told: Unchanged) -> Unchanged:
+    since = Unchanged(version=version)
+    since.MergeFrom(told)
+    return since
 
 
 def _is_over(former: Kept, kept: Kept | None) -> bool:

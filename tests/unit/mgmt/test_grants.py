@@ -91,6 +91,9 @@ async def test_set_and_cleared(client: MgmtClient, store: FakeStore) -> None:
         {"put_group": pb.Group(name="clerks", members=["anna"])},
         {"put_acl": pb.Acl(virtual_host="/", text="ACL DENY anna ALL")},
         {"put_acl": pb.Acl(text="CONFIG DEFAULTDEFER=TRUE")},
+        {"put_limits": pb.Limits(user="anna", values={"max-connections": 1})},
+        {"put_limits": pb.Limits(user="anna", values={"max-channels": -1})},
+        {"put_limits": pb.Limits(virtual_host="/", values={"max-queues": 5})},
     ):
         await client.change_access(**put)
     listed = await client.list_access()
@@ -98,17 +101,33 @@ async def test_set_and_cleared(client: MgmtClient, store: FakeStore) -> None:
     assert list(listed.topic_permissions) == [topic]
     assert [(each.name, list(each.members)) for each in listed.groups] == [("clerks", ["anna"])]
     assert [each.HasField("virtual_host") for each in listed.acls] == [True, False]
+    limits = {each.user or each.virtual_host: dict(each.values) for each in listed.limits}
+    assert limits == {"anna": {"max-connections": 1, "max-channels": -1}, "/": {"max-queues": 5}}
     for cleared in (
         {"clear_permission": pb.PermissionKey(user="anna", virtual_host="/")},
         {"clear_topic_permission": pb.TopicPermissionKey(user="anna", virtual_host="/", exchange="t")},
         {"delete_group": pb.GroupKey(name="clerks")},
         {"remove_acl": pb.AclKey(virtual_host="/")},
         {"remove_acl": pb.AclKey()},
+        {"clear_limit": pb.LimitKey(user="anna", limit="max-channels")},
+        {"clear_limit": pb.LimitKey(user="anna")},
+        {"clear_limit": pb.LimitKey(virtual_host="/")},
     ):
         await client.change_access(**cleared)
         with pytest.raises(NotFound):
             await client.change_access(**cleared)
     assert [each.user for each in (await client.list_access()).permissions] == ["guest"]
+
+
+async def test_members(client: MgmtClient) -> None:
+    """Join a group, which is made for the first, and leave it; who is in none cannot leave it."""
+    for user in ("anna", "bob", "anna"):
+        await client.change_access(join_group=pb.Membership(group="clerks", user=user))
+    await client.change_access(leave_group=pb.Membership(group="clerks", user="bob"))
+    assert [list(each.members) for each in (await client.list_access()).groups] == [["anna"]]
+    for group in ("clerks", "none"):
+        with pytest.raises(NotFound, match=f"user 'bob' is in no group '{group}'"):
+            await client.change_access(leave_group=pb.Membership(group=group, user="bob"))
 
 
 @pytest.mark.parametrize(
@@ -119,6 +138,11 @@ async def test_set_and_cleared(client: MgmtClient, store: FakeStore) -> None:
         ({"put_permission": pb.Permission()}, SyntaxFault, "user"),
         ({"put_acl": pb.Acl(text="\nACL ALLOW x")}, SyntaxFault, "line 2"),
         ({"put_topic_permission": pb.TopicPermission(user="a", virtual_host="gone")}, NotFound, "gone"),
+        ({"join_group": pb.Membership(group="g" * 256, user="anna")}, SyntaxFault, "group"),
+        ({"put_limits": pb.Limits(values={"max-queues": 1})}, SyntaxFault, "of a user or of a virtual host"),
+        ({"put_limits": pb.Limits(user="anna", values={"max-queues": 1})}, SyntaxFault, "no limit 'max-queues'"),
+        ({"put_limits": pb.Limits(user="anna", values={"max-channels": 1 << 40})}, SyntaxFault, "max-channels is"),
+        ({"put_limits": pb.Limits(virtual_host="gone", values={"max-queues": 1})}, NotFound, "vhost 'gone'"),
         ({}, SyntaxFault, "nothing"),
     ],
 )
@@ -149,7 +173,7 @@ async def test_a_virtual_host_takes_it_along(settings: Settings, store: FakeStor
     del store.records[VIRTUAL_HOST, "work"]
     watch = connected.watch_records([VIRTUAL_HOST])
     await anext(watch)
-    await grants._forget_virtual_hosts()
+    await grants.forget_virtual_hosts()
     assert {Permission.from_json(each).virtual_host for each in kept(store, records.PERMISSION)} == {"/", None}
     assert not kept(store, records.TOPIC_PERMISSION)
     assert not kept(store, records.ACL)

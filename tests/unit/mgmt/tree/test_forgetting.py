@@ -52,12 +52,13 @@ class Slow(StoreClient):
         self.deleted: list[str] = []
         self.fault: Exception | None = None
 
-    async def put_records(self, puts: Any = (), deletes: Any = ()) -> None:
+    async def put_records(self, puts: Any = (), deletes: Any = (), **_: Any) -> int:
         await self.may.wait()
         if fault := self.fault:
             self.fault = None
             raise fault
         self.deleted += [each.key for each in deletes]
+        return 1
 
 
 def _of(name: str, description: str) -> Record:

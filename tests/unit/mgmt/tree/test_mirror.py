@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import random
 from collections import defaultdict
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterable
 from typing import Any
 
 import pytest
 
-from services.common.errors import Unavailable
+from services.common.clients.store import StoreClient
+from services.common.errors import Overtaken, Unavailable
 from services.mgmt.tree import mirror
 from services.mgmt.tree.mirror import Kept, Mirror
-from services.rpc.store_pb2 import Record, Records
+from services.rpc.store_pb2 import Fence, Record, Records, Unchanged
 
 
 def _queue(key: str, host: str, **more: Any) -> Record:
@@ -57,3 +59,38 @@ async def test_groups() -> None:
         if turn % 50:
             changed = [each for each in grouped if grouped[each] is not before.get(each)]
             assert len(changed) <= 2
+
+
+class Ahead(StoreClient):
+    """A store that has something newer than version 1."""
+
+    def __init__(self) -> None:
+        self.asked: list[Unchanged] = []
+
+    async def put_records(
+        self,
+        puts: Iterable[Record] = (),
+        deletes: Iterable[Record] = (),
+        fence: Fence | None = None,
+        unchanged: Iterable[Unchanged] = (),
+    ) -> int:
+        self.asked += unchanged
+        if self.asked[-1].version < 2:
+            raise Overtaken("queue a was changed at the same time")
+        return 3
+
+
+async def test_what_rests_on_what_is_here() -> None:
+    """Is put as of the version that is whole here; who is overtaken hears it when the newer is here, and not before."""
+    kept, store = Mirror(), Ahead()
+    await _followed(kept, Records(records=[_queue("a", "/")], snapshot=True, last=True, version=1))
+    await _followed(kept, Records(records=[_queue("b", "/")], version=2))
+    of_a = Unchanged(kind="queue", key="a")
+    putting = asyncio.ensure_future(kept.put(store, [_queue("a", "/", n=1)], unchanged=[of_a]))
+    await asyncio.sleep(0.05)
+    assert not putting.done()
+    await _followed(kept, Records(records=[_queue("a", "/", n=2)], version=2, last=True))
+    with pytest.raises(Overtaken):
+        await putting
+    await kept.put(store, [_queue("a", "/", n=3)], unchanged=[of_a])
+    assert store.asked == [Unchanged(kind="queue", key="a", version=version) for version in (1, 2)]
