@@ -8,28 +8,23 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache
-from typing import Any, Final, Protocol, TypeAlias
+from typing import Final, Protocol
 from zlib import crc32
-
-from sortedcontainers import SortedKeyList
 
 from services.common.arguments.queue import SHARED_GROUPS, STANDARD_GROUPS
 from services.common.errors import BrokerError
 from services.common.message import format_named
 from services.queue.machine.consumers import Consumer
-from services.queue.machine.entry import AVAILABLE, Entry
+from services.queue.machine.delivery.passed import Passed, Rank
+from services.queue.machine.entry import Entry
 from services.queue.machine.message import Message
 from services.queue.machine.options import QueueOptions
 
 _HEADER: Final = "JMSXGroupID"  # where a protocol has no property for it (JMS 3.5.9)
-_AT_ONCE: Final = 16  # messages of a group that are offered again when it is nobody's any more; each brings the next
-
-Rank: TypeAlias = Callable[[Entry], Any]
-"""Of an entry, its place in the order."""
 
 
 class Groups(Protocol):
-    """Of one queue."""
+    """Of one queue. What has been passed is given to be offered again: to all that have passed it, in its order."""
 
     def may_have(self, consumer: Consumer, entry: Entry) -> bool:
         """Whether its group is nobody else's."""
@@ -38,21 +33,28 @@ class Groups(Protocol):
         """Somebody could not have it, who does not come by again."""
 
     def given(self, consumer: Consumer, entry: Entry) -> list[Entry]:
-        """The consumer has got it: gives what it may have next, of what it has passed."""
+        """The consumer has got it: gives what it may have next, of what was passed."""
+
+    def behind(self, entry: Entry) -> list[Entry]:
+        """Nobody has got it who might have had it: gives what they may have next, of what was passed."""
 
     def settled(self, entries: Iterable[Entry]) -> list[Entry]:
-        """Nobody holds these any more: gives those that wait, and that others may have from now on."""
+        """Nobody holds these any more: gives what others may have from now on, of what was passed."""
 
-    def gone(self, consumer: Consumer) -> bool:
-        """A consumer is not there any more; whether others may have from now on what they have passed."""
+    def gone(self, consumer: Consumer) -> list[Entry]:
+        """A consumer is not there any more: gives the same."""
+
+    def sweep(self, count: int, size: int) -> None:
+        """Forgets what has left, if that is much; `count` entries of `size` bytes wait."""
 
 
 class StandardGroups:
     """See Groups. Groups of one hash are one: there is an end to what is remembered."""
 
-    def __init__(self, options: QueueOptions, rank: Rank) -> None:  # noqa: ARG002 - as all kinds
+    def __init__(self, options: QueueOptions, rank: Rank) -> None:
         self._mask = (1 << options.most_groups.bit_length()) - 1
         self._owners: dict[int, Consumer] = {}
+        self._passed = Passed(rank)
         self._group_of = group_of(options.group_key)
 
     def may_have(self, consumer: Consumer, entry: Entry) -> bool:
@@ -60,21 +62,29 @@ class StandardGroups:
         return number is None or self._owners.get(number, consumer) is consumer
 
     def passed(self, entry: Entry) -> None:
-        """All look again when its consumer is not there any more."""
+        self._passed.add(self._number(entry), entry)
 
     def given(self, consumer: Consumer, entry: Entry) -> list[Entry]:
         if (number := self._number(entry)) is not None:
             self._owners[number] = consumer
-        return []
+        return self._passed.behind(number, entry)
+
+    def behind(self, entry: Entry) -> list[Entry]:
+        return self._passed.behind(self._number(entry), entry)
 
     def settled(self, entries: Iterable[Entry]) -> list[Entry]:  # noqa: ARG002 - as Groups says
         """It is the same one's yet."""
         return []
 
-    def gone(self, consumer: Consumer) -> bool:
-        before = len(self._owners)
-        self._owners = {number: owner for number, owner in self._owners.items() if owner is not consumer}
-        return len(self._owners) < before
+    def gone(self, consumer: Consumer) -> list[Entry]:
+        free: list[Entry] = []
+        for number in [number for number, owner in self._owners.items() if owner is consumer]:
+            del self._owners[number]
+            free += self._passed.first(number)
+        return free
+
+    def sweep(self, count: int, size: int) -> None:
+        self._passed.sweep(count, size)
 
     def _number(self, entry: Entry) -> int | None:
         group = self._group_of(entry)
@@ -82,31 +92,29 @@ class StandardGroups:
 
 
 class SharedGroups:
-    """See Groups. `_passed` are entries that wait, by their group, and that somebody could not have: in their order."""
+    """See Groups."""
 
     def __init__(self, options: QueueOptions, rank: Rank) -> None:
         self._default = options.default_group
         self._group_of = group_of(options.group_key)
         self._holders: dict[str, tuple[Consumer, set[int]]] = {}
-        self._passed: dict[str, SortedKeyList[Entry, Any]] = {}
-        self._rank = rank
+        self._passed = Passed(rank)
 
     def may_have(self, consumer: Consumer, entry: Entry) -> bool:
         holder = self._holders.get(self._group(entry))
         return holder is None or holder[0] is consumer
 
     def passed(self, entry: Entry) -> None:
-        group = self._group(entry)
-        if (passed := self._passed.get(group)) is None:
-            passed = self._passed[group] = SortedKeyList(key=self._rank)
-        if entry not in passed:
-            passed.add(entry)
+        self._passed.add(self._group(entry), entry)
 
     def given(self, consumer: Consumer, entry: Entry) -> list[Entry]:
         group = self._group(entry)
         if not consumer.settled:
             self._holders.setdefault(group, (consumer, set()))[1].add(entry.message.uid)
-        return self._take_passed(group, 1)
+        return self._passed.behind(group, entry)
+
+    def behind(self, entry: Entry) -> list[Entry]:
+        return self._passed.behind(self._group(entry), entry)
 
     def settled(self, entries: Iterable[Entry]) -> list[Entry]:
         free: list[Entry] = []
@@ -116,23 +124,15 @@ class SharedGroups:
             held.discard(entry.message.uid)
             if group in self._holders and not held:
                 del self._holders[group]
-                free += self._take_passed(group, _AT_ONCE)
+                free += self._passed.first(group)
         return free
 
-    def gone(self, consumer: Consumer) -> bool:  # noqa: ARG002 - as Groups says
+    def gone(self, consumer: Consumer) -> list[Entry]:  # noqa: ARG002 - as Groups says
         """It holds what it has had: its groups are others' when that is settled, or has come back."""
-        return False
+        return []
 
-    def _take_passed(self, group: str, most: int) -> list[Entry]:
-        """The first that wait yet."""
-        passed, taken = self._passed.get(group), list[Entry]()
-        while passed and len(taken) < most:
-            entry: Entry = passed.pop(0)
-            if entry.state == AVAILABLE:
-                taken.append(entry)
-        if passed is not None and not passed:
-            del self._passed[group]
-        return taken
+    def sweep(self, count: int, size: int) -> None:
+        self._passed.sweep(count, size)
 
     def _group(self, entry: Entry) -> str:
         group = self._group_of(entry)
