@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import repeat
+from typing import TYPE_CHECKING
 
 from services.common.ledger.stages import REPLACED
 from services.queue.machine.arrival import Arrival
@@ -14,18 +15,23 @@ from services.queue.machine.options import QueueOptions
 from services.queue.machine.order.ready import CreateReady
 from services.queue.machine.record import uids_of
 
+if TYPE_CHECKING:
+    from services.queue.machine.consumers import Consumer
+
 
 class Entries:
     """Of one queue. `unsettled` are the acquired ones by uid; `position` is that of the next newcomer.
 
     `journalled`: whether entries may be on disk. Those of a queue that is not durable may be, once they were handed
-    over. `on_settled` hears of those that nobody holds any more, where that matters to others.
+    over. `on_settled` hears of those that nobody holds any more, where that matters to others; `on_held` of each that
+    is somebody's to whom it was not delivered here, and of the consumer whose it was, if that one has come again.
     """
 
     __slots__ = (
         "context",
         "holding",
         "journalled",
+        "on_held",
         "on_settled",
         "options",
         "position",
@@ -43,6 +49,7 @@ class Entries:
         self.journalled = options.durable
         self.unsettled: dict[int, Entry] = {}
         self.on_settled: Callable[[list[Entry]], None] | None = None
+        self.on_held: Callable[[Consumer | None, Entry], None] | None = None
         self.ready = create_ready(options, self.unsettled.__contains__)
 
     def __iter__(self) -> Iterator[Entry]:
@@ -99,7 +106,10 @@ class Entries:
         self.holding.take(entries)
         self.position = entries[-1].position + 1
         self.journalled = True
-        self.unsettled.update((entry.message.uid, entry) for entry in entries if entry.state == ACQUIRED)
+        for entry in entries:
+            if entry.state == ACQUIRED:
+                self.unsettled[entry.message.uid] = entry
+                self.tell_held(None, entry)
         ready = [entry for entry in entries if entry.state == AVAILABLE]
         self.ready.extend(ready, sum(len(entry.message.body) for entry in ready))
         self._drop_displaced()
@@ -111,6 +121,11 @@ class Entries:
             self.forget(displaced)
 
     # -------------------------------------------------------------- out
+
+    def tell_held(self, consumer: Consumer | None, entry: Entry) -> None:
+        """It is its holder's, who has not been given it by a delivery; `consumer` as `on_held` hears it."""
+        if self.on_held:
+            self.on_held(consumer, entry)
 
     def take_unsettled(self, uids: Iterable[int]) -> list[Entry]:
         """Those of these that somebody holds: nobody's from now on."""

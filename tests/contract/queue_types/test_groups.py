@@ -208,11 +208,14 @@ class Naive(NaiveQueue):
         """A group is one consumer's; what somebody with credit might have does not wait."""
         settled_down(self.machine)
         known = {consumer.handle: consumer for consumer in self.consumers}
-        for handle, uid, _ in self.machine.link.taken():
+        for handle, uid, _ in self.taken():
             self.take(known[handle], uid)
         assert self.queue.ready_count == len(self.ready)
         for consumer in self.consumers:
             assert not (consumer.ready and any(self.may_have(consumer, uid) for uid in self.ready))
+
+    def taken(self) -> list[tuple[int, int, bool]]:
+        return self.machine.link.taken()
 
     def take(self, consumer: Consumer, uid: int) -> None:
         assert self.may_have(consumer, uid)

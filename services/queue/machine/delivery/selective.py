@@ -84,13 +84,13 @@ class SelectiveDelivery:
         if self._groups:
             self._free += self._groups.settled(entries)
 
-    # -------------------------------------------------------------- as Delivery says
-
-    def holds(self, consumer: Consumer, entries: list[Entry]) -> None:
-        """A consumer has had these from a former owner."""
+    def held(self, consumer: Consumer | None, entry: Entry) -> None:
+        """As Entries.on_held says: whoever it is, its group may be his."""
         if self._groups:
-            for entry in entries:
-                self._groups.given(consumer, entry)
+            there = consumer if consumer in self._cursors else None
+            self._free += self._groups.held(there, entry)
+
+    # -------------------------------------------------------------- as Delivery says
 
     def has_offered_all(self, consumer: Consumer) -> bool:
         """As Queue says. What nobody has looked at is left only when the looks were spent; then a few are behind."""
