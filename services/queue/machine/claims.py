@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Final, TypeAlias
+from typing import Final, NamedTuple, TypeAlias
 
 from services.common.ledger.stages import HELD
-from services.queue.machine.consumers import Link
+from services.queue.machine.consumers import Consumer, Link
 from services.queue.machine.entries import Entries
 from services.queue.machine.entry import Entry, Holder, Undecided
 from services.queue.machine.record import uids_of
@@ -25,11 +25,22 @@ Outcome: TypeAlias = pb.Outcome.ValueType
 FINAL: Final = frozenset({pb.ACCEPT, pb.REJECT})  # outcomes of which it does not matter who says them
 
 
+class _Heir(NamedTuple):
+    """As _Claim: who holds what somebody else holds too."""
+
+    link: Link
+    consumer: Consumer | None
+
+
 @dataclass(slots=True)
 class _Claim:
-    """`link` has what is not here yet, or nobody; `outcome`: it was settled already; `undecided`: a transaction's."""
+    """`link` has what is not here yet, or nobody; `consumer` is whose it was delivered as, None if that one is no more.
+
+    `outcome`: it was settled already; `undecided`: a transaction's.
+    """
 
     link: Link | None
+    consumer: Consumer | None = None
     outcome: Outcome | None = None
     undecided: Undecided | None = None
 
@@ -51,31 +62,28 @@ class Claims:
         self._entries = entries
         self._unsettled = entries.unsettled
         self._waiting: dict[int, _Claim] = {}  # by uid
-        self._heirs: dict[int, Link] = {}  # who holds what somebody else holds too, by uid
+        self._heirs: dict[int, _Heir] = {}  # by uid
         self._until = 0
 
     def __bool__(self) -> bool:
         return bool(self._waiting or self._heirs)
 
-    def claim(self, held: Sequence[int], link: Link, now: int) -> list[Entry]:
+    def claim(self, held: Sequence[int], link: Link, consumer: Consumer | None, now: int) -> list[Entry]:
         """`link` holds these, whether they are here or not; gives those that have left the list for it.
 
-        Two may hold one message, when a gateway was cut off while its former owner changed: it is with who came first,
-        and then with the other, who has it already.
+        They were delivered to a `consumer` of its, or to one that is no more. Two may hold one message, when a gateway
+        was cut off while its former owner changed: it is with who came first, and then with the other, who has it
+        already.
         """
         uids = set(held)
         for uid in held:
             if (entry := self._unsettled.get(uid)) is not None:
                 uids.discard(uid)
-                if isinstance(entry.holder, Undecided):
-                    entry.holder.heirs[entry] = link
-                elif isinstance(entry.holder, Holder) and entry.holder.broken:
-                    entry.holder = link
-                elif isinstance(entry.holder, Holder) and entry.holder.origin != link.origin:
-                    self._heirs[uid] = link
+                self._claim_unsettled(entry, link, consumer)
         acquired = self._acquire(uids) if uids else []
         for entry in acquired:
             entry.holder = link
+            self._entries.tell_held(consumer, entry)
             # Recovery counted an attempt that has not ended.
             entry.attempts = max(entry.attempts - 1, 0)
             uids.discard(entry.message.uid)
@@ -84,8 +92,19 @@ class Claims:
             self._until = now + _KEPT_MS
             for uid in uids:
                 before = self._waiting.get(uid)
-                self._waiting[uid] = _Claim(link, undecided=before.undecided if before else None)
+                self._waiting[uid] = _Claim(link, consumer, undecided=before.undecided if before else None)
         return acquired
+
+    def _claim_unsettled(self, entry: Entry, link: Link, consumer: Consumer | None) -> None:
+        holder = entry.holder
+        if isinstance(holder, Undecided):
+            holder.heirs[entry] = link
+        elif isinstance(holder, Holder) and holder.broken:
+            entry.holder = link
+        elif isinstance(holder, Holder) and holder.origin != link.origin:
+            self._heirs[entry.message.uid] = _Heir(link, consumer)
+            return
+        self._entries.tell_held(consumer, entry)
 
     def settled(self, outcome: Outcome, uids: Sequence[int]) -> None:
         """What became of deliveries, some of which are perhaps not here."""
@@ -106,7 +125,7 @@ class Claims:
         """Those that neither another gateway holds that is there, nor a transaction of its."""
         others = {uid for uid in uids if self._is_anothers(uid, holder.origin)}
         for uid in others:
-            if (heir := self._heirs.get(uid)) and heir.origin == holder.origin:
+            if (heir := self._heirs.get(uid)) and heir.link.origin == holder.origin:
                 del self._heirs[uid]
         return [uid for uid in uids if uid not in others]
 
@@ -133,7 +152,7 @@ class Claims:
         for uid, claim in list(self._waiting.items()):
             if claim.link is holder and claim.outcome is None:
                 self._give_up(uid, claim)
-        self._heirs = {uid: heir for uid, heir in self._heirs.items() if heir is not holder}
+        self._heirs = {uid: heir for uid, heir in self._heirs.items() if heir.link is not holder}
         return self.held_by(holder, self._unsettled)
 
     def inherited(self, entries: list[Entry]) -> list[Entry]:
@@ -143,11 +162,12 @@ class Claims:
         left: list[Entry] = []
         for entry in entries:
             heir = self._heirs.pop(entry.message.uid, None)
-            if heir is None or heir.broken:
+            if heir is None or heir.link.broken:
                 left.append(entry)
             else:
-                entry.holder = heir
+                entry.holder = heir.link
                 self._unsettled[entry.message.uid] = entry
+                self._entries.tell_held(heir.consumer, entry)
         return left
 
     def held_by(self, holder: object, uids: Iterable[int]) -> list[int]:
@@ -208,7 +228,9 @@ class Claims:
         claimed = {uid: claim for uid in uids if (claim := self._waiting.pop(uid, None))}
         entries = self._acquire(set(claimed))
         for entry in entries:
-            claimed[entry.message.uid].begin(entry)
+            claim = claimed[entry.message.uid]
+            claim.begin(entry)
+            self._entries.tell_held(claim.consumer, entry)
         return entries, {uid: claim.outcome for uid, claim in claimed.items() if claim.outcome is not None}
 
     def _acquire(self, uids: set[int]) -> list[Entry]:

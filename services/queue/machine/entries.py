@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import repeat
+from typing import TYPE_CHECKING
 
 from services.common.ledger.stages import REPLACED
 from services.queue.machine.arrival import Arrival
@@ -16,13 +17,17 @@ from services.queue.machine.options import QueueOptions
 from services.queue.machine.order.ready import CreateReady
 from services.queue.machine.record import uids_of
 
+if TYPE_CHECKING:
+    from services.queue.machine.consumers import Consumer
+
 
 class Entries:
     """Of one queue. `unsettled` are the acquired ones by uid; `position` is that of the next newcomer.
 
     `journalled`: whether entries may be on disk. Those of a queue that is not durable may be, once they were handed
-    over. `on_settled` hears of those that nobody holds any more, where that matters to others. `aside` is for what may
-    not be delivered yet, in a queue that holds it.
+    over. `on_settled` hears of those that nobody holds any more, where that matters to others; `on_held` of each that
+    is somebody's to whom it was not delivered here, and of the consumer whose it was, if that one has come again.
+    `aside` is for what may not be delivered yet, in a queue that holds it.
     """
 
     __slots__ = (
@@ -31,6 +36,7 @@ class Entries:
         "expiring",
         "holding",
         "journalled",
+        "on_held",
         "on_settled",
         "options",
         "position",
@@ -48,6 +54,7 @@ class Entries:
         self.journalled = options.durable
         self.unsettled: dict[int, Entry] = {}
         self.on_settled: Callable[[list[Entry]], None] | None = None
+        self.on_held: Callable[[Consumer | None, Entry], None] | None = None
         self.ready = create_ready(options, self.unsettled.__contains__)
         self.aside = Aside() if options.holds else None
         self.expiring = Expiring(in_order=self.ready.by_arrival and self.aside is None)
@@ -120,7 +127,10 @@ class Entries:
         self.holding.take(entries)
         self.position = entries[-1].position + 1
         self.journalled = True
-        self.unsettled.update((entry.message.uid, entry) for entry in entries if entry.state == ACQUIRED)
+        for entry in entries:
+            if entry.state == ACQUIRED:
+                self.unsettled[entry.message.uid] = entry
+                self.tell_held(None, entry)
         ready = self._past_aside([entry for entry in entries if entry.state == AVAILABLE])
         self.ready.extend(ready, sum(len(entry.message.body) for entry in ready))
         self._wait(entries)
@@ -152,6 +162,11 @@ class Entries:
             self.forget(displaced)
 
     # -------------------------------------------------------------- out
+
+    def tell_held(self, consumer: Consumer | None, entry: Entry) -> None:
+        """It is its holder's, who has not been given it by a delivery; `consumer` as `on_held` hears it."""
+        if self.on_held:
+            self.on_held(consumer, entry)
 
     def take_unsettled(self, uids: Iterable[int]) -> list[Entry]:
         """Those of these that somebody holds: nobody's from now on."""

@@ -135,17 +135,16 @@ class Queue:
         if self.record.on:
             consumer.places = self.record.places_for(consumer.connection, consumer.tag)
         if held:
-            self._delivery.holds(consumer, self._claim(held, consumer.link, now))
+            self._claim(held, consumer.link, consumer, now)
         return pb.NONE
 
     def claim(self, held: Sequence[int], link: Link, now: int) -> None:
         """`link` holds these from before, and no consumer stands for them."""
-        self._claim(held, link, now)
+        self._claim(held, link, None, now)
 
-    def _claim(self, held: Sequence[int], link: Link, now: int) -> list[Entry]:
-        if entries := self._claims.claim(held, link, now):
+    def _claim(self, held: Sequence[int], link: Link, consumer: Consumer | None, now: int) -> None:
+        if entries := self._claims.claim(held, link, consumer, now):
             self._entries.handed_out(entries)
-        return entries
 
     def not_others(self, uids: Iterable[int], holder: Holder) -> list[int]:
         """Leaves out what another gateway has been given since `holder`'s had it: what it says came too late."""

@@ -30,7 +30,7 @@ class Dispatcher:
         if self._grouped:
             groups = KINDS[entries.options.groups](entries.options, entries.ready.rank)
             self._selective = SelectiveDelivery(entries, consumers, groups)
-            entries.on_settled = self._selective.settled
+            entries.on_settled, entries.on_held = self._selective.settled, self._selective.held
         self._front: Selectable | None = None  # what was selectable, until it is no more
         consumers.watcher = self
 
@@ -52,11 +52,6 @@ class Dispatcher:
             # Others may have credit for what it had no time to look at.
             self._left = self._selective.unfinished
             self._front, self._selective = self._selective.ready, None
-
-    def holds(self, consumer: Consumer, entries: list[Entry]) -> None:
-        """A consumer that comes again has had these from a former owner."""
-        if self._selective:
-            self._selective.holds(consumer, entries)
 
     def has_offered_all(self, consumer: Consumer) -> bool:
         """As Queue says."""

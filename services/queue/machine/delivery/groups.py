@@ -6,30 +6,26 @@ SHARED_GROUPS   a consumer's while he holds one of them; those without a group a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Mapping
+from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, Final, Protocol, TypeAlias
+from typing import Final, Protocol
 from zlib import crc32
-
-from sortedcontainers import SortedKeyList
 
 from services.common.arguments.queue import SHARED_GROUPS, STANDARD_GROUPS
 from services.common.errors import BrokerError
 from services.common.message import format_named
 from services.queue.machine.consumers import Consumer
-from services.queue.machine.entry import AVAILABLE, Entry
+from services.queue.machine.delivery.passed import Passed, Rank
+from services.queue.machine.entry import Entry, Holder
 from services.queue.machine.message import Message
 from services.queue.machine.options import QueueOptions
 
 _HEADER: Final = "JMSXGroupID"  # where a protocol has no property for it (JMS 3.5.9)
-_AT_ONCE: Final = 16  # messages of a group that are offered again when it is nobody's any more; each brings the next
-
-Rank: TypeAlias = Callable[[Entry], Any]
-"""Of an entry, its place in the order."""
 
 
 class Groups(Protocol):
-    """Of one queue."""
+    """Of one queue. What has been passed is given to be offered again: to all that have passed it, in its order."""
 
     def may_have(self, consumer: Consumer, entry: Entry) -> bool:
         """Whether its group is nobody else's."""
@@ -38,43 +34,111 @@ class Groups(Protocol):
         """Somebody could not have it, who does not come by again."""
 
     def given(self, consumer: Consumer, entry: Entry) -> list[Entry]:
-        """The consumer has got it: gives what it may have next, of what it has passed."""
+        """The consumer has got it: gives what it may have next, of what was passed."""
+
+    def behind(self, entry: Entry) -> list[Entry]:
+        """Nobody has got it who might have had it: gives what they may have next, of what was passed."""
+
+    def held(self, consumer: Consumer | None, entry: Entry) -> list[Entry]:
+        """Its holder has it from before, as a consumer who is there or not: gives what that one may have next."""
 
     def settled(self, entries: Iterable[Entry]) -> list[Entry]:
-        """Nobody holds these any more: gives those that wait, and that others may have from now on."""
+        """Nobody holds these any more: gives what others may have from now on, of what was passed."""
 
-    def gone(self, consumer: Consumer) -> bool:
-        """A consumer is not there any more; whether others may have from now on what they have passed."""
+    def gone(self, consumer: Consumer) -> list[Entry]:
+        """A consumer is not there any more: gives the same."""
+
+    def sweep(self, count: int, size: int) -> None:
+        """Forgets what has left, if that is much; `count` entries of `size` bytes wait."""
+
+
+@dataclass(slots=True, eq=False)
+class _Owner:
+    """Who has a group, and how many of its messages he holds; `who` is None while he is away, and may come again."""
+
+    group: Hashable
+    who: object
+    held: int = 0
 
 
 class StandardGroups:
-    """See Groups. Groups of one hash are one: there is an end to what is remembered."""
+    """See Groups. Groups of one hash are one: there is an end to what is remembered.
 
-    def __init__(self, options: QueueOptions, rank: Rank) -> None:  # noqa: ARG002 - as all kinds
+    A group stays one's who went away with a broken stream as long as he holds some of it: he may come again, and what
+    he does not come for is back in its place before others get the rest.
+    """
+
+    def __init__(self, options: QueueOptions, rank: Rank) -> None:
         self._mask = (1 << options.most_groups.bit_length()) - 1
-        self._owners: dict[int, Consumer] = {}
+        self._owners: dict[Hashable, _Owner] = {}
+        self._held: dict[int, _Owner] = {}  # by uid
+        self._passed = Passed(rank)
         self._group_of = group_of(options.group_key)
 
     def may_have(self, consumer: Consumer, entry: Entry) -> bool:
-        number = self._number(entry)
-        return number is None or self._owners.get(number, consumer) is consumer
+        owner = self._owners.get(self._number(entry))
+        return owner is None or owner.who is consumer
 
     def passed(self, entry: Entry) -> None:
-        """All look again when its consumer is not there any more."""
+        self._passed.add(self._number(entry), entry)
 
     def given(self, consumer: Consumer, entry: Entry) -> list[Entry]:
-        if (number := self._number(entry)) is not None:
-            self._owners[number] = consumer
-        return []
+        if (number := self._number(entry)) is None:
+            return []
+        if (owner := self._owners.get(number)) is None:
+            owner = self._owners[number] = _Owner(number, consumer)
+        if not consumer.settled:
+            self._hold(owner, entry)
+        return self._passed.behind(number, entry)
 
-    def settled(self, entries: Iterable[Entry]) -> list[Entry]:  # noqa: ARG002 - as Groups says
-        """It is the same one's yet."""
-        return []
+    def behind(self, entry: Entry) -> list[Entry]:
+        return self._passed.behind(self._number(entry), entry)
 
-    def gone(self, consumer: Consumer) -> bool:
-        before = len(self._owners)
-        self._owners = {number: owner for number, owner in self._owners.items() if owner is not consumer}
-        return len(self._owners) < before
+    def held(self, consumer: Consumer | None, entry: Entry) -> list[Entry]:
+        if (number := self._number(entry)) is None:
+            return []
+        free = self.settled([entry])  # by whoever had it
+        owner = self._owners.get(number)
+        if consumer and (owner is None or owner.who is None):
+            owner = self._owners[number] = _Owner(number, consumer)
+            free += self._passed.first(number)
+        elif owner is None and _is_awaited(entry):
+            owner = self._owners[number] = _Owner(number, None)
+        if owner and owner.who is consumer and (consumer or _is_awaited(entry)):
+            self._hold(owner, entry)
+        return free
+
+    def settled(self, entries: Iterable[Entry]) -> list[Entry]:
+        """It is the same one's yet, if he is there."""
+        free: list[Entry] = []
+        for entry in entries:
+            owner = self._held.pop(entry.message.uid, None)
+            if owner is None:
+                continue
+            owner.held -= 1
+            if owner.who is None and not owner.held and self._owners.get(owner.group) is owner:
+                free += self._free(owner)
+        return free
+
+    def gone(self, consumer: Consumer) -> list[Entry]:
+        free: list[Entry] = []
+        for owner in [owner for owner in self._owners.values() if owner.who is consumer]:
+            if consumer.link.broken and owner.held:
+                owner.who = None
+            else:
+                free += self._free(owner)
+        return free
+
+    def sweep(self, count: int, size: int) -> None:
+        self._passed.sweep(count, size)
+
+    def _hold(self, owner: _Owner, entry: Entry) -> None:
+        owner.held += 1
+        self._held[entry.message.uid] = owner
+
+    def _free(self, owner: _Owner) -> list[Entry]:
+        del self._owners[owner.group]
+        return self._passed.first(owner.group)
 
     def _number(self, entry: Entry) -> int | None:
         group = self._group_of(entry)
@@ -82,61 +146,77 @@ class StandardGroups:
 
 
 class SharedGroups:
-    """See Groups. `_passed` are entries that wait, by their group, and that somebody could not have: in their order."""
+    """See Groups. Of one group several may hold some, where they had it from before: it is nobody's more then."""
 
     def __init__(self, options: QueueOptions, rank: Rank) -> None:
         self._default = options.default_group
         self._group_of = group_of(options.group_key)
-        self._holders: dict[str, tuple[Consumer, set[int]]] = {}
-        self._passed: dict[str, SortedKeyList[Entry, Any]] = {}
-        self._rank = rank
+        self._owners: dict[Hashable, dict[object, _Owner]] = {}  # by group, and who
+        self._held: dict[int, _Owner] = {}  # by uid
+        self._passed = Passed(rank)
 
     def may_have(self, consumer: Consumer, entry: Entry) -> bool:
-        holder = self._holders.get(self._group(entry))
-        return holder is None or holder[0] is consumer
+        owners = self._owners.get(self._group(entry))
+        return owners is None or (len(owners) == 1 and consumer in owners)
 
     def passed(self, entry: Entry) -> None:
-        group = self._group(entry)
-        if (passed := self._passed.get(group)) is None:
-            passed = self._passed[group] = SortedKeyList(key=self._rank)
-        if entry not in passed:
-            passed.add(entry)
+        self._passed.add(self._group(entry), entry)
 
     def given(self, consumer: Consumer, entry: Entry) -> list[Entry]:
-        group = self._group(entry)
         if not consumer.settled:
-            self._holders.setdefault(group, (consumer, set()))[1].add(entry.message.uid)
-        return self._take_passed(group, 1)
+            self._hold(consumer, entry)
+        return self.behind(entry)
+
+    def behind(self, entry: Entry) -> list[Entry]:
+        return self._passed.behind(self._group(entry), entry)
+
+    def held(self, consumer: Consumer | None, entry: Entry) -> list[Entry]:
+        free = self.settled([entry])  # by whoever had it
+        self._hold(consumer or entry.holder, entry)
+        return free + self._passed.first(self._group(entry))
 
     def settled(self, entries: Iterable[Entry]) -> list[Entry]:
         free: list[Entry] = []
         for entry in entries:
-            group = self._group(entry)
-            held = self._holders.get(group, (None, set[int]()))[1]
-            held.discard(entry.message.uid)
-            if group in self._holders and not held:
-                del self._holders[group]
-                free += self._take_passed(group, _AT_ONCE)
+            owner = self._held.pop(entry.message.uid, None)
+            if owner is None:
+                continue
+            owner.held -= 1
+            if not owner.held:
+                free += self._free(owner)
         return free
 
-    def gone(self, consumer: Consumer) -> bool:  # noqa: ARG002 - as Groups says
+    def gone(self, consumer: Consumer) -> list[Entry]:  # noqa: ARG002 - as Groups says
         """It holds what it has had: its groups are others' when that is settled, or has come back."""
-        return False
+        return []
 
-    def _take_passed(self, group: str, most: int) -> list[Entry]:
-        """The first that wait yet."""
-        passed, taken = self._passed.get(group), list[Entry]()
-        while passed and len(taken) < most:
-            entry: Entry = passed.pop(0)
-            if entry.state == AVAILABLE:
-                taken.append(entry)
-        if passed is not None and not passed:
-            del self._passed[group]
-        return taken
+    def sweep(self, count: int, size: int) -> None:
+        self._passed.sweep(count, size)
+
+    def _hold(self, who: object, entry: Entry) -> None:
+        group = self._group(entry)
+        owners = self._owners.setdefault(group, {})
+        owner = owners.get(who)
+        if owner is None:
+            owner = owners[who] = _Owner(group, who)
+        owner.held += 1
+        self._held[entry.message.uid] = owner
+
+    def _free(self, owner: _Owner) -> list[Entry]:
+        owners = self._owners[owner.group]
+        del owners[owner.who]
+        if not owners:
+            del self._owners[owner.group]
+        return self._passed.first(owner.group)
 
     def _group(self, entry: Entry) -> str:
         group = self._group_of(entry)
         return self._default if group is None else group
+
+
+def _is_awaited(entry: Entry) -> bool:
+    """Whether its holder may come again."""
+    return isinstance(entry.holder, Holder) and entry.holder.broken
 
 
 KINDS: Final[Mapping[str, Callable[[QueueOptions, Rank], Groups]]] = {

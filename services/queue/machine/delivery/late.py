@@ -17,11 +17,15 @@ _SPARE_BYTES: Final = 1 << 20  # … and what they weigh, besides as much as wai
 
 
 class Came(NamedTuple):
-    """An entry, and its number among those that came; `back`: it was there before."""
+    """An entry, and its number among those that came; `back`: it was there before.
+
+    `leads`: others of its group are behind it, and come when it has been heard.
+    """
 
     number: int
     entry: Entry
     back: bool
+    leads: bool
 
 
 class Late:
@@ -34,26 +38,45 @@ class Late:
         self._size = 0
         self.end = 0  # the number of the next one
 
-    def add(self, entries: Sequence[Fresh]) -> None:
+    def add(self, entries: Sequence[Fresh], *, lead: bool = False) -> None:
         """They came now."""
-        self._came += [Came(number, *fresh) for number, fresh in enumerate(entries, self.end)]
+        self._came += [Came(number, *fresh, lead) for number, fresh in enumerate(entries, self.end)]
         self._size += sum(fresh.entry.message.weight for fresh in entries)
         self.end += len(entries)
 
     def since(self, number: int) -> list[Came]:
         """Those from a number on, that wait."""
-        first = bisect_left(self._came, number, key=itemgetter(0))
-        return [came for came in self._came[first:] if came.entry.state == AVAILABLE]
+        return [came for came in self._since(number) if came.entry.state == AVAILABLE]
 
-    def forget(self, heard: Iterable[int], count: int, size: int) -> None:
-        """What all have heard; and what has left, if that is much: `count` entries of `size` bytes wait."""
+    def lost_since(self, number: int) -> list[Entry]:
+        """Those from a number on that have left, and led others."""
+        return [came.entry for came in self._since(number) if came.leads and came.entry.state != AVAILABLE]
+
+    def _since(self, number: int) -> list[Came]:
+        return self._came[bisect_left(self._came, number, key=itemgetter(0)) :]
+
+    def forget(self, heard: Iterable[int], count: int, size: int) -> list[Entry]:
+        """What all have heard; and what has left, if that is much: `count` entries of `size` bytes wait.
+
+        Gives those of the latter that led others, and that not all have heard.
+        """
         done = min(heard, default=self.end)
         if self._came and self._came[0].number < done:
-            self._keep(self._came[bisect_left(self._came, done, key=itemgetter(0)) :])
+            self._keep(self._since(done))
         if len(self._came) > 2 * count + _SPARE or self._size > 2 * size + _SPARE_BYTES:
-            # Of one that has come several times, the last time counts.
-            latest = {id(came.entry): came for came in self._came if came.entry.state == AVAILABLE}
-            self._keep(sorted(latest.values(), key=itemgetter(0)))
+            lost = self.lost_since(0)
+            self._keep(self._latest())
+            return lost
+        return []
+
+    def _latest(self) -> list[Came]:
+        """Of one that has come several times, the last time counts, and whether it led others in any."""
+        latest: dict[Entry, Came] = {}
+        for came in self._came:
+            if came.entry.state == AVAILABLE:
+                before = latest.get(came.entry, came)
+                latest[came.entry] = came._replace(leads=came.leads or before.leads)
+        return sorted(latest.values(), key=itemgetter(0))
 
     def _keep(self, came: list[Came]) -> None:
         self._came = came

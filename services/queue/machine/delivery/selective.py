@@ -74,23 +74,21 @@ class SelectiveDelivery:
     def detach(self, consumer: Consumer) -> None:
         """One that has gone."""
         self._choosers.remove(self._cursors.pop(consumer))
-        if self._groups and self._groups.gone(consumer):
-            for cursor in self._cursors.values():
-                if not cursor.browses:
-                    cursor.stop_at(None)
+        if self._groups:
+            self._free += self._groups.gone(consumer)
 
     def settled(self, entries: list[Entry]) -> None:
         """Nobody holds these any more: what of their groups waits is for others too."""
         if self._groups:
             self._free += self._groups.settled(entries)
 
-    # -------------------------------------------------------------- as Delivery says
-
-    def holds(self, consumer: Consumer, entries: list[Entry]) -> None:
-        """A consumer has had these from a former owner."""
+    def held(self, consumer: Consumer | None, entry: Entry) -> None:
+        """As Entries.on_held says: whoever it is, its group may be his."""
         if self._groups:
-            for entry in entries:
-                self._groups.given(consumer, entry)
+            there = consumer if consumer in self._cursors else None
+            self._free += self._groups.held(there, entry)
+
+    # -------------------------------------------------------------- as Delivery says
 
     def has_offered_all(self, consumer: Consumer) -> bool:
         """As Queue says. What nobody has looked at is left only when the looks were spent; then a few are behind."""
@@ -116,12 +114,22 @@ class SelectiveDelivery:
         finally:
             self._send()
             self.unfinished = looks.spent
-        self._late.forget([each.heard for each in self._cursors.values()], self.ready.count, self.ready.size)
-        self._index.sweep(self.ready.count, self.ready.size)
+        self._forget(self.ready.count, self.ready.size)
+
+    def _forget(self, count: int, size: int) -> None:
+        """What has left, if that is much; `count` entries of `size` bytes wait."""
+        lost = self._late.forget([each.heard for each in self._cursors.values()], count, size)
+        self._index.sweep(count, size)
+        if self._groups:
+            self._bring_behind(lost)
+            self._groups.sweep(count, size)
 
     def _deliver(self, looks: Looks) -> None:
         """Half of the looks is for what is new: who has a long way to go keeps nobody waiting."""
         self._tell_late(looks)
+        while self._free and not looks.spent:  # before what is behind of the same groups
+            self._tell_free()
+            self._tell_late(looks)
         self._visit_front(looks, looks.left // 2)
         self._pull(looks)
         self._visit_front(looks, 0)
@@ -140,12 +148,21 @@ class SelectiveDelivery:
 
     def _tell_free(self) -> None:
         free, self._free = self._free, []
-        self._late.add([Fresh(entry, True) for entry in free])
+        self._late.add([Fresh(entry, True) for entry in free], lead=True)
+
+    def _bring_behind(self, entries: Iterable[Entry]) -> None:
+        """These were told because their groups were free, and it is the next ones' turn."""
+        if self._groups:
+            for entry in entries:
+                self._free += self._groups.behind(entry)
 
     # -------------------------------------------------------------- what came in among what was passed
 
     def _tell_late(self, looks: Looks) -> None:
         deaf = [each for each in self._able() if each.heard < self._late.end]
+        if takers := [each.heard for each in deaf if not each.browses]:
+            self._bring_behind(self._late.lost_since(min(takers)))
+            self._tell_free()
         for cursor in deaf:
             if cursor.browses:
                 self._show_late(cursor, looks)
@@ -156,7 +173,7 @@ class SelectiveDelivery:
 
     def _show_late(self, browser: Cursor, looks: Looks) -> None:
         """One by one, in the order in which they came: it is shown each once. What comes back it has seen."""
-        for number, entry, back in self._late.since(browser.heard):
+        for number, entry, back, _ in self._late.since(browser.heard):
             if looks.spent or not browser.able:
                 return
             browser.heard = number + 1
@@ -175,14 +192,26 @@ class SelectiveDelivery:
 
     def _offer_late(self, hearing: set[Cursor], looks: Looks) -> None:
         """A few, in their order, to those that have passed them."""
-        some = [came.entry for came in self._late.since(min(each.heard for each in hearing))]
-        for entry in sorted(some, key=self.ready.rank):
-            rank = self.ready.rank(entry)
-            if self._waits(entry, looks):
-                self._offer(entry, view_of(entry), _passed(rank, hearing), looks)
+        for came in sorted(self._late.since(min(each.heard for each in hearing)), key=self._rank_of):
+            entry, may = came.entry, _passed(self._rank_of(came), hearing)
+            waits = self._waits(entry, looks)
+            if waits:
+                self._offer(entry, view_of(entry), may, looks)
+            if came.leads and (not waits or self._is_unwanted(entry, hearing)):
+                self._bring_behind([entry])
         for cursor in hearing:
             if cursor.able:  # or it has not been asked about all of it
                 cursor.heard = self._late.end
+
+    def _rank_of(self, came: late.Came) -> Any:  # noqa: ANN401 - an order's own
+        return self.ready.rank(came.entry)
+
+    def _is_unwanted(self, entry: Entry, hearing: set[Cursor]) -> bool:
+        """Whether somebody has been offered it who might have it, and does not want it."""
+        if self._groups is None or entry.state != AVAILABLE:
+            return False
+        may_have, rank = self._groups.may_have, self.ready.rank(entry)
+        return any(each.able and each.passed(rank) and may_have(each.consumer, entry) for each in hearing)
 
     # -------------------------------------------------------------- what is in front
 
