@@ -171,7 +171,7 @@ class Writer:
         link, self._link = self._link, None
         if link and link.up and not self.ended:
             with suppress(Lost):
-                await link.say_end()
+                await link.say_end(self._who)
         if link:
             await link.close()
 
