@@ -128,8 +128,9 @@ class Writer:
             former = await link.last(f"{link.prefix}.{WRITER}")
             await self._wait_for_the_last(link)
             self._known.loaded = await load(link)
-            await self._take_over(link, former.sequence if former else 0)
+            # Before it is the writer: who asks after that, and hears nobody, would shut it out.
             await link.answer(lambda: self._who)
+            await self._take_over(link, former.sequence if former else 0)
         except BaseException:
             await link.close()
             raise
