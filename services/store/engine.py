@@ -52,9 +52,9 @@ class Engine:
         self._tasks = Tasks(on_failure)
         self._running = RunningTime(clock)
         trouble: Callable[[], str] = str
-        self._sure: Callable[[], Awaitable[None]] = _sure
+        self.sure: Callable[[], Awaitable[None]] = _sure
         if isinstance(provider, Elsewhere):
-            trouble, self._sure = provider.trouble, provider.sure
+            trouble, self.sure = provider.trouble, provider.sure
             provider.watch(on_failure)
         self.disk = self._disk = Disk(provider.room, disk_reserve, self._tell_unwritable, trouble)
         self._committer = Committer(provider, self._disk, self._live, self._running, spans, times)
@@ -92,7 +92,7 @@ class Engine:
 
     async def keep_alive(self, request: KeepAliveRequest) -> KeepAliveReply:
         """As Leases says, by one who writes: another may have given these leases to others."""
-        await self._sure()
+        await self.sure()
         return await self.leases.keep_alive(request)
 
     def succeeded(self, member: str, incarnation: int) -> None:

@@ -150,6 +150,7 @@ class Service:
         )
         add_MetricsServicer_to_server(Serving(self._meters), self._server.grpc)
         await self._server.listen()
+        await self._engine.sure()  # it may have stood still since all was read, and another one have begun
         self._addresses.lead()
         self._engine.leases.listening()
         self._tell_others()

@@ -321,16 +321,16 @@ class Link:
             return None if isinstance(failure.__cause__, NoRespondersError) else ""
         return answer.data.decode(errors="replace")
 
-    async def say_end(self) -> None:
-        """Tells who stands by that nobody writes here from now on."""
-        await self._asked(self._client.publish(f"{self._who}.ends"))
+    async def say_end(self, who: str) -> None:
+        """Tells who stands by that `who` does not write here from now on."""
+        await self._asked(self._client.publish(f"{self._who}.ends", who.encode()))
         await self._asked(self._client.flush())
 
-    async def when_writer_ends(self, hear: Callable[[], None]) -> None:
-        """`hear` is called when he says so."""
+    async def when_writer_ends(self, hear: Callable[[str], None]) -> None:
+        """`hear` is called with who says so."""
 
-        async def heard(_: Msg) -> None:
-            hear()
+        async def heard(said: Msg) -> None:
+            hear(said.data.decode(errors="replace"))
 
         await self._asked(self._client.subscribe(f"{self._who}.ends", cb=heard))
 

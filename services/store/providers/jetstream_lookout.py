@@ -39,6 +39,10 @@ class Absence:
             return ""
         return self._known or "one that does not answer"
 
+    def ends(self, who: str) -> None:
+        """He says so. Of another than the one that writes, who was overtaken, that tells nothing."""
+        self.said = self.said or who == self._known
+
     def unknown(self) -> None:
         """It could not be asked: what was not heard meanwhile is no absence."""
         self._since = 0.0
@@ -72,8 +76,5 @@ class Lookout:
         if self._link is None or not self._link.up:
             await self.close()
             self._link = await Link.connect(self._url)
-            await self._link.when_writer_ends(self._ends)
+            await self._link.when_writer_ends(self._absence.ends)
         return self._link
-
-    def _ends(self) -> None:
-        self._absence.said = True

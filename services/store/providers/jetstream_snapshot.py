@@ -68,6 +68,8 @@ class Snapshots:
     async def _give_up(self, mark: Mark) -> NoReturn:
         self._again_at = monotonic() + _AGAIN_SECONDS
         async with self._writer.turn() as link:
+            # Or a successor's could have this number by now.
+            await self._writer.fence(link, snapshot_subject(mark.snapshot))
             await link.purge(f"{link.prefix}.{snapshot_subject(mark.snapshot)}")
         raise InternalError("the stream has no room for a snapshot: give it more (max_bytes)")
 

@@ -128,8 +128,9 @@ class Writer:
             former = await link.last(f"{link.prefix}.{WRITER}")
             await self._wait_for_the_last(link)
             self._known.loaded = await load(link)
-            await self._take_over(link, former.sequence if former else 0)
+            # Before it is the writer: who asks after that, and hears nobody, would shut it out.
             await link.answer(lambda: self._who)
+            await self._take_over(link, former.sequence if former else 0)
         except BaseException:
             await link.close()
             raise
@@ -171,7 +172,7 @@ class Writer:
         link, self._link = self._link, None
         if link and link.up and not self.ended:
             with suppress(Lost):
-                await link.say_end()
+                await link.say_end(self._who)
         if link:
             await link.close()
 

@@ -12,6 +12,7 @@ import pytest
 from services.common.clients.store import StoreClient
 from services.common.clients.stores import ROLE
 from services.common.config import Settings
+from services.common.errors import InternalError
 from services.rpc.store_pb2 import KeepAliveRequest
 from services.store import succession
 from services.store.providers.memory import MemoryProvider
@@ -26,12 +27,15 @@ class CutOff(MemoryProvider):
     def __init__(self, incarnation: int) -> None:
         super().__init__(Path())
         self._incarnation = incarnation - 1
+        self.overtaken = False
 
     async def occupied(self) -> str:
         return ""
 
     async def sure(self) -> None:
-        """That cannot be asked."""
+        """That cannot be asked, unless it is."""
+        if self.overtaken:
+            raise InternalError("another store process writes")
 
     def trouble(self) -> str:
         return ""
@@ -107,3 +111,19 @@ async def test_who_does_not_write_any_more_ends_nobody(start: Start, ended: list
     assert late._engine.incarnation == 8
     assert len(ended) == 1
     await client.close()
+
+
+async def test_who_was_overtaken_while_it_read_all_back(start: Start, ended: list[str], tmp_path: Path) -> None:
+    """It asks before it says that it writes: the store's name goes on leading to the other one, which hears nothing."""
+    await start("store-1", 7)
+    provider = CutOff(8)
+    provider.overtaken = True
+    settings = Settings(data=tmp_path, store_provider="memory", store_processes=2)
+    late = Service(settings, provider, "store-2")
+    with pytest.raises(InternalError, match="another store process writes"):
+        await late.start()
+    assert (tmp_path / "run/store.sock").readlink() == Path("store-1-writes.sock")
+    assert not ended
+    await late._server.stop()
+    await late._engine.stop()
+    await late._leave()

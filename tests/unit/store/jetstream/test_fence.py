@@ -80,6 +80,23 @@ async def test_who_is_overtaken_names_the_other(
     await following.close()
 
 
+async def test_it_answers_from_its_beginning_on(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Who asks as soon as it is the writer hears of it: he would begin, and shut it out."""
+    claim, heard = Link.claim, []
+
+    async def asked(link: Link, subject: str, former: int, payload: bytes) -> int:
+        sequence = await claim(link, subject, former, payload)
+        asking = await Link.connect(parse(url))
+        heard.append(await asking.writer(5))
+        await asking.close()
+        return sequence
+
+    monkeypatch.setattr(Link, "claim", asked)
+    provider = await reopened(url)
+    assert heard == [provider._writer._who]
+    await provider.close()
+
+
 async def test_both_write(url: str, provider: JetStreamProvider, deaf: None) -> None:
     """What one writes while another starts is read by that one, or refused: nothing is lost, nothing there twice."""
     confirmed: list[int] = []

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NoReturn
 
 import pytest
 
@@ -66,6 +66,36 @@ async def test_by_a_successor(url: str, quiet: JetStreamProvider, deaf: None, ha
     await following.close()
     again = await reopened(url)
     assert list(await alive(again)) == [20]
+    await again.close()
+
+
+async def test_by_one_whose_snapshot_has_the_same_number(
+    url: str, quiet: JetStreamProvider, deaf: None, hasty: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Who stood still when there was no room for a snapshot, and gives it up then, leaves the other's alone."""
+    await quiet.commit(group(1))
+    give_up = quiet._snapshots._give_up
+
+    async def overtaken(mark: Any) -> NoReturn:
+        between = await reopened(url)
+        await calm(between)
+        monkeypatch.setattr(between._writer.left, "spares", lambda _: False)
+        with pytest.raises(InternalError, match="no room for a snapshot"):
+            await between._snapshots.take()
+        await between.close()
+        following = await reopened(url)
+        await calm(following)
+        await following._snapshots.take()
+        assert following._writer.loaded.mark.snapshot == mark.snapshot
+        await following.close()
+        await give_up(mark)
+
+    monkeypatch.setattr(quiet._snapshots, "_give_up", overtaken)
+    monkeypatch.setattr(quiet._writer.left, "spares", lambda _: False)
+    with pytest.raises(Away):
+        await quiet._snapshots.take()
+    again = await reopened(url)
+    assert list(await alive(again)) == [1]
     await again.close()
 
 

@@ -1,0 +1,27 @@
+"""Whether a writer is absent for long enough, as those who stand by see it."""
+
+from __future__ import annotations
+
+from services.store.providers.jetstream_lookout import Absence
+
+
+def test_it_says_that_it_ends() -> None:
+    """Then nobody who listens is enough, however short; before, that may be a writer whose connection is made anew."""
+    absence = Absence(lambda: 1.0)
+    assert absence.heard("this") == "this"
+    assert absence.heard(None) == "this"
+    absence.ends("this")
+    assert absence.heard("this") == "this"
+    assert absence.heard(None) == ""
+
+
+def test_another_says_so() -> None:
+    """One that was overtaken, and ends: whoever writes now is not meant, before it is said of him and after."""
+    absence = Absence(lambda: 1.0)
+    absence.heard("that")
+    absence.heard("this")
+    absence.ends("that")
+    assert absence.heard(None) == "this"
+    absence.ends("this")
+    absence.ends("that")
+    assert absence.heard(None) == ""
