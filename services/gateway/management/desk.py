@@ -15,7 +15,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
-from weakref import WeakKeyDictionary
+from weakref import WeakKeyDictionary, ref
 
 import structlog
 
@@ -71,7 +71,8 @@ class Desk:
         self._without_turn: dict[Client, asyncio.Task[None]] = {}  # of lines: who waits for others
         self._room = Room()
         self._few = FewLines(1, _SECONDS)
-        self._replies: WeakKeyDictionary[Client, dict[str, tuple[str, Consumer]]] = WeakKeyDictionary()
+        # Weakly: a consumer leads to its client, and both would stay for ever.
+        self._replies: WeakKeyDictionary[Client, dict[str, tuple[str, ref[Consumer]]]] = WeakKeyDictionary()
         self._at_once = asyncio.Semaphore(_AT_ONCE)
         self._tasks = Tasks()
 
@@ -172,9 +173,9 @@ class Desk:
     def expect(self, client: Client, address: str, queue: str, consumer: Consumer) -> None:
         """Replies to an address go to a consumer of the same connection, as long as there is one."""
         known = self._replies.setdefault(client, {})
-        for gone in [name for name, (_, each) in known.items() if each.state is ConsumerState.ENDED]:
+        for gone in [name for name, (_, each) in known.items() if not _is_there(each)]:
             del known[gone]
-        known[address] = queue, consumer
+        known[address] = queue, ref(consumer)
 
     async def _tell(self, client: Client, waiting: Waiting, reply: Reply) -> None:
         to = waiting.requester
@@ -202,12 +203,17 @@ class Desk:
     def _address(self, client: Client, to: Requester) -> tuple[str, str]:
         """A consumer's; a queue's name; else an exchange and a key, as in Broker-J."""
         queue, consumer = self._replies.get(client, {}).get(to.reply_to, ("", None))
-        if consumer and consumer.state is not ConsumerState.ENDED:
+        if consumer and _is_there(consumer):
             return "", queue
         exchange, slash, key = to.reply_to.partition("/")
         if not slash or (client.virtual_host, to.reply_to) in client.broker.topology.by_name:
             return "", to.reply_to
         return exchange, key
+
+
+def _is_there(consumer: ref[Consumer]) -> bool:
+    found = consumer()
+    return found is not None and found.state is not ConsumerState.ENDED
 
 
 def _written(waiting: Waiting, reply: Reply) -> tuple[bytes, bytes]:
