@@ -84,6 +84,14 @@ def test_bytes_of_a_line() -> None:
     assert (line.weight, line.add(large)) == (0, True)
 
 
+def test_who_asks_too_much() -> None:
+    """Who that is may be as long as the properties: ids are kept for the answer, and count."""
+    line, ids = Line(Room()), bytes(LARGEST)
+    waiting = waiting_of("amqp-1-0", FORM, Requester("q", ids), ids, bytes(LARGEST))
+    assert waiting.too_large
+    assert [line.add(waiting) for _ in range(5)] == [True] * 4 + [False]
+
+
 async def test_what_is_too_large() -> None:
     """Is answered, and mgmt is not asked."""
     desked = Desked()
