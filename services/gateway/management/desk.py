@@ -4,7 +4,7 @@ The way of messages waits for none of it: a request is a message that has arrive
 it is done in the background, in order for each connection. A reply is published as the client itself would do it, by
 its permissions. Where a client has gone, or the broker ends it since its user is another now, what mgmt has begun goes
 on and nobody is told; what waits is dropped: it would be done in the name of somebody who is there no more. That
-happens at its turn, or before, when another client asks: while mgmt hangs, nobody has a turn.
+happens at its turn, or before, when another client asks, or there is no room: while mgmt hangs, nobody has a turn.
 """
 
 from __future__ import annotations
@@ -99,9 +99,9 @@ class Desk:
         return self._queue(client, waiting_of(name, form, requester, properties, request.bodies[index]))
 
     def _queue(self, client: Client, waiting: Waiting) -> bool:
-        if (line := self._lines.get(client)) is None:
+        if client not in self._lines or not self._room.has_for(waiting):
             self._sweep()
-            line = Line(self._room)
+        line = self._lines.get(client) or Line(self._room)
         if not line.add(waiting):
             if not self._room.has_for(waiting):
                 self._few.say(log.warning, "more requests to management nodes than there is room for", do=_DO)
