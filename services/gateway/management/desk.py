@@ -4,7 +4,7 @@ The way of messages waits for none of it: a request is a message that has arrive
 it is done in the background, in order for each connection. A reply is published as the client itself would do it, by
 its permissions. Where a client has gone, or the broker ends it since its user is another now, what mgmt has begun goes
 on and nobody is told; what waits is dropped: it would be done in the name of somebody who is there no more. That
-happens at its turn, or before, when another client asks: while mgmt hangs, nobody has a turn.
+happens at its turn, or before, when another client asks, or there is no room: while mgmt hangs, nobody has a turn.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
-from weakref import WeakKeyDictionary
+from weakref import WeakKeyDictionary, ref
 
 import structlog
 
@@ -71,7 +71,8 @@ class Desk:
         self._without_turn: dict[Client, asyncio.Task[None]] = {}  # of lines: who waits for others
         self._room = Room()
         self._few = FewLines(1, _SECONDS)
-        self._replies: WeakKeyDictionary[Client, dict[str, tuple[str, Consumer]]] = WeakKeyDictionary()
+        # Weakly: a consumer leads to its client, and both would stay for ever.
+        self._replies: WeakKeyDictionary[Client, dict[str, tuple[str, ref[Consumer]]]] = WeakKeyDictionary()
         self._at_once = asyncio.Semaphore(_AT_ONCE)
         self._tasks = Tasks()
 
@@ -98,9 +99,9 @@ class Desk:
         return self._queue(client, waiting_of(name, form, requester, properties, request.bodies[index]))
 
     def _queue(self, client: Client, waiting: Waiting) -> bool:
-        if (line := self._lines.get(client)) is None:
+        if client not in self._lines or not self._room.has_for(waiting):
             self._sweep()
-            line = Line(self._room)
+        line = self._lines.get(client) or Line(self._room)
         if not line.add(waiting):
             if not self._room.has_for(waiting):
                 self._few.say(log.warning, "more requests to management nodes than there is room for", do=_DO)
@@ -172,9 +173,9 @@ class Desk:
     def expect(self, client: Client, address: str, queue: str, consumer: Consumer) -> None:
         """Replies to an address go to a consumer of the same connection, as long as there is one."""
         known = self._replies.setdefault(client, {})
-        for gone in [name for name, (_, each) in known.items() if each.state is ConsumerState.ENDED]:
+        for gone in [name for name, (_, each) in known.items() if not _is_there(each)]:
             del known[gone]
-        known[address] = queue, consumer
+        known[address] = queue, ref(consumer)
 
     async def _tell(self, client: Client, waiting: Waiting, reply: Reply) -> None:
         to = waiting.requester
@@ -202,12 +203,17 @@ class Desk:
     def _address(self, client: Client, to: Requester) -> tuple[str, str]:
         """A consumer's; a queue's name; else an exchange and a key, as in Broker-J."""
         queue, consumer = self._replies.get(client, {}).get(to.reply_to, ("", None))
-        if consumer and consumer.state is not ConsumerState.ENDED:
+        if consumer and _is_there(consumer):
             return "", queue
         exchange, slash, key = to.reply_to.partition("/")
         if not slash or (client.virtual_host, to.reply_to) in client.broker.topology.by_name:
             return "", to.reply_to
         return exchange, key
+
+
+def _is_there(consumer: ref[Consumer]) -> bool:
+    found = consumer()
+    return found is not None and found.state is not ConsumerState.ENDED
 
 
 def _written(waiting: Waiting, reply: Reply) -> tuple[bytes, bytes]:

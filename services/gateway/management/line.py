@@ -25,7 +25,7 @@ BYTES_OF_ALL: Final = 32 << 20
 
 
 class Waiting(NamedTuple):
-    """A request as it came; of one that is `too_large` nothing more is kept."""
+    """A request as it came; of one that is `too_large` no more is kept than who asks, of `asks` bytes at most."""
 
     format: str
     form: Form
@@ -33,11 +33,12 @@ class Waiting(NamedTuple):
     properties: bytes
     body: bytes
     too_large: bool = False
+    asks: int = 0
 
     @property
     def weight(self) -> int:
         """Bytes of memory, about."""
-        return len(self.properties) + len(self.body)
+        return len(self.properties) + len(self.body) + self.asks
 
 
 @dataclass(slots=True)
@@ -99,5 +100,5 @@ class Line:
 def waiting_of(message_format: str, form: Form, requester: Requester, properties: bytes, body: bytes) -> Waiting:
     """Of a message."""
     if len(properties) + len(body) > LARGEST:
-        return Waiting(message_format, form, requester, b"", b"", too_large=True)
+        return Waiting(message_format, form, requester, b"", b"", too_large=True, asks=len(properties))
     return Waiting(message_format, form, requester, properties, body)

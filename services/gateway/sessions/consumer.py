@@ -51,7 +51,7 @@ class GetHolder:
             self.others.pop(self.queue_id, None)
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(slots=True, eq=False, weakref_slot=True)
 class Consumer:
     """One consumer of one session."""
 

@@ -15,6 +15,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol, RequestResponseCycle
 
 from services.mgmt.http.bodies import Bodies
 from services.mgmt.http.doors import Doors
+from services.mgmt.http.unread import Unread
 
 _READ = 64 << 10
 """Bytes of an answer that are to be read in the time: a few of them each time are none."""
@@ -32,6 +33,7 @@ class Bounds(NamedTuple):
 
     doors: Doors
     bodies: Bodies
+    answers: Unread
     head: float
     unread: float
 
@@ -86,6 +88,7 @@ class Connection(H11Protocol):
 
     def pause_writing(self) -> None:
         super().pause_writing()
+        self._look()
         self._expect_reading()
 
     def resume_writing(self) -> None:
@@ -125,7 +128,7 @@ class Connection(H11Protocol):
         """Whose turn it is."""
         if self._is_asked:
             self._end_head()
-        if self.flow.write_paused or (self._is_asked and not self.cycle.more_body):
+        if self._is_asked and not self.cycle.more_body and not self.flow.write_paused:
             self.config.bounds.doors.server_s_turn(self)
         else:
             self.config.bounds.doors.client_s_turn(self)
@@ -137,6 +140,7 @@ class Connection(H11Protocol):
 
     def _expect_reading(self) -> None:
         size = self.transport.get_write_buffer_size()
+        self.config.bounds.answers.note(self, size)
         self._unread = self.loop.call_later(self.config.bounds.unread, self._look_at_reading, size)
 
     def _look_at_reading(self, before: int) -> None:
@@ -151,6 +155,7 @@ class Connection(H11Protocol):
             self._head = None
 
     def _end_unread(self) -> None:
+        self.config.bounds.answers.forget(self)
         if self._unread:
             self._unread.cancel()
             self._unread = None

@@ -1,9 +1,10 @@
 """How many may be connected over HTTP, in all and of one address.
 
-A connection is its client's turn until a request is there whole, and again when that is answered. When there are as
-many connections as may be, the one whose client has taken longest makes room: those that come to the point take
-milliseconds, and who keeps connections half open, or idle, takes no place from them. Where all wait for the server, the
-next one is refused.
+A connection is its client's turn until a request is there whole, again while its answer is to be read, and when that
+is done. When there are as many connections as may be, the one whose client has taken longest makes room: those that
+come to the point take milliseconds, and who keeps connections half open, or idle, or does not read, takes no place from
+them. Where all wait for the server, the next one is refused; but whose address has no connection gets one of the
+address that has most.
 """
 
 from __future__ import annotations
@@ -111,15 +112,22 @@ class Doors:
     def _has_room(self, lot: _Lot, address: str) -> bool:
         if lot.count < lot.limit:
             return True
-        longest = next(iter(lot.waiting), None)
+        longest = next(iter(lot.waiting), None) or self._of_the_most(address)
         self.ended[CLOSED if longest else REFUSED] += 1
         if longest is None:
             self._tell("connections over HTTP are refused: as many as may be wait for answers", lot, address)
             return False
-        self._tell("too many connections over HTTP: those that ask for nothing are closed for the next", lot, address)
+        self._tell("too many connections over HTTP: those that ask for nothing, or have most, are closed", lot, address)
         self.leave(longest)
         longest.cut_off()
         return True
+
+    def _of_the_most(self, address: str) -> Peer | None:
+        """For an address that has none: of several that another one has, the one that is connected for longest."""
+        most = max(self._lots, key=lambda place: self._lots[place].count, default=None)
+        if most is None or place_of(address) in self._lots or self._lots[most].count == 1:
+            return None
+        return next(peer for peer, place in self._places.items() if place == most)
 
     def _tell(self, what: str, lot: _Lot, address: str) -> None:
         self._few.say(log.warning, what, limit=lot.limit, the_next_from=address, do=lot.do)

@@ -17,11 +17,12 @@ from services.mgmt.front import Application
 from services.mgmt.http.bodies import Bodies
 from services.mgmt.http.connection import Bounds, Config
 from services.mgmt.http.doors import Doors
+from services.mgmt.http.unread import Unread
 
 if TYPE_CHECKING:
     from services.common.config import Settings
 
-_BODIES = 128 << 20  # bytes of bodies that are not answered yet; less on a small machine
+_BUDGET = 128 << 20  # bytes of bodies that are not answered yet, and of answers not read; less on a small machine
 _BACKLOG = 1024  # connections that the kernel has accepted and mgmt has not: more come at once when many try
 
 
@@ -44,9 +45,10 @@ class HttpServer:
 
     def start(self, app: Application) -> None:
         """Serves from now on."""
-        settings = self._settings
+        settings, budget = self._settings, min(available() // 16, _BUDGET)
+        bodies, unread = Bodies(budget), Unread(budget)
         config = Config(
-            Bounds(self.doors, Bodies(_bodies()), settings.http_head_timeout, settings.unread_timeout),
+            Bounds(self.doors, bodies, unread, settings.http_head_timeout, settings.unread_timeout),
             app,
             log_config=None,
             log_level="error",  # what it warns of is what anybody may send
@@ -91,10 +93,6 @@ class _Embedded(uvicorn.Server):
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:
         yield
-
-
-def _bodies() -> int:
-    return min(available() // 16, _BODIES)
 
 
 def _bind(host: str, port: int) -> socket.socket:

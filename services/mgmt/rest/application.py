@@ -57,7 +57,7 @@ def application(
     broker: Broker,
 ) -> FastAPI:
     """For those who come in by the `doors`: each route has its own."""
-    app = FastAPI(title="Hopline", version=RELEASE, docs_url=None, redoc_url=None)
+    app = FastAPI(title="Hopline", version=RELEASE, openapi_url=None)
     answer_failures(app)
     describe(app)
     routers: Iterable[tuple[Asked | Naming, Iterable[APIRouter]]] = (

@@ -3,17 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import cache
 from typing import Any, Final
 
-from fastapi import FastAPI
+from fastapi import FastAPI, Request, Response
+from fastapi.responses import JSONResponse
 
+_PATH: Final = "/openapi.json"
 _FRAMEWORKS: Final = ("HTTPValidationError", "ValidationError")
 """Bodies of errors that FastAPI would answer with, where no route here does."""
 
 
 def describe(app: FastAPI) -> None:
-    """From now on its document says what is answered, and nothing else."""
+    """From now on its document says what is answered, and nothing else; an app that has no path for it yet gets one.
+
+    It is a megabyte, and anybody may ask for it: it is written once, for all of them.
+    """
     app.openapi = _corrected(app.openapi)  # type: ignore[method-assign]  # as FastAPI says it is done
+
+    @cache
+    def written() -> bytes:
+        return bytes(JSONResponse(app.openapi()).body)
+
+    async def answer(_request: Request) -> Response:
+        return Response(written(), media_type=JSONResponse.media_type)
+
+    app.add_route(_PATH, answer, include_in_schema=False)
 
 
 def _corrected(describe: Callable[[], dict[str, Any]]) -> Callable[[], dict[str, Any]]:

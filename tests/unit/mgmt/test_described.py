@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import re
+from typing import Any
 
+from fastapi import FastAPI
+
+from services.mgmt.rest.described import describe
 from tests.support.rest import Get
 
 
@@ -39,3 +43,18 @@ async def test_of_the_tree(get: Get) -> None:
     assert len(schema["anyOf"]) == 2
     status, told, _ = await get("/api/v10/queue")
     assert (status, set(told)) == (404, {"error", "reason"})
+
+
+async def test_written_once() -> None:
+    """Anybody may ask for it, and it takes a while."""
+    app, asked, said = FastAPI(openapi_url=None), list[str](), list[bytes]()
+    describe(app)
+    app.openapi = lambda: {"asked": asked.append("")}  # type: ignore[method-assign]
+
+    async def send(message: Any) -> None:
+        said.append(message.get("body"))
+
+    for _ in range(3):
+        scope = {"type": "http", "method": "GET", "path": "/openapi.json", "headers": [], "query_string": b""}
+        await app(scope, None, send)  # type: ignore[arg-type]
+    assert (len(asked), said) == (1, [None, b'{"asked":null}'] * 3)

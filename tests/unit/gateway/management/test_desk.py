@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import json
+import weakref
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -24,6 +26,10 @@ from tests.support.messages import kind as kind_of
 from tests.support.messages import published
 from tests.support.permitted import Ruled
 from tests.support.published import Client, ScriptedRouter
+
+
+class Consuming(SimpleNamespace):
+    """In place of a consumer."""
 
 
 async def test_the_way_of_messages_does_not_wait() -> None:
@@ -76,6 +82,14 @@ def test_bytes_of_a_line() -> None:
     for _ in range(BYTES // size + 1):
         line.next()
     assert (line.weight, line.add(large)) == (0, True)
+
+
+def test_who_asks_too_much() -> None:
+    """Who that is may be as long as the properties: ids are kept for the answer, and count."""
+    line, ids = Line(Room()), bytes(LARGEST)
+    waiting = waiting_of("amqp-1-0", FORM, Requester("q", ids), ids, bytes(LARGEST))
+    assert waiting.too_large
+    assert [line.add(waiting) for _ in range(5)] == [True] * 4 + [False]
 
 
 async def test_what_is_too_large() -> None:
@@ -190,7 +204,7 @@ async def test_who_says_goodbye_at_once() -> None:
 
 async def test_replies_to_a_consumer() -> None:
     """An address of a consumer stands for its queue, on its own connection, while there is such a consumer."""
-    desked, consumer = Desked(), SimpleNamespace(state=ConsumerState.ATTACHED)
+    desked, consumer = Desked(), Consuming(state=ConsumerState.ATTACHED)
     desked.desk.expect(cast("Any", desked.client), "replies", "its queue", cast("Any", consumer))
     await desked.asks(1)
     await desked.done()
@@ -202,6 +216,19 @@ async def test_replies_to_a_consumer() -> None:
     assert [each[0] for each in desked.replies] == ["/its queue", "/replies"]
     desked.desk.expect(cast("Any", desked.client), "other", "q", cast("Any", consumer))
     assert desked.desk._replies[cast("Any", desked.client)].keys() == {"other"}
+
+
+async def test_who_consumed_of_the_node_and_has_gone() -> None:
+    """Is not kept: its consumer leads to it."""
+    desked = Desked()
+    client = Client(ScriptedRouter())
+    consumer = Consuming(state=ConsumerState.ENDED, session=SimpleNamespace(connection=client))
+    desked.desk.expect(cast("Any", client), "replies", "its queue", cast("Any", consumer))
+    kept = weakref.ref(client)
+    del client, consumer
+    gc.collect()
+    assert kept() is None
+    assert not desked.desk._replies
 
 
 async def test_replies_are_no_part_of_the_session() -> None:

@@ -83,6 +83,22 @@ async def test_who_is_gone_keeps_no_room() -> None:
     assert first.desk._room.requests == 0
 
 
+async def test_who_has_asked_before() -> None:
+    """Gets the room of those that are gone as well as who has not."""
+    first = Desked()
+    first.mgmt.may.clear()
+    await first.asks(1)
+    gone = _beside(first, _FULL)
+    for each in gone:
+        await each.asks(*range(MOST))
+    for each in gone:
+        each.ends(lost=True)
+    await first.asks(2, mandatory=True)
+    assert _returned(first) == 0
+    first.mgmt.may.set()
+    await first.done()
+
+
 async def test_who_goes_before_it_was_begun_with() -> None:
     """Nothing is left of it either, and others are served."""
     first, turns = Desked(), asyncio.Semaphore(0)

@@ -23,6 +23,7 @@ from services.mgmt.http.bodies import Bodies
 from services.mgmt.http.connection import Bounds, Config, Connection
 from services.mgmt.http.doors import Doors
 from services.mgmt.http.server import HttpServer
+from services.mgmt.http.unread import Unread
 
 _LARGE = 8 << 20
 _HEAD = b"POST /slow HTTP/1.1\r\nHost: here\r\nContent-Length: 100\r\n"
@@ -128,7 +129,7 @@ async def test_half_open(said: bytes) -> None:
 
 async def test_unfinished_bodies(monkeypatch: pytest.MonkeyPatch) -> None:
     """Are closed when there is too much of them, though there may be so many connections."""
-    monkeypatch.setattr(server, "_BODIES", 4 << 20)
+    monkeypatch.setattr(server, "_BUDGET", 4 << 20)
     begun = _HEAD.replace(b"100", b"1000000") + b"\r\n" + bytes(500_000)
     async with _serving() as port, _crowd(port, 40, begun) as crowd:
         assert (await ask("127.0.0.1", port))[0] == 200
@@ -174,7 +175,7 @@ async def test_a_body_behind_its_answer() -> None:
 
 async def test_large_reads() -> None:
     """After each of them it is the turn of others, however much there is to read."""
-    bounds = Bounds(Doors(9, 0, 99), Bodies(1 << 20), head=10, unread=10)
+    bounds = Bounds(Doors(9, 0, 99), Bodies(1 << 20), Unread(1 << 20), head=10, unread=10)
     connection, transport = Connection(Config(bounds, _refuse, log_config=None), ServerState(), {}), Mock()
     transport.get_extra_info.return_value = None
     connection.connection_made(transport)
@@ -207,6 +208,26 @@ async def test_an_answer_that_is_not_read() -> None:
                 await asyncio.sleep(0.04)
         assert heard > _LARGE
         assert len(await _ended(other)) < _LARGE
+
+
+async def test_who_does_not_read_makes_room() -> None:
+    """Its answer is there: who has as many connections as may be, and reads none of them, keeps nobody out."""
+    asked = b"GET /large HTTP/1.1\r\nHost: here\r\n\r\n"
+    async with _serving(http_max_connections=8, http_max_connections_each=0) as port, _crowd(port, 8, asked) as crowd:
+        await asyncio.sleep(0.2)
+        assert (await ask("127.0.0.1", port))[0] == 200
+        assert len(await _ended(crowd[0])) < _LARGE
+
+
+async def test_answers_that_are_not_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Are closed when there is too much of them, though there may be so many connections."""
+    monkeypatch.setattr(server, "_BUDGET", 3 * _LARGE)
+    asked = b"GET /large HTTP/1.1\r\nHost: here\r\nConnection: close\r\n\r\n"
+    async with _serving() as port, _crowd(port, 8, asked) as crowd:
+        await asyncio.sleep(0.5)
+        whole = [len(await _ended(each)) > _LARGE for each in crowd]
+        assert whole[0] is False
+        assert whole[-1] is True
 
 
 async def test_more_than_can_be_answered() -> None:

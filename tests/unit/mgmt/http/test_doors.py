@@ -32,13 +32,13 @@ async def test_who_takes_longest_makes_room() -> None:
 async def test_who_waits_for_an_answer_stays() -> None:
     """Where all wait for the server the next is refused, until one of them is answered."""
     doors, crowd, late = Doors(3, 0, 1000), peers(3), Peer()
-    for each in crowd:
-        doors.come(each, "10.0.0.1")
+    for number, each in enumerate(crowd):
+        doors.come(each, f"10.0.0.{number}")
         doors.server_s_turn(each)
-    assert not doors.come(late, "10.0.0.2")
+    assert not doors.come(late, "10.0.0.9")
     doors.leave(late)
     doors.client_s_turn(crowd[1])
-    assert doors.come(late, "10.0.0.2")
+    assert doors.come(late, "10.0.0.9")
     assert (doors.inside, doors.limit, doors.ended) == (3, 3, {"refused": 1, "closed": 1})
     assert [each.closed for each in crowd] == [False, True, False]
 
@@ -57,6 +57,21 @@ async def test_of_one_address() -> None:
         doors.server_s_turn(each)
     assert not doors.come(Peer(), "10.0.0.2")
     assert doors.come(Peer(), "10.0.0.3")
+
+
+async def test_an_address_that_has_none() -> None:
+    """Gets a place of the one that has most, even where all wait for answers; no address loses its last one."""
+    doors, single, crowd, late = Doors(4, 0, 1000), Peer(), peers(3), peers(3)
+    for address, each in [("10.0.0.1", single), *(("10.0.0.2", each) for each in crowd)]:
+        doors.come(each, address)
+        doors.server_s_turn(each)
+    came = []
+    for number, each in enumerate(late):
+        came.append(doors.come(each, f"10.0.1.{number}"))
+        doors.server_s_turn(each)
+    assert came == [True, True, False]
+    assert [each.closed for each in (single, *crowd, *late)] == [False, True, True, False, False, False, False]
+    assert doors.inside == 4
 
 
 async def test_addresses_of_one_network() -> None:
