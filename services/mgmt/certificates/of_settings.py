@@ -1,7 +1,7 @@
 """The certificates that the settings name: those that gateways show, and those of authorities for clients.
 
-Gateways read these files again when they change; here they are read at each request. In containers management may have none of
-them: it tells what it sees.
+Gateways read these files again when they change; here they are read at each request. In containers management may have
+none of them: it tells what it sees.
 """
 
 from __future__ import annotations

@@ -20,7 +20,7 @@ _ORDER = {
     )
 }  # fmt: skip
 _ENDS_COPY = {"settled", "expired", "dead_lettered", "dropped"}
-# Recorded beside the queue's decisions, which may have gone on meanwhile: a message may be settled before it is on disk.
+# Recorded beside the queue's decisions, which go on meanwhile: a message may be settled before it is on disk.
 _ASIDE = {"persisted", "sent"}
 _ENDS_MESSAGE = {"returned", "refused", "rolled_back", "dropped"}
 
