@@ -13,7 +13,7 @@ _MISSED_AFTER = 60_000_000  # the gap of a dead owner is on record by then
 
 
 class Owner(NamedTuple):
-    """What is on record of a partition under one epoch."""
+    """The record of a partition under one epoch."""
 
     partition: int
     epoch: int

@@ -16,7 +16,7 @@ class FakeStore(store_pb2_grpc.StoreServicer):
     def __init__(self) -> None:
         self.records: dict[tuple[str, str], store_pb2.Record] = {}
         self.table = store_pb2.LeaseTable()
-        self.actors: list[str] = []  # for whom records were put
+        self.actors: list[str] = []  # the users for whom records were put
         self._changed = asyncio.Event()
         self._server: Server | None = None
 
