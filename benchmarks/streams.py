@@ -1,4 +1,4 @@
-"""The streams whose messages are not alike, by name: what real traffic does that a stream of equals does not."""
+"""The streams whose messages are not alike, by name: as in real traffic, where messages differ."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ WARM_UP_SECONDS = 1.0
 def throughput(load: Load, broker: Broker, address: Address, seconds: float, name: str = "") -> Result:
     """Runs `load` for `seconds` after a warm-up; checks that exactly what was published has arrived.
 
-    `name` is that of the exchange and queues, where somebody has to know it.
+    `name` is that of the exchange and queues, where the caller has to know it.
     """
     counters = shared()
     with declared(address, load, name) as destination, workers() as generator:

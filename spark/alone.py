@@ -16,7 +16,7 @@ _LOCK = ".running"
 def alone(out: str, name: str) -> Iterator[None]:
     """Holds <out>/<name> while the block runs; raises AnalysisError where another run does.
 
-    On this machine, and on what it has mounted: elsewhere nobody can be kept out.
+    On this machine, and on what it has mounted: elsewhere another run cannot be kept out.
     """
     if "://" in out:
         yield

@@ -10,7 +10,7 @@ from spark.errors import AnalysisError
 from spark.ledger.files import place
 
 _STATE = "_state.json"
-_LIVE_SECONDS = 180  # whoever files says so once a minute at least
+_LIVE_SECONDS = 180  # the mgmt process that files says so once a minute at least
 
 NOW, END = "now", "end"
 
@@ -41,11 +41,11 @@ def as_of(said: str, *, live: bool, now: datetime) -> AsOf:
 
 
 def is_live(ledger: str, now: datetime) -> bool:
-    """Whether somebody files rows in the folder `ledger` at the moment."""
+    """Whether a mgmt process files rows in the folder `ledger` at the moment."""
     try:
         folder = place(ledger)
         with folder.system.open_input_file(f"{folder.path.rstrip('/')}/{_STATE}") as file:
             filed = json.loads(file.read()).get("filed_ms", 0)
         return bool(abs(now.timestamp() - filed / 1000) < _LIVE_SECONDS)
     except (OSError, ValueError, AttributeError, TypeError):
-        return False  # files without anybody who files
+        return False  # files without a mgmt process that files

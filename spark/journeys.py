@@ -21,7 +21,7 @@ from spark.schema import STAGE_NAMES
 # What a row says: its stage, but for stages that mean two things.
 KINDS = (*(name for name in STAGE_NAMES if name != "settled"), "accepted", "rejected", "held", "successor", "let_go")
 
-# Of what was dropped, that is no end: whoever loses a partition drops what is not on disk, and it may come again.
+# Not the end of a copy: an owner that loses a partition drops what is not on disk, and it may be sent again.
 NO_OWNER = "no_owner"
 
 # Said of messages, in whichever queue they are; so is what gateways say of those that got into none.

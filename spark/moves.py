@@ -1,4 +1,4 @@
-"""How partitions went from owner to owner: handed over, or left by who died. Pure; times are Unix, in µs."""
+"""How partitions went from owner to owner: handed over, or left by a dead owner. Pure; times are Unix, in µs."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from typing import NamedTuple
 HANDED_OVER, CRASH, LAPSED, UNKNOWN = "handed_over", "crash", "lapsed", "unknown"
 
 _SLACK = 1_000_000  # by which clocks may differ
-_MISSED_AFTER = 60_000_000  # who died is on record by then
+_MISSED_AFTER = 60_000_000  # the gap of a dead owner is on record by then
 
 
 class Owner(NamedTuple):
-    """What is on record of a partition under one epoch."""
+    """The record of a partition under one epoch."""
 
     partition: int
     epoch: int
@@ -77,5 +77,5 @@ def _how(before: Owner, after: Owner, lives: Lives) -> str:
     alive = lives.heard.get(before.instance, 0) > after.began
     if not alive and lives.record_end < after.began + _MISSED_AFTER:
         return UNKNOWN
-    # Who hands over says so; owners of older releases did not.
+    # An owner that hands over records it; owners of older releases did not.
     return LAPSED if after.announced or before.instance == after.instance else HANDED_OVER

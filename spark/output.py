@@ -82,7 +82,7 @@ def _write_json(path: str, value: object) -> None:
     written = f"{there.path}/.{name}"
     with there.system.open_output_stream(written) as file:
         file.write(json.dumps(value, default=_plain, ensure_ascii=False, indent=1).encode())
-    there.system.move(written, f"{there.path}/{name}")  # whoever looks sees all of it, old or new
+    there.system.move(written, f"{there.path}/{name}")  # a reader sees all of it, old or new
 
 
 def _plain(value: object) -> str:

@@ -65,7 +65,7 @@ def all_gaps(gaps: DataFrame) -> list[Gap]:
 
 
 def all_terms(places: DataFrame, gaps: Sequence[Gap]) -> list[Term]:
-    """Who had each partition under which epoch, and what gaps may hide of it: as many as there were owners."""
+    """The owners of each partition by epoch, and what gaps may hide of it: as many rows as there were owners."""
     heard = {row[0]: row[1] for row in places.groupBy("instance").agg(F.max("last_time")).collect()}
     owned = places.where("partition >= 0 and epoch > 0").groupBy("partition", "epoch", "instance")
     return terms([Told(*row) for row in owned.agg(F.min("first_time")).collect()], gaps, heard)

@@ -13,7 +13,7 @@ from shutil import disk_usage
 from spark.errors import AnalysisError
 
 _SAID = "No space left on device"
-_FULL = 32 << 20  # bytes; who needed more has none
+_FULL = 32 << 20  # bytes: a disk with less counts as full
 
 
 @contextmanager

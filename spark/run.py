@@ -61,7 +61,7 @@ def run(spark: SparkSession, job: Job, sources: Sources, out: str) -> Result:
             except (Py4JError, PySparkException) as error:
                 text = str(error)
                 if _GONE in text and not gone:
-                    # Services put the files of an hour together, once: what was listed is there under another name.
+                    # mgmt merges the files of an hour, once: rows of listed files are in a file of another name then.
                     gone += 1
                     continue
                 found = damaged_files(text, sources.ledger, sources.since, sources.until)

@@ -66,6 +66,6 @@ def build_session(
 
 
 def _package() -> str:
-    """This package as a zip: whoever works for the session needs its functions."""
+    """This package as a zip: the executors of the session need its functions."""
     folder = Path(__file__).parent
     return make_archive(f"{mkdtemp()}/spark", "zip", folder.parent, folder.name)

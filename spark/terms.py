@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import NamedTuple
 
-# By which clocks may differ: who followed a dead owner says so later than that one died.
+# By which clocks may differ: the owner after a dead one records that later than the death.
 _SLACK = 1_000_000
 _EVER = -(1 << 62)
 _MOST_TO_BLAME = 200  # go with each message under suspicion
@@ -71,9 +71,9 @@ def to_blame(gaps: Iterable[Gap]) -> list[Blamed]:
 def terms(told: Iterable[Told], gaps: Sequence[Gap], heard: Mapping[str, int]) -> list[Term]:
     """Every term that the record tells of; `heard` is when each instance was heard of last.
 
-    Where an epoch is missing, nobody knows whose it was: any gap of a queue process may hide what happened under it. An
-    instance of which nothing else is on record may have followed whoever died. Of epoch 0 of each partition are copies
-    that no owner has told of: the gaps of all of its owners may be to blame.
+    Where an epoch is missing, its owner is not known: any gap of a queue process may hide what happened under it. An
+    instance of which nothing else is on record may have followed any dead owner. Of epoch 0 of each partition are
+    copies that no owner has told of: the gaps of all of its owners may be to blame.
     """
     known = _Gaps([_dated(gap, heard) for gap in gaps], heard)
     partitions: defaultdict[int, dict[int, list[Told]]] = defaultdict(dict)
@@ -83,13 +83,13 @@ def terms(told: Iterable[Told], gaps: Sequence[Gap], heard: Mapping[str, int]) -
 
 
 def troubled(found: Iterable[Term]) -> list[int]:
-    """The partitions that had several owners, or of whose owner something is missing."""
+    """The partitions that had several owners, or whose owner has gaps."""
     several = (one.partition for one in found if _UNPLACED < one.epoch < one.current_epoch)
     return sorted({*several, *(one.partition for one in found if one.hide_time is not None)})
 
 
 def _dated(gap: Gap, heard: Mapping[str, int]) -> Gap:
-    """Who is silent has told all that is on record, in order: nothing is missing before that."""
+    """The gap of a silent instance begins after its last row: rows arrive in order, so none is missing before that."""
     if gap.since is None and gap.reason == "silent" and gap.instance in heard:
         return gap._replace(since=min(heard[gap.instance], gap.time))
     return gap
@@ -129,7 +129,7 @@ def _of_partition(
             hiding += found
         last, since = _extent(hiding)
         owners = [gap for gap in hiding if gap in own[epoch]]
-        # What the next owner did not find, nobody has sent since.
+        # What the next owner did not find cannot have been sent since.
         end = began[current if found else later[0]] if later else last
         yield Term(
             number,

@@ -25,7 +25,7 @@ _ROWS_OF_SLICE = 2_500_000
 
 @dataclass(frozen=True, slots=True)
 class Compared:
-    """What both took, and whether those that came to an end say what is true."""
+    """How long both took, and whether those that ended give the true result."""
 
     rows: int
     spark: Took | Failed

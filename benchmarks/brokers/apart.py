@@ -13,7 +13,7 @@ _QUEUE_PROCESSES = 2  # as `hopline up` starts them
 
 
 class Apart:
-    """Five services and no supervisor, who say the stack's secret to each other, or none.
+    """Five services without a supervisor, with the stack's secret between them, or without.
 
     There is no NATS, so no message is on record, and no events go anywhere: neither is on a message's way.
     """

@@ -1,4 +1,4 @@
-"""A broker that somebody else started, at a loopback address."""
+"""A broker that runs already, at a loopback address."""
 
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ class Cluster:
     """`start` and `stop` as often as wanted, always on one port of loopback; `end` for good. Raises BenchmarkError."""
 
     def __init__(self, parent: Path | None = None, configuration: str = "") -> None:
-        """Settings besides the server's own defaults; `parent` is a folder that everybody may enter, if not /tmp."""
+        """Settings besides the server's own defaults; `parent` is a folder that every user may enter, if not /tmp."""
         present = binaries()
         if present is None:
             raise BenchmarkError("PostgreSQL is not installed (Debian: apt install postgresql)")
@@ -96,7 +96,7 @@ class Cluster:
         """A program of PostgreSQL's, or of the machine's, as the user that the server is."""
         program = self._binaries / name if (self._binaries / name).exists() else name
         line = [*(("runuser", "-u", _USER, "--") if os.getuid() == 0 else ()), *map(str, (program, *arguments))]
-        # What is started inherits no pipe, or nobody would see its end.
+        # The server inherits no pipe: its reader would wait for the end as long as the server runs.
         with tempfile.TemporaryFile("w+") as said:
             done = subprocess.run(line, cwd=self.folder, stdout=said, stderr=said, check=False, timeout=_SECONDS)
             said.seek(0)

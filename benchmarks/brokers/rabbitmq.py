@@ -10,7 +10,7 @@ from benchmarks.brokers.processes import LOOPBACK, ProcessGroup, descendants, fr
 from benchmarks.failure import BenchmarkError
 from benchmarks.wire import Address, Connection
 
-# The script on the PATH of Debian changes to the system's user; the one of the package starts the node as who we are.
+# The script on the PATH of Debian changes to the system's user; the one of the package starts the node as our own user.
 _SCRIPTS = (
     "/usr/lib/rabbitmq/bin/rabbitmq-server",
     "/usr/local/sbin/rabbitmq-server",

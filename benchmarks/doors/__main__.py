@@ -59,7 +59,7 @@ async def _sign_ins(address: Address, data: Path) -> None:
     users = [f"right-{number}" for number in range(SIGN_INS)]
     pool = ProcessPoolExecutor(1, multiprocessing.get_context("spawn"))
     for kind in ("none", *KINDS):
-        # A user whom the gateway has not seen is hashed, and waits for a turn; who has come in before does not.
+        # The password of a new user is hashed, and waits for a turn; that of a user who has signed in before is not.
         await add_users(data, users, kind)
         guesses = Guesses(address, kind, users)
         guesses.start()

@@ -29,7 +29,7 @@ class Good:
     """Goes round until it is stopped."""
 
     def __init__(self, address: Address, way: Callable[[Address], Callable[[], object]]) -> None:
-        """`way` gives what is one time round."""
+        """`way` gives one round of what the client does."""
         context = multiprocessing.get_context("spawn")
         self._pipe, theirs = context.Pipe()
         self._process = context.Process(target=_go_round, args=(address, way, theirs), daemon=True)

@@ -20,7 +20,7 @@ SMALL_BUFFER = 16 << 10  # bytes: what waits should wait at the broker, not in t
 
 @dataclass(frozen=True, slots=True)
 class Login:
-    """How somebody says who they are."""
+    """How a client signs in."""
 
     user: str
     password: str

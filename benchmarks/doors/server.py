@@ -1,4 +1,4 @@
-"""What the process has whose doors are tried: memory and files."""
+"""Memory and files of the process under attack."""
 
 from __future__ import annotations
 

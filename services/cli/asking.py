@@ -1,4 +1,4 @@
-"""What all commands share: settings, calls that may find nobody, and how a command says that it failed."""
+"""What all commands share: settings, calls to a service that may be away, and how a command says that it failed."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ async def _interruptible(work: Coroutine[Any, Any, _Result]) -> _Result:
     except asyncio.CancelledError:
         await end((task,))
         if not task.cancelled():
-            task.exception()  # nobody asks for it any more
+            task.exception()  # read, or asyncio logs that it never was
         raise
     return task.result()
 

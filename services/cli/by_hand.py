@@ -144,7 +144,7 @@ def _properties(given: list[str] | None, headers: list[str] | None, persistent: 
 
 
 def _login(user: str, password_file: str | None) -> pb.Login:
-    """Who is named; else the first user, with the password that the settings give, unless another one is given."""
+    """The user that is given; else the first user, with the password of the settings, unless another one is given."""
     from services.common.first_user import first_user
     from services.common.runtime import CannotStart
     from services.rpc import objects_pb2 as pb
@@ -160,7 +160,7 @@ def _login(user: str, password_file: str | None) -> pb.Login:
 
 
 def _signed_in(call: Callable[[ObjectsClient], Coroutine[Any, Any, _Result]]) -> _Result:
-    """As `on_objects`; who is not let in, or may not, is told what to do."""
+    """As `on_objects`; where access is refused, the error says what to do."""
 
     async def ask(client: ObjectsClient) -> _Result:
         from services.common.errors import AccessRefused

@@ -62,7 +62,7 @@ async def _at_once(asking: Coroutine[Any, Any, Any]) -> Any:  # noqa: ANN401 - w
 
 
 def _fitting(begin: str, ask: Callable[[], Iterable[str]]) -> list[str]:
-    """Somebody types: what is wrong is told by the command, and not by its completion."""
+    """Names that begin so; none where asking fails: the command says what is wrong, not its completion."""
     with contextlib.suppress(Exception, SystemExit), contextlib.redirect_stderr(io.StringIO()):
         return sorted({name for name in ask() if name.startswith(begin) and name.isprintable() and name})
     return []

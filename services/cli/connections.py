@@ -1,4 +1,4 @@
-"""`hopline connections` and `hopline consumers`: who is there, and the end of a connection."""
+"""`hopline connections` and `hopline consumers`: lists of both, and closing a connection."""
 
 from __future__ import annotations
 

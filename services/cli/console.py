@@ -26,11 +26,11 @@ def cell(value: object) -> Text:
 
 
 def say(lines: Iterable[str]) -> None:
-    """On standard output; ends the command where nobody reads it any more: `| head`."""
+    """On standard output; ends the command where its reader has ended: `| head`."""
     try:
         sys.stdout.writelines(f"{line}\n" for line in lines)
         sys.stdout.flush()
     except BrokenPipeError:
-        # What is flushed when the process ends goes nowhere then, without a word about it.
+        # Otherwise the flush at the end of the process would report the broken pipe.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         raise typer.Exit(0) from None

@@ -79,7 +79,7 @@ def export_definitions(
 
 
 def _write(path: Path, text: str) -> None:
-    """Whole or not at all, and readable for nobody else, whoever could read what was there before."""
+    """Whole or not at all, and readable for its owner alone, also where others could read the file before."""
     path = path.resolve()
     if path.exists() and not path.is_file():  # /dev/stdout
         path.write_text(f"{text}\n")

@@ -15,20 +15,20 @@ _DEADLINE: Final = 60.0  # seconds
 
 
 def user_of(url: str) -> tuple[str, str]:
-    """User and password that are in it; who is not named is guest."""
+    """User and password in the URL; "guest" for what it does not name."""
     parts = urlsplit(url)
     return unquote(parts.username or _GUEST), unquote(parts.password or "")
 
 
 def address_of(url: str) -> str:
-    """Without them; without a path, it is that of definitions."""
+    """The URL without user and password; one without a path gets that of definitions."""
     parts = urlsplit(url)
     path = parts.path if parts.path.strip("/") else _PATH
     return urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], path, parts.query, ""))
 
 
 class _Stay(urllib.request.HTTPRedirectHandler):
-    """Nobody else is told the password."""
+    """Follows no redirection: no other server gets the password."""
 
     def redirect_request(self, *_: object) -> None:
         """To nowhere."""

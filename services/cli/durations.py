@@ -15,7 +15,7 @@ def duration(microseconds: int) -> str:
 
 
 def moment(time_us: int) -> str:
-    """In the time zone of who looks, to the microsecond."""
+    """In this machine's time zone, to the microsecond."""
     return datetime.fromtimestamp(time_us / _SECOND).astimezone().strftime("%Y-%m-%d %H:%M:%S.%f")
 
 

@@ -1,4 +1,7 @@
-"""Who is at the other end of connections that are followed: it is told once in an hour, and mgmt knows of before."""
+"""Which connections a client pattern stands for, while the ledger is followed.
+
+A service tells user and address of a connection once in an hour; mgmt knows those that were told before.
+"""
 
 from __future__ import annotations
 
@@ -19,23 +22,23 @@ class Ends:
     """The connections that a pattern stands for: by what the client calls itself, its user, its address, or by name."""
 
     def __init__(self, virtual_host: str, pattern: str) -> None:
-        """`pattern` may be empty: then everybody fits."""
+        """`pattern` may be empty: then every connection fits."""
         self._virtual_host = virtual_host
         self._pattern = pattern
         self._connections: OrderedDict[str, None] = OrderedDict()
 
     async def ask(self, known: Known) -> None:
-        """Learns who was there before; raises what `known` does."""
+        """Learns the connections that were told before; raises what `known` does."""
         if self._pattern:
             self._keep(await known(self._virtual_host, self._pattern))
 
     def hear(self, told: Connection) -> None:
-        """Somebody's first row of an hour."""
+        """User and address of a connection: told with its first row of an hour."""
         if self._pattern and told.virtual_host == self._virtual_host and self._is_of(told.user, told.peer):
             self._keep([told.connection])
 
     def fit(self, connection: str, *names: str) -> bool:
-        """Whether it is one of them; `names` are others that it goes by."""
+        """Whether the connection is one of them; `names` are other names of it."""
         pattern = self._pattern
         return (
             not pattern or connection in self._connections or any(fits(name, pattern) for name in (connection, *names))

@@ -43,7 +43,7 @@ async def show_json(address: str, subject: str, console: Console) -> None:
 
 
 def line(event: Event) -> Text:
-    """When, what, of what, and who says so."""
+    """Time, kind, fields, and the process that tells it."""
     when = datetime.fromtimestamp(event.time_ms / 1000).astimezone()
     facts = event.facts
     fields = [f"{name}={_shown(value)}" for name, value in facts if name != "kind" and value not in {"", None}]

@@ -44,8 +44,8 @@ class Line:
 class Following:
     """Picks lines out of batches, and remembers which ids messages have, and which messages fit.
 
-    Who published a message and with which key is told when it is received, to whom it went when it is sent: by other
-    services than what happens in its queue. So `fitting` is asked some time after `lines`.
+    The gateway tells a message's publisher and key when it is received, and its consumer when it is sent; the queue
+    process tells what happens in its queue. So `fitting` is asked some time after `lines`.
     """
 
     def __init__(self, sought: Sought) -> None:
@@ -59,11 +59,11 @@ class Following:
 
     @property
     def asks_for_ends(self) -> bool:
-        """Whether it matters who is at the ends of connections."""
+        """Whether users and addresses of connections matter."""
         return bool(self._sought.client or self._sought.consumer)
 
     async def ask(self, known: Known) -> None:
-        """Learns who is at the ends of connections that were there before; raises what `known` does."""
+        """Learns users and addresses of connections that were told before; raises what `known` does."""
         await self._publishers.ask(known)
         await self._consumers.ask(known)
 
@@ -94,7 +94,7 @@ class Following:
         return replace(line, uids=[(uid, uid) for uid in uids], count=len(uids)) if uids else None
 
     def ids_of(self, line: Line) -> list[str]:
-        """What is known by now of what its messages are called."""
+        """The ids of its messages, as far as they are known by now."""
         if not self._ids:
             return []
         return [self._ids[uid] for uid in _each(line) if uid in self._ids]

@@ -17,7 +17,7 @@ _HINTS: Final[Mapping[str, str]] = {
     "must be an integer, not str": "NAME:=5 says a number, NAME=5 a text",
     "exclusive access to locked queue": "it goes with its connection: `hopline queues show` says which",
 }
-"""By what is in its text: a text that is in none of them stays alone."""
+"""What to do, by a part of the error's text; an error with none of these parts gets no hint."""
 
 
 def advised(text: str) -> str:

@@ -1,4 +1,4 @@
-"""Who followed connections are of, asked of mgmt: services tell it once in an hour, and may have told it before."""
+"""Users and addresses of followed connections, asked of mgmt: services tell them once in an hour, perhaps before."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from services.common.clients.mgmt import MgmtClient
 from services.common.errors import BrokerError
 from services.common.printable import printable
 
-_SETTLES = 1.5  # seconds after which mgmt has heard what was told before
+_SETTLES = 1.5  # seconds after which mgmt has what services told before
 
 
 async def introduce(following: Following, address: str) -> None:
-    """Asks who was there before; says so where mgmt, at `address`, does not answer."""
+    """Asks for the connections that were told before; says so where mgmt, at `address`, does not answer."""
     if not following.asks_for_ends:
         return
     await asyncio.sleep(_SETTLES)

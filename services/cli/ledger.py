@@ -92,7 +92,7 @@ def _write(lines: list[Line], following: Following, console: Console, *, as_json
 
 
 def text(line: Line, ids: list[str]) -> Text:
-    """When, which stage, of which messages, how or why, and who says so."""
+    """Time, stage, messages, outcome or reason, and the process that tells it."""
     uids = str(line.uids[0][0]) if line.count == 1 else f"{line.uids[0][0]} and {line.count - 1} more"
     words = [line.outcome, line.reason, "again" if line.attempt > 1 else ""]
     words.append(f"consumer {line.consumer}" if line.consumer else "")

@@ -155,7 +155,7 @@ def _follow(sought: Sought, *, as_json: bool) -> None:
 
 
 def _say_if_away(settings: Settings, sought: Sought) -> None:
-    """A queue may be declared at any time; who mistyped its name should not wait for it."""
+    """Warns where there is no such queue: it may be declared at any time, or its name be mistyped."""
     from services.common.clients.dry_run import DryRunClient
     from services.common.errors import NotFound, Unavailable
     from services.common.printable import printable
@@ -166,7 +166,7 @@ def _say_if_away(settings: Settings, sought: Sought) -> None:
                 return sought.queue in (await client.route(sought.virtual_host, "", sought.queue, {})).queues
             except NotFound:
                 return False
-            except Unavailable:  # nobody knows, and the bus may tell all the same
+            except Unavailable:  # not known, and lines may come from the bus all the same
                 return True
 
     if not any(wild in sought.queue for wild in "*?[") and not run(there()):

@@ -1,4 +1,4 @@
-"""`hopline partitions`: who owns what."""
+"""`hopline partitions`: which queue process owns which partition."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`hopline partitions`: who owns what, and who shall."""
+"""`hopline partitions`: which queue process owns which partition, and moving them."""
 
 from __future__ import annotations
 

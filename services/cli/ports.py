@@ -1,4 +1,4 @@
-"""`hopline ports`: where gateways listen, for whom, and which of them does."""
+"""`hopline ports`: where gateways listen, on which terms, and which gateway listens where."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ _PASSWORDS = {None: "", True: " (passwords from anywhere)", False: " (passwords 
 
 
 def show_ports(ports: Sequence[Listed], console: Console) -> None:
-    """As a table, a line for each gateway; who should listen and does not stands out."""
+    """As a table, a line for each gateway; one that should listen and does not stands out."""
     table = Table(box=None, pad_edge=False)
     for heading in ("port", "at", "takes", "speaks", "sign in", "most", "gateway", "listens at"):
         table.add_column(heading, overflow="fold")

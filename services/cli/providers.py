@@ -1,4 +1,4 @@
-"""`hopline providers`: who judges who signs in."""
+"""`hopline providers`: the authentication providers, which judge sign-ins."""
 
 from __future__ import annotations
 

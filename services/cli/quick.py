@@ -1,4 +1,4 @@
-"""A command that asks a question ends in a moment: to look for garbage meanwhile takes a quarter of its time."""
+"""Commands without garbage collection: they end in a moment, of which it would take a quarter."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from typer.main import get_command
 
 
 class Quick(typer.Typer):
-    """No garbage is looked for until `asks`, or the end of the command; nor when the process ends, which frees all."""
+    """Collects no garbage until `asks`, or the end of the command; nor when the process ends, which frees all."""
 
     def __call__(self, *arguments: Any, **options: Any) -> Any:  # noqa: ANN401 - as Typer's
         _check_texts(sys.argv[1:])
@@ -26,7 +26,7 @@ class Quick(typer.Typer):
 
     @cached_property
     def built(self) -> Any:  # noqa: ANN401 - click's, which Typer has a copy of
-        """All commands. Built once: services are forked from who has them, and share what a tree of them takes."""
+        """All commands. Built once: services are forked from a process that has them, and share their memory."""
         return get_command(self)
 
 
@@ -39,7 +39,7 @@ def _check_texts(arguments: list[str]) -> None:
 
 
 def asks() -> None:
-    """From now on the command talks to somebody, who may have much to say."""
+    """Collects garbage again: from now on the command calls a service, whose answer may be large."""
     gc.enable()
 
 

@@ -38,7 +38,7 @@ def span_lines(spans: list[Span], scale: Scale) -> Iterator[Text]:
 
 
 def _depth(span_id: str, parents: Mapping[str, str | None], known: set[str]) -> int:
-    """Of how many that are shown it is a part. Anybody wrote the spans: they may be parts of each other."""
+    """How many of the shown spans are above it. Any application may have written them: there may be circles."""
     depth, seen = 0, {span_id}
     above = parents.get(span_id)
     while above is not None and above in parents and above not in seen and depth < _DEEPEST:

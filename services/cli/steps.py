@@ -22,7 +22,7 @@ def place(step: Step) -> str:
 
 
 def detail(step: Step) -> str:
-    """Outcome, reason, attempt, who, and with how many others."""
+    """Outcome, reason, target, attempt, consumer, and with how many other messages."""
     parts = [step.outcome, step.reason]
     if step.target:
         parts.append(f"to '{step.target}'")
@@ -43,7 +43,7 @@ def who(step: Step) -> str:
 
 
 def _consumer(step: Step) -> str:
-    """Its tag, and where that is on record who it is: what the application calls itself, and its connection."""
+    """The consumer's tag, and as far as they are on record its client and its connection."""
     if step.stage not in {"delivered", "sent"}:
         return f"consumer {step.consumer}" if step.consumer else ""
     tag = f"consumer {step.consumer}" if step.consumer else "basic.get" if step.stage == "sent" else ""

@@ -1,4 +1,4 @@
-"""Calls of commands to the running stack: with whom, and a line where nobody answers."""
+"""Calls of commands to the running stack: which service is called, and a line where it does not answer."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def on_mgmt(call: Callable[[MgmtClient], Coroutine[Any, Any, _Result]]) -> _Resu
 
 
 def on_objects(call: Callable[[ObjectsClient], Coroutine[Any, Any, _Result]]) -> _Result:
-    """As `on_mgmt`; of what is in virtual hosts. An error says what to do, too."""
+    """As `on_mgmt`, for objects in virtual hosts. An error says what to do, too."""
     from services.common.clients.objects import ObjectsClient
 
     async def advise(client: ObjectsClient) -> _Result:
@@ -58,28 +58,28 @@ def on_router(call: Callable[[VirtualHostsClient], Coroutine[Any, Any, _Result]]
 
 
 def on_tracing(call: Callable[[TracingClient], Coroutine[Any, Any, _Result]]) -> _Result:
-    """As `on_mgmt`; the store has what is asked."""
+    """As `on_mgmt`, of the store."""
     from services.common.clients.tracing import TracingClient
 
     return _talk("store", lambda settings: TracingClient(settings.address_of("store")), call)
 
 
 def on_capture(call: Callable[[CaptureClient], Coroutine[Any, Any, _Result]]) -> _Result:
-    """As `on_mgmt`; the store has what is asked."""
+    """As `on_mgmt`, of the store."""
     from services.common.clients.capture import CaptureClient
 
     return _talk("store", lambda settings: CaptureClient(settings.address_of("store")), call)
 
 
 def on_ports(call: Callable[[PortsClient], Coroutine[Any, Any, _Result]]) -> _Result:
-    """As `on_mgmt`; the store has what is asked."""
+    """As `on_mgmt`, of the store."""
     from services.common.clients.ports import PortsClient
 
     return _talk("store", lambda settings: PortsClient(settings.address_of("store")), call)
 
 
 def on_placement(call: Callable[[PlacementClient], Coroutine[Any, Any, _Result]]) -> _Result:
-    """As `on_mgmt`; store and router have what is asked."""
+    """As `on_mgmt`, of the store and the router."""
     from services.common.clients.placement import PlacementClient
 
     def client(settings: Settings) -> PlacementClient:
@@ -93,7 +93,7 @@ def _talk(
     client_of: Callable[[Settings], AbstractAsyncContextManager[_Client]],
     call: Callable[[_Client], Coroutine[Any, Any, _Result]],
 ) -> _Result:
-    """`role` is who is named where nobody answers."""
+    """`role` is the service that the error names where none answers."""
     settings = read_settings()
 
     async def talk() -> _Result:

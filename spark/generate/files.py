@@ -129,7 +129,7 @@ def _file(table: pa.Table, folder: Path, number: int) -> None:
         when = datetime.fromtimestamp(int(hour) * 3600, UTC)
         there = folder / f"date={when:%Y-%m-%d}" / f"hour={when:%H}"
         there.mkdir(parents=True, exist_ok=True)
-        # Strings are stored as such: what Arrow had them as in memory is nobody's business.
+        # Strings are stored as such, not as the dictionaries that Arrow had in memory.
         pq.write_table(
             table.slice(low, high - low),
             there / f"part-{number:06}.parquet",

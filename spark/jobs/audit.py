@@ -66,8 +66,8 @@ PLAIN = Plain(
     ),
 )  # fmt: skip
 
-# Who ends without a word is missed after 30 s, and that is filed some ten seconds later: until then what it did last
-# would pass for lost.
+# A killed process is missed after 30 s, and its gap is filed some ten seconds later: until then the messages of its
+# last rows would pass for lost.
 GRACE_SECONDS = 60.0
 
 ACCOUNT = (

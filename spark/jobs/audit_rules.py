@@ -67,7 +67,7 @@ def _first(gaps: str, since: str) -> Column:
 
 
 def _reasons_of_fates() -> tuple[tuple[str, Column, str], ...]:
-    """Fates, whose they are, and the columns with their reasons."""
+    """Fates, to which rows they apply (all, or copies only), and the columns with their reasons."""
     anyone, copies = F.lit(True), F.col("copy")
     return (
         ("dead_lettered", anyone, "dead_reason"),
@@ -81,7 +81,7 @@ def _reasons_of_fates() -> tuple[tuple[str, Column, str], ...]:
 
 def duplicate() -> Column:
     """How the messages came twice; "" if they did not."""
-    # Who dies before an end is on disk has told of it, and the next owner tells it again: nobody had it twice.
+    # An owner that dies before an end is on disk has recorded it, and the next one does again: that is no duplicate.
     owners = F.col("last_ended_epoch") - F.col("first_ended_epoch") + 1
     ends = ("accepted", "expired", "dropped")
     twice = reduce(lambda so_far, name: so_far | (F.col(name) > owners), ends, F.col("rejected") > owners)
@@ -116,7 +116,7 @@ def _fate_of_copy() -> Column:
         .when(_some("rejected"), "rejected")
     )
     on_disk, perhaps_taken = _some("persisted"), _perhaps_taken()
-    # Nobody has told of the partition since its owner was killed: what was in memory may be handed over yet.
+    # No owner has recorded the partition since its owner was killed: what was in memory may be handed over yet.
     left_alone = _placed() & F.col("owner_ended").isNotNull()
     held = F.greatest("delivered_moment", "held_moment") > F.coalesce("returned_moment", F.lit(0))
     return (
@@ -139,7 +139,7 @@ def _let_go() -> Column:
 
 
 def _perhaps_enqueued() -> Column:
-    """Whether an owner of the partition may have had it, or of one of which no owner is on record, anybody."""
+    """Whether an owner of the partition may have had it; where none is on record, any queue process."""
     anybodys = F.when(F.col("current_epoch").isNull(), _first("queue_gaps", "last_time"))
     return F.coalesce(_first("gaps", "last_time"), anybodys).isNotNull()
 
@@ -151,12 +151,12 @@ def _was_no_room() -> Column:
 
 
 def _gone() -> Column:
-    """Whoever takes a partition tells of everything in it: what the last owner does not have is gone."""
+    """Whether the last owner does not have it: a new owner records everything in the partition."""
     return F.coalesce(F.col("epoch") < F.col("current_epoch"), F.lit(False))
 
 
 def _hidden() -> Column:
-    """Whether the word what became of copies may be missing."""
+    """Whether the row that says what became of copies may be missing."""
     return F.coalesce(F.col("hide_time") >= F.col("last_time"), F.lit(False))
 
 

@@ -14,7 +14,7 @@ from pyspark.sql.types import BooleanType, DoubleType, LongType, StringType, Str
 from spark.expressions import messages, share, total
 from spark.job import Table, column
 
-# step: who begins it, when; who ends it, when
+# step: the instance that begins it, when; the instance that ends it, when
 _STEPS = {
     "receive": ("receiver", "received_at", "router", "routed_at"),
     "enqueue": ("router", "routed_at", "owner", "enqueued_at"),
@@ -68,7 +68,7 @@ def steps(segments: DataFrame, ids: DataFrame) -> DataFrame:
             for step, (source, begin, target, end) in _STEPS.items()
         )
     )
-    # What came twice is told by several instances, and which time is whose cannot be known.
+    # A step that happened twice is recorded by several instances, and which time belongs to which cannot be known.
     once = (F.col("enqueued") <= 1) & (F.col("delivered") <= 1) & (F.col("sent") <= 1)
     told = segments.where(once).select(messages().alias("messages"), F.inline(taken)).where("took is not null")
     counted = told.groupBy("step", "source_id", "target_id").agg(

@@ -1,4 +1,4 @@
-"""Who depends on whom: applications, exchanges and queues by the messages that went through them; and the services."""
+"""Dependencies: of applications, exchanges and queues, by the messages that went through them; and of services."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ def transform(inputs: Inputs) -> dict[str, DataFrame]:
 
 
 def _counted(stages: DataFrame) -> DataFrame:
-    """What rows say by themselves: a small table of who did what where."""
+    """Rows counted by client, exchange, queue, target and instance: a small table."""
     keys = ("virtual_host", "client", "exchange", "queue", "target", "instance")
     rows = stages.where(
         F.col("stage").isin("received", "routed", "returned", "refused", "sent", "dead_lettered", "enqueued")

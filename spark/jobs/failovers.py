@@ -1,4 +1,4 @@
-"""Failovers: how long each partition was without an owner when its lease moved, and who had to wait."""
+"""Failovers: how long each partition was without an owner when its lease moved, and which messages had to wait."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def transform(inputs: Inputs) -> dict[str, DataFrame]:
 
 
 def _owners(stages: DataFrame) -> list[Owner]:
-    """Who had each partition, and when: as few as there were owners."""
+    """The owners of each partition, and when they had it: as few rows as there were owners."""
     told = stages.where((F.col("service") == "queue") & (F.col("partition") >= 0) & (F.col("epoch") > 0))
     found, time = F.col("stage") == "recovered", F.unix_micros("time")
     owners = (

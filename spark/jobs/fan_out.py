@@ -43,7 +43,7 @@ BINDINGS = Table(
 
 def transform(inputs: Inputs) -> dict[str, DataFrame]:
     """Counts of rows; no message is looked at."""
-    # Dead letters are routed by queue processes, and are nobody's publishes.
+    # Dead letters are routed by queue processes: no client published them.
     told_by_gateways = inputs.stages.where(F.col("service") == "gateway")
     targets = (
         told_by_gateways.where(F.col("stage").isin("received", "routed", "returned", "dropped"))

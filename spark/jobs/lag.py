@@ -84,7 +84,7 @@ CONSUMERS = Table(
 
 
 def transform(inputs: Inputs) -> dict[str, DataFrame]:
-    """What piles up, and whose fault it may be."""
+    """Queues that pile up, and the consumers that may be the cause."""
     seconds = int(inputs.number("window", _WINDOW_SECONDS))
     segments = _segments(inputs.stages)
     known = _names(inputs.stages).cache()
@@ -182,7 +182,7 @@ def _consumers(segments: DataFrame, known: DataFrame, growth: DataFrame, slow: f
 
 
 def _judged(counted: DataFrame, growth: DataFrame, slow: float) -> DataFrame:
-    """Who takes much longer than others of the same queue; alone, who does not keep up."""
+    """Consumers that take much longer than others of the same queue; a consumer alone, if it does not keep up."""
     of_queue = Window.partitionBy("place")
     usual, others = F.median("took_p50_us").over(of_queue), F.count("*").over(of_queue) - 1
     times = F.col("times_usual")

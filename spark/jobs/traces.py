@@ -1,4 +1,4 @@
-"""Traces: who calls and feeds whom, by spans of applications and of the broker, along parents and links."""
+"""Traces: which service calls or feeds which, by spans of applications and of the broker, along parents and links."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ _ROWS = 50  # of each table
 
 def page(results: Mapping[str, Found]) -> str:
     """One HTML file with everything in it: no script, no font, nothing to fetch."""
-    # Names of queues and applications are anybody's: all are escaped.
+    # Clients choose the names of queues and applications: all are escaped.
     environment = Environment(
         loader=PackageLoader("spark", "report"), autoescape=True, undefined=StrictUndefined, trim_blocks=True
     )

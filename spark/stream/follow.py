@@ -94,7 +94,7 @@ class _Batches:
 
     def __call__(self, files: DataFrame, number: int) -> None:
         started = time.monotonic()
-        # Spark names local files with one slash, which nobody else understands.
+        # Spark names local files with one slash, which other readers of URIs do not understand.
         uris = (row.file_path for row in files.distinct().collect())
         paths = sorted(re.sub("^file:/(?!/)", "file:///", uri) for uri in uris)
         batch = _Batch(self.spark, self.following, State(self.spark, self.following.checkpoint), number)

@@ -16,7 +16,7 @@ ROW = ("place", "what", "time", "first", "last")
 
 
 def file_rows(rows: Mapping[str, Ints], folder: str, partition: int) -> None:
-    """Files rows of a partition, packed: columns `bucket` and `rows`; whoever does so again replaces the file."""
+    """Files rows of a partition, packed: columns `bucket` and `rows`; doing so again replaces the file."""
     there = place(folder)
     there.system.create_dir(there.path, recursive=True)
     where = f"{there.path}/part-{partition:06}.parquet"

@@ -78,7 +78,7 @@ def operation(attributes: Column, name: Column) -> Column:
     return F.when(is_messaging, found).otherwise("")
 
 
-# What is another one in each run: consumer tags and queues that client or broker named, and UUIDs.
+# Names that are different in each run: consumer tags and queues that client or broker named, and UUIDs.
 _PASSING = {
     r"(amq\.)?ctag-\S+": "ctag-*",
     r"\bctag\d+\.[0-9a-f]+": "ctag-*",
@@ -88,7 +88,7 @@ _PASSING = {
 
 
 def lasting(name: Column) -> Column:
-    """A name without what is another one in each run."""
+    """A name without the parts that are different in each run."""
     return reduce(lambda so_far, one: F.regexp_replace(so_far, *one), _PASSING.items(), name)
 
 

@@ -1,4 +1,4 @@
-"""Who caused whom: from parents, and along links from one trace to another."""
+"""Which span caused which: from parents, and along links from one trace to another."""
 
 from __future__ import annotations
 

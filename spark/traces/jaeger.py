@@ -96,7 +96,7 @@ def _tags(tags: Column) -> Column:
 
 
 def _links(references: Column) -> Column:
-    """What is no parent is a link: Jaeger makes references of those of OpenTelemetry."""
+    """References that are no parent are links: Jaeger makes references of OpenTelemetry's links."""
     made = F.transform(
         F.filter(references, lambda one: ~_is_parent(one)),
         lambda one: F.struct(

@@ -20,7 +20,7 @@ Taker = Callable[["Channel", Delivered], None]
 
 
 class GoneError(Exception):
-    """The channel, or the whole connection, ended before an answer came. `code` is 0 when nobody said why."""
+    """The channel, or the whole connection, ended before an answer came. `code` is 0 when no reason came."""
 
     def __init__(self, code: int, text: str) -> None:
         super().__init__(f"{code} {text}")

@@ -111,7 +111,7 @@ def _ambush(moments: list[tuple[str, str]]) -> Draw:
 
 
 def _long_away(rng: Random, places: Places) -> dict[str, Any]:
-    """The store is away in the middle of a commit for longer than anybody waits for it."""
+    """The store is away in the middle of a commit for longer than any process waits for it."""
     del places
     then = [{"do": "kill", "args": ["store-1"], "for": rng.choice([45, 70, 100])}]
     return {"do": "ambush", "args": ["CommitTransaction", rng.choice(["asked", "answered"])], "hold": 0, "then": then}
@@ -212,7 +212,7 @@ def _unplaced(rng: Random, places: Places) -> dict[str, Any]:
     return {"do": "ambush", "args": ["Change", "asked"], "hold": 0, "then": then}
 
 
-# How often a history has it at all, and who draws it.
+# How often a history has it at all, and the function that draws it.
 KINDS: dict[str, tuple[float, Draw]] = {
     "kill queue": (0.45, _kill("queue")),
     "move": (0.4, _move),

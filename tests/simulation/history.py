@@ -15,7 +15,7 @@ NEVER = 1 << 60
 
 @dataclass(slots=True, eq=False)
 class Connected:
-    """One connection's life. `how` it ended: clean, aborted (by the client), broken (nobody asked for it), refused."""
+    """One connection's life. `how` it ended: clean, aborted (by the client), broken (by no one's request), refused."""
 
     number: int
     client: str

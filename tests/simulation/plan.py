@@ -44,7 +44,7 @@ class Plan:
         return replace(self, **changes)
 
     def lines(self) -> list[str]:
-        """Readable: what happens, by whom."""
+        """Readable lines: what happens, and which client does it."""
         told = [f"seed {self.seed}, cluster {_words(self.shape)}"]
         told += [f"  before: {_words(step)}" for step in self.topology]
         told += [f"  client {_words(client)}" for client in self.clients]

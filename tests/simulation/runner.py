@@ -76,7 +76,7 @@ class Runner:
             yield from map(self.one, seeds)
             return
         with multiprocessing.get_context("fork").Pool(self._workers, maxtasksperchild=_PER_PROCESS) as pool:
-            # Few at a time: nobody knows how many there will be.
+            # Few at a time: it is not known how many there will be.
             waiting = [pool.apply_async(self.one, (seed,)) for seed in itertools.islice(seeds, 2 * self._workers)]
             while waiting:
                 ready = next((each for each in waiting if each.ready()), None)

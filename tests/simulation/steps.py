@@ -27,7 +27,7 @@ async def ask(channel: Channel, what: str, arguments: dict[str, Any], request: A
         answer = await channel.call(request)
     except GoneError as gone:
         asked.answered, asked.code = history.tick(), gone.code
-        # Who is told that the broker goes away does not know what became of what was asked for.
+        # A client that is told that the broker goes away does not know what became of its request.
         asked.outcome = "closed" if gone.code in _FINAL else "lost"
         raise
     asked.answered, asked.outcome = history.tick(), "ok"

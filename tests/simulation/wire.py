@@ -35,7 +35,7 @@ class Wire:
         return self.connected.ending is not None
 
     async def open(self, address: tuple[str, int]) -> None:
-        """Raises OSError or GoneError when nobody is there to serve it."""
+        """Raises OSError or GoneError when no gateway is there to serve it."""
         self.reader, self._writer = await asyncio.open_connection(*address)
         self._writer.write(HEADER)
         self._reader = asyncio.get_running_loop().create_task(self._read(), name=f"reader {self.connected.number}")

@@ -26,7 +26,7 @@ _LOOKS, _LOOK_SECONDS = 250, 0.02
 
 
 async def die(leases: Leases) -> None:
-    """In place of `Leases.stop`: nobody is told, and the leases run out."""
+    """In place of `Leases.stop`: the store is not told, and the leases run out."""
     await leases._tasks.stop()
     if leases._watchdog:
         leases._watchdog.cancel()
@@ -122,7 +122,7 @@ class BrokerHouse:
         await self._inner.router.start()
 
     async def fall(self) -> None:
-        """All but the store and the gateways are gone, and nobody is told: the lease table names them for a while."""
+        """All but the store and the gateways are gone without notice: the lease table names them for a while."""
         with patch.object(Leases, "stop", die):
             for queue in self.queues.values():
                 await queue.stop()

@@ -1,8 +1,8 @@
 """A ledger of two deaths and a gap, said by hand, and what is true of each queue in it.
 
-queue-0 has partitions 1 and 2 and is killed at 100; queue-1 takes over partition 1 at 105, nobody partition 2. queue-1
-has partition 3 besides, and gives up rows between 300 and 310. queue-2 has partition 4, which queue-1 takes over at 200
-without what was in it.
+queue-0 has partitions 1 and 2 and is killed at 100; queue-1 takes over partition 1 at 105, no process partition 2.
+queue-1 has partition 3 besides, and gives up rows between 300 and 310. queue-2 has partition 4, which queue-1 takes
+over at 200 without what was in it.
 """
 
 from __future__ import annotations

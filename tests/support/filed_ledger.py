@@ -1,4 +1,4 @@
-"""What is on file, read as anybody reads it: by the pattern of the folders."""
+"""What is on file, read as any reader of Parquet does: by the pattern of the folders."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A supervisor that forks, as a program of its own: whoever forks must have nothing begun, and a test has.
+"""A supervisor that forks, as a program of its own: a process that forks must have started nothing yet, and a test has.
 
 Run as `python -m tests.support.forking FOLDER`. It starts programs one after the other as lines on its standard input
 name them, with these lines as their arguments, and writes a JSON object about each when it has ended.

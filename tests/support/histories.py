@@ -1,7 +1,7 @@
 """Messages whose owners and gateways die at any moment, and what truly became of each: kept outside of the record.
 
-Each message has a queue, a partition, a gateway and two queue processes of its own, so that many are one ledger. Who is
-killed takes with it what it has not told: the rows of its last quarter of a second. Times are seconds.
+Each message has a queue, a partition, a gateway and two queue processes of its own, so that many are one ledger. A
+killed process takes with it the rows that it has not sent: those of its last quarter of a second. Times are seconds.
 """
 
 from __future__ import annotations
@@ -151,7 +151,7 @@ class _Story:
         followed = self._heir_comes(has=kept)
         held = reached and self.gateway.dies == _NEVER
         if not kept:
-            # Whoever has it may end it, which nobody hears of any more.
+            # Its consumer may settle it, and no row says so any more.
             self.found.truth = "settled" if reached else "lost"
         elif followed and held:
             at = self.owner.dies + _TAKEOVER + 0.1

@@ -14,7 +14,7 @@ _PROGRAM = Path(__file__).with_name("issuer_program.py")
 
 
 class Issuer:
-    """One that runs: who asks it over its own pipe gets tokens."""
+    """A running issuer: tests ask it for tokens over its own pipe."""
 
     def __init__(self, certificate: Path | None = None) -> None:
         command = [sys.executable, str(_PROGRAM), *([str(certificate)] if certificate else [])]
@@ -30,15 +30,15 @@ class Issuer:
         self._ask("rotate", algorithm=algorithm, keep=keep)
 
     def asked(self) -> int:
-        """How often somebody asked for its keys."""
+        """How often its keys were asked for."""
         return int(self._ask("asked")["asked"])
 
     def be_silent(self, silent: bool = True) -> None:
-        """It takes connections, and answers nobody."""
+        """It takes connections, and answers none."""
         self._ask("silent", silent=silent)
 
     def stop(self) -> None:
-        """Nobody is there any more."""
+        """Its port refuses from now on."""
         self._process.kill()
         self._process.communicate()
 

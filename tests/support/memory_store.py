@@ -44,7 +44,7 @@ class MemoryStore(store_pb2_grpc.StoreServicer):
         self.records = {key: record for key, record in self.records.items() if not record.transient}
 
     def hold(self, member: str, address: str) -> None:
-        """Somebody has the lease."""
+        """The member has the lease."""
         self.holder, self.members[member] = member, address
         self._tell()
 

@@ -47,5 +47,5 @@ def messages(bodies: Sequence[bytes], queue_ids: tuple[int, ...] = (1,), first: 
 
 
 def attempt(of: Messages, time_ms: int = 0, *, resent: bool = False) -> Attempt:
-    """Of all of some messages, for which nobody waits."""
+    """An attempt of all of some messages, for which no ticket waits."""
     return Attempt(of, of.by_queue(), time_ms, Delivery(None, of.numbers), of.size, resent)

@@ -77,7 +77,7 @@ def _copy(told: list[Row], message: list[Row], epochs: Counter[int]) -> tuple[st
 
 
 def _kind(row: Row) -> str:
-    """Who loses a partition drops what is not on disk, which may come again: that is no end."""
+    """An owner that loses a partition drops what is not on disk, which may come again: that is no end."""
     if (row["stage"], row["reason"]) == ("dropped", "no_owner"):
         return "let go"
     return str(row["outcome"] if row["stage"] == "settled" else row["stage"])

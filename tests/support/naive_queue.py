@@ -1,4 +1,4 @@
-"""What a queue and its consumers have, as a naive model of it begins: what is ready, and who holds what."""
+"""What a queue and its consumers have, as a naive model of it begins: what is ready, and what each consumer holds."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from tests.support.queue_machine import Machine
 
 
 class NaiveQueue:
-    """Beside a machine, to which every step is told; `back` are messages that somebody had and gave back."""
+    """Beside a machine, to which every step is told; `back` are messages that a consumer had and gave back."""
 
     def __init__(self, machine: Machine) -> None:
         self.machine, self.queue = machine, machine.queue

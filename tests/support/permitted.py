@@ -1,4 +1,4 @@
-"""Who may do everything, and who may do what a test says."""
+"""Users that may do everything, or what a test says."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from services.rpc.store_pb2 import Record
 
 
 def everything() -> Permitted:
-    """Of somebody who may do all of it."""
+    """Of a user that may do everything."""
     return Permits(Access(["allow_all"])).of("guest", "")
 
 

@@ -37,12 +37,12 @@ class Cluster(postgres.Cluster):
     """One that things happen to. What needs it fails where PostgreSQL is not installed."""
 
     def __init__(self) -> None:
-        # Not in pytest's folder, which nobody but its user may enter.
+        # Not in pytest's folder, which only its own user may enter.
         super().__init__(configuration=_CONFIGURATION)
         self._spare: list[str] = []
 
     def give_back(self, url: str) -> None:
-        """A database that nobody uses any more is the next new one, as empty: that takes less than to make one."""
+        """A database that is no longer used is the next new one, emptied: that takes less than to make one."""
         self.sql("DROP SCHEMA IF EXISTS hopline CASCADE", url.rpartition("/")[2].partition("?")[0])
         self._spare.append(url)
 

@@ -68,7 +68,7 @@ class Load(MessagingHandler):  # type: ignore[misc]
         self._end_when_done(event)
 
     def on_connection_opened(self, event: Any) -> None:
-        """Also again: what nobody has answered on the connection before nobody will."""
+        """Also again: what was not answered on the former connection never will be."""
         if event.connection == self._sends:
             self._waiting.extend(self._under_way.values())
             self._under_way.clear()

@@ -56,7 +56,7 @@ class ScriptedRouter:
 
 
 class Handed:
-    """In place of the publisher: keeps what it is handed, and who waits for it."""
+    """In place of the publisher: keeps what it is handed, and the tickets that wait for it."""
 
     def __init__(self) -> None:
         self.uids = UidSource(1)

@@ -1,6 +1,6 @@
 """What there is in a broker that is asked anything by its HTTP, and that it is there again before the next question.
 
-Otherwise who deletes the only user, or loads rules that let nobody in, is the last who is answered.
+Otherwise a request that deletes the only user, or loads rules that let no user in, is the last one that is answered.
 """
 
 from __future__ import annotations

@@ -34,7 +34,7 @@ def user_record(user: User, *, deleted: bool = False) -> store_pb2.Record:
 
 
 class Records:
-    """In place of the store, for those who list records."""
+    """In place of the store, for code that lists records."""
 
     def __init__(self, *records: store_pb2.Record) -> None:
         self.records = list(records)
@@ -45,7 +45,7 @@ class Records:
 
 
 def provider_records(**told: Any) -> list[store_pb2.Record]:
-    """Records of providers: of each its type and options; secrets as if nobody had sealed them."""
+    """Records of providers: of each its type and options; secrets are not sealed."""
     described = {
         name: Described(type=options["type"], options={key: value for key, value in options.items() if key != "type"})
         for name, options in told.items()

@@ -19,7 +19,7 @@ _SECONDS = 20.0
 
 @dataclass(frozen=True)
 class Seen:
-    """A span of whoever made it; ids in hex, `parent` and `links` are span ids."""
+    """A span of any maker; ids in hex, `parent` and `links` are span ids."""
 
     service: str
     name: str

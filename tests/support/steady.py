@@ -1,6 +1,6 @@
 """The same examples in every run of the tests, others in each of `make fuzz`: for what is compared with a stranger.
 
-A library that is met with something new may be wrong itself. That is found out by who looks for it, not in between.
+A library that is met with something new may be wrong itself. `make fuzz` looks for that, not every run of the tests.
 """
 
 from __future__ import annotations

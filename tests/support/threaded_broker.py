@@ -12,7 +12,7 @@ from typing import Any
 from services.mgmt.service import Service
 from tests.support.broker_house import BrokerHouse
 
-# Whoever asks has the interpreter to itself for as long as it likes.
+# A test may keep the interpreter to itself for as long as it likes.
 _PATIENT = {"lease_ttl_ms": 60_000, "place_ttl_ms": 60_000}
 
 
@@ -29,7 +29,7 @@ class ThreadedBroker:
         return asyncio.run_coroutine_threadsafe(what, self._loop).result()
 
     def start(self) -> None:
-        """Returns when clients, and whoever manages it, can come."""
+        """Returns when clients, and mgmt's callers, can connect."""
         self._thread.start()
         self.call(self._start())
 

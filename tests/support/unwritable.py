@@ -10,7 +10,7 @@ from tests.support.store_house import House
 
 
 async def told(house: House, words: str) -> str:
-    """What those who follow leases are told of the store, as soon as it has `words`, or is empty for none."""
+    """What followers of leases are told of the store, as soon as it has `words`, or is empty for none."""
     heard: list[str] = []
     try:
         async with asyncio.timeout(20):

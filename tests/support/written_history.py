@@ -1,4 +1,4 @@
-"""Histories written by hand, for those who judge: a few calls say what clients saw."""
+"""Histories written by hand, for the judge: a few calls say what clients saw."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from tests.simulation.plan import Plan
 
 
 class Written:
-    """One virtual host with a client on each of two gateways, `one` and `two`, who have a channel each."""
+    """One virtual host with a client on each of two gateways, `one` and `two`, with a channel each."""
 
     def __init__(self) -> None:
         self.history = History(lambda: self.time)

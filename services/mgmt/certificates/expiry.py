@@ -1,4 +1,4 @@
-"""Certificates that are soon over: among the notes of health, and in the log once a day until somebody renews them."""
+"""Certificates that are soon over: among the notes of health, and in the log once a day until they are renewed."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class Expiry:
             await asyncio.sleep(_EVERY)
 
     async def look(self) -> None:
-        """Says what is new, which is so each day: there is one day less."""
+        """Logs what is new, which each is every day: there is one day less."""
         former, self._soon = self._soon, tuple(await self._found())
         for each in self._soon:
             if each not in former:

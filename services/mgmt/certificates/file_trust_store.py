@@ -20,7 +20,7 @@ class FileTrustStore:
     secret = frozenset({_URL, "password"})
 
     def read(self, said: Mapping[str, str]) -> Sequence[Named]:
-        """All of them but that of a private key, which nobody trusts for being there."""
+        """All of them but that of a private key, which is not there to be trusted."""
         found = open_store(fetch(said[_URL], _URL), said["password"], _URL).additional_certs
         if not found:
             raise IllegalConfiguration(f"attribute '{_URL}': there is no certificate in it that would be trusted")

@@ -39,7 +39,7 @@ def _named(record: Record) -> Sequence[Named]:
 
 
 def _details(read: Callable[[], Sequence[Named]]) -> list[dict[str, Any]]:
-    """One store that nobody can read hides none of the others."""
+    """None of a store that cannot be read: it must not hide the others."""
     try:
         return [details(each) for each in read()]
     except UNREADABLE:

@@ -116,7 +116,7 @@ class Stores:
 
 
 def _read(kind: Kind, said: Mapping[str, str]) -> Sequence[Named]:
-    """What everybody can be told of. Raises IllegalConfiguration; waits for a disk."""
+    """Its certificates, all of which can be shown. Raises IllegalConfiguration; waits for a disk."""
     _check_clear(kind, said)
     found = kind.read(said)
     try:
@@ -128,7 +128,7 @@ def _read(kind: Kind, said: Mapping[str, str]) -> Sequence[Named]:
 
 
 def _check_clear(kind: Kind, said: Mapping[str, str]) -> None:
-    """What is not sealed is told to whoever may look. Raises IllegalConfiguration."""
+    """Checks that no secret is in attributes that are shown in the clear. Raises IllegalConfiguration."""
     for name in set(kind.attributes) - kind.secret:
         url = said.get(name, "")
         if has_all_in_itself(url) and _KEY in fetch(url, name):
@@ -136,7 +136,7 @@ def _check_clear(kind: Kind, said: Mapping[str, str]) -> None:
 
 
 def _readable(record: Record) -> Kept:
-    """One that nobody can read can be removed yet."""
+    """The store of a record; one that cannot be read counts as empty, and can still be removed."""
     try:
         return Kept.from_json(record.value)
     except ValidationError:

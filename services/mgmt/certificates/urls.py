@@ -43,7 +43,7 @@ def _of_file(path: Path) -> bytes:
     its = path.stat()
     if not stat.S_ISREG(its.st_mode):
         raise ValueError("it is no file")
-    if not its.st_size:  # as what the kernel tells, which may have whoever reads it wait
+    if not its.st_size:  # as files of the kernel, which may make their reader wait
         raise ValueError("there is nothing in it")
     with path.open("rb") as file:
         data = file.read(_MOST + 1)

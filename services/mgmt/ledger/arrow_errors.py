@@ -1,4 +1,4 @@
-"""What Arrow finds wrong, as errors that everybody knows: who files need not know Arrow before there are rows."""
+"""Arrow's errors as Python's own, so that the filer need not import Arrow before there are rows."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pyarrow as pa
 
 @contextlib.contextmanager
 def as_known_errors() -> Iterator[None]:
-    """Raises ValueError for what Arrow alone has a name for; what is an OSError or a LookupError too stays that."""
+    """Raises ValueError for errors of Arrow's own; one that is an OSError or a LookupError too stays that."""
     try:
         yield
     except (OSError, ValueError, LookupError):

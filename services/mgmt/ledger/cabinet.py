@@ -1,8 +1,8 @@
 """The folder of files. What belongs together appears together: a crash leaves all of it, or nothing that is seen.
 
 Files are written under hidden names and synced; then the state says, in one rename, which of them are to be seen and
-which are to go. Who comes after a crash carries that out, and removes what nobody speaks of. Between the removals and
-the renames of a change, which take a moment, a reader finds less than there is, never anything twice.
+which are to go. The next start after a crash carries that out, and removes files that the state does not name. Between
+the removals and the renames of a change, which take a moment, a reader finds less than there is, never anything twice.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ class Cabinet:
         return self._folder
 
     def open(self) -> dict[str, Any]:
-        """Finishes what a crash interrupted; gives what is known of the instances."""
+        """Finishes what a crash interrupted; gives the recorded state of the instances."""
         self._folder.mkdir(parents=True, exist_ok=True)
         try:
             state = json.loads((self._folder / _STATE).read_bytes())
@@ -109,7 +109,7 @@ class Cabinet:
         return lambda path: parquet.write(rows, table, path, self._rest)
 
     def commit(self, change: Change, instances: dict[str, Any] | None = None) -> None:
-        """From now on it is so, and that is what is known of the instances; None: what was known before."""
+        """Makes the change visible, with the state of the instances; None: the state stays as it was."""
         if instances is not None:
             self._instances = instances
         self._committed_ms = self._clock_ns() // 1_000_000

@@ -18,7 +18,7 @@ from services.common.ledger import stream
 
 _NAME = "filer"
 AT_ONCE = 200
-_NEVER = 24 * 3600.0  # seconds until NATS would give again what is not acknowledged: others begin anew instead
+_NEVER = 24 * 3600.0  # seconds until NATS would give again what is not acknowledged: a new feed begins anew instead
 _MOST_OPEN = 100_000
 
 
@@ -68,7 +68,7 @@ class Feed:
         await self._link.set_up(lambda context: stream.configure(context, settings))
 
     async def takes(self) -> bool:
-        """Whether the stream keeps what it is told."""
+        """Whether the stream takes messages."""
         took: list[bool] = []
 
         async def ask(context: JetStreamContext) -> None:
@@ -82,13 +82,13 @@ class Feed:
         await self._link.set_up(lambda context: stream.renew(context, settings))
 
     async def next(self, seconds: float) -> list[Msg]:
-        """At most AT_ONCE batches, fewer when these are all; none when nobody told any for so long."""
+        """At most AT_ONCE batches, fewer when these are all; none when none came for so long."""
         try:
             return await self._batches(await self._subscription.fetch(AT_ONCE, timeout=seconds))
         except TimeoutError:
             if not self._link.up:
                 raise Away("connection lost") from None
-            await self._link.require()  # nothing was told, or nobody is there who could have told it
+            await self._link.require()  # no batch came, or NATS is away
             return []
         except (Error, OSError) as failure:
             raise Away(str(failure) or type(failure).__name__) from failure

@@ -88,7 +88,7 @@ class Filer:
         return self._drawer.tables()
 
     def start(self) -> None:
-        """Files from now on, whenever there is a bus and nobody else does."""
+        """Files from now on, whenever there is a bus and no other process files."""
         if self._address:
             self._tasks.start(self._run(), "file the ledger")
 
@@ -112,7 +112,7 @@ class Filer:
                 if self._said != reason:
                     self._said = reason
                     log.warning("the ledger is not filed at the moment", reason=reason)
-                # Whoever has the lease now says itself what is amiss.
+                # The process that has the lease now says itself what is amiss.
                 self.trouble = "" if isinstance(failure, LeaseEnded) else self._said
                 await asyncio.sleep(_LOW_SECONDS if self._low() else _AGAIN)
             finally:
@@ -164,7 +164,7 @@ class Filer:
         return self._settings.model_copy(update={"ledger_stream_bytes": _LEAST_STREAM} if low else {})
 
     async def _require_taking(self, session: _Session) -> None:
-        """A stream whose disk was full takes nothing ever after; what is in it is filed, then there is another one."""
+        """A stream whose disk was full takes nothing ever after: files what is in it, then makes another one."""
         self._doubts = not await session.feed.takes()
         session.heard_at = monotonic()
         if self._doubts:
@@ -243,7 +243,7 @@ class _Session:
         return bool(self._messages or self._drawer.rows) and (passed >= seconds or self._drawer.rows >= _MANY)
 
     def accept(self, message: Msg, read: tuple[LedgerBatch, Rows | None] | None) -> None:
-        """A batch, or None for one that nobody understands."""
+        """A batch, or None for one that cannot be decoded."""
         self._messages.append(message)
         self.heard_at = monotonic()
         if read is None:
@@ -270,7 +270,7 @@ class _Session:
             self._drawer.put(rows)
 
     def listen(self) -> None:
-        """Nothing else is on its way: who says nothing now has nothing to say."""
+        """No batch is on its way: an instance that is silent now has sent nothing."""
         for gap in self.instances.silent(monotonic(), self._now() / 1000):
             log.warning("an instance was killed; what it did last may not be on record", instance=gap.instance)
             self._drawer.put_gap(gap, _now_us())
@@ -291,7 +291,7 @@ def _read(message: Msg, rest: Rest) -> tuple[LedgerBatch, Rows | None] | None:
 
 
 def _rows(batch: LedgerBatch, rest: Rest) -> Rows | None:
-    """None for a batch without any: who has nothing to tell says so, every ten seconds."""
+    """None for a batch without any: an instance without rows sends an empty one, every ten seconds."""
     if not (batch.stages or batch.ranges or batch.firsts or batch.captured):
         return None
     # Not before there is a row: Arrow takes memory and time.

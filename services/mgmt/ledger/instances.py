@@ -1,6 +1,6 @@
-"""Who tells rows, and which of them arrived: gaps are noticed here, and what arrives twice. Pure.
+"""The instances that send rows, and which rows arrived: finds gaps, and rows that arrive twice. Pure.
 
-Rows of an instance are numbered and arrive in order, so that one number says what is known of it.
+Rows of an instance are numbered and arrive in order, so that one number says which of them are here.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from services.rpc.ledger_pb2 import LedgerBatch
 
 SILENT_AFTER = 30.0  # seconds without a word, while the bus could have brought one
-_REMEMBERED = 24 * 3600.0  # seconds for which the dead are, so that nothing of theirs is filed twice
+_REMEMBERED = 24 * 3600.0  # seconds for which dead instances are, so that no row of theirs is filed twice
 
 
 class Gap(NamedTuple):
@@ -35,7 +35,7 @@ class _Instance:
 
 
 class Instances:
-    """`state` is what has to survive; when somebody was last heard of does not, nor of what he told then."""
+    """`state` is what has to survive; when an instance was last heard of does not, nor until when its rows are here."""
 
     def __init__(self, state: dict[str, Any] | None = None) -> None:
         self._all = {name: _Instance(**each) for name, each in (state or {}).items()}
@@ -72,11 +72,11 @@ class Instances:
         return self._told.get(instance)
 
     def listen_again(self, now: float) -> None:
-        """Nobody could be heard until now."""
+        """No instance could be heard until now."""
         self._heard = dict.fromkeys(self._all, now)
 
     def silent(self, now: float, time: float) -> list[Gap]:
-        """Those that ended without a word, once; forgets who ended long ago."""
+        """A gap for each instance that fell silent, once; forgets instances that ended long ago."""
         gaps = []
         for name, instance in list(self._all.items()):
             if instance.ended:

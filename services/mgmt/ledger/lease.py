@@ -21,7 +21,7 @@ class FilingLease:
     def __init__(self, store: StoreClient, member: str, ttl_ms: int) -> None:
         self._leases = Leases(store, store.address, member, ROLE, "", ttl_ms, self)
         self._epoch = 0  # of the lease that is held; 0: none is
-        self._term = 0  # the one by which this process files
+        self._term = 0  # the epoch by which this process files
         self._held = asyncio.Event()
 
     async def start(self) -> None:
@@ -33,7 +33,7 @@ class FilingLease:
         await self._leases.stop()
 
     def holds(self) -> bool:
-        """Whether nobody else can file at this moment, or could have filed since `held` returned."""
+        """Whether no other process can file at this moment, or could have filed since `held` returned."""
         return self._term == self._epoch != 0 and self._leases.check()
 
     def require(self) -> None:

@@ -1,4 +1,4 @@
-"""Work in small pieces with longer rests between them, so that whoever brings messages finds a core free."""
+"""Work in small pieces with longer rests between them, so that the processes that carry messages find a core free."""
 
 from __future__ import annotations
 

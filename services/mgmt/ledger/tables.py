@@ -1,4 +1,4 @@
-"""The tables of the ledger by name, for those who have no rows in their hands: their columns are in `schema.py`."""
+"""The tables of the ledger by name, for code that need not import Arrow: their columns are in `schema.py`."""
 
 from __future__ import annotations
 
@@ -7,5 +7,5 @@ from typing import Final
 MERGED: Final = ("stages", "ids", "gaps", "connections")
 """Those whose files of an hour become one. Bodies of messages would take much memory for that."""
 PAYLOADS: Final = "payloads"
-"""What nobody but who runs the stack may read, and what goes first."""
+"""Captured messages: only the stack's operator may read them, and they go first when the disk is short."""
 NAMES: Final = (*MERGED, PAYLOADS)

@@ -104,12 +104,12 @@ class Answers:
         return Record(gaps, self._search.followers, epoch_ns() // 1000, self._search.ends_alone)
 
     def _perhaps_received(self) -> list[Gap]:
-        """The newest gaps in which something may have been received that nothing is on record of."""
+        """The newest gaps in which a message may have been received of which no row is on record."""
         gaps = [gap for gap in self._search.gaps(epoch_ns() // 1000 - _DAY_US) if gap.service == "gateway"]
         return gaps[: -_MOST_GAPS - 1 : -1]
 
     def _told(self, journeys: list[Journey], **facts: Any) -> Trace:  # noqa: ANN401 - fields of Trace
-        """With what messages are called, who is at the ends of their connections, and the spans of their traces."""
+        """With the ids of messages, the users and addresses of their connections, and the spans of their traces."""
         named = self._named(self._peers.introduce(journeys))
         until = self._clock() + _SPANS_SECONDS
         begin = min((step.time_us for step in _steps(named)), default=0)

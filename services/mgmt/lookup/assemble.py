@@ -20,7 +20,7 @@ _ORDER = {
     )
 }  # fmt: skip
 _ENDS_COPY = {"settled", "expired", "dead_lettered", "dropped"}
-# Told by others than who decides, who may have gone on meanwhile: a message is settled before it is on disk.
+# Recorded beside the queue's decisions, which go on meanwhile: a message may be settled before it is on disk.
 _ASIDE = {"persisted", "sent"}
 _ENDS_MESSAGE = {"returned", "refused", "rolled_back", "dropped"}
 
@@ -31,7 +31,7 @@ _GAP_NOTICED_US = 3_600_000_000  # within an hour of what is missing
 def assemble(match: Match, way: Way, record: Record) -> Journey:
     """`record` has all gaps since the way began; those that may concern it are told."""
     messages = [_message(uid, rows, way.predecessors.get(uid), record) for uid, rows in way.rows.items()]
-    # What nothing is known of, but that something went on as it, comes last.
+    # A message of which only its predecessor's row is known comes last.
     messages.sort(key=lambda message: (not message.steps, [step.time_us for step in message.steps[:1]], message.uid))
     return Journey(
         match=match,
@@ -42,7 +42,7 @@ def assemble(match: Match, way: Way, record: Record) -> Journey:
 
 
 def begin_of(way: Way, match: Match) -> int:
-    """When the first row was written that is known of."""
+    """When the first known row was written."""
     return min((row.time_us for rows in way.rows.values() for row in rows), default=match.time_us or 0)
 
 
@@ -79,7 +79,7 @@ def _copies(steps: list[Step], record: Record) -> list[Copy]:
 
 
 def _was_followed(step: Step, in_queues: list[Step]) -> bool:
-    """Whether it was let go of by one who lost the partition, and whose next owner has it: what it says comes late."""
+    """Whether an owner that lost the partition dropped it, and the next owner has it: that row comes late."""
     later = (other for other in in_queues if (other.epoch or 0) > (step.epoch or 0))
     return is_let_go(step) and any(_place(other) == _place(step) for other in later)
 

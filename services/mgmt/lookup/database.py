@@ -152,7 +152,7 @@ class Database:
             try:
                 rows = self._known.ids.rows(files["ids"], name, most, lambda: not self._interrupted)
             except FAULTS:
-                break  # whoever knows which files are damaged finds out
+                break  # the caller finds out which files are damaged
             if self._interrupted:
                 raise ResourceError("the look-up was broken off")
             if self._files(ids) == files:

@@ -69,7 +69,7 @@ def _publish(sought: Sought, by: str) -> str:
     if sought.queue:
         stage = "stage = 'routed'"
     else:
-        # A dead letter is routed by who owns the queue that it comes from.
+        # A dead letter is routed by the owner of the queue that it comes from.
         stage = "stage = 'received'" if sought.client else "(stage = 'received' or (stage = 'routed' and client = ''))"
     return _all(stage, key, _queue(sought), by if sought.client else "")
 

@@ -12,7 +12,7 @@ from services.mgmt.lookup.facets import Facets
 from services.mgmt.lookup.hours import HOUR_US, hour_of
 from services.mgmt.lookup.spans import Span
 
-_FIRST, _MORE, _MOST = 1, 4, 24  # hours that are searched together: whoever asks mostly asks about the last one
+_FIRST, _MORE, _MOST = 1, 4, 24  # hours that are searched together: most questions are about the last one
 _EVER = (1 << 63) - 1
 _SEVERAL = 4  # rows for each message that is wanted: it may be in as many
 _MOST_RANGES = 100_000
@@ -90,7 +90,7 @@ def _ranges(database: Database, wanted: Facets, sought: Sought, window: tuple[li
 
 
 def _others(database: Database, wanted: Facets, spans: list[Span]) -> dict[str, Part]:
-    """What else has to be true of the same messages, whenever it was."""
+    """The other facets that the same messages must have, at any time."""
     near = "first_uid <= $highest and last_uid >= $lowest"
     hours = database.hours("stages")
     return {

@@ -156,7 +156,7 @@ class LookUp:
         return asyncio.get_running_loop().run_in_executor(self._threads, work, *arguments)
 
     def _open(self) -> Answers:
-        # DuckDB and Arrow take time and memory that nobody has to spend who never asks.
+        # DuckDB and Arrow take time and memory, which mgmt does not spend before the first question.
         from services.mgmt.lookup.answers import Answers  # noqa: PLC0415
 
         if self._answers:

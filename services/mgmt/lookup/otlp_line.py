@@ -1,4 +1,4 @@
-"""A line of OTLP JSON as spans (opentelemetry-proto, TracesData). Anybody may have written it. Pure."""
+"""A line of OTLP JSON as spans (opentelemetry-proto, TracesData). Any program may have written it. Pure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who is at the other end of connections: told once in an hour, and joined to the rows that name the connection."""
+"""User and address of connections: on record once in an hour, and joined to the rows that name the connection."""
 
 from __future__ import annotations
 

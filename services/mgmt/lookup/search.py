@@ -14,7 +14,7 @@ from services.mgmt.lookup.fate import Follower
 from services.mgmt.lookup.hours import HOUR_US, hour_of, windows
 from services.mgmt.lookup.stage_row import COLUMNS, StageRow
 
-_WINDOW = 24  # hours that are searched together: whoever asks mostly asks about today
+_WINDOW = 24  # hours that are searched together: most questions are about today
 _NAMED_US = 60_000_000
 _SLACK_US = HOUR_US  # by which clocks may differ, and a row of a batch be older than its consequences
 
@@ -65,7 +65,7 @@ class Search:
         return Matches(found[:most], more=len(found) > most)
 
     def rows_of(self, uid: int, since_us: int | None = None) -> list[StageRow]:
-        """Everything that is said of a message, once and by time; `since_us` is when it cannot have begun later."""
+        """All rows of a message, each once, by time; it cannot have begun later than `since_us`."""
         hours = self._database.hours("stages")
         if since_us is not None:
             return _tidy(self._speaking_of(uid, _from(hours, since_us)))
@@ -84,14 +84,14 @@ class Search:
         return _tidy([StageRow(*row) for row in rows])
 
     def names(self, received: Mapping[int, int]) -> dict[int, list[Name]]:
-        """What messages are called that were received at these times."""
+        """The ids of messages, by uid; `received` has the time at which each was received."""
         if not received:
             return {}
         near = {hour_of(time_us + slack) for time_us in received.values() for slack in (-_SLACK_US, 0, _SLACK_US)}
         hours = [hour for hour in self._database.hours("ids") if hour in near]
         # Each by itself: a list to be searched for each row takes ten times as long.
         condition = " or ".join(f"(first_uid <= {uid:d} and last_uid >= {uid:d})" for uid in received)
-        # A message is named by whoever received it, in the row of that: files of other times need not be read.
+        # Ids are on record with the row `received`: files of other times need not be read.
         about = min(received.values()) - _NAMED_US, max(received.values()) + _NAMED_US
         rows = self._database.select("ids", "kind, id, first_uid, last_uid", condition, {}, hours, time_us=about)
         return {
@@ -112,7 +112,7 @@ class Search:
         return [Gap(**dict(zip(Gap.model_fields, row, strict=True))) for row in ordered]
 
     def followers(self, partition: int, epoch: int, since_us: int) -> list[Follower]:
-        """Who has taken over a partition after an epoch, in order.
+        """The owners that have taken over a partition after an epoch, in order.
 
         Their rows are the last in the order of stages, so that statistics tell which parts of files have any.
         """

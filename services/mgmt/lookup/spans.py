@@ -30,7 +30,7 @@ class Spans:
         """How many footers were read so far."""
 
     def with_any(self, files: list[str], uids: Sequence[Span] | None) -> list[str]:
-        """Those that can have some of `uids`; also those that cannot be read, for whoever reads them will say why.
+        """Those that can have some of `uids`; also those that cannot be read, for their reader will say why.
 
         All of them where `uids` is None.
         """

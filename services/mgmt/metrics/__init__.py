@@ -1,1 +1,1 @@
-"""What the whole stack counts, asked of every process, for who scrapes it."""
+"""What the whole stack counts, asked of every process, for scrapers."""

@@ -45,7 +45,7 @@ class Told:
     families: list[pb.Family] = field(default_factory=list)
 
     def take(self, said: pb.Collected) -> None:
-        """A portion. Whoever answers knows its name best: the store's is found out so."""
+        """A portion. The process names itself: that is how the store's name becomes known."""
         self.process = said.process
         self.families.extend(said.families)
 
@@ -61,8 +61,8 @@ class Gathering:
         self._few = FewLines()
 
     async def gather(self, *, per_object: bool) -> list[Told]:
-        """In the order of their names. Who does not answer in time is in it, and has not."""
-        with contextlib.suppress(BrokerError):  # without the store there are those who were known before
+        """In the order of their names. A process that does not answer in time is in it, without families."""
+        with contextlib.suppress(BrokerError):  # without the store there are those that were known before
             await self._ready()
         asked = [self._of(*each, per_object=per_object) for each in self._all()]
         told = await asyncio.gather(self._here(per_object=per_object), *asked)

@@ -31,7 +31,7 @@ def measure_doors(meters: Meters, doors: Doors) -> None:
 
 
 def measure_health(meters: Meters, health: StackHealth) -> None:
-    """Of the stack: found out whenever somebody asks for metrics."""
+    """Of the stack: found out at each request for metrics."""
     healthy = False
 
     async def survey() -> None:

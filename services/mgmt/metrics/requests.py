@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from services.mgmt.front import Application
 
 _METHODS: Final = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
-_OTHER: Final = "_OTHER"  # as the conventions say: whoever asks may invent methods
-_HANGS_UP: Final = "499"  # nobody was told anything
+_OTHER: Final = "_OTHER"  # as the conventions say: clients may invent methods
+_HANGS_UP: Final = "499"  # the client left before an answer
 
 
 class CountedRequests:

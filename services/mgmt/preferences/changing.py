@@ -1,4 +1,4 @@
-"""What becomes of somebody's preferences at an object when they are changed."""
+"""What becomes of a user's preferences at an object when they are changed."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class Changing(NamedTuple):
         )
 
     def _groups(self, names: Iterable[str]) -> tuple[str, ...]:
-        """As in Broker-J nobody shows anything to groups of others, nor to other users."""
+        """As in Broker-J a user shows preferences only to groups of its own, not to other groups or users."""
         for name in names:
             if name != self.who.name and name not in self.who.groups:
                 raise IllegalConfiguration(f"visibilityList: '{self.who.name}' is in no group '{name}'")

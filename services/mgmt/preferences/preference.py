@@ -1,4 +1,4 @@
-"""One preference: as its record keeps it, as somebody says it, and as it is told. Pure."""
+"""One preference: as its record keeps it, as a user writes it, and as it is shown. Pure."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ _Name = Annotated[str, Field(min_length=1, max_length=255)]
 
 
 class Who(NamedTuple):
-    """Somebody who asks."""
+    """The user that asks."""
 
     name: str
     groups: frozenset[str] = frozenset()
 
 
 class Said(BaseModel):
-    """What a client may say of one; what it has read besides it may send back."""
+    """The fields that a client may set; it may send back the others as it has read them."""
 
     model_config = ConfigDict(frozen=True, extra="ignore")
 

@@ -17,7 +17,7 @@ from services.mgmt.tree.house import House, key_of
 from services.rpc.store_pb2 import Record, Unchanged
 
 Which = Callable[[Preference], bool]
-"""Of somebody's preferences at an object."""
+"""Selects some of a user's preferences at an object."""
 
 
 class Preferences:
@@ -35,7 +35,7 @@ class Preferences:
         return [each for each in self.visible(found, who) if each.owner == who.name]
 
     def visible(self, found: ConfiguredObject, who: Who) -> list[Preference]:
-        """That, and what others there show to a group that `who` is in."""
+        """Those, and those that others there show to a group that `who` is in."""
         return ordered(each for each in self._all() if each.object == key_of(found) and each.is_seen_by(who))
 
     async def replace(self, found: ConfiguredObject, who: Who, said: Iterable[Said], which: Which) -> None:

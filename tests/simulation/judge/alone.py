@@ -9,7 +9,7 @@ from tests.simulation.judge.facts import Facts, Violation
 
 
 def touched(facts: Facts) -> Iterator[Violation]:
-    """A connection's own queue is nobody else's."""
+    """No other connection may use an exclusive queue."""
     for asked in facts.history.asked:
         if asked.what != "touch" or asked.outcome != "ok":
             continue
@@ -70,7 +70,7 @@ def two_active(facts: Facts) -> Iterator[Violation]:
 
 
 def two_served(facts: Facts) -> Iterator[Violation]:
-    """Whoever is active stays it until it ends, whoever owns the queue: of those that live on one is served."""
+    """The active consumer stays so until it ends, also after a change of owner: of those that live one is served."""
     if _may_go_unheard(facts):
         return
     for at, queue in facts.queues.items():
@@ -106,5 +106,5 @@ def _both_live(facts: Facts, other: Consuming, delivered: Delivered) -> bool:
 
 
 def _may_go_unheard(facts: Facts) -> bool:
-    """Whether gateways may have heard too late who the next owner is, to say to it who was active; see `_unsure`."""
+    """Whether gateways may have heard of the next owner too late to tell it the active consumer; see `_unsure`."""
     return bool(facts.faults("kill", "stop", "pause", "starve", "cut", "deafen", "slow", of="store"))

@@ -19,7 +19,7 @@ _DEADLY = {
 _DEAFENING = {"pause", "starve", "jump_clock"}  # of the one or the other
 _BETWEEN = {"cut", "deafen", "slow"}
 _SHORTLY = 0.5  # seconds in which a gateway that stood still has carried out what came meanwhile
-_ROUTED_WITHIN = 30.0  # seconds: then a gateway gives up what no router routes, and says so to who is there …
+_ROUTED_WITHIN = 30.0  # seconds: then a gateway gives up what no router routes, and tells connected clients …
 _MOST_OF_IT = 20.0  # … and it finds one late, or meets one that goes
 
 
@@ -142,7 +142,7 @@ class Facts:
     def owners_may_die(self) -> bool:
         """Whether an owner may have gone without handing over: transient messages go with it."""
         killed = self.faults("kill", of="queue-") or self.faults("kill", of="store")
-        # What is handed over needs room, and who is told to stop does not wait for it for ever.
+        # What is handed over needs room, and a process that is told to stop does not wait for room for ever.
         unwritten = self.faults("disk_low") and self.faults("stop")
         return bool(killed or unwritten or self.faults(*_DEADLY))
 

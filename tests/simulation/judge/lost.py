@@ -39,7 +39,7 @@ def promised(facts: Facts, sent: Sent) -> str:
 
 
 def _given_up(facts: Facts, sent: Sent) -> bool:
-    """Who closes without waiting for confirms does not hear that no router came for what was sent."""
+    """A client that closes without waiting for confirms does not hear that no router came for what it sent."""
     return sent.channel.connection.how == "clean" and facts.may_stay_unrouted(sent)
 
 
@@ -110,7 +110,7 @@ class Accounts:
         return "x-expires" in queue.arguments or (queue.auto_delete and bool(facts.consumers.get(at)))
 
     def _went_unheard(self, sent: Sent, queue: Queue) -> bool:
-        """Sent to somebody who settles by being sent to, and was gone."""
+        """Sent without acknowledgements, to a consumer or a basic.get: settled when sent, and its client was gone."""
         del sent
         consumers = self._facts.consumers.get((queue.host, queue.name), ())
         gets = self._facts.asked("get", queue.host, queue.name)
@@ -125,7 +125,7 @@ class Accounts:
         return sent.immediate
 
     def _was_refused_in_silence(self, sent: Sent, queue: Queue) -> bool:
-        """A full queue refuses; who asked for no confirms does not hear of it."""
+        """A full queue refuses; a publisher without confirms does not hear of it."""
         refuses = str(queue.arguments.get("x-overflow", "")).startswith("reject")
         return refuses and "x-max-length" in queue.arguments and sent.confirmed is None and sent.transaction is None
 

@@ -45,7 +45,7 @@ def _level(queue: Queue, sent: Sent) -> int:
 
 
 def _group(queue: Queue, sent: Sent) -> object:
-    """One group may wait for somebody while others go on."""
+    """One group may wait for its consumer while others go on."""
     return sent.headers.get("colour") if "qpid.group_header_key" in queue.arguments else None
 
 
@@ -54,8 +54,8 @@ def _may_be_behind(facts: Facts, delivered: Delivered, sent: Sent, other: Sent) 
 
 
 def _purged(facts: Facts, delivered: Delivered, sent: Sent) -> bool:
-    """Whether it went when its publisher had not heard that it was there, or with a purge that nobody has answered: if
-    its owner died then, it comes again.
+    """Whether it went before its publisher had the confirm, or with a purge that was not answered: if its owner died
+    then, it comes again.
     """
     purges = facts.asked("purge", delivered.host, delivered.queue)
     return facts.owners_may_die and any(
@@ -72,7 +72,7 @@ def _for_good(sent: Sent, purge: Asked) -> bool:
 
 
 def _others(facts: Facts, delivered: Delivered, sent: Sent) -> bool:
-    """Whether somebody may have been given it, and given it back unseen: it keeps its place, others were faster."""
+    """Whether another consumer may have got it, and given it back unseen: it keeps its place, others were faster."""
     consumers = facts.consumers.get((delivered.host, delivered.queue), ())
     # That a client is gone is heard of a little later than it knows itself.
     since = min(other.at for other in facts.history.sent.values() if other.time > sent.time - _UNHEARD)

@@ -11,7 +11,7 @@ _UNHEARD = 1.0  # seconds: that a client is gone is heard of a little later than
 
 
 def brought_back(facts: Facts) -> Iterator[Violation]:
-    """A message that waited in a queue when that was purged is not in it after the answer, whoever owns it then."""
+    """A message that waited in a queue when that was purged is not in it after the answer, whatever owner it has."""
     purges = [each for each in facts.history.asked if each.what == "purge" and each.outcome == "ok"]
     for (host, name, message), deliveries in facts.deliveries.items():
         sent = facts.history.sent.get(message)
@@ -34,7 +34,7 @@ def _waited(facts: Facts, sent: Sent, delivered: Delivered, purge: Asked) -> boo
 
 
 def _others_may_have_had_it(facts: Facts, sent: Sent, delivered: Delivered, answered: int) -> bool:
-    """Who gives it back unseen afterwards brings it back rightly."""
+    """A consumer that held it, and gives it back unseen afterwards, brings it back rightly."""
     since = min(each.at for each in facts.history.sent.values() if each.time > sent.time - _UNHEARD)
     at = delivered.host, delivered.queue
     consumed = any(

@@ -114,7 +114,8 @@ def seen_again(facts: Facts) -> Iterator[Violation]:
 def _is_again(facts: Facts, done: Delivered, other: Delivered) -> bool:
     """Whether `other` is the same copy, which its gateway could know to be done with.
 
-    One that stands still has read what an owner sent it; if that dies meanwhile, the next one waits for who is awake.
+    A gateway that stands still has read what an owner sent it; if that dies meanwhile, the next owner waits only for
+    gateways that are awake.
     """
     return _is_later(done, other) and _same_copy(facts, done, other) and not facts.passed_on_late(other, done)
 
@@ -136,7 +137,7 @@ def _settled_for_good(facts: Facts, delivered: Delivered) -> bool:
     gateway = delivered.channel.connection.gateway
     remembered = not facts.troubled(gateway) and not facts.may_be_deaf(gateway)
     if delivered.transaction:
-        # What is not on disk is known to its owner and to the gateway, and to nobody else.
+        # What is not on disk is known to its owner and to the gateway, and to no other process.
         kept = facts.is_on_disk(delivered) or remembered or not facts.owners_may_die
         return delivered.transaction.outcome == "committed" and kept
     return delivered.known is not None and remembered
@@ -150,7 +151,7 @@ def _same_copy(facts: Facts, one: Delivered, other: Delivered) -> bool:
 
 
 def held_by_two(facts: Facts) -> Iterator[Violation]:
-    """What one client holds is not given to another, whoever owns the queue."""
+    """What one client holds is not given to another, also after a change of owner."""
     for (_, queue, message), deliveries in facts.deliveries.items():
         for before, after in pairwise(deliveries):
             sent = facts.history.sent.get(message)
@@ -169,7 +170,7 @@ def held_by_two(facts: Facts) -> Iterator[Violation]:
 
 
 def _may_be_taken_back(delivered: Delivered) -> bool:
-    """Whether the broker may have given it to somebody else while it was on its way: it ended the channel first."""
+    """Whether the broker may have given it to another client while it was on its way: it ended the channel first."""
     return not delivered.channel.held_until and delivered.known is None
 
 
@@ -183,7 +184,7 @@ def twice(facts: Facts) -> Iterator[Violation]:
 
 
 def _late(delivered: Delivered) -> bool:
-    """Whether it was on its way when its client gave it back unseen, and somebody else may have had it since."""
+    """Whether it was on its way when its client gave it back unseen, and another client may have had it since."""
     ends = (delivered.settled, delivered.channel.leaving, delivered.channel.ending, delivered.channel.connection.ending)
     return any(at is not None and at < delivered.at for at in ends)
 

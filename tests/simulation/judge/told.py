@@ -1,4 +1,4 @@
-"""The ledger tells what the model knows: read row by row, by nobody who wrote it."""
+"""The ledger tells what the model knows: read row by row, by code that shares nothing with its writers."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.simulation.history import Delivered, Sent
 from tests.simulation.judge.facts import Facts, Violation, told
 from tests.simulation.judge.lost import promised
 
-# What may happen without anything missing in the record: nobody is killed, and everybody can reach the bus.
+# What may happen without anything missing in the record: no process is killed, and all can reach the bus.
 _WHOLE = {
     "move", "tear", "slow", "disk_slow", "disk_full", "disk_low", "disk_fails", "add_queue_process",
     "start_again",

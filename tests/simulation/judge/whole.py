@@ -10,7 +10,7 @@ from tests.simulation.judge.lost import Accounts
 
 
 def torn(facts: Facts) -> Iterator[Violation]:
-    """Committed ones are judged copy by copy elsewhere; here those that nobody knows the end of, and undone ones."""
+    """Committed ones are judged copy by copy elsewhere; here those whose end no client knows, and undone ones."""
     accounts = Accounts(facts)
     for transaction in facts.history.transactions:
         if transaction.outcome == "unknown" or (transaction.outcome == "open" and transaction.asked):

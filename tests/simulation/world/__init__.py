@@ -34,7 +34,7 @@ hosts of clients where two ends are named. A fault that makes no sense at the mo
     cluster.stop(name)                        # SIGTERM: service.stop(), hands over; stays down as after kill
     cluster.pause(name, seconds)              # stands still (SIGSTOP): then all that is due
     cluster.starve(name, seconds)             # gets little of the CPU: each turn of its loop takes long
-    cluster.cut(a, b, seconds)                # nothing arrives and nobody is told; later it arrives, or is reset
+    cluster.cut(a, b, seconds)                # nothing arrives and neither is told; later it arrives, or is reset
     cluster.deafen(a, b, seconds)             # as cut, from b to a alone: b hears a
     cluster.tear(a, b)                        # connections between the two break now, perhaps after part of a frame
     cluster.slow(a, b, seconds)               # delays a hundred times as long

@@ -1,4 +1,4 @@
-"""Who is where: hosts by name and by number, who listens on them, and the way there."""
+"""Which host is where: hosts by name and by address, listeners on them, and links between them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _AGAIN = 1.0  # seconds until a connection that hears nothing is asked for once 
 
 
 class Listener(Protocol):
-    """Who accepts connections on a port."""
+    """Accepts connections on a port."""
 
     process: Process
 
@@ -34,7 +34,7 @@ class Network:
         self._by_address: dict[str, Host] = {}
         self._links: dict[tuple[int, int], Link] = {}
         self._listeners: dict[tuple[str, int], Any] = {}
-        self._free: list[str] = []  # addresses of those who are gone
+        self._free: list[str] = []  # addresses of hosts that are gone
         self._gone: set[str] = set()
 
     def host(self, name: str) -> Host:
@@ -48,11 +48,11 @@ class Network:
         return found
 
     def find(self, name: str) -> Host | None:
-        """By name or by address: an address is whoever's it is now."""
+        """By name or by address: an address belongs to the host that has it now."""
         return self.hosts.get(name) or self._by_address.get(name)
 
     def move_in(self, host: Host) -> None:
-        """A process starts there: where addresses are used again, with any one that nobody has at the moment."""
+        """A process starts there: where addresses are used again, with any one that is free at the moment."""
         if host.name in self._gone:
             self._gone.discard(host.name)
             address = self._free.pop(int(self.random.random() * len(self._free)))
@@ -60,7 +60,7 @@ class Network:
             host.address = address
 
     def move_out(self, host: Host) -> None:
-        """Its process is gone: its address refuses, or leads nowhere, until somebody else has it."""
+        """Its process is gone: its address refuses, or leads nowhere, until another host has it."""
         if self.shape.reuse_addresses:
             self._free.append(host.address)
             self._gone.add(host.name)
@@ -91,7 +91,7 @@ class Network:
         process.on_death[lambda: self.close(port, listener)] = None
 
     def close(self, port: int, listener: Listener) -> None:
-        """Nobody listens there any more."""
+        """The listener listens there no more."""
         key = (listener.process.name, port)
         if self._listeners.get(key) is listener:
             del self._listeners[key]

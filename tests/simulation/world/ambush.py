@@ -1,4 +1,4 @@
-"""Faults that wait for a moment: until somebody asks for a method, says more on its stream, or is about to be answered.
+"""Faults that wait for a moment: until a caller asks for a method, says more on its stream, or is about to be answered.
 
 Between two steps of a protocol there is so little time that a fault at any moment hardly ever meets it.
 """
@@ -42,7 +42,7 @@ class Ambushes:
         self._laid.clear()
 
     async def meet(self, path: str, moment: str) -> None:
-        """Whoever serves `path` is at that moment."""
+        """The server of `path` is at that moment."""
         method = path.rpartition("/")[2]
         ambush = next((each for each in self._laid if (each.method, each.moment) == (method, moment)), None)
         if ambush:

@@ -69,7 +69,7 @@ class Cluster:
         return Ledger(kept.data for kept in self._makers.nats.told)
 
     def unfiled(self) -> int:
-        """Batches that NATS has and nobody has filed."""
+        """Batches that NATS has and that are not filed."""
         return len(self._makers.nats.waiting)
 
     def memory_accounts(self) -> dict[str, int]:

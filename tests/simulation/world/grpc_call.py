@@ -56,7 +56,7 @@ class Call:
         self._notify()
 
     def finish(self, code: grpc.StatusCode, details: str, trailing: Any = ()) -> None:
-        """It has ended, whoever ended it."""
+        """It has ended, by either end."""
         if self._status is not None:
             return
         self._status = (code, details, trailing)
@@ -184,7 +184,7 @@ class Call:
             await self._change()
 
     async def _change(self) -> None:
-        """Whoever is cancelled while it waits cancels the call."""
+        """A task that is cancelled while it waits cancels the call."""
         waiter: asyncio.Future[None] = self._loop.create_future()
         self._waiters.append(waiter)
         try:

@@ -80,7 +80,7 @@ class Server:
         await asyncio.gather(*tasks, return_exceptions=True)
 
     async def handler_of(self, method: str, metadata: Any) -> Any:
-        """Who serves a method; None: nobody. No interceptor looks at more than the method: nothing is traced here."""
+        """The handler of a method; None: none. No interceptor looks at more than the method: nothing is traced here."""
         if method not in self._known:
             self._known[method] = await self._intercepted(_Details(method, metadata), 0)
         return self._known[method]
@@ -106,7 +106,7 @@ class GrpcListener:
         self._network = network
 
     def accept(self, transport: SimTransport) -> None:
-        """Somebody opens a stream, or asks only whether anybody listens."""
+        """A client opens a stream, or only checks whether the port is open."""
         transport.begin(_Served(StreamServer(self._address, [])))
 
 
@@ -170,7 +170,7 @@ class ServerCall:
             self._waiter.set_result(None)
 
     def end(self) -> None:
-        """Nobody wants an answer any more."""
+        """The caller wants no answer any more."""
         self._end.calls.pop(self._number, None)
         self.task.cancel()
 

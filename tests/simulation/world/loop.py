@@ -1,7 +1,8 @@
 """An event loop on virtual time for many simulated processes: no selector, no threads, and every choice by the seed.
 
-Callbacks of one process run in the order in which they were asked for, a turn at a time, as in any loop; whose turn is
-next is drawn. Time stands still while anybody has something to do, and then jumps to the next timer.
+Callbacks of one process run in the order in which they were asked for, a turn at a time, as in any loop; which
+process has the next turn is drawn. Time stands still while any process has something to do, then jumps to the next
+timer.
 """
 
 from __future__ import annotations
@@ -197,7 +198,7 @@ class Loop(asyncio.AbstractEventLoop):
         self._wake(process)
 
     def put_to_sleep(self, process: Process, seconds: float) -> None:
-        """Its timers stand still for so long: those that are set come so much later. Who sleeps already sleeps on."""
+        """Its timers stand still for so long: those that are set come so much later. Repeated, the later end counts."""
         until, awake_from = self.now + seconds, max(self.now, process.asleep_until)
         if until > awake_from:
             process.asleep_until = until
@@ -320,7 +321,7 @@ class Loop(asyncio.AbstractEventLoop):
         return handle
 
     def _advance(self, limit: float) -> None:
-        """To the next moment at which somebody has something to do."""
+        """To the next moment at which a process has something to do."""
         timers = self._timers
         while not self._runnable:
             if not timers:

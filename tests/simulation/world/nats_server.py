@@ -238,7 +238,7 @@ class Client:
         return self._end
 
     async def publish(self, _subject: str, _payload: bytes) -> None:
-        """Nobody follows: the server would drop it."""
+        """Has no subscriber: the server would drop it."""
         self.connected()
 
     async def flush(self, timeout: float = 10) -> None:  # noqa: ASYNC109 - as nats-py has it

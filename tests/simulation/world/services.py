@@ -114,7 +114,7 @@ class Makers:
         return kinds[name.partition("-")[0]]
 
     def _store(self, _host: Host) -> Service:
-        # A folder for each life: who was killed has not let go of the lock, as its real process would have.
+        # A folder for each life: a killed store has not let go of the lock here, as its real process would have.
         self._lives += 1
         own = self.settings.model_copy(update={"data": self._folder / f"store-{self._lives}"})
         return StoreService(own, self._provider)

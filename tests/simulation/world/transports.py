@@ -138,7 +138,7 @@ class SimTransport(asyncio.Transport):
     def arrived(self, item: Any) -> None:
         if self._lost:
             if item is not Reset and not isinstance(item, _Taken):
-                self.connection.send(self, Reset)  # nobody is here
+                self.connection.send(self, Reset)  # this end is gone
         elif isinstance(item, bytes):
             self._loop.note(self.process.number, zlib.crc32(item))
             self._arrive(item)
@@ -268,7 +268,7 @@ class SimServer(asyncio.AbstractServer):
         return bool(self.sockets)
 
     async def wait_closed(self) -> None:
-        """Connections are ended by who has them."""
+        """Returns at once: connections are ended by their owners."""
 
     def accept(self, transport: SimTransport) -> None:
         """A connection has come."""
@@ -276,7 +276,7 @@ class SimServer(asyncio.AbstractServer):
 
 
 def pair(network: Network, link: Link, client: Process, accepting: Any, port: int) -> SimTransport:
-    """Both ends of a new connection to who listens on `port`; gives the client's, whose protocol is to begin."""
+    """Both ends of a new connection to the listener on `port`; gives the client's, whose protocol is to begin."""
     server: Process = accepting.process
     near = SimTransport(network, client, (server.host.address, port))
     far = SimTransport(network, server, (client.host.address, 40000))

@@ -73,7 +73,7 @@ class Disturbance:
 
 
 class Writing(NamedTuple):
-    """Writes to a partition's journal by one writer, and who had the lease when they were committed."""
+    """Writes to a partition's journal by one writer, and the holder of the lease when they were committed."""
 
     partition: int
     epoch: int
@@ -90,7 +90,7 @@ class Account:
     connections: dict[str, Connection] = field(default_factory=dict)
     disturbances: list[Disturbance] = field(default_factory=list)
     acknowledged: set[MessageId] = field(default_factory=set)
-    strange: list[str] = field(default_factory=list)  # deliveries of what nobody published
+    strange: list[str] = field(default_factory=list)  # deliveries of what no client published
     left_over: dict[str, int] = field(default_factory=dict)  # by queue, when all is over
     writings: list[Writing] = field(default_factory=list)
     refused_writes: int = 0
@@ -100,7 +100,7 @@ class Account:
         return message
 
     def delivered(self, body: bytes, delivery: Delivery) -> MessageId | None:
-        """Notes a delivery; gives what it was of, if anybody published that."""
+        """Notes a delivery; gives the id of its message, if a client published that."""
         try:
             message_id = MessageId.from_body(body)
         except ValueError:

@@ -109,10 +109,10 @@ def _excuses(disturbance: Disturbance, gateway: str, at: float) -> bool:
 
 
 def _stale(writings: list[Writing]) -> Iterator[str]:
-    """A process writes only to what it has the lease of: a writer is one member's, who may have several in its life."""
+    """A process writes only to partitions whose lease it has: a writer is one member's, which may have several."""
     known: dict[int, Writing] = {}
     for writing in sorted(writings, key=lambda writing: -writing.count):
-        if not writing.member:  # given back, and nobody has it yet: its former holder is still the only one
+        if not writing.member:  # given back, and not held yet: its former holder is still the only one
             continue
         if known.setdefault(writing.writer, writing).member != writing.member:
             yield (

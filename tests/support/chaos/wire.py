@@ -75,7 +75,7 @@ class Wire:
         return await self._first(done, ANSWER_SECONDS)
 
     async def close(self) -> None:
-        """Says goodbye if anybody listens."""
+        """Says goodbye if the broker listens."""
         with suppress(AMQPError):
             self._connection.close()
         with suppress(TimeoutError):

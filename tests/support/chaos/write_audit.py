@@ -1,4 +1,4 @@
-"""Who wrote to the journal, and who had the lease at that moment: on record in the store's own transactions.
+"""The writers of the journal, and the holder of the lease at that moment: on record in the store's own transactions.
 
 The numbers of entry batches begin with their writer's origin. A trigger in the store's database puts it beside the
 lease as it is in the same commit, so that a write by an owner of the past would show, whatever became of it.
@@ -45,6 +45,6 @@ def install(stack: ContainerStack) -> None:
 
 
 def read(stack: ContainerStack) -> tuple[list[Writing], int]:
-    """Who wrote where, and how many writes the store has refused."""
+    """Which writer wrote where, and how many writes the store has refused."""
     rows, refusals = json.loads(stack.execute("store", "python3", "-c", _READ))
     return [Writing(*row) for row in rows], refusals

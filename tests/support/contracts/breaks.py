@@ -1,7 +1,7 @@
 """What of an older contract a newer one has changed or taken away: processes of both releases talk to each other.
 
-What is taken away may be, where its number and its name are reserved, so that nobody uses them for something else: then
-whoever says it is not understood, which its release has to have thought of.
+A field may be removed if its number and its name are reserved, so that they never mean something else: then a process
+that still sends it is not understood, which the release has to have thought of.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The contracts of the last release, which are kept here.
 
-`python -m tests.support.contracts.released` keeps those of this one: for whoever makes a release, and nobody else.
+`python -m tests.support.contracts.released` stores those of this one: only to be run when a release is made.
 """
 
 from __future__ import annotations

@@ -25,7 +25,7 @@ def allowed(truth: Truth, copy: Copy) -> set[str]:
 
 
 def is_clear(truth: Truth, copy: Copy) -> bool:
-    """Whether nobody died about when something happened to it: the record has to say everything."""
+    """Whether no process died about when something happened to it: the record has to say everything."""
     message = truth.messages[copy[0]]
     times = [message.told_at, *truth.acts(copy).values()]
     if message.outcome != CONFIRMED or truth.queues[copy[1]].arguments or message.kind.expiration:
@@ -46,7 +46,7 @@ def _of_message(message: Publication) -> set[str]:
 def _of_copy(truth: Truth, message: Publication, queue: Queue, copy: Copy) -> set[str]:
     found = _by_consumers(truth, queue, copy) | _by_itself(message, queue)
     if copy in truth.left:
-        # A dead letter may be there twice: who died amid sending it on does so again.
+        # A dead letter may be there twice: a queue process that died amid sending it on does so again.
         return {"waiting"} | (found if copy[1] not in message.kind.targets else set())
     if not message.kind.persistent and any(death.what.startswith("queue") for death in truth.deaths):
         found.add(LOST_TRANSIENT)

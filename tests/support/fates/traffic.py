@@ -70,7 +70,7 @@ def _kinds(prefix: str, number: int, turn: int) -> list[Kind]:
 
 
 class Traffic:
-    """Begins with `start`; when `stop` returns, nobody publishes or consumes any more."""
+    """Begins with `start`; when `stop` returns, no client publishes or consumes any more."""
 
     def __init__(self, prefix: str, door: Callable[[], BrokerAddress], rate: float, sets: int = 3) -> None:
         """`rate` is how many messages a second are published, a twentieth of them in transactions. `door` is where

@@ -41,11 +41,11 @@ class Publication:
 
 @dataclass(frozen=True, slots=True)
 class Queue:
-    """What a queue does with what nobody takes from it."""
+    """What a queue does with messages that no consumer takes."""
 
     name: str
     arguments: dict[str, object] = field(default_factory=dict)
-    consumed: str = ""  # by whom
+    consumed: str = ""  # the consumer
 
     @property
     def dead(self) -> str:
@@ -115,7 +115,7 @@ class Truth:
         return self._acts.get(copy, {})
 
     def gone(self, ending: str) -> set[Copy]:
-        """Transient messages that were safe, and are not left in queues whose names end so, where nobody took them."""
+        """Transient messages that were safe, and are not left in queues whose names end so, which have no consumer."""
         safe = (one for one in self.messages.values() if one.outcome == CONFIRMED and not one.kind.persistent)
         copies = {(one.name, queue) for one in safe for queue in one.kind.targets if queue.endswith(ending)}
         return copies - self.left
