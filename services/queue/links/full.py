@@ -45,7 +45,7 @@ class Gate:
         return used < self.limit * _RELIEVED or abs(used - self._seen) > self.limit * _STEP
 
     def look(self, used: int, holdings: Iterable[tuple[int, int]]) -> bool:
-        """Whether it has changed what is full; `holdings` are bytes by queue."""
+        """Decides anew what is full; whether that has changed. `holdings` are bytes by queue."""
         before, self._seen = self.full, used
         if used < self.limit * _RELIEVED or (not before and used <= self.limit):
             self.full = NOWHERE
@@ -55,7 +55,7 @@ class Gate:
 
 
 def full(used: int, limit: int, holdings: Mapping[int, int], before: Full) -> Full:
-    """What is full at such a use."""
+    """Which queues are full when so many bytes are used."""
     over = max(0, used - limit) / (limit * _ABOVE)
     if over >= 1 or not holdings:
         return Full(everywhere=True)

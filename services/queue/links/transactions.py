@@ -264,7 +264,7 @@ class Transactions:
             self._answer(number, transaction, reason, text)
 
     def _forget_staged(self, number: int, transaction: OpenTransaction) -> None:
-        """Has the store abort it: the store keeps what is staged until it is decided."""
+        """Has the store abort the transaction: the store keeps staged parts until the decision."""
         if transaction.parts:
             self._host.tasks.start(self._abort_staged(number), f"abort transaction {number}")
 

@@ -54,7 +54,7 @@ class Awaited:
 
 @dataclass(slots=True, eq=False)
 class Partition(Awaited):
-    """Its queues, and what is known of resent messages."""
+    """A partition: its queues, and which messages it has taken that may be resent."""
 
     number: int
     epoch: int
