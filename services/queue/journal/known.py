@@ -174,7 +174,7 @@ class Known:
             self._forget_batches(former.taken)
         self.nothing_comes()
 
-    # -------------------------------------------------------------- what comes again
+    # -------------------------------------------------------------- what is resent
 
     def split(self, queue_id: int, uids: Sequence[int]) -> tuple[list[Part], list[Part]]:
         """Splits messages resent for a queue: those that it has not taken, and those that it has."""

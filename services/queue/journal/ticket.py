@@ -19,7 +19,7 @@ _RETURN_SECONDS = 2.0  # in which a live gateway opens another stream, and most 
 
 
 class Answers(Protocol):
-    """Where answers to batches go."""
+    """Takes the answers to batches."""
 
     @property
     def broken(self) -> bool:

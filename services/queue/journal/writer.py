@@ -32,7 +32,7 @@ from services.rpc import queue_pb2, store_pb2
 log = structlog.get_logger()
 
 _INDEX = 5  # bytes of a dequeued entry in a frame, at most
-# From about how many batches a frame dequeues at most, since it is one turn here and in the store; and of how many of
+# A frame dequeues from about so many batches at most, since it is one turn here and in the store; and from so many of
 # one partition at least, while others have much to dequeue as well.
 _DEQUEUES, _OF_ONE = 10_000, 1000
 

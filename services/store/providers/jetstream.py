@@ -43,7 +43,7 @@ log = structlog.get_logger()
 
 
 class JetStreamProvider:
-    """In the stream that `url` names. Nothing is kept in the folder."""
+    """Keeps the data in the stream that `url` names, and nothing in the folder."""
 
     def __init__(self, folder: Path, url: str = "") -> None:
         if not url:

@@ -54,7 +54,7 @@ log = structlog.get_logger()
 
 
 class PostgresProvider:
-    """In the schema `hopline` of the database at `url`. Nothing is kept in the folder."""
+    """Keeps the data in the schema `hopline` of the database at `url`, and nothing in the folder."""
 
     def __init__(self, folder: Path, url: str = "") -> None:
         if not url:
