@@ -39,7 +39,7 @@ class AskedAgain:
             await self.look()
 
     async def look(self) -> None:
-        """Asks about principals whose answer is old, one after the other; skips others of a provider that is away."""
+        """Asks about principals whose answer has expired, one by one; skips others of a provider that is away."""
         now, away = self._clock(), set[str]()
         self._answered = {each: self._answered.get(each, now) for each in set(self._connected()) if each.again}
         for principal, answered in list(self._answered.items()):

@@ -51,7 +51,7 @@ class Entrance:
         _protocols(port)
         self._transports = _transports(port, self._listener.transports)
         self.port = port
-        if port.name not in OF_SETTINGS:  # those open in any case: clients that sign in are told what is missing
+        if port.name not in OF_SETTINGS:  # those open in any case: clients are told what is missing when they sign in
             self._listener.authenticator.provider(self.provider)
         _check_mechanisms(port, self._judged)
 
