@@ -1,8 +1,8 @@
-"""Where a store process listens: where it says how it is, and, while it writes, where the others look for the store.
+"""Where a store process listens: for health checks, and, while it writes, at the store's address for clients.
 
-Nobody but the one that writes listens at the store's address. Over a network that is an address of each process's own,
-and whoever looks for the store tries them all. Where they meet on unix sockets it is the name of one socket, which is
-made to lead to that of the process that writes.
+Only the process that writes listens at the store's address. Over a network each process has an address of its own, and
+clients try them all. With unix sockets the address is the name of one socket, a link to the socket of the process that
+writes.
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ _LISTS = ("ipv4:", "ipv6:")  # of addresses
 
 @dataclass(frozen=True, slots=True)
 class Addresses:
-    """gRPC targets; `own` is empty where it says how it is only while it writes, at the store's address."""
+    """gRPC targets; `own`, for health checks, is empty where it answers those only at the store's address."""
 
-    store: str  # as the others know it
+    store: str  # as clients know it
     serving: str
     own: str = ""
     others: tuple[str, ...] = ()  # where each of the others listens while it writes, if that is known by their names
 
     @classmethod
     def of(cls, settings: Settings, name: str) -> Addresses:
-        """Of the process of that name."""
+        """The addresses of the process of that name."""
         store, own = settings.address_of("store"), settings.address_of(name)
         if not store.startswith(_UNIX):
             return cls(store, settings.store_listen or store, settings.store_process_address)
@@ -47,7 +47,7 @@ class Addresses:
         return list(self.others) if self.store.startswith(_UNIX) else await _each(self.store)
 
     def lead(self) -> None:
-        """From now on the others find this process, which listens."""
+        """From now on clients find this process, which listens."""
         if self.store == self.serving or not self.store.startswith(_UNIX):
             return
         store, serving = (Path(address.removeprefix(_UNIX)) for address in (self.store, self.serving))

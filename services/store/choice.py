@@ -21,7 +21,7 @@ class Choice:
     url: str = ""
 
     def make(self, folder: Path) -> Provider:
-        """Loads what it needs. Raises InternalError where that is not installed."""
+        """Makes the provider. Raises InternalError where a package that it needs is not installed."""
         try:
             create = plugins.load("store_providers", self.name)
         except ModuleNotFoundError as missing:
@@ -34,7 +34,7 @@ class Choice:
 
 
 def choose(settings: Settings) -> Choice:
-    """Raises InternalError where the URL is of no provider, or another one is named beside it."""
+    """The provider that the settings name. Raises InternalError for an unknown URL, or if another one is named."""
     url = settings.store_url.get_secret_value().strip()
     if not url:
         return Choice(settings.store_provider)
@@ -48,18 +48,18 @@ def choose(settings: Settings) -> Choice:
 
 
 def by_url(url: str, named: str) -> Choice:
-    """The provider whose scheme it has; `named` is what people call it. Raises InternalError where there is none."""
+    """The provider for the URL's scheme; `named` is the setting's name, for people. Raises InternalError for none."""
     scheme, colon, _ = url.partition("://")
     name = _BY_SCHEME.get(scheme.lower()) if colon else None
     if name is None:
-        # Not as it is: there may be a password in it.
+        # The URL itself is not shown: there may be a password in it.
         known = " or ".join(f"{each}://…" for each in sorted(_BY_SCHEME, reverse=True))
         raise InternalError(f"{named} is no URL of a store: {known} is wanted, or none for SQLite")
     return Choice(name, url)
 
 
 def one_process(name: str) -> str:
-    """What is said where several processes are to keep things in a provider for one."""
+    """The error text where several store processes are to share a provider for one process."""
     return (
         f"HOPLINE_STORE_PROCESSES: {name} keeps everything in one process: set it to 1, or give them a PostgreSQL "
         "database or NATS servers to share, HOPLINE_STORE_URL=postgresql://… or nats://… (deploy/stores.md)"

@@ -10,18 +10,18 @@ from services.common.telemetry.context import SpanContext, new_root
 from services.common.telemetry.span import Attributes, Link, Span
 from services.common.telemetry.tracer import OFF, Tracer
 
-_LINKS = 128  # on one span: what tools are built for
+_LINKS = 128  # on one span: as many as tools can take
 
 
 class CommitSpans:
-    """Of one store; `provider` is the name of what it writes to."""
+    """The commit spans of one store; `provider` is the name of its provider."""
 
     def __init__(self, tracer: Tracer = OFF, provider: str = "") -> None:
         self._tracer = tracer
         self._provider = provider
 
     def committed(self, contexts: Sequence[bytes], messages: int, start_ns: int, writing_ns: int) -> None:
-        """A group is on disk that began to be put together at `start_ns` and to be written at `writing_ns`."""
+        """A group is on disk; it was begun at `start_ns`, and its writing at `writing_ns`."""
         if not self._tracer.on:
             return
         now = epoch_ns()

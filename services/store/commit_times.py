@@ -1,4 +1,4 @@
-"""How long groups of the journal took, and how much was in them."""
+"""Metrics of commit groups: how long they took, and their sizes."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from services.common.metrics.meters import Meters
 
 
 class CommitTimes:
-    """One for each store; without `meters` nobody asks."""
+    """One for each store; without `meters` it is never read."""
 
     def __init__(self, meters: Meters | None = None) -> None:
         self.failures = 0

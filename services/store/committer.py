@@ -1,13 +1,13 @@
 """Group commit: all work that waits when a commit starts is written as one, and answered when it is on disk.
 
 One loop prepares and writes, so nothing that decides about writes (epochs, live counts, outcomes, versions) can change
-between the decision and the disk. A group that cannot be written is tried again, the same, until it can: a provider
-that is full or broken makes everybody wait, and loses nothing.
+between the decision and the disk. A group that cannot be written is tried again unchanged until it can: a provider that
+is full or broken makes all writers wait, and loses nothing.
 
-So that it does not get full, messages for which there is no room wait before they are part of a group, and with them
-what their writer has sent after them: it may refer to them. What frees room goes ahead of it, and leases, records and
-other writers go on. Consumers may acknowledge for hours meanwhile: work of which nothing is left but its turn is kept
-with the one before it, and not looked at until that one has its own.
+So that the provider does not get full, messages for which there is no room wait before they are part of a group, and so
+does what their writer has sent after them: it may refer to them. Changes that free room go ahead, and leases, records
+and other writers go on. Consumers may acknowledge for hours meanwhile: work that has gone ahead, and needs only its
+turn, is kept with the work before it, and not looked at until that has its turn.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ RETRY_SECONDS = 0.25
 
 
 class Work(Protocol):
-    """Something that writes."""
+    """A unit of work that writes, such as a frame, an acquisition of leases, a record."""
 
     def prepare(self, draft: Draft) -> None:
-        """Decides and puts what it writes into the group. Called once, in the order of submission; may not wait."""
+        """Decides, and adds what it writes to the group. Called once, in the order of submission; may not wait."""
 
     def written(self) -> None:
         """The group is durable. Called for all work of a group, in the same order."""
@@ -48,16 +48,16 @@ class _Submitted(NamedTuple):
     ahead: Callable[[set[int]], Work | None]
     turn: Callable[[], Work | None]
     number: int  # in the order of submission
-    followers: list[tuple[int, Work]]  # of its writer, directly behind it, with their numbers
+    followers: list[tuple[int, Work]]  # work of the same writer directly behind it, with its numbers
 
     @property
     def all(self) -> list[tuple[int, Work]]:
-        """What has its turn together."""
+        """The work and its followers, which have their turn together."""
         return [(self.number, self.work), *self.followers]
 
 
 class _Line:
-    """What waits of one writer, while a group is put together."""
+    """The waiting work of one writer, while a group is being made."""
 
     __slots__ = ("_last", "held")
 
@@ -66,7 +66,7 @@ class _Line:
         self._last: _Submitted | None = None
 
     def keeps(self, each: _Submitted, ahead: Work | None) -> bool:
-        """False where nothing of it has to be looked at before the one in front has its turn."""
+        """False where the work need not be looked at before the work in front of it has its turn."""
         if self._last is None or not (ahead is each.work or self._follows(self._last, each)):
             self._last = each
             return True
@@ -81,7 +81,7 @@ class _Line:
 
 
 def _in_order(taken: list[tuple[int, Work]]) -> list[Work]:
-    """As it was submitted: followers come together with what they were behind."""
+    """The work in the order of submission: followers come in together with the work that they follow."""
     return [work for _, work in sorted(taken, key=itemgetter(0))]
 
 
@@ -113,7 +113,7 @@ class Committer:
         self._times = times or CommitTimes()
         self._waiting: list[_Submitted] = []
         self._count = 0  # of all that was submitted
-        self._held = False  # what waits, for room
+        self._held = False  # whether work waits for room
         self._wake = asyncio.Event()
 
     def submit(
@@ -127,13 +127,13 @@ class Committer:
     ) -> None:
         """Queues `work` for the next group that has room for it.
 
-        `weight`: bytes of messages in it; `moot` tells whether it would write none of them any more, by what has been
-        decided meanwhile. Work of one `writer` keeps its order, and of none (0) as far as it weighs nothing.
+        `weight`: bytes of messages in it; `moot` tells whether it would not write them any more, because of decisions
+        meanwhile. Work of one `writer` keeps its order; work without a writer (0) does so as far as it has no weight.
 
-        `ahead` gives what can be written of it while it waits: `work` itself when that is all, and has no weight. It is
-        asked again and again, and given the entry batches that wait before it with the same writer, to which it adds
-        its own. It is not asked any more when `turn` gives what stands for `work` from then on: nothing else can go
-        ahead.
+        `ahead` gives the part that can be written while `work` waits, or `work` itself if that is all and has no
+        weight. It is called again and again, with the entry batches that wait before it with the same writer, to which
+        it adds its own. When nothing more can go ahead `turn` gives what takes the place of `work`, and `ahead` is not
+        called any more.
         """
         self._count += 1
         self._waiting.append(_Submitted(work, weight, writer, moot, ahead, turn, self._count, []))
@@ -151,7 +151,7 @@ class Committer:
             await self.commit_waiting()
 
     async def commit_waiting(self) -> None:
-        """Commits what waits now, as far as there is room for it, as one group; returns when that is durable."""
+        """Commits the work that waits, as far as there is room for it, as one group; returns when it is durable."""
         group = self._take()
         if not group:
             return
@@ -160,7 +160,7 @@ class Committer:
             work.prepare(draft)
         if changes := draft.finish():
             changes.running = self._running.to_keep()
-            # Counted now: what is written is the provider's to change.
+            # Counted now: the provider may change what it is given.
             messages = sum(row.total for row in changes.entries.values()) if draft.traced else 0
             writing = epoch_ns()
             await self._write(changes)
@@ -171,7 +171,7 @@ class Committer:
             work.written()
 
     def _take(self) -> list[Work]:
-        """What fits, in the order of submission; of a writer behind what does not, what can go ahead."""
+        """The work that fits, in the order of submission; of writers whose work does not fit, what can go ahead."""
         submitted, self._waiting = self._waiting, []
         room = self._disk.room_for_messages() if submitted else None
         if room is None:
@@ -202,7 +202,7 @@ class Committer:
         while True:
             try:
                 await self._provider.commit(changes)
-            except Exception as failure:  # noqa: BLE001 - whatever it is, an answer now would be a lie
+            except Exception as failure:  # noqa: BLE001 - whatever it is, it is not written and must not be answered
                 self._disk.failed(failure)
                 self._times.failures += 1
                 await asyncio.sleep(RETRY_SECONDS)

@@ -14,8 +14,8 @@ from services.store.draft import Draft
 from services.store.live import SPARSE, Live, LiveContent
 from services.store.provider import Provider, Sharing
 
-# A content that is being emptied is mostly gone by itself before it was sparse for so long; and by then no publisher
-# sends parts of it again.
+# A content that is being emptied has mostly gone by itself before it has been sparse for so long; and by then no
+# publisher resends parts of it.
 _AGE_MS = 60_000
 _AT_ONCE = 8
 
@@ -69,11 +69,11 @@ class Compaction:
         draft.changes.blanked[content.id] = self._columns
 
     def written(self) -> None:
-        """Nobody waits."""
+        """Does nothing: no one waits for it."""
 
 
 def _fitting(live: Live, now: int, room: int | None) -> list[int]:
-    """Those that are due, oldest first, as far as there is room: what they are rewritten to goes through the log."""
+    """The contents that are due, oldest first, as far as there is room: their rewritten form goes through the log."""
     found: list[int] = []
     for number, since in live.sparse.items():
         if since > now - _AGE_MS or len(found) == _AT_ONCE:
@@ -88,7 +88,7 @@ def _fitting(live: Live, now: int, room: int | None) -> list[int]:
 async def compact(provider: Provider, live: Live, now: int, room: int | None = None) -> list[Compaction]:
     """Work for contents that have been sparse for long, a few at once, which take no more than `room` in bytes.
 
-    `now` as the commits' stamps. What is too large for the room waits, and smaller ones make some.
+    `now` as the commits' stamps. A content too large for the room waits, and smaller ones make room.
     """
     found = []
     for number in _fitting(live, now, room):

@@ -1,9 +1,9 @@
-"""Whether the store can go on writing. What it cannot, and why, is said in its log and to everybody who follows leases.
+"""Whether the store can go on writing. If not, it logs why, and tells all processes that watch leases.
 
-Publishers wait from when the disk has less room than is kept in reserve. In that, leases, acknowledgements and the
-folding in of the log go on, so consumers can make room. What publishers have sent before they were told is written in
-the reserve too, but for the last of it, which messages never get. A disk that others fill to the last byte makes all
-wait.
+Publishers wait from when the disk has less room than the reserve. Within the reserve leases, acknowledgements and
+checkpoints of the log go on, so consumers can make room. What publishers have sent before they were told is written in
+the reserve too, except for the last of it, which messages never get. If other programs fill the disk to the last byte,
+everything waits.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ import structlog
 from services.common.disk import Room, mebibytes, reserve
 
 _ENOUGH = 1.25  # times the reserve: publishers go on
-_NEVER = 8  # an eighth of the reserve is for what is no message
-_TWICE = 2  # what is written is in the log, then in the file as well
+_NEVER = 8  # an eighth of the reserve is not for messages
+_TWICE = 2  # whatever is written is in the log, then in the file as well
 _MEND = "make room on the disk of the data folder, or mend it; the store goes on by itself"
 _MAKE_ROOM = (
     "make room on the disk of the data folder, or in the stream (max_bytes), or let consumers empty queues; "
@@ -27,7 +27,7 @@ log = structlog.get_logger()
 
 
 class Disk:
-    """`room` tells how much there is, None where nothing is written to a disk; `tell` is called with every change."""
+    """`room` gives the disk's room, None where nothing is written to a disk; `tell` is called with every change."""
 
     def __init__(
         self,
@@ -48,7 +48,7 @@ class Disk:
 
     @property
     def low(self) -> bool:
-        """Whether there is less room than has to be."""
+        """Whether there is less room than there has to be."""
         return bool(self._shortage)
 
     def look(self) -> None:
@@ -73,12 +73,12 @@ class Disk:
         self._say()
 
     def room_for_messages(self) -> int | None:
-        """Bytes of messages that may be written now; None: as many as there are."""
+        """Bytes of messages that may be written now; None: any number."""
         found = self._room()
         return None if found is None else max(0, found.free - self._never(found)) // _TWICE
 
     def hold(self, weight: int) -> None:
-        """So many bytes of messages, at least, wait until there is room for them; 0: none do any more."""
+        """So many bytes of messages, at least, wait for room; 0: none wait any more."""
         self._held = weight
         self.look()
 
@@ -90,9 +90,9 @@ class Disk:
         return reserve(self._configured, found.total) // _NEVER
 
     def failed(self, failure: Exception) -> None:
-        """A commit could not be written, and is tried again. Why may be another reason by then: a server that ends."""
+        """A commit could not be written, and is tried again. The reason may change meanwhile, if a server ends."""
         if not self._failure:
-            # A line, no stack: it is the disk, and the reason says what of it.
+            # A line without a stack: the disk is the cause, and the reason says why.
             log.error(
                 "cannot write, will try until it works; confirms wait",
                 reason=repr(failure),

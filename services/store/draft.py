@@ -1,4 +1,4 @@
-"""A commit group while it is put together: frames go in one after the other, one `Changes` comes out."""
+"""A commit group while it is being made: frames go in one after the other, one `Changes` comes out."""
 
 from __future__ import annotations
 
@@ -9,27 +9,27 @@ from services.rpc.store_pb2 import Content, Dequeue, EntryBatch, JournalFrame
 from services.store.live import Live, LiveBatch, LiveContent
 from services.store.provider import Changes, DequeueRow, EntryRow, TakenRow
 
-# What is larger fits no signed 64-bit column.
+# Numbers from here on do not fit into a signed 64-bit column.
 LIMIT = 1 << 63
 
 
 class Draft:
-    """What is alive in `live` changes at once; the group is written later, again and again until it is on disk."""
+    """Changes `live` at once; the group is written later, and tried again until it is on disk."""
 
     def __init__(self, live: Live, at: int) -> None:
         self._live = live
         self._changes = Changes(at=at)
         self._dequeues: dict[int, list[bytes]] = {}
         self.traced: list[bytes] = []
-        """Contexts of messages in it that get spans."""
+        """Trace contexts of its messages that get spans."""
 
     @property
     def changes(self) -> Changes:
-        """What may be added to directly: everything but the journal's own tables."""
+        """The changes so far; callers add to them directly, except to the journal's own tables."""
         return self._changes
 
     def fault(self, frame: JournalFrame) -> str:
-        """Why `frame` cannot be written by anyone, or "" when it can."""
+        """Why `frame` is invalid and can never be written, or "" when it can."""
         brought = {content.id for content in frame.contents}
         for batch in frame.entries:
             if batch.id >= LIMIT or batch.content >= LIMIT or not batch.count:
@@ -45,7 +45,7 @@ class Draft:
         return ""
 
     def add(self, frame: JournalFrame, fenced: Collection[str] = ()) -> None:
-        """Puts in a frame without a fault, but for what is for partitions whose leases are `fenced`."""
+        """Adds a frame without a fault, except for its changes to partitions whose leases are `fenced`."""
         partitions = _Writable(fenced)
         if frame.traced:
             self.traced.extend(frame.traced)
@@ -83,7 +83,7 @@ class Draft:
             self._changes.entries[batch.id] = _row(batch)
 
     def _content(self, number: int, brought: Content | None) -> LiveContent:
-        """The content, written unless it is on disk as it came."""
+        """The content; adds it to the group unless it is whole on disk already."""
         found = self._live.contents.get(number)
         if found is not None and found.whole:
             return found
@@ -105,14 +105,14 @@ class Draft:
             return
         self._dequeues.pop(batch, None)
         self._changes.delivered.pop(batch, None)
-        # What comes and goes within one group never touches the disk.
+        # A batch that is added and emptied within one group never touches the disk.
         if self._changes.entries.pop(batch, None) is None:
             self._changes.dead_batches.append(batch)
         if content.references == 0:
             self._bury(content.id)
 
     def _bury(self, content: int) -> None:
-        # Written in this group or not, an older form of it may be on disk.
+        # Even if it was added in this group, an older form of it may be on disk.
         self._changes.contents.pop(content, None)
         self._changes.blanked.pop(content, None)
         self._changes.dead_contents.append(content)
@@ -135,7 +135,7 @@ class Draft:
 
 
 class _Writable:
-    """All partitions but those whose leases are fenced, which hardly ever any is."""
+    """All partitions except those whose leases are fenced; there hardly ever are any."""
 
     def __init__(self, fenced: Collection[str]) -> None:
         self._fenced = fenced

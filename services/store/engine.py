@@ -1,4 +1,4 @@
-"""The store without its wire: what there is, put together over a provider and brought back from it."""
+"""The store without its wire: its parts, put together over a provider and restored from it."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Engine:
         disk_reserve: int = 0,
         times: CommitTimes | None = None,
     ) -> None:
-        """`on_failure` is told when one of the loops ends, which is a bug: nothing would be answered any more.
+        """`on_failure` is called when one of the loops ends, which is a bug: nothing would be answered any more.
 
         `disk_reserve` as HOPLINE_DISK_RESERVE.
         """
@@ -68,7 +68,7 @@ class Engine:
         )
 
     async def start(self) -> None:
-        """Reads back what the provider holds and begins to commit. Raises InternalError when that cannot be used."""
+        """Reads back the provider's data and begins to commit. Raises InternalError when the data cannot be used."""
         await self.provider.open()
         self.incarnation = await self.provider.begin_incarnation()
         self._running.restore(await self.provider.running())
@@ -107,10 +107,10 @@ class Engine:
         self.leases.unwritable(why)
 
     async def stop(self) -> None:
-        """Ends; what was not acknowledged may be there or not."""
+        """Ends; writes that were not acknowledged may be on disk or not."""
         await self._tasks.stop()
         await self.provider.close()
 
 
 async def _sure() -> None:
-    """There is no other process."""
+    """`sure` of a provider for one process: no other can write."""

@@ -16,7 +16,7 @@ class FenceLike(Protocol):
 
 
 class Epochs:
-    """A write holds when it names the current epoch; one that nobody ever acquired is at 0."""
+    """A write is valid when it names the lease's current epoch; a lease that was never acquired is at 0."""
 
     def __init__(self) -> None:
         self._current: dict[str, int] = {}
@@ -25,15 +25,15 @@ class Epochs:
         return self._current.get(lease, 0)
 
     def restore(self, lease: str, epoch: int) -> None:
-        """What was on disk at the start."""
+        """Takes over an epoch from disk at the start."""
         self._current[lease] = epoch
 
     def advance(self, lease: str, above: int = 0) -> int:
-        """Gives the epoch of a new holder, who knows of `above`; from here on writes of the former one are refused."""
+        """A new holder's epoch, above `above`, which it knows of; from here on the former one's writes are refused."""
         self._current[lease] = epoch = max(self[lease], above) + 1
         return epoch
 
     def refused(self, fences: Iterable[FenceLike]) -> list[str]:
-        """The leases of `fences` that do not hold."""
+        """The leases of `fences` whose epoch is not the current one."""
         current = self._current
         return [fence.lease for fence in fences if current.get(fence.lease, 0) != fence.epoch]

@@ -15,7 +15,7 @@ UNFINISHED = "restore.unfinished"
 
 
 class DataFolder:
-    """A folder held by an exclusive lock, which the system lets go of when the process dies, however it dies."""
+    """A folder with an exclusive lock, which the system releases when the process dies, however it dies."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -23,7 +23,7 @@ class DataFolder:
 
     @contextmanager
     def held(self, *, unfinished: bool = False) -> Iterator[None]:
-        """Taken, and let go of at the end."""
+        """Takes the folder, and releases it at the end."""
         self.take(unfinished=unfinished)
         try:
             yield
@@ -31,13 +31,13 @@ class DataFolder:
             self.release()
 
     def make(self) -> None:
-        """It is there afterwards, for its user alone."""
+        """Creates the folder, for its user alone, if it does not exist."""
         self.path.mkdir(mode=0o700, parents=True, exist_ok=True)
 
     def take(self, *, unfinished: bool = False) -> None:
         """Makes the folder when there is none, and locks it. Raises InternalError when another store has it.
 
-        Also when a restore has ended half-way in it, unless that is `unfinished` business of the caller.
+        Also when a restore has ended half-way in it, unless the caller is there to finish that (`unfinished`).
         """
         self.make()
         lock = os.open(self.path / "store.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)

@@ -1,11 +1,11 @@
-"""What of a frame that waits for room is written ahead of it: what frees some.
+"""The part of a frame waiting for room that is written ahead of it: the part that frees room.
 
-Room comes of entries that go, so their going must not wait behind messages of the same writer. A dequeue goes ahead
-when its entry is on disk: not held itself, nor brought by a frame that is. So does the word on its delivery, and what
-is to be known of its batch, which is never written without a dequeue nor the other way about. The frame is numbered,
-answered, and written whole in its turn: then what went ahead is there already, and changes nothing.
+Dequeues free room, so they must not wait behind messages of the same writer. A dequeue goes ahead when its entry is on
+disk: its entry batch is in no frame that waits. So do the mark of its delivery, and what is taken of its batch
+(`taken`), which is never written without a dequeue nor the other way about. The frame is numbered, answered, and
+written whole in its turn: what went ahead is there by then, and changes nothing.
 
-Frames whose dequeues give up a place for another one that they bring do not say `apart`, and wait whole.
+Frames whose dequeues replace entries by others that they bring do not say `apart`, and wait whole.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from services.rpc.store_pb2 import JournalFrame
 
 
 class Freeing:
-    """Of one frame: what has not gone ahead."""
+    """What has not gone ahead yet of one frame."""
 
     def __init__(self, frame: JournalFrame) -> None:
         self._frame = frame
@@ -26,12 +26,12 @@ class Freeing:
 
     @property
     def spent(self) -> bool:
-        """Whether nothing of it goes ahead any more, nor keeps back what comes behind it."""
+        """Whether nothing of it can go ahead any more, and nothing in it keeps back the frames behind it."""
         frame = self._frame
         return not (self._left or frame.entries or frame.transaction)
 
     def ahead(self, held: Container[int]) -> JournalFrame | None:
-        """What can go now, of batches that are not `held`; each once."""
+        """The part that can go now: changes to batches that are not `held`, each once."""
         ready = {batch for batch in self._left if batch not in held}
         self._left -= ready
         return _part(self._frame, ready) if ready else None

@@ -16,7 +16,7 @@ from services.store.transactions import KEPT_MS, Transactions
 
 _PERIOD_SECONDS = 1.0
 _TIDY_EVERY = 10
-# Writers, floors and what was taken recognise what is sent again; nobody who comes back after a day does that.
+# Writers, floors and taken messages serve to recognise what is resent; after a day no client resends anything.
 _MARKS_KEPT_MS = 24 * 3_600_000
 _LOOK = "see that the disk of HOPLINE_DATA has room, and takes writes"
 
@@ -43,7 +43,7 @@ class Housekeeping:
         self._running = running
 
     async def run(self) -> None:
-        """For ever; a failure is logged once and tried again."""
+        """Runs for ever; a failure is logged once and tried again."""
         turn = 0
         failed = False
         while True:

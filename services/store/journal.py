@@ -1,8 +1,8 @@
 """The journal: frames from all writers go through fences into commit groups, and are answered when on disk.
 
 A writer is one incarnation of a journal client; its frames are numbered. The number of the last one is written in the
-same commit, so that a frame that is sent again after a crash of either side is recognised and counts once. Answers that
-refuse something are on record too: what is sent again gets the answer that it had, whatever the epochs are by now.
+same commit, so that a frame that is resent after a crash of either side is recognised and counts once. Answers that
+refuse something are kept too: a resent frame gets the answer that it had, even if epochs have changed since.
 
 A frame is written as far as its fences hold. Were it left out whole and written again without what was fenced, it would
 come after frames that refer to it: a dequeue among those would be lost, and what was acknowledged would come back.
@@ -23,7 +23,7 @@ from services.store.provider import RefusalRow
 from services.store.transactions import Transactions
 
 # Read ahead from one writer while its earlier frames are being written; beyond it the transport holds it back.
-# What waits for room does not count: behind it may be what frees some. Of that its own windows let nobody send much.
+# Frames that wait for room do not count: frames behind them may free some. A writer's own windows keep those few.
 READ_AHEAD = 32 << 20
 
 
@@ -42,7 +42,7 @@ class Journal:
         self._refusals: dict[tuple[int, int], bytes] = {}  # writer, sequence → JournalAck
 
     def restore(self, writers: dict[int, int], refusals: Iterable[RefusalRow]) -> None:
-        """How far each writer had come, and which of its frames were not written, or not whole."""
+        """Takes over each writer's last sequence, and the answers to frames that were not written, or not whole."""
         self._writers = writers
         self._refusals = {(row.writer, row.sequence): row.answer for row in refusals}
 
@@ -54,23 +54,23 @@ class Journal:
         size: int | None = None,
         aside: Callable[[], None] = _unheard,
     ) -> None:
-        """Queues a frame of so many bytes; `answer` is called when its fate is durable, in the order of the writer's
-        frames but for those of transactions. `aside` is called when it has to wait for room.
+        """Queues a frame of so many bytes; `answer` is called when it is on disk, or refused for good, in the order of
+        the writer's frames except for those of transactions. `aside` is called when it has to wait for room.
         """
-        # Of what is staged nothing is written before it is decided.
+        # Staged frames are not written before their transaction is decided.
         brings = frame.contents and not frame.transaction
         weight = 0 if not brings else frame.ByteSize() if size is None else size
         append = Append(self, writer, frame, answer, aside)
         self._committer.submit(append, weight, writer, append.is_moot, append.ahead, append.turn)
 
     def is_moot(self, writer: int, frame: JournalFrame) -> bool:
-        """Whether nothing of a frame would be written: it was before, or all that it is for is somebody else's."""
+        """Whether nothing of a frame would be written: it was before, or all its fences are out of date."""
         return self._writers.get(writer, 0) >= frame.sequence or (
             bool(frame.fences) and len(self._epochs.refused(frame.fences)) == len(frame.fences)
         )
 
     def accept(self, writer: int, frame: JournalFrame, draft: Draft) -> JournalAck:
-        """Decides about a frame, and puts what can be written of it into the group."""
+        """Decides about a frame, and adds what can be written of it to the group."""
         if frame.transaction:
             return self._stage(writer, frame, draft)
         sequence = frame.sequence
@@ -87,12 +87,12 @@ class Journal:
         return ack
 
     def free(self, writer: int, part: JournalFrame, draft: Draft) -> None:
-        """Puts into the group what of a frame goes ahead of it."""
+        """Adds the part of a frame that goes ahead of it to the group."""
         if not self.is_moot(writer, part) and not draft.fault(part):
             draft.add(part, self._epochs.refused(part.fences))
 
     def _stage(self, writer: int, frame: JournalFrame, draft: Draft) -> JournalAck:
-        """Not numbered on disk: what was staged is gone after a crash, and must be taken again."""
+        """Stages a frame. It is not numbered on disk: after a crash staged frames are gone, and must be taken again."""
         fenced = self._epochs.refused(frame.fences)
         ack = JournalAck(sequence=frame.sequence, fenced=fenced, refused="" if fenced else draft.fault(frame))
         if not fenced and not ack.refused:
@@ -105,7 +105,7 @@ class Journal:
             return JournalAck(sequence=frame.sequence)
         if answer:
             return JournalAck.FromString(answer)
-        # Of a former release, which refused frames whole, and noted that alone.
+        # Kept by a former release, which refused frames whole, and kept no answers.
         fenced = self._epochs.refused(frame.fences)
         return JournalAck(sequence=frame.sequence, fenced=fenced, refused="" if fenced else "it was refused before")
 
@@ -141,7 +141,7 @@ class Append:
         return self._journal.is_moot(self._writer, self._frame)
 
     def ahead(self, held: set[int]) -> Work | None:
-        """As Committer.submit says. Nothing is written of what is staged: it can go if it refers to nothing `held`."""
+        """As Committer.submit says. Staging writes nothing: it can go ahead if it refers to nothing `held`."""
         frame = self._frame
         if self._freeing is None:
             self._freeing = Freeing(frame)
@@ -165,7 +165,7 @@ class Append:
 
 
 class Ahead:
-    """What of a frame does not wait with it."""
+    """The part of a frame that does not wait with it."""
 
     def __init__(self, journal: Journal, writer: int, part: JournalFrame) -> None:
         self._journal = journal
@@ -176,11 +176,11 @@ class Ahead:
         self._journal.free(self._writer, self._part, draft)
 
     def written(self) -> None:
-        """Its frame is answered in its turn."""
+        """Does nothing: its frame is answered in its turn."""
 
 
 class Turn:
-    """A frame that waits to be numbered and answered alone, perhaps among thousands: its bytes take little room."""
+    """A frame of which only number and answer are left, perhaps among thousands: as bytes, which take little memory."""
 
     __slots__ = ("_ack", "_answer", "_frame", "_journal", "_writer")
 
@@ -201,12 +201,12 @@ class Turn:
 
 
 class Stream:
-    """One writer's connection: reads ahead only so far, and gives acknowledgements as they come."""
+    """One writer's stream: reads ahead only so far, and gives acknowledgements as they come."""
 
     def __init__(self, journal: Journal) -> None:
         self._journal = journal
         self._open = 0  # frames without an answer …
-        self._bytes = 0  # … and those in them that do not wait for room
+        self._bytes = 0  # … and the bytes of those that do not wait for room
         self._acks: deque[JournalAck] = deque()
         self._changed = asyncio.Event()
         self._room = asyncio.Event()
@@ -214,7 +214,7 @@ class Stream:
         self._ended = False
 
     async def read(self, writer: int, frames: AsyncIterator[JournalFrame]) -> None:
-        """Appends what comes until the writer ends."""
+        """Appends the frames that come until the writer ends."""
         async for frame in frames:
             size = frame.ByteSize()
             self._open += 1
@@ -238,20 +238,20 @@ class Stream:
             self._changed.clear()
 
     def answer(self, ack: JournalAck) -> None:
-        """A frame's fate is durable."""
+        """A frame is on disk, or refused for good."""
         self._open -= 1
         self._acks.append(ack)
         self._changed.set()
 
     def release(self, size: int) -> None:
-        """So many bytes do not count any more."""
+        """So many bytes do not count as read ahead any more."""
         self._bytes -= size
         if self._bytes <= READ_AHEAD:
             self._room.set()
 
 
 class _Counted:
-    """A frame and its bytes, as long as they count."""
+    """A frame's bytes, as long as they count as read ahead."""
 
     __slots__ = ("_size", "_stream")
 

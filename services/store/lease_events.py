@@ -1,4 +1,4 @@
-"""Leases that change hands, for the bus."""
+"""Changes of leases' holders, for the bus."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from services.store.provider import LeaseRow
 
 
 def acquired(row: LeaseRow) -> LeaseAcquired:
-    """On disk: `row.member` has it."""
+    """`row.member` has the lease, and that is on disk."""
     return LeaseAcquired(
         lease=row.name,
         partition=partition_in(row.name),
@@ -20,7 +20,7 @@ def acquired(row: LeaseRow) -> LeaseAcquired:
 
 
 def released(row: LeaseRow) -> LeaseReleased:
-    """`row.member` has given it back."""
+    """`row.member` has released the lease."""
     return LeaseReleased(
         lease=row.name, partition=partition_in(row.name), role=row.role, member=row.member, epoch=row.epoch
     )

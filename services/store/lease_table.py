@@ -1,4 +1,4 @@
-"""Who holds which lease and who is alive, as a value: time goes in, tables come out."""
+"""The holder of each lease and the members that are alive, without I/O: time goes in, tables come out."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _DUE = 0.45
 
 @dataclass(slots=True)
 class Alive:
-    """A member until its deadline (monotonic seconds), which is `ttl` seconds after it was heard."""
+    """A member that lives until its deadline (monotonic seconds), `ttl` seconds after it was last heard."""
 
     role: str
     address: str
@@ -24,7 +24,7 @@ class Alive:
 
     @property
     def due(self) -> float:
-        """When it should have been heard again: whoever hears others later than that would have heard it."""
+        """When it should have been heard again: a store that heard others after that would have heard it too."""
         return self.deadline - self.ttl * (1 - _DUE)
 
 
@@ -40,7 +40,7 @@ class Table:
         self._unwritable = ""
 
     def restore(self, rows: Iterable[LeaseRow], version: int, now: float, ttl: float) -> None:
-        """Believes every holder from before the start alive for one time to live."""
+        """Takes every holder from before the start to be alive for one time to live."""
         self.version = version
         for row in rows:
             self._rows[row.name] = row
@@ -48,7 +48,7 @@ class Table:
                 self._members[row.member] = Alive(row.role, row.address, now + ttl, ttl)
 
     def renew(self, member: str, alive: Alive) -> None:
-        """`member` lives until a new deadline, however late it comes."""
+        """`member` lives until a new deadline, however late it renews."""
         known = self._members.get(member)
         self._members[member] = alive
         if known is None or (known.role, known.address) != (alive.role, alive.address):
@@ -60,7 +60,7 @@ class Table:
             alive.deadline = now + alive.ttl
 
     def weigh(self, member: str, loads: Iterable[LeaseLoad]) -> None:
-        """What `member` says of leases that it holds; nobody is told for that alone."""
+        """Takes the loads that `member` reports of its leases; watchers are not told for that alone."""
         for load in loads:
             row = self._rows.get(load.lease)
             if row and row.member == member:
@@ -75,7 +75,7 @@ class Table:
     def expire(self, now: float, heard: float) -> list[str]:
         """Removes members whose time is up, and gives their names; `heard` is when any member was heard last.
 
-        Several that are silent together are believed alive: it may be that nobody can be heard.
+        Several that are silent together count as alive: the store may have been unreachable.
         """
         late = [name for name, alive in self._late(now) if alive.due < heard or self._is_alone]
         for name in late:
@@ -83,9 +83,9 @@ class Table:
         return late
 
     def spare(self, now: float, heard: float) -> list[str]:
-        """One is heard after nobody was since `heard`: gives those whose time ran out meanwhile, and gives them time.
+        """A member is heard after none was since `heard`: prolongs those whose time ran out meanwhile, and names them.
 
-        With them everybody who should have been heard since.
+        It also prolongs all others that should have renewed since.
         """
         late = [name for name, alive in self._late(now) if alive.due >= heard and not self._is_alone]
         for alive in self._members.values() if late else ():
@@ -102,12 +102,12 @@ class Table:
         return [(name, alive) for name, alive in self._members.items() if alive.deadline <= now]
 
     def unwritable(self, why: str) -> None:
-        """Nothing can be kept for now, and why; "" when it can."""
+        """Nothing can be written for now, and why; "" when it can."""
         self._unwritable = why
         self.version += 1
 
     def put(self, row: LeaseRow) -> None:
-        """A lease changed hands, or was let go."""
+        """A lease has another holder, or was released."""
         self._rows[row.name] = row
         self.version += 1
 
@@ -128,7 +128,7 @@ class Table:
         return min((alive.deadline for alive in self._members.values()), default=None)
 
     def reply(self, role: str, ttl_ms: int, incarnation: int, known: int) -> KeepAliveReply:
-        """What a member of `role` is told who was told `known` last: of an idle stack, that nothing has changed."""
+        """The answer to a member of `role` that knows version `known`: without the table if nothing has changed."""
         reply = KeepAliveReply(ttl_ms=ttl_ms, incarnation=incarnation, version=self.version + self._weighed)
         if reply.version != known:
             reply.leases.extend(self._leases(role))
@@ -136,7 +136,7 @@ class Table:
         return reply
 
     def published(self, role: str) -> LeaseTable:
-        """What those who watch `role` are told."""
+        """The table that watchers of `role` are sent."""
         return LeaseTable(
             leases=self._leases(role), members=self._alive(role), version=self.version, unwritable=self._unwritable
         )

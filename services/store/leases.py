@@ -1,13 +1,13 @@
-"""Leases: who may act for what. An epoch is on disk before anyone is told of it; a renewal never touches the disk.
+"""Leases of partitions and roles. An epoch is on disk before any member is told of it; a renewal touches no disk.
 
-A release counts at once and is written behind: at worst a restarted store honours it for one more time to live. So it
-does after it was cut off or stood still: what all members let pass at once, none of them loses.
+A release counts at once and is written later: at worst a restarted store honours the lease for one more time to live.
+It also spares members after it was cut off or stood still: if all members were late at once, none loses its leases.
 
 A store that keeps nothing, or whose folder was replaced by an older one, has forgotten epochs in which members acted,
-and what was sent in them may be under way. So whoever acquires says which it knows of, and gets a later one.
+and frames of those epochs may be under way. So a member that acquires names the epoch it knows, and gets a later one.
 
-Who finds nobody listening at the store's address takes it that nobody is granted anything. So a store that ends grants
-nothing from before its address is gone, though it still answers who is connected.
+A client that finds no store listening at its address concludes that no lease is granted. So a store that ends stops
+granting before its address is gone, though it still answers on open connections.
 """
 
 from __future__ import annotations
@@ -61,22 +61,22 @@ class Leases:
     def restore(self, rows: Iterable[LeaseRow], incarnation: int) -> None:
         """Honours what is on disk for one time to live from now; table versions exceed all of former incarnations."""
         self._incarnation = incarnation
-        # Who wrote before does not any more: this process does.
+        # The lease of the former writing process counts no more: this process writes now.
         rows = [row._replace(member="") if row.name == STORE else row for row in rows]
         for row in rows:
             self.epochs.restore(row.name, row.epoch)
         self._table.restore(rows, incarnation << 32, self._clock(), self._ttl_ms / 1000)
 
     def listening(self) -> None:
-        """From now on members can be heard: whoever found nobody listening until now has its whole time to live."""
+        """From now on members can reach the store: all get their whole time to live, as they could not renew before."""
         self._table.renew_all(self._clock())
 
     def closing(self) -> None:
-        """From now on nobody is granted anything, and nobody's time runs out."""
+        """From now on no lease is granted, and no member expires."""
         self._closing = True
 
     async def keep_alive(self, request: KeepAliveRequest) -> KeepAliveReply:
-        """Renews, releases, then takes what is free; returns when what was taken is durable. Raises CommandInvalid."""
+        """Renews, releases, then acquires free leases; returns when those are durable. Raises CommandInvalid."""
         if not request.member:
             raise CommandInvalid("a member without a name cannot hold leases")
         if any(epoch >= _LAST for epoch in request.acquire_above):
@@ -94,7 +94,7 @@ class Leases:
         return self._table.reply(request.role, ttl_ms, self._incarnation, request.known)
 
     async def watch(self, role: str) -> AsyncIterator[LeaseTable]:
-        """The whole table of `role`, at first and after changes; whoever is slow gets the latest."""
+        """The whole table of `role`, at first and after changes; a slow watcher gets only the latest."""
         seen = -1
         while True:
             changed = self._changed
@@ -106,7 +106,7 @@ class Leases:
                 await changed.wait()
 
     def expire(self) -> None:
-        """Lets go of members that did not renew in time."""
+        """Removes members that did not renew in time; their leases are free."""
         if self._closing:
             return
         for member in self._table.expire(self._clock(), self._heard):
@@ -116,7 +116,7 @@ class Leases:
         self._publish()
 
     async def run(self) -> None:
-        """Expires by the clock, for ever; sleeps as long as nobody can expire."""
+        """Expires members by the clock, for ever; sleeps as long as none can expire."""
         while True:
             self._awake_at = self._next_expiry()
             wait = max(self._awake_at - self._clock(), 0.001)
@@ -128,7 +128,7 @@ class Leases:
 
     def _next_expiry(self) -> float:
         deadline = self._table.next_deadline()
-        # One that has passed waits until a member is heard, which tells who is late and who is not.
+        # A deadline that has passed waits until any member is heard: only then it is known who is late.
         return math.inf if deadline is None or deadline <= self._clock() else deadline
 
     def _hear(self) -> None:
@@ -138,7 +138,7 @@ class Leases:
         self._heard = now
 
     def unwritable(self, why: str) -> None:
-        """Whoever watches is told that nothing can be kept for now, and why; "" when it can again."""
+        """Tells watchers that nothing can be written for now, and why; "" when it can again."""
         self._table.unwritable(why)
         self._publish()
 
@@ -153,7 +153,7 @@ class Leases:
     async def _renew_and_take(self, request: KeepAliveRequest, ttl_ms: int) -> None:
         member = request.member
         held = self._table.held_by(member)
-        if not self._table.is_alive(member):  # it comes late, and nobody has taken what it held
+        if not self._table.is_alive(member):  # it is late, and no other member has acquired its leases
             for row in held:
                 self._events.publish(acquired(row))
         ttl = ttl_ms / 1000
@@ -170,7 +170,7 @@ class Leases:
     async def _take(self, wanted: list[LeaseRow]) -> None:
         for row in wanted:
             self._taking.add(row.name)
-            # From here on a former holder that comes back late is too late.
+            # From here on a former holder that renews is too late.
             self._table.put(LeaseRow(row.name, self.epochs[row.name]))
         work = Acquisition(self, wanted)
         self._committer.submit(work)
@@ -196,14 +196,14 @@ class Leases:
 
 
 def _asked(request: KeepAliveRequest, member: str) -> Iterable[LeaseRow]:
-    """What a member asks for, each with the epoch that it knows of."""
+    """The leases that a member asks for, each with the epoch that it knows of."""
     above = dict.fromkeys(request.acquire, 0)
     above.update(zip(request.acquire, request.acquire_above, strict=False))
     return [LeaseRow(name, epoch, member, request.role, request.address) for name, epoch in above.items()]
 
 
 class Acquisition:
-    """New holders on their way to the disk; at first their rows have the epochs that they know of."""
+    """Acquired leases on their way to the disk; at first their rows have the epochs that the members know of."""
 
     def __init__(self, leases: Leases, rows: list[LeaseRow]) -> None:
         self.done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
@@ -220,7 +220,7 @@ class Acquisition:
 
 
 class Release:
-    """Leases without a holder on their way to the disk."""
+    """Released leases on their way to the disk."""
 
     def __init__(self, rows: list[LeaseRow]) -> None:
         self._rows = rows
@@ -229,4 +229,4 @@ class Release:
         draft.changes.leases.update((row.name, row) for row in self._rows)
 
     def written(self) -> None:
-        """Nobody waits: it counted when it was asked for."""
+        """Does nothing: the release counted when it was asked for."""

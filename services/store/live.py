@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from services.rpc.store_pb2 import Dequeue
 from services.store.provider import LiveRow
 
-# Below this, a content is not worth rewriting; and it is when less than one entry in `SPARSE` is alive.
+# A smaller content is not worth rewriting; a larger one is when less than one entry in `SPARSE` is alive.
 LARGE = 64 * 1024
 SPARSE = 4
 
@@ -37,7 +37,7 @@ class LiveBatch:
         self._gone: bytearray | None = None
 
     def remove(self, indexes: Sequence[int]) -> Sequence[int]:
-        """Gives those that were there until now. An entry can be dequeued again, by whoever was not answered."""
+        """Gives the entries that were there until now: a client without an answer may dequeue an entry again."""
         if self._gone is None:
             if self.left == len(indexes) == len(distinct := set(indexes)) and max(distinct) < self.total:
                 self.left = 0  # all at once, as most are
@@ -53,7 +53,7 @@ class LiveBatch:
 
 
 class Live:
-    """All entry batches. Knows nothing of disk or time beyond the stamps it is given."""
+    """All entry batches. Knows nothing of the disk, and of time only the stamps that it is given."""
 
     def __init__(self) -> None:
         self.batches: dict[int, LiveBatch] = {}
@@ -61,7 +61,7 @@ class Live:
         self.sparse: dict[int, int] = {}  # content -> since when, oldest first
 
     def restore(self, rows: Iterable[LiveRow]) -> None:
-        """Takes over what a provider holds."""
+        """Takes over the entry batches that a provider holds."""
         for row in rows:
             content = self.contents.get(row.content)
             if content is None:
@@ -71,14 +71,14 @@ class Live:
                 self.remove(row.id, Dequeue.FromString(row.dequeues).indexes, at=0)
 
     def add(self, batch: int, partition: int, content: LiveContent, count: int) -> None:
-        """An entry batch of `count` living entries."""
+        """Adds an entry batch of `count` living entries."""
         self.batches[batch] = LiveBatch(partition, content, count)
         content.references += 1
         content.total += count
         content.left += count
 
     def remove(self, batch: int, indexes: Sequence[int], at: int) -> Sequence[int]:
-        """Entries of a batch that is there are gone; gives those that were not before. With its last one it goes."""
+        """Removes entries of a batch, and the batch with its last one; gives those that were there until now."""
         found = self.batches[batch]
         fresh = found.remove(indexes)
         content = found.content

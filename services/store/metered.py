@@ -1,4 +1,4 @@
-"""What the store measures: its disk, and whose leases change hands. Commits are in `commit_times.py`."""
+"""Metrics of the store: its disk, and changes of leases. Those of commits are in `commit_times.py`."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _LEASES = ("acquired", "released", "lost")
 
 
 def measure_store(meters: Meters, engine: Engine, bus: EventBus, audit: Audit) -> None:
-    """One of them."""
+    """Adds the metrics of one store."""
     meters.number(s.STORE_WRITES, lambda: engine.incarnation > 0)
     meters.read(s.LEASES, lambda: _leases(bus.happened))
     meters.read(s.DISK_FREE, lambda: _room(engine, 0))
@@ -33,6 +33,6 @@ def _leases(happened: Counter[str] | Mapping[str, int]) -> Samples:
 
 
 def _room(engine: Engine, which: int) -> Samples:
-    """Nothing where what is stored is on no disk that this process sees."""
+    """No sample where the data is on no disk that this process sees."""
     found = engine.provider.room()
     return [] if found is None else [((), found[which])]

@@ -25,7 +25,7 @@ class Origins:
         self._last = last
 
     async def allocate(self) -> int:
-        """A new origin, once it is on disk that it was given. Raises ResourceError when there are none left."""
+        """A new origin, once its allocation is on disk. Raises ResourceError when there are none left."""
         if self._last >= LAST_ORIGIN:
             raise ResourceError(f"all {LAST_ORIGIN} origins were given")
         self._last += 1

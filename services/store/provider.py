@@ -1,4 +1,4 @@
-"""What the store needs of a place that keeps things: one way in (`commit`), and a way out for each kind of thing.
+"""What the store needs of a storage provider: one way to write (`commit`), and a way to read each kind of thing.
 
 A provider decides nothing. Fences, live counts, transactions and time are the store's; a provider carries out one
 `Changes` at a time, whole or not at all. It is a plug-in of the group `store_providers`, made from a folder.
@@ -25,7 +25,7 @@ class EntryRow(NamedTuple):
 
 
 class DequeueRow(NamedTuple):
-    """Entries of one batch that are gone; `left` alive after it, which tells the rows of a batch apart."""
+    """Dequeued entries of one batch; `left`, the number alive after it, tells the rows of a batch apart."""
 
     batch: int
     left: int
@@ -33,7 +33,7 @@ class DequeueRow(NamedTuple):
 
 
 class LeaseRow(NamedTuple):
-    """`member` is empty when the lease was let go; the epoch stays for the next holder to exceed."""
+    """`member` is empty when the lease was released; the epoch stays, and the next holder's is higher."""
 
     name: str
     epoch: int
@@ -50,7 +50,7 @@ class RecordRow(NamedTuple):
 
 
 class LiveRow(NamedTuple):
-    """What the store remembers of an entry batch while running."""
+    """What the store keeps in memory of an entry batch."""
 
     id: int
     partition: int
@@ -86,7 +86,7 @@ class OutcomeRow(NamedTuple):
 
 
 class StoredBatch(NamedTuple):
-    """An entry batch with everything that recovery needs of it."""
+    """An entry batch with everything that recovery needs."""
 
     entry: EntryRow
     columns: bytes
@@ -113,7 +113,7 @@ class Changes:
     entries: dict[int, EntryRow] = field(default_factory=dict)
     dequeues: list[DequeueRow] = field(default_factory=list)
     delivered: dict[int, int] = field(default_factory=dict)  # batch -> upto; grows only
-    replaced: dict[tuple[int, int], None] = field(default_factory=dict)  # partition, origin: all that was taken goes
+    replaced: dict[tuple[int, int], None] = field(default_factory=dict)  # partition, origin: its taken rows go
     taken: list[TakenRow] = field(default_factory=list)  # by id; before floors, which remove some
     floors: dict[tuple[int, int], int] = field(
         default_factory=dict
@@ -124,11 +124,11 @@ class Changes:
     leases: dict[str, LeaseRow] = field(default_factory=dict)
     records: dict[tuple[str, str], RecordRow | None] = field(default_factory=dict)  # None: deleted
     origin: int = 0  # the last one given, when it changed
-    running: int = 0  # the store's running time, when it is to be kept; not worth a commit of its own
-    incarnation: int = 0  # starts of the store so far, where another one than it counted has to go on
+    running: int = 0  # the store's running time, when it is to be written; not worth a commit of its own
+    incarnation: int = 0  # starts of the store so far, for another store that has to go on counting (a snapshot)
 
     def replace_taken(self, partition: int, origin: int) -> None:
-        """What was written of these before goes, in this very group too."""
+        """Removes the taken rows of these that were written before, also earlier in this group."""
         self.replaced[partition, origin] = None
         self.taken = [row for row in self.taken if (row.partition, row.origin) != (partition, origin)]
 
@@ -142,19 +142,19 @@ class Changes:
 
 
 class Entries(Protocol):
-    """Contents, entry batches, dequeues, and what is known of messages that may be sent again."""
+    """Contents, entry batches, dequeues, and what is known of messages that may be resent."""
 
     async def live(self) -> list[LiveRow]:
-        """Every entry batch there is, for what is kept in memory of it."""
+        """Every entry batch, as the store keeps it in memory."""
 
     async def floors(self, partition: int) -> list[tuple[int, int]]:
-        """(origin, uid) of `partition`, those first that are as they are for longest."""
+        """(origin, uid) of `partition`, those first that have been unchanged for longest."""
 
     async def taken(self, partition: int) -> list[TakenRow]:
-        """Those of `partition` that no floor is above."""
+        """The rows of `partition` that no floor is above."""
 
     def batches(self, partition: int) -> AsyncIterator[StoredBatch]:
-        """The entry batches of `partition` by id. Holds up no commit and only some of them in memory."""
+        """The entry batches of `partition` by id. Holds up no commit, and has only some of them in memory."""
 
     async def sharing(self, content: int) -> Sharing | None:
         """A content with all batches on it; None when there is none."""
@@ -164,7 +164,7 @@ class Transactions(Protocol):
     """Outcomes of transactions, and how far each writer of the journal has come."""
 
     async def outcomes(self) -> list[OutcomeRow]:
-        """Oldest first."""
+        """The outcomes, oldest first."""
 
     async def writers(self) -> dict[int, int]: ...
 
@@ -179,7 +179,7 @@ class Origins(Protocol):
     async def last_origin(self) -> int: ...
 
     async def running(self) -> int:
-        """The running time that was kept last, in milliseconds."""
+        """The running time that was written last, in milliseconds."""
 
     async def begin_incarnation(self) -> int:
         """Counts one start of the store, durably, and gives the new count."""
@@ -190,57 +190,57 @@ class Records(Protocol):
 
 
 class Whole(Protocol):
-    """All that there is, to be carried elsewhere."""
+    """All data, to be carried elsewhere."""
 
     def snapshot(self) -> AsyncGenerator[Changes, None]:
-        """What there is at the first step, in pieces; committed to an empty provider, they make the same of it.
+        """All data at the moment of the first step, in pieces; committed to an empty provider they give the same data.
 
         Ages are left out: all marks are as old as the running time. Commits go on meanwhile, and one piece at a time is
-        in memory. Who does not want the rest closes it. While nothing is written the pieces are the same each time.
+        in memory. A caller that does not want the rest closes it. While nothing is written the pieces stay the same.
         """
 
     async def given(self) -> Changes:
-        """Leases, counters and records of what is in its folder, though it is not open; of former releases too.
+        """Leases, counters and records in its folder, read without `open`; data of former releases too.
 
-        Nothing is written there, and nothing waited for. Raises InternalError when that cannot be used.
+        It writes nothing, and waits for nothing. Raises InternalError when the data cannot be used.
         """
 
     def files(self) -> tuple[str, ...]:
-        """Names in its folder that come and go together, there or not; none: it keeps nothing in a folder."""
+        """Names of its files, which belong together, whether they exist or not; none: it keeps nothing in a folder."""
 
 
 class Occupied(InternalError):
-    """Another process writes there."""
+    """Another process writes to the provider's database or servers."""
 
 
 @runtime_checkable
 class Elsewhere(Protocol):
-    """What a provider can do besides whose place is another program, which may go away, or be another process's."""
+    """What a provider over another program (PostgreSQL, NATS) can do besides: it may be away, or another may write."""
 
     async def occupied(self) -> str:
-        """Who writes there, as people are told; "" when nobody does, so that `open` may become the writer.
+        """The process that writes there, as shown to people; "" when none does, so that `open` may become the writer.
 
         Called before `open`, again and again while this process stands by. Raises InternalError where it cannot ask.
         """
 
     async def sure(self) -> None:
-        """Returns when nobody else can have taken this process for dead, or that cannot be asked since it is away.
+        """Returns when no other process can have taken over from this one, or when the program asked is away.
 
-        At once, unless the process stood still. Raises InternalError where another writes by now.
+        At once, unless this process stood still. Raises InternalError where another process writes by now.
         """
 
     def trouble(self) -> str:
         """Why it cannot write now, and since when, as far as it knows without a commit; "" when it can."""
 
     def watch(self, ended: Callable[[BaseException], None]) -> None:
-        """`ended` is told once when it never will write again in this process."""
+        """`ended` is called once when the provider can never write again in this process."""
 
 
 class Provider(Entries, Transactions, Leases, Origins, Records, Whole, Protocol):
     """All of it together."""
 
     async def open(self, *, patient: bool = True) -> None:
-        """Waits while there is no room for it, if `patient`. Raises InternalError when what is there cannot be used."""
+        """Waits while there is no room for it, if `patient`. Raises InternalError when the data cannot be used."""
 
     async def close(self) -> None: ...
 
@@ -248,16 +248,16 @@ class Provider(Entries, Transactions, Leases, Origins, Records, Whole, Protocol)
         """Returns when `changes` are durable; raises when they could not be written, and then none of them are."""
 
     async def tidy(self, outcomes_before: int, marks_before: int) -> None:
-        """Forgets outcomes, and writers, floors and what was taken, older than these (running time, ms).
+        """Forgets outcomes, and writers, floors and taken rows, that are older than these (running time, ms).
 
         Gives back some space.
         """
 
     def room(self) -> Room | None:
-        """How much there is where it writes, but for what it will take for what is written already.
+        """The room where it writes, without the room that it will still take for what is written already.
 
-        Asked for at once and often; None where that is no disk.
+        Called often, so it answers at once; None where it writes to no disk.
         """
 
     async def make_room(self) -> None:
-        """Gives back what it can do without. Called now and then while there is little; may raise."""
+        """Gives back the space that it can do without. Called now and then while room is short; may raise."""

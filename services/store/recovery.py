@@ -1,4 +1,4 @@
-"""What a new owner of a partition needs: everything that was acknowledged to the former ones."""
+"""What a new owner of a partition reads back: everything that was acknowledged to the former ones."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from services.store.provider import Provider, StoredBatch
 
 
 async def recover(provider: Provider, epochs: Epochs, request: RecoverRequest) -> AsyncIterator[RecoveredBatch]:
-    """What is known of messages that may come again, then entry batches by id.
+    """What is known of messages that may be resent, then entry batches by id.
 
     Raises Fenced unless the caller is the current owner.
 
-    The epoch was on disk before its holder knew it, and with it every group that a former owner got in; so what is
-    read now is complete, and nobody but the caller adds to it.
+    The epoch was on disk before its holder knew it, and so was every group that a former owner got in; so what is read
+    now is complete, and only the caller adds to it.
     """
     if refused := epochs.refused([request.fence]):
         raise Fenced(f"{refused[0]} is not at epoch {request.fence.epoch}")

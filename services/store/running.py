@@ -1,7 +1,7 @@
-"""How long the store has run, over all of its lives: by this it tells what is old enough to be forgotten.
+"""How long the store has run, over all of its starts: by this it tells what is old enough to be forgotten.
 
-A wall clock that jumps makes nobody late who still has a question. Nor does the time in which the store was not there,
-stood still, or slept with its machine: whoever would ask had no chance to.
+So a wall clock that jumps makes no client's question too late. Nor does the time in which the store was down, stood
+still, or slept with its machine: clients had no chance to ask.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 from services.common.clock import Clock
 
 _MOST = 5.0  # seconds between two looks that count
-_KEPT_EVERY = 60_000  # ms; what a crash takes back makes things younger, which does no harm
+_KEPT_EVERY = 60_000  # ms; after a crash things seem younger by this at most, which does no harm
 
 
 class RunningTime:
@@ -22,20 +22,20 @@ class RunningTime:
         self._kept = 0
 
     def restore(self, kept: int) -> None:
-        """Goes on from where it was kept last."""
+        """Goes on from the value that was written last."""
         self._looked = self._clock()
         self._kept = kept
         self._seconds = kept / 1000
 
     def look(self) -> int:
-        """Counts what has passed since the last look; gives the sum."""
+        """Counts the time since the last look; gives the sum."""
         now = self._clock()
         self._seconds += min(max(now - self._looked, 0.0), _MOST)
         self._looked = now
         return int(self._seconds * 1000)
 
     def to_keep(self) -> int:
-        """What is to be kept with the commit at hand, or 0 when the last that was kept is near enough."""
+        """The value to write with the present commit, or 0 when the last one written is near enough."""
         now = self.look()
         if now - self._kept < _KEPT_EVERY:
             return 0

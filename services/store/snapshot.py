@@ -7,7 +7,7 @@ from typing import Any
 
 from services.store.provider import Changes, DequeueRow, EntryRow, LeaseRow, RecordRow, RefusalRow, TakenRow
 
-# Small enough that making one, and sending it, holds up nobody for longer than a few milliseconds.
+# Small enough that making one, and sending it, holds up other work for a few milliseconds at most.
 _PIECE_BYTES = 1 << 20
 _ROW_BYTES = 128  # of a row besides its bytes and texts
 
@@ -36,7 +36,7 @@ _PUTS: dict[str, Callable[[Changes, Row], None]] = {
 
 
 class Pieces:
-    """Rows become pieces as they come; `running` is how old marks are (the store's running time, ms)."""
+    """Makes pieces of rows as they come; `running` is the age of all marks (the store's running time, ms)."""
 
     def __init__(self, running: int) -> None:
         self._running = running
@@ -46,13 +46,13 @@ class Pieces:
         self._changes, self._room = Changes(at=self._running), _PIECE_BYTES
 
     def put(self, name: str, row: Row) -> Changes | None:
-        """A row of the table `name`, a key of `_PUTS`; gives the piece that is full with it."""
+        """Takes a row of the table `name`, a key of `_PUTS`; gives the piece if it is full with it."""
         _PUTS[name](self._changes, row)
         self._room -= _ROW_BYTES + sum(len(value) for value in row if isinstance(value, bytes | str))
         return self.rest() if self._room <= 0 else None
 
     def rest(self) -> Changes | None:
-        """What is in none yet; None when there is nothing."""
+        """The last piece, which is not full; None when it is empty."""
         changes = self._changes
         self._begin()
         return changes or None
@@ -70,5 +70,5 @@ def pieces(running: int, tables: Iterable[Table]) -> Iterator[Changes]:
 
 
 def counted(running: int, origin: int, incarnation: int) -> Changes:
-    """The last piece: how far the store has counted."""
+    """The last piece: the store's counters."""
     return Changes(at=running, origin=origin, running=running, incarnation=incarnation)

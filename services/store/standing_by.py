@@ -1,4 +1,4 @@
-"""A store process until it may write, and how it is seen by people, then and later: as a member of its own store."""
+"""A store process until it may write, and how operators see it, then and later: as a member of its own store."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ log = structlog.get_logger()
 
 
 class Presence:
-    """Of the process `member`, which says how it is at `address`."""
+    """Registers the process `member`, which answers health checks at `address`."""
 
     def __init__(self, member: str, address: str, ttl_ms: int) -> None:
         self._member = member
@@ -31,7 +31,7 @@ class Presence:
         self._ttl_ms = ttl_ms
 
     async def keep(self, ask: Ask, *, writes: bool) -> None:
-        """For ever, with the store that `ask` asks; without an answer it is asked again."""
+        """Renews for ever with the store that `ask` calls; without an answer it asks again."""
         request = self._request(writes=writes)
         while True:
             with suppress(BrokerError):
@@ -48,7 +48,7 @@ class Presence:
 async def stand_by(provider: Elsewhere, told: Callable[[], Awaitable[None]]) -> None:
     """Returns when nobody writes. `told` is called once it is known that somebody does.
 
-    Raises InternalError where that cannot be found out at first; later it is asked until it can.
+    Raises InternalError where the provider cannot be asked at first; later it is asked until it can.
     """
     writer = await provider.occupied()
     if not writer:
@@ -63,14 +63,14 @@ async def stand_by(provider: Elsewhere, told: Callable[[], Awaitable[None]]) -> 
 
 
 class _Asking:
-    """Goes on where it cannot be asked, and says so once."""
+    """Asks the provider for its writer; goes on if it cannot be asked, and logs that once."""
 
     def __init__(self, provider: Elsewhere) -> None:
         self._provider = provider
         self._fails = False
 
     async def writer(self) -> str:
-        """Who writes; somebody, where it is not known."""
+        """The name of the process that writes, "" for none; "not known" where the provider cannot be asked."""
         try:
             writer = await self._provider.occupied()
         except InternalError as failure:

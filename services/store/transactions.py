@@ -12,10 +12,10 @@ from services.store.draft import Draft
 from services.store.fencing import Epochs
 from services.store.provider import OutcomeRow
 
-# Who asks later than this is told "aborted"; who asks at all does so within seconds.
+# A process that asks later than this is told "aborted"; they ask within seconds.
 KEPT_MS = 3_600_000
 
-# A part is known by its writer and sequence, so that one that is sent again counts once.
+# A part is known by its writer and sequence, so that a resent one counts once.
 PartKey = tuple[int, int]
 
 
@@ -34,14 +34,14 @@ class Transactions:
         self._outcomes = {row.transaction: row for row in rows}
 
     def stage(self, key: PartKey, frame: JournalFrame, at: int) -> None:
-        """Keeps a part until the decision; one that comes after it is not needed any more."""
+        """Keeps a part until the decision; a part that comes after the decision is not needed any more."""
         transaction = frame.transaction
         if transaction not in self._outcomes:
             self._staged.setdefault(transaction, {})[key] = frame
             self._since.setdefault(transaction, at)
 
     async def commit(self, transaction: int, parts: int) -> TransactionOutcome:
-        """Applies all staged parts and records it, in one commit; asked again, answers what was decided.
+        """Applies all staged parts and records that, in one commit; asked again, answers what was decided.
 
         Aborts unless there are exactly `parts` and all their fences hold; 0 where nothing is durable.
         """
@@ -102,7 +102,7 @@ class Decision:
         self._reply = TransactionOutcome()
 
     def is_moot(self) -> bool:
-        """Whether it was decided by somebody else."""
+        """Whether another request has decided the transaction."""
         return self._transactions.is_decided(self._transaction)
 
     def prepare(self, draft: Draft) -> None:

@@ -1,4 +1,4 @@
-"""One program kept running: started, watched until it serves, started again when it ends, stopped for good."""
+"""Keeps one program running: starts it, watches until it serves, restarts it when it ends, stops it for good."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from services.supervisor.restarts import Restarts
 
 log = structlog.get_logger()
 
-_NOT_EXECUTED = 127  # as shells have it
+_NOT_EXECUTED = 127  # the exit status that shells use
 _ROOM = "see that the machine has memory, process ids and file descriptors left"
 _POLL = 0.1  # seconds between health checks of a child that does not serve yet
 
@@ -29,7 +29,7 @@ HealthCheck = Callable[[str], Awaitable[bool]]
 
 
 class Child:
-    """Keeps `program` running from `start` to `stop`; `ended` is done when it runs no more and will not again."""
+    """Keeps `program` running from `start` to `stop`; `ended` is done when it has ended and is not started again."""
 
     ended: asyncio.Task[None]
 
@@ -43,10 +43,10 @@ class Child:
         start: Start = execute,
         clock: Clock = monotonic,
     ) -> None:
-        """`served` has the roles of which any has served, and is shared by all children of a stack."""
+        """`served` has the roles of which a process has served; all children of a stack share it."""
         self.name = program.name
         self.vital = program.vital
-        self.serving = asyncio.Event()  # since its last start
+        self.serving = asyncio.Event()  # set when it has served since its last start
         self.last_words = ""  # the last line that it wrote before it ended
         self._program = program
         self._pid_file = pid_file
@@ -65,7 +65,7 @@ class Child:
         self.ended = asyncio.get_running_loop().create_task(self._keep_running(), name=self.name)
 
     async def stop(self, grace: float) -> None:
-        """Asks it to end, and kills it after `grace` seconds."""
+        """Asks the program to end, and kills it after `grace` seconds."""
         self._end(signal.SIGTERM)
         await asyncio.wait({self.ended}, timeout=grace)
         if not self.ended.done():
@@ -74,7 +74,7 @@ class Child:
             await asyncio.wait({self.ended})
 
     def kill(self) -> None:
-        """Ends it at once; it is not started again."""
+        """Kills the program at once; it is not started again."""
         self._end(signal.SIGKILL)
 
     def _end(self, number: signal.Signals) -> None:
@@ -105,7 +105,7 @@ class Child:
             self.last_words = f"cannot be executed: {failure}"
             log.warning("cannot be executed", program=self.name, reason=str(failure), do=_ROOM)
             return _NOT_EXECUTED
-        if self._stopping.is_set():  # asked to while it was being spawned
+        if self._stopping.is_set():  # it was asked to stop while it was being spawned
             process.send_signal(self._signal)
         loop = asyncio.get_running_loop()
         output = loop.create_task(forward(process.stdout, self._frame))

@@ -1,4 +1,4 @@
-"""A process that was executed from its command, by a process in which threads run."""
+"""A process that was executed from its command, by a process that has threads."""
 
 from __future__ import annotations
 
@@ -39,15 +39,15 @@ class Executed:
 
     def _await_end(self) -> None:
         self._process.wait()
-        with contextlib.suppress(RuntimeError):  # the loop is closed: nobody waits
+        with contextlib.suppress(RuntimeError):  # the loop is closed: nothing waits for it
             self._loop.call_soon_threadsafe(self._ended.set)
 
 
 async def execute(program: Program, environment: Mapping[str, str]) -> Executed:
-    """As Start says, from its command. Raises OSError.
+    """As Start says, from the program's command. Raises OSError.
 
-    By subprocess, which uses vfork. A process of uvloop's own is a fork, with what libraries do before and after one:
-    gRPC's part of that crashes the child where gRPC's threads are at work.
+    By subprocess, which uses vfork. uvloop's subprocesses use fork, and run the fork handlers of libraries: gRPC's
+    crash the child while gRPC's threads are at work.
     """
     process = subprocess.Popen(  # noqa: ASYNC220, S603 - a command of ours, executed in milliseconds
         program.command,
@@ -56,7 +56,7 @@ async def execute(program: Program, environment: Mapping[str, str]) -> Executed:
         stderr=subprocess.STDOUT,
         bufsize=0,
         env=dict(environment),
-        # Ctrl-C goes to a terminal's whole process group, and the order of stopping is the supervisor's affair.
+        # Ctrl-C goes to a terminal's whole process group, but the supervisor decides the order of stopping.
         start_new_session=True,
     )
     assert process.stdout

@@ -1,8 +1,8 @@
 """The process that services are forked from: it has imported what they need, and does nothing else.
 
-A child of it begins in milliseconds, and shares with its sisters the memory of what was imported. It is no child of
-this process but of the supervisor's, which is told how it ends: this one may die without harm to any service.
-Nothing that a fork would leave half behind runs here: no thread, no event loop, no gRPC but what importing it does.
+A forked service starts in milliseconds, and shares the memory of what was imported with the others. The kernel makes it
+a child of the supervisor, which is told how it ends: this process may die without harm to any service.
+Nothing runs here that a fork would break: no thread, no event loop, and of gRPC only its import.
 """
 
 from __future__ import annotations
@@ -32,27 +32,27 @@ Run = Callable[[list[str]], object]
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """What a child is to be."""
+    """The arguments and environment of a child to be forked."""
 
     arguments: list[str]
     environment: dict[str, str]
 
     def encode(self) -> bytes:
-        """As it comes to the server, with two descriptors: where the child writes, and where it reads a byte to begin.
+        """The bytes for the server; two descriptors go with them: the child's output, and where it reads a start byte.
 
-        Without that byte it ends: one of which nobody knows must not serve.
+        Without that byte the child ends: a child that the supervisor does not know must not serve.
         """
         return json.dumps(asdict(self)).encode()
 
 
 def serve(connection: socket.socket, supervisor: int, prepare: Callable[[], None], run: Run) -> NoReturn:
-    """Imports what `prepare` does, then forks a child for each order; its process id is the answer.
+    """Calls `prepare`, which imports, then forks a child for each order; the answer is the child's process id.
 
     Ends with the supervisor. In a child it ends as `run` does.
     """
     os.setsid()
     die_with(supervisor)
-    # Of all that processes show to others, the environment of `hopline up` may have the first user's password.
+    # The title also hides the inherited environment of `hopline up`, which may have the first user's password.
     setproctitle("hopline fork server")
     gc.disable()
     prepare()
@@ -71,7 +71,7 @@ def _receive(connection: socket.socket) -> tuple[Order, int, int] | None:
 
 
 def _fork(run: Run, order: Order, output: int, begin: int) -> int:
-    """The child of a child that is gone: it belongs to the supervisor then, who takes up orphans."""
+    """Forks twice, and the process between ends: the supervisor, a subreaper, becomes the parent of the orphan."""
     told, tell = os.pipe()
     between = os.fork()
     if not between:
@@ -91,7 +91,7 @@ def _fork(run: Run, order: Order, output: int, begin: int) -> int:
 
 
 def _become(order: Order, output: int, begin: int) -> None:
-    """Makes of this process what it would be, had its command been executed."""
+    """Makes this process what it would be if its command had been executed."""
     if not os.read(begin, 1):
         os._exit(1)
     gc.enable()
@@ -104,7 +104,7 @@ def _become(order: Order, output: int, begin: int) -> None:
 
 
 def _open(output: int) -> None:
-    """Nothing to read, one pipe to write to, and nothing else."""
+    """Opens nothing to read and one pipe to write to, and closes everything else."""
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
     for number, stream in ((1, sys.stdout), (2, sys.stderr)):
         os.dup2(output, number)
@@ -112,5 +112,5 @@ def _open(output: int) -> None:
             stream.reconfigure(write_through=True)
     for opened in list(Path("/proc/self/fd").iterdir()):
         if int(opened.name) > 2:
-            with contextlib.suppress(OSError):  # the listing's own is closed by now
+            with contextlib.suppress(OSError):  # the descriptor of this listing is closed by now
                 os.close(int(opened.name))

@@ -1,4 +1,4 @@
-"""A process that another one forked, and that became a child of this one."""
+"""A process that the fork server forked, and that became a child of this process."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ class Forked:
     returncode: int | None = None
 
     def __init__(self, pid: int, stdout: asyncio.StreamReader) -> None:
-        """Raises OSError where the kernel does not tell of single processes (before Linux 5.3)."""
+        """Raises OSError where the kernel has no pidfd_open (before Linux 5.3)."""
         self.pid = pid
         self.stdout = stdout
         self._descriptor = os.pidfd_open(pid)

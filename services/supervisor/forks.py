@@ -1,4 +1,4 @@
-"""Starts Hopline's own programs by forks: at once, and with shared memory. What cannot be forked is executed."""
+"""Starts Hopline's own programs by forks: fast, and with shared memory. Programs that cannot be forked are executed."""
 
 from __future__ import annotations
 
@@ -40,12 +40,12 @@ class Forks:
     def begin(cls, prepare: Callable[[], None], run: Run) -> Self:
         """Starts the server, as `serve` says.
 
-        Before this process has opened, begun or said anything: its children would have that too.
+        To be called before this process has opened files, started threads or logged: children would inherit that.
         """
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         supervisor = os.getpid()
         ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1)
-        # What nobody collects is not written to either, and stays shared.
+        # Objects that are never collected are not written to either, so their memory stays shared.
         gc.collect()
         gc.freeze()
         server = os.fork()
@@ -81,17 +81,17 @@ class Forks:
         return None
 
     def end(self) -> None:
-        """Ends the server; what was forked from it runs on."""
+        """Ends the server; its children run on."""
         if self._connection is None:
             return
         self._connection.close()
         self._connection = None
-        os.kill(self._server, signal.SIGKILL)  # it is there, dead or alive, until it is waited for
+        os.kill(self._server, signal.SIGKILL)  # the process id is valid, dead or alive, until it is waited for
         os.waitpid(self._server, 0)
 
 
 async def _ordered(connection: socket.socket, order: bytes) -> Process:
-    """Raises OSError."""
+    """Has the server fork a process. Raises OSError."""
     with contextlib.ExitStack() as opened:
         (read, output), (begin, say) = os.pipe(), os.pipe()
         for descriptor in (output, begin, say):

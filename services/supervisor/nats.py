@@ -1,4 +1,4 @@
-"""The NATS server of the local stack: where it listens, and the program that it is."""
+"""The NATS server of the local stack: its port, its program, and its health check."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from services.supervisor.program import Program
 HOST = "127.0.0.1"
 _SCHEME = "nats://"
 _LOG_LIMIT = 10 << 20
-_LAST_GASP = 1.0  # seconds in which the server of a supervisor that was killed is surely gone
+_LAST_GASP = 1.0  # seconds after which the server of a killed supervisor is surely gone
 
 log = structlog.get_logger()
 
@@ -52,7 +52,7 @@ def program(settings: Settings, port: int) -> Program:
 
 
 async def is_serving(address: str) -> bool:
-    """Whether a NATS server says hello at `address`."""
+    """Whether a NATS server answers at `address`."""
     host, _, port = address.removeprefix(_SCHEME).rpartition(":")
     try:
         async with asyncio.timeout(1):
@@ -66,7 +66,7 @@ async def is_serving(address: str) -> bool:
 
 
 def _claimed(wanted: int, keep: contextlib.ExitStack) -> int:
-    """The port, or any free one for 0, as this stack's own; 0 when somebody listens there, or is about to."""
+    """Claims the port, or any free one for 0; gives 0 when another process listens there, or has claimed it."""
     port = wanted or _free_port()
     # An abstract name: like a port it belongs to one process in its network namespace, and ends with that process.
     claim = socket.socket(socket.AF_UNIX)

@@ -1,4 +1,4 @@
-"""Small files that tell others of a running stack: process ids, where the bus is. A full disk does not end it."""
+"""Small files that tell other programs of a running stack: process ids, the bus's address. A full disk is no error."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ log = structlog.get_logger()
 
 
 def note(path: Path, text: str) -> None:
-    """Writes a line, as far as there is room for it."""
+    """Writes a line; logs a warning where it cannot be written."""
     try:
         path.write_text(f"{text}\n")
     except OSError as failure:

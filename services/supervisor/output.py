@@ -1,4 +1,4 @@
-"""What children write, passed on line by line so that one can tell whose it is."""
+"""Passes on the output of children line by line, each line with the child's name."""
 
 from __future__ import annotations
 
@@ -40,5 +40,5 @@ def _write(lines: list[bytes], frame: Frame) -> None:
 
 
 def _as_json(name: str, line: bytes) -> bytes:
-    """What is no log line, a traceback of the interpreter for example, in a log line's shape."""
+    """A line that is no log line, such as one of a traceback, as a log line."""
     return json.dumps({"service": name, "level": "info", "event": line.decode(errors="replace")}).encode()

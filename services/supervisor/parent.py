@@ -1,6 +1,6 @@
-"""Ties a child to its supervisor: it cannot outlive one that was killed with -9.
+"""Ties a child to its supervisor: it cannot outlive a supervisor that was killed with -9.
 
-As a program it becomes the one that its arguments name: what was asked of the kernel outlives exec.
+As a program it executes the one that its arguments name: the request to the kernel outlives exec.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ _PR_SET_PDEATHSIG = 1  # linux/prctl.h
 
 
 def die_with_parent() -> None:
-    """Has the kernel kill this process with the supervisor that started it, if one did; exits when it is gone already.
+    """Has the kernel kill this process with the supervisor that started it, if any; exits if that is gone already.
 
-    The child asks by itself: code between fork and exec would run beside gRPC's threads in the supervisor.
+    The child asks the kernel itself: code between fork and exec would run beside gRPC's threads in the supervisor.
     """
     parent = os.environ.pop(PARENT_VARIABLE, None)
     if parent is not None:
@@ -28,7 +28,7 @@ def die_with(parent: int) -> None:
     """As `die_with_parent`, with the process `parent`."""
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
-    # It may have died before the kernel was asked.
+    # The supervisor may have died before the kernel was asked.
     if os.getppid() != parent:
         raise SystemExit(1)
 

@@ -1,4 +1,4 @@
-"""The pipe that a process writes to, as its keeper reads it."""
+"""Reads the pipe that a child process writes to."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import IO
 
 
 class _Output(asyncio.StreamReaderProtocol):
-    """Closes the pipe at its end."""
+    """Closes the pipe at the end of the output."""
 
     def eof_received(self) -> bool:
         super().eof_received()
@@ -15,7 +15,7 @@ class _Output(asyncio.StreamReaderProtocol):
 
 
 async def reader_of(pipe: IO[bytes]) -> asyncio.StreamReader:
-    """What comes out of a pipe, which is closed at its end."""
+    """A reader of a pipe; the pipe is closed at the end of the output."""
     reader = asyncio.StreamReader()
     loop = asyncio.get_running_loop()
     await loop.connect_read_pipe(lambda: _Output(reader), pipe)

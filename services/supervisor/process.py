@@ -1,4 +1,4 @@
-"""A program's process as its keeper sees it, and what starts one."""
+"""A program's process as `Child` sees it, and the type of what starts one."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from services.supervisor.program import Program
 
 
 class Process(Protocol):
-    """One that was executed, or forked."""
+    """A process that was executed, or forked."""
 
     @property
     def pid(self) -> int:
@@ -18,17 +18,17 @@ class Process(Protocol):
 
     @property
     def stdout(self) -> asyncio.StreamReader:
-        """What it writes, to stdout and to stderr."""
+        """Its output, of both stdout and stderr."""
 
     @property
     def returncode(self) -> int | None:
-        """Its exit status, or less than 0: by which signal it was killed. None while it runs."""
+        """Its exit status, or the negative number of the signal that killed it. None while it runs."""
 
     async def wait(self) -> int:
         """Returns `returncode` when it has ended."""
 
     def send_signal(self, number: int, /) -> None:
-        """Nothing happens to one that has ended."""
+        """Sends a signal; does nothing to a process that has ended."""
 
 
 Start = Callable[[Program, Mapping[str, str]], Awaitable[Process]]

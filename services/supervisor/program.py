@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from services.common.config import Settings
 from services.common.runtime import CannotStart
 
-# What nobody gets but who needs it: whoever may look at a process sees its environment.
+# Variables that only the programs that need them are given: users who may inspect a process see its environment.
 _SECRETS = frozenset({"HOPLINE_PASSWORD", "HOPLINE_STORE_URL"})
 
 
@@ -19,24 +19,24 @@ class Program:
     command: tuple[str, ...]
     address: str  # gRPC target, or nats://
     vital: bool = True  # the stack is not ready without it, and ends when it cannot even start
-    arguments: tuple[str, ...] = ()  # of Hopline's own command line, where that is what `command` runs
-    secrets: frozenset[str] = frozenset()  # variables that it is given though others are not
+    arguments: tuple[str, ...] = ()  # of Hopline's command line, if `command` runs that
+    secrets: frozenset[str] = frozenset()  # secret variables that it is given
 
     @property
     def role(self) -> str:
-        """What it does: queue, of queue-1 and queue-2."""
+        """The name without its number: `queue` for queue-1 and queue-2."""
         return self.name.partition("-")[0]
 
     def environment(self) -> dict[str, str]:
-        """This process's own, without the secrets of others; settings are read in any case of letters."""
+        """This process's environment, without other programs' secrets; names of settings may be in any letter case."""
         withheld = _SECRETS - self.secrets
         return {name: value for name, value in os.environ.items() if name.upper() not in withheld}
 
 
 def stages(settings: Settings) -> tuple[tuple[Program, ...], ...]:
-    """The programs in the order in which they start; they stop in the opposite one, those of a stage together.
+    """The programs by stages, in the order of start; stages stop in the opposite order, each one's programs together.
 
-    Raises CannotStart when several of a kind were given one address, or several store processes nothing to share.
+    Raises CannotStart when several programs of a kind have one address, or several store processes share no database.
     """
     _check(settings)
     queues = tuple(
@@ -49,7 +49,7 @@ def stages(settings: Settings) -> tuple[tuple[Program, ...], ...]:
         for name in settings.store_names
     )
     mgmt, gateway = (_program(settings, name, name) for name in ("mgmt", "gateway"))
-    # It makes the first user.
+    # mgmt creates the first user.
     mgmt = replace(mgmt, secrets=frozenset({"HOPLINE_PASSWORD"}))
     return stores, routers, queues, (mgmt,), (gateway,)
 
@@ -73,6 +73,6 @@ def _check(settings: Settings) -> None:
 
 
 def _program(settings: Settings, name: str, *arguments: str) -> Program:
-    # -P: a folder that happens to be called `services` where the user stands must not stand in for ours.
+    # -P: a folder named `services` in the user's current directory must not be imported instead of ours.
     command = (sys.executable, "-P", "-m", "services", *arguments)
     return Program(name, command, settings.address_of(name), arguments=arguments)

@@ -15,7 +15,7 @@ from services.common.runtime import CannotStart
 from services.supervisor.notes import note
 
 _LONGEST_SOCKET = 107  # bytes, sockaddr_un.sun_path without its final zero
-_LAST_GASP = 3.0  # seconds in which the children of a killed supervisor are surely gone
+_LAST_GASP = 3.0  # seconds after which the children of a killed supervisor are surely gone
 
 
 class RunFolder:
@@ -42,11 +42,11 @@ class RunFolder:
         self._unlock()
 
     def pid_file(self, name: str) -> Path:
-        """Where the process id of `name` is written."""
+        """The file for the process id of `name`."""
         return self._run / f"{name}.pid"
 
     async def clean(self, addresses: Iterable[str]) -> None:
-        """Removes the sockets that nobody serves any more; raises CannotStart for one that is served or too long."""
+        """Removes sockets that no process serves; raises CannotStart for one that is served, or has too long a path."""
         for path in _socket_paths(addresses):
             if len(os.fsencode(path)) > _LONGEST_SOCKET:
                 raise CannotStart(f"the path of the socket {path} is too long; set HOPLINE_RUN to a shorter folder")

@@ -1,4 +1,4 @@
-"""The life of the whole stack: all children up, the ready line, and down again in the right order."""
+"""The life of the whole stack: starts all children, announces that it is ready, and stops them in order."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from services.supervisor.child import Child
 log = structlog.get_logger()
 
 GRACE = 10.0  # seconds that a child has to stop
-_ECHO = 0.5  # seconds in which a signal may come twice by itself: to the process group, and passed on by make
+_ECHO = 0.5  # seconds in which one Ctrl-C may come twice: to the process group, and passed on by make
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
@@ -43,7 +43,7 @@ class Supervisor:
         await self._stop()
         asked.cancel()
         await asyncio.gather(asked, ready, return_exceptions=True)
-        for child in given_up:  # once more at the end, where one looks
+        for child in given_up:  # once more at the end of the log, where operators look
             why = child.ended.exception()
             log.error("stopped, since a service cannot run", program=child.name, last=child.last_words, exc_info=why)
         return 1 if given_up else 0

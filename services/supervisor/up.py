@@ -1,4 +1,4 @@
-"""`hopline up`: the stack of the settings under a supervisor."""
+"""`hopline up`: runs the stack that the settings describe, under a supervisor."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ async def up(settings: Settings, say: Callable[[str], None], start: Start) -> in
 
     `start` starts programs.
     """
-    # Its children share what there is, which one by itself could not know.
+    # The queue processes share the machine's memory, which a single one could not know.
     share = settings.queue_memory or for_messages(available(), settings.queue_processes)
     os.environ["HOPLINE_QUEUE_MEMORY"] = str(share)
     planned = stages(settings)
@@ -64,7 +64,7 @@ async def up(settings: Settings, say: Callable[[str], None], start: Start) -> in
 
 
 async def _plan_nats(settings: Settings, after: contextlib.ExitStack) -> Program:
-    """Makes the server's address known to the children, and on file to commands as long as the stack runs."""
+    """Tells the children the server's address, and writes it to a file for commands as long as the stack runs."""
     program = nats.program(settings, await nats.choose_port(settings, after))
     os.environ["HOPLINE_NATS_URL"] = program.address
     after.callback(os.environ.pop, "HOPLINE_NATS_URL", None)
@@ -79,7 +79,7 @@ async def _is_serving(address: str) -> bool:
 
 
 async def _until_healthy(settings: Settings) -> None:
-    while settings.http_port:  # 0: wherever the kernel put it, which nobody but mgmt knows
+    while settings.http_port:  # 0: a port that the kernel chose, which only mgmt knows
         try:
             status, _ = await ask(settings.http_host, settings.http_port)
         except OSError:
@@ -95,7 +95,7 @@ async def _ready_line(settings: Settings) -> str:
 
 
 def amqp_addresses(settings: Settings) -> str:
-    """Where clients connect, by TCP, TLS and WebSocket, as far as these are on."""
+    """The addresses for clients by TCP, TLS and WebSocket, as far as these are on."""
     secured = bool(settings.tls_certificate or settings.tls_self_signed)
     plain, secure = (_at(settings.amqp_host, port) for port in (settings.amqp_port, settings.amqps_port))
     told = [f"AMQP at amqp://{plain}"]
@@ -107,7 +107,7 @@ def amqp_addresses(settings: Settings) -> str:
 
 
 async def _credentials(settings: Settings) -> str:
-    """The first user, as long as it exists."""
+    """The first user's credentials as text, if that user still exists."""
     try:
         async with MgmtClient(settings.address_of("mgmt")) as mgmt:
             users = await mgmt.list_users()

@@ -1,1 +1,1 @@
-"""Who is connected: the loop between a socket, an engine and sessions, and what bounds all of them together."""
+"""Connections of clients: the loop between a socket, an engine and sessions, and the limits for all connections."""

@@ -1,8 +1,8 @@
-"""Whether those who are connected still may be, asked at the end of the time for which an answer counts: of providers
-that do not tell by themselves, such as directories. Whose user is gone, or is in other groups, loses its connections.
+"""Asks authentication providers again about connected users, when their last answer is older than its time to live.
 
-One that does not answer keeps everybody connected: that it is away says nothing of anybody, and to end every connection
-would make an outage of its own out of it. Who signs in meanwhile is refused.
+Only providers that do not report changes by themselves, such as directories. A user that is gone, or is in other
+groups, loses its connections. While a provider does not answer, all its users stay connected: its outage says nothing
+of them, and to end every connection would be an outage of our own. Sign-ins meanwhile are refused.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _LOOK = 5.0  # seconds between looks, and between two questions about one user a
 
 
 class AskedAgain:
-    """Of one gateway; `connected` gives who has a connection."""
+    """For one gateway; `connected` gives the principals that have a connection."""
 
     def __init__(
         self, authenticator: Authenticator, connected: Callable[[], Iterable[Principal]], clock: Clock = monotonic
@@ -33,13 +33,13 @@ class AskedAgain:
         self._answered: dict[Principal, float] = {}
 
     async def run(self) -> None:
-        """Until it is cancelled."""
+        """Looks again and again, until it is cancelled."""
         while True:
             await asyncio.sleep(_LOOK)
             await self.look()
 
     async def look(self) -> None:
-        """Asks for those whose time is over: one after the other, and of a provider that is away for no other."""
+        """Asks about principals whose answer has expired, one by one; skips others of a provider that is away."""
         now, away = self._clock(), set[str]()
         self._answered = {each: self._answered.get(each, now) for each in set(self._connected()) if each.again}
         for principal, answered in list(self._answered.items()):
@@ -47,7 +47,7 @@ class AskedAgain:
                 away.add(principal.provider)
 
     async def _ask(self, principal: Principal, seconds: float) -> bool:
-        """Whether its provider answers, where it is time."""
+        """Asks the principal's provider, if it is time; False when the provider does not answer."""
         try:
             provider = self._authenticator.provider(principal.provider)
             if seconds < max(provider.options.cache_seconds, _LOOK):

@@ -1,4 +1,4 @@
-"""A client that is read no further, and was told why (RabbitMQ's connection.blocked), whatever is short."""
+"""A client that is read no further, and is told why (RabbitMQ's connection.blocked): memory or disk is short."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ LOW_ON_MEMORY = "low on memory: consumers must take messages first"
 
 
 class Blocked:
-    """Of one connection: blocked is said with the first reason, unblocked when the last one is gone."""
+    """The blocks of one connection: it is told blocked with the first, and unblocked when the last is gone."""
 
     def __init__(self, connection: Connection) -> None:
-        self._connection = proxy(connection)  # which has this one: a circle would stay when it is gone
+        self._connection = proxy(connection)  # weak: the connection refers to this, and a cycle would outlive it
         self._by: set[object] = set()
 
     @property
     def told(self) -> bool:
-        """Whether its client knows that it is."""
+        """Whether the client has been told that it is blocked."""
         return bool(self._by)
 
     def block(self, by: object, reason: str) -> None:
-        """Until `unblock` with the same `by`; `reason` is for people."""
+        """Blocks until `unblock` with the same `by`; `reason` is for people."""
         connection = self._connection
         connection.hold(by)
         if not self._by:
@@ -33,7 +33,7 @@ class Blocked:
         self._by.add(by)
 
     def unblock(self, by: object) -> None:
-        """Takes a reason back, or a hold that nothing was said of."""
+        """Takes back a block, or a hold of which the client was not told."""
         connection = self._connection
         if connection.lost:
             return

@@ -1,4 +1,4 @@
-"""Broker-J's connection limits, as a gateway keeps to them: each gateway counts its own."""
+"""Applies Broker-J's connection limit rules: each gateway counts its own connections."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ log = structlog.get_logger()
 _SECONDS: Final = 60.0  # for one line of the log
 _DO: Final = "see the rules (connectionlimitprovider below /api/latest), and who connects: hopline connections"
 _Place = tuple[str | None, str, str]
-"""Whose rules: the broker's (None) or a virtual host's; a port, and a user."""
+"""The scope of the rules: the broker's (None) or a virtual host's; a port, and a user."""
 
 
 class ByRules:
-    """Of one gateway. What was loaded counts for who comes; who is connected stays."""
+    """The counts of one gateway. Rules apply to new connections; open ones stay when rules change."""
 
     def __init__(self, clock: Clock = monotonic) -> None:
         self._clock = clock
@@ -52,7 +52,7 @@ class ByRules:
                 self._rules, fresh = fresh, {}
 
     def enter(self, connection: Connection, virtual_host: str, groups: Iterable[str]) -> None:
-        """Its client wants to begin there; raises NotAllowed when its user has enough, or may not."""
+        """Admits a client to a virtual host; raises NotAllowed when its user is blocked or has enough connections."""
         user, port, groups = connection.user, connection.login.port, frozenset(groups)
         bounds = {
             (scope, port, user): self._rules[scope].of(user, groups, port)
@@ -69,7 +69,7 @@ class ByRules:
                 self._times.setdefault(place, []).append(now)
 
     def leave(self, connection: Connection) -> None:
-        """It is gone."""
+        """The connection is gone."""
         for place in self._places.pop(connection, ()):
             self._counts[place] -= 1
             if not self._counts[place]:

@@ -1,8 +1,8 @@
 """One client's connection: moves bytes between socket and engine, and carries requests to the broker and back.
 
 The socket decides over the backlog. While it does not take what is written, deliveries stay with their sessions and no
-credit is granted; when it drains, sessions write in turn, and whose turn is next is remembered. While the queues do
-not take what is published, the socket is read no further.
+credit is granted; when it drains, sessions write in turn, and the session that is next is remembered. While the queues
+do not take what is published, the socket is read no further.
 """
 
 from __future__ import annotations
@@ -39,23 +39,23 @@ if TYPE_CHECKING:
 
 log = structlog.get_logger()
 
-_LARGE_READ = 200_000  # bytes, after which others have their turn: the loop would read on, for megabytes
+_LARGE_READ = 200_000  # bytes of a read after which other connections have their turn: else it would go on for long
 _TURN_OF_OTHERS = "the turn of others"  # a reason to hold
-_GETS = 4  # at a time: the answer of each may be as large as a message may be
+_GETS = 4  # basic.get requests at a time: each may be answered with a message of the largest size
 
 
 class Connection(asyncio.Protocol):
     """Made by the listener for each accepted socket."""
 
-    # What few ever set is not in every one: the 30th attribute of its own would cost a connection a kilobyte.
+    # Seldom set, so on the class: the 30th attribute of an instance would cost each connection a kilobyte.
     certified = ""  # the name in its certificate, where TLS has verified one
     owns_queues = tells_publisher = False
     spares: frozenset[int] = frozenset()
     parting = False  # the client has said goodbye: it is sent no deliveries any more
     closing = False  # its end is known, and in the log where it has to be
-    _broken = False  # by a fault of ours
+    _broken = False  # it ends because of a fault of ours
     _unread: Unread | None = None  # while it is not writable
-    _drained: asyncio.Event | None = None  # while somebody waits for that
+    _drained: asyncio.Event | None = None  # while a coroutine waits in `drained`
 
     def __init__(self, listener: Listener, engine: Engine, name: str) -> None:
         self.listener = listener
@@ -63,12 +63,12 @@ class Connection(asyncio.Protocol):
         self.name = name  # unique in the cluster: the owner of exclusive queues
         self.user = self.virtual_host = self.peer = self.peer_host = ""
         self.permitted = cast("Permitted", None)  # what its user may do; set when it has signed in
-        self.client = ""  # what the application calls itself, or its user
+        self.client = ""  # the application's name for itself, or its user
         self.record = NO_RECORD
         self.sessions: dict[int, Session] = {}
         self.tasks = Tasks()
         self.gets = asyncio.Semaphore(_GETS)
-        self.waiting = 0  # bytes of requests that wait for others, of all sessions
+        self.waiting = 0  # bytes of requests that wait behind others, of all sessions
         self.writable = True
         self.lost = False
         self._transport: asyncio.Transport | None = None
@@ -90,7 +90,7 @@ class Connection(asyncio.Protocol):
     # -------------------------------------------------------------- the socket
 
     def speak_over(self, transport: asyncio.BaseTransport) -> None:
-        """A socket, and later perhaps TLS on top of it."""
+        """Uses this transport from now on: the socket, and later perhaps TLS on top of it."""
         self.listener.outgoing.forget(self._transport)
         self._transport = cast("asyncio.Transport", transport)  # uvloop's is one in all but name
         self.listener.outgoing.come(self._transport)
@@ -102,7 +102,7 @@ class Connection(asyncio.Protocol):
         self.loop = asyncio.get_running_loop()
         self.last_read = self.last_write = self.loop.time()
         self.timers.append(self.loop.call_later(self.listener.settings.handshake_timeout, self._too_slow))
-        if self.peer_host == GONE:  # what it has sent before could be read, and must not be
+        if self.peer_host == GONE:  # what it sent before its reset must not be read
             self.cut_off()
 
     def data_received(self, data: bytes) -> None:
@@ -113,7 +113,7 @@ class Connection(asyncio.Protocol):
             self.loop.call_soon(self.release, _TURN_OF_OTHERS)
 
     def carry_out_all(self, data: bytes) -> list[v.Request]:
-        """Carries out what `data` asks for, or more of what came before; gives the requests that there were."""
+        """Carries out the requests in `data`, or more of what was read before; gives the requests that there were."""
         requests: list[v.Request] = []
         try:
             requests = self.engine.receive(data)
@@ -172,11 +172,11 @@ class Connection(asyncio.Protocol):
     async def _clean_up(self) -> None:
         try:
             await self.end_sessions()
-        finally:  # also of a gateway that stops, and waits no longer
+        finally:  # also when the gateway stops, and waits no longer
             await self.tasks.stop()
 
     async def end_sessions(self) -> None:
-        """Carries out what was read (who publishes and closes at once has published), then ends what there is."""
+        """Carries out what was read (a client may publish and close at once), then closes the sessions."""
         await asyncio.gather(*(session.idle() for session in self.sessions.values()))
         sessions, self.sessions = self.sessions, {}
         for_each("closing a session", sessions.values(), Session.close)
@@ -197,11 +197,11 @@ class Connection(asyncio.Protocol):
     def _flush(self) -> None:
         if self._to_confirm:
             self._confirm()
-        if self.engine.asks:  # because of what it was given to send
+        if self.engine.asks:  # what it was given to send has caused requests
             self.take_pending()
         self.write()
         if self.parting:
-            return  # what waits for its turn goes back to the queues
+            return  # deliveries that wait go back to the queues
         while self._turns and self.writable:
             self._turns.pop(session := next(iter(self._turns)))
             session.has_turn = session.write_parked()
@@ -221,7 +221,7 @@ class Connection(asyncio.Protocol):
             self._transport.writelines(chunks)
 
     def flush_soon(self) -> None:
-        """Flushes at the end of this turn, or of the frame at hand: once for all that comes until then."""
+        """Flushes at the end of this turn, or of the present frame of a queue process: once for all until then."""
         self.broker.flush_soon(self)
 
     def _confirm(self) -> None:
@@ -230,7 +230,7 @@ class Connection(asyncio.Protocol):
         self._to_confirm.clear()
 
     def wants_to_write(self, session: Session) -> None:
-        """A session keeps deliveries for when it is its turn."""
+        """A session keeps deliveries until it is its turn to write."""
         if not session.has_turn:
             session.has_turn = True
             self._turns[session] = None
@@ -242,7 +242,7 @@ class Connection(asyncio.Protocol):
         self.flush_soon()
 
     def wants_to_return(self) -> None:
-        """Messages go back to their publisher, which is read no further while it does not read them."""
+        """Messages are returned to the client, which is read no further while it does not read them."""
         if not self.writable:
             self.hold(self)
         self.flush_soon()
@@ -282,11 +282,11 @@ class Connection(asyncio.Protocol):
         return bool(self._holds)
 
     def held_but(self, reason: object) -> bool:
-        """Whether it would not be read without that reason either, nor the rest of what was read."""
+        """Whether it is held for another reason than this one and the rest of a read."""
         return bool(self._holds - {reason, self.rest})
 
     def congested(self, pressure: Pressure) -> None:
-        """What the publisher said of what was published last."""
+        """Holds the client back as the last publish's answer demands."""
         state = pressure.state
         if self.lost or state in self._holds:
             return
@@ -322,7 +322,7 @@ class Connection(asyncio.Protocol):
             self.flush_soon()
 
     def tell(self, event: str, **more: object) -> None:
-        """A line of the log. Those of peers that have not signed in are limited: any peer can cause them."""
+        """Logs an event. Events of peers that have not signed in are limited: any peer can cause them."""
         about = {"connection": self.name, "peer": self.peer, **more}
         if self.virtual_host:
             log.info(event, **about)
@@ -330,7 +330,7 @@ class Connection(asyncio.Protocol):
             self.listener.few.say(log.info, event, **about)
 
     def fault(self, what: str, fault: Exception) -> None:
-        """Something cannot be done for this client: its connection ends, which it is told, and nobody else's does.
+        """A fault concerns this client: it is told, and its connection ends; others go on.
 
         What it has not settled goes back to the queues, so nothing is lost.
         """
@@ -346,18 +346,18 @@ class Connection(asyncio.Protocol):
         self.tasks.start(self.end_sessions(), name="end sessions")
 
     def take_pending(self) -> None:
-        """Carries out what arose from an answer: requests that the engine had held back, or the end of a session."""
+        """Carries out requests that the engine had held back until an answer, or the end of a session."""
         for request in self.engine.pending_requests():
             self._handle(request)
         self._farewell.expect()
         self.rest.look(self)
 
     def closes(self, request: v.Close) -> None:
-        """The client says goodbye, or has no connection any more."""
+        """The client closes the connection, or the engine has ended it."""
         self._farewell.say(request)
 
     def end_session(self, session: Session, request: v.CloseSession) -> None:
-        """What a session asked for has been done: it ends. Confirms that are known go out before."""
+        """The requests of a session have been carried out: closes it, after the confirms that are known."""
         if self.sessions.get(session.number) is session:
             del self.sessions[session.number]
         self.release(session)
@@ -384,18 +384,18 @@ class Connection(asyncio.Protocol):
             self.part()
 
     def part(self, *, peer_first: bool = False) -> None:
-        """Everything has been said: ends the socket, once the client has had the time to read it, or end it."""
+        """Everything has been written: ends the socket once the client has read it or has ended the stream."""
         if self._transport and not self.lost:
             self.lost = self.closing = True
             self._waits_no_more()
             Draining(self._transport, self.connection_lost).begin(peer_first=peer_first)
 
     def cut_off(self) -> None:
-        """Closes the socket without another word; the log knows why."""
+        """Closes the socket without telling the client; the caller logs why."""
         self.closing = True
         self.abort()
 
     def abort(self) -> None:
-        """Closes the socket without another word."""
+        """Closes the socket without telling the client."""
         if self._transport:
             self._transport.abort()

@@ -1,8 +1,8 @@
 """How many may be connected to a gateway, and how many may be on their way in.
 
-A client is refused in its protocol's words, so it is let in as far as connection.open; for that there are always some
-sockets more than connections. When they are used up by peers that do not come to the point, the one that has been at
-it longest is closed for the next: real handshakes take milliseconds.
+A client is refused in its protocol's words, so it is admitted as far as connection.open; for that there are always some
+sockets more than connections. When peers that do not finish their handshake use them up, the oldest of these is closed
+for the next: real handshakes take milliseconds.
 """
 
 from __future__ import annotations
@@ -24,28 +24,28 @@ _LEAST_SPARE = 100
 
 
 class Doors:
-    """Of one gateway."""
+    """The connections of one gateway, counted."""
 
     def __init__(self, wanted: int, files: int) -> None:
-        """`wanted` connections, 0 for what the files allow that may be open at once."""
+        """`wanted` connections at most; 0 for as many as the limit of open files allows."""
         sockets = max(files - _OWN_FILES, 2)
         spare = min(max(sockets // _SPARE, _LEAST_SPARE), sockets // 2)
         self.limit = min(wanted or sockets, sockets - spare)
         if wanted > self.limit:
             log.warning("fewer connections than wanted: too few files (ulimit -n)", wanted=wanted, limit=self.limit)
         self.sockets = min(self.limit + max(self.limit // _SPARE, _LEAST_SPARE), sockets)
-        self._coming: dict[Connection, None] = {}  # who came first comes first
+        self._coming: dict[Connection, None] = {}  # oldest first
         self._in: dict[Connection, None] = {}
         self._told: set[str] = set()
 
     @property
     def inside(self) -> int:
-        """Who is connected."""
+        """How many are connected."""
         return len(self._in)
 
     @property
     def coming(self) -> int:
-        """Who is on the way in."""
+        """How many have not finished their handshake."""
         return len(self._coming)
 
     def come(self, connection: Connection) -> None:
@@ -58,7 +58,7 @@ class Doors:
             longest.cut_off()
 
     def enter(self, connection: Connection) -> None:
-        """Its client has signed in and wants to begin; raises NotAllowed when there are enough."""
+        """Admits a client that has signed in; raises NotAllowed when the limit is reached."""
         if len(self._in) >= self.limit:
             self._tell("connections are refused: the limit is reached (HOPLINE_MAX_CONNECTIONS)")
             raise NotAllowed(f"connection refused: the limit of connections ({self.limit}) is reached")
@@ -66,14 +66,14 @@ class Doors:
         self._in[connection] = None
 
     def leave(self, connection: Connection) -> None:
-        """It is gone."""
+        """The connection is gone."""
         self._coming.pop(connection, None)
         self._in.pop(connection, None)
         if self._told and len(self._coming) + len(self._in) < self.limit * 9 // 10:
             self._told.clear()
 
     def _tell(self, what: str) -> None:
-        """Once, until there is room again."""
+        """Logs it once, until there is room again."""
         if what not in self._told:
             self._told.add(what)
             log.warning(what, connections=len(self._in), limit=self.limit, unopened=len(self._coming))

@@ -1,7 +1,7 @@
-"""Tells other gateways what this one has of what is limited, and hears it of them.
+"""Exchanges with other gateways how many limited connections and channels each has.
 
-In transient records, one for each gateway, looked at as long as there are limits. Those of a gateway count while it
-routes: what a dead one had is connected to others by now.
+In transient records, one for each gateway, written while there are limits. A gateway's record counts while the gateway
+is registered: clients of a dead one are connected to others by now.
 """
 
 from __future__ import annotations
@@ -35,14 +35,14 @@ _LAST_WORDS: Final = 0.2  # seconds
 
 
 class Elsewhere:
-    """Of one gateway, called `own`."""
+    """For one gateway, with the name `own`."""
 
     def __init__(self, own: str, limited: LimitedConnections) -> None:
         self._own = own
         self._limited = limited
         self._said: dict[str, Uses] = {}
         self._living: set[str] = set()
-        self._whole = True  # what was read last is all that there is
+        self._whole = True  # the snapshot has been read to its end
         self._looks = asyncio.Event()
         limited.limits.listeners.append(self._looks.set)
 
@@ -57,7 +57,7 @@ class Elsewhere:
                 self._limited.elsewhere = self._others()
 
     async def report(self, put: Put) -> None:
-        """Tells it, until it is cancelled: whenever it is another one than the store says."""
+        """Writes this gateway's numbers whenever they differ from its record; runs until it is cancelled."""
         while True:
             await self._looks.wait()
             await asyncio.sleep(_EVERY)
@@ -68,7 +68,7 @@ class Elsewhere:
                 self._looks.clear()
 
     async def leave(self, put: Put) -> None:
-        """This gateway has nothing more to say."""
+        """Deletes this gateway's record."""
         with contextlib.suppress(BrokerError, TimeoutError):
             async with asyncio.timeout(_LAST_WORDS):
                 await put([], [Record(kind=USE, key=self._own)])

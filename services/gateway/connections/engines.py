@@ -1,4 +1,4 @@
-"""Engines for connections: what all of them tell and propose, and the ways in which clients may sign in."""
+"""Makes protocol engines for connections, with the limits that they propose and the mechanisms that they offer."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ log = structlog.get_logger()
 
 
 class Engines:
-    """Of one gateway."""
+    """The engine factory of one gateway."""
 
     def __init__(self, settings: Settings) -> None:
         """Raises CannotStart as `offered`."""
@@ -33,7 +33,7 @@ class Engines:
         )
 
     def create(self, protocols: Sequence[str], mechanisms: Sequence[str]) -> Engine:
-        """For a new connection, which may speak these protocols, and is offered these mechanisms."""
+        """An engine for a new connection, which may speak these protocols, and is offered these mechanisms."""
         kinds = [plugins.load("protocols", name) for name in protocols]
         if len(kinds) > 1:
             return Undecided(kinds, self._limits, mechanisms)
@@ -42,7 +42,7 @@ class Engines:
 
 
 def speak(connection: Connection, engine: Engine) -> None:
-    """From now on; one that is undecided is followed by the one that it becomes."""
+    """Sets a connection's engine; an undecided one is replaced by the engine that it becomes."""
     connection.engine = engine
     if isinstance(engine, Undecided):
         engine.become = partial(speak, connection)

@@ -1,4 +1,4 @@
-"""A port as this gateway serves it: its sockets, what a client may begin with there, how it may sign in, who is in."""
+"""A port as this gateway serves it: its sockets, transports and protocols, mechanisms to sign in, and connections."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _DO = "let it speak TLS; or let passwords come unencrypted: HOPLINE_UNSECURED_PA
 
 
 class Entrance:
-    """Of one port, from when it is opened until it is closed; who came in by it may stay longer."""
+    """One port, from when it is opened until it is closed; its connections may stay longer."""
 
     def __init__(self, port: Port, listener: Listener) -> None:
         """Raises PreconditionFailed as `serve`."""
@@ -44,25 +44,25 @@ class Entrance:
         self.serve(port)
 
     def serve(self, port: Port) -> None:
-        """From now on, on the sockets that there are.
+        """Applies the port's terms from now on, on the sockets that are open.
 
-        Raises PreconditionFailed where it wants what is not there, Unavailable without its authentication provider.
+        Raises PreconditionFailed for what is not installed or set, Unavailable without its authentication provider.
         """
         _protocols(port)
         self._transports = _transports(port, self._listener.transports)
         self.port = port
-        if port.name not in OF_SETTINGS:  # those are open in any case: who signs in is told what is missing
+        if port.name not in OF_SETTINGS:  # those open in any case: clients are told what is missing when they sign in
             self._listener.authenticator.provider(self.provider)
         _check_mechanisms(port, self._judged)
 
     @property
     def provider(self) -> str:
-        """The name of the one that judges who signs in here."""
+        """The name of the authentication provider for clients of the port."""
         return self.port.authentication_provider or self._listener.settings.authentication_provider
 
     @property
     def mechanisms(self) -> tuple[str, ...]:
-        """What is offered, best first: providers come and go."""
+        """The mechanisms that are offered now, best first: providers come and go."""
         return self.port.mechanisms or self._judged
 
     @property
@@ -83,11 +83,11 @@ class Entrance:
 
     @property
     def addresses(self) -> list[str]:
-        """Where it listens."""
+        """The addresses at which it listens."""
         return [written(each.getsockname()) for server in self._servers for each in server.sockets]
 
     def close(self) -> None:
-        """Listens no longer. Who is connected stays."""
+        """Listens no longer. Open connections stay."""
         for server in self._servers:
             server.close()
         self._servers = []
@@ -116,7 +116,7 @@ class Entrance:
         return self._listener.settings.unsecured_passwords if wanted is None else wanted
 
     def _settle(self, connection: Connection, secured: bool) -> None:
-        """What a connection is offered is known when it is known how its protocol comes, and from where."""
+        """Decides what mechanisms a connection is offered, now that its transport and its address are known."""
         address = address_of(connection.peer_host)
         private = secured or self._open_passwords or (address is not None and address.is_loopback)
         names = usable(self.mechanisms, private=private, certified=bool(connection.certified))
@@ -126,7 +126,7 @@ class Entrance:
             self._listener.few.say(log.info, "a client has no way to sign in", peer=connection.peer, do=_DO)
 
     def enter(self, connection: Connection) -> None:
-        """Its client has signed in and wants to begin; raises NotAllowed when there are enough."""
+        """Admits a client that has signed in; raises NotAllowed when the port's limit is reached."""
         limit, name = self.port.most, self.port.name
         if limit and len(self._inside) >= limit:
             if not self._full:
@@ -136,7 +136,7 @@ class Entrance:
         self._inside.add(connection)
 
     def leave(self, connection: Connection) -> None:
-        """It is gone."""
+        """The connection is gone."""
         self._inside.discard(connection)
         self._full = self._full and len(self._inside) >= self.port.most * 9 // 10
 
@@ -146,7 +146,7 @@ def _protocols(port: Port) -> None:
     if unknown := [name for name in port.protocols if name not in installed]:
         raise PreconditionFailed(f"there is no protocol {', '.join(unknown)}; there are {', '.join(installed)}")
     for name in port.protocols:
-        plugins.load("protocols", name)  # now: to import one takes as long as clients should not have to wait
+        plugins.load("protocols", name)  # imported now, or the first client would have to wait for it
 
 
 def _transports(port: Port, installed: dict[str, Transport]) -> list[Transport]:

@@ -1,4 +1,4 @@
-"""A sign-in that counts until a moment: then its connection ends, unless the client has shown something newer."""
+"""Credentials that expire, such as tokens: then their connection ends, unless the client has shown newer ones."""
 
 from __future__ import annotations
 
@@ -17,22 +17,22 @@ _LONGEST = 86_400.0  # seconds that a timer waits; then it looks again
 
 
 class Expiry:
-    """Of one connection."""
+    """The expiry of one connection's credentials."""
 
     def __init__(self, connection: Connection) -> None:
-        self._connection = proxy(connection)  # which has this one: a circle would stay when it is gone
+        self._connection = proxy(connection)  # weak: the connection refers to this, and a cycle would outlive it
         self._timer: asyncio.TimerHandle | None = None
         self._expires = 0.0
 
     def set(self, principal: Principal) -> None:
-        """Who has signed in, now or once more."""
+        """The principal that has signed in, now or once more."""
         self.cancel()
         if principal.expires is not None:
             self._expires = principal.expires
             self._wait()
 
     def cancel(self) -> None:
-        """Its connection is gone."""
+        """The connection is gone."""
         if self._timer:
             self._timer.cancel()
             self._timer = None

@@ -1,4 +1,4 @@
-"""How a connection ends: what was asked for before is done and answered, then the client is told, then it ends."""
+"""How a connection ends: its requests are carried out and answered, then the client is told, then the socket ends."""
 
 from __future__ import annotations
 
@@ -14,23 +14,23 @@ if TYPE_CHECKING:
 
 log = structlog.get_logger()
 
-_PATIENCE = 2.0  # seconds: for a peer to answer that it has seen the connection end, for requests to be done
+_PATIENCE = 2.0  # seconds: for a peer to answer the close, and for its requests to be carried out
 
 
 class Farewell:
-    """Of one connection."""
+    """The end of one connection."""
 
     def __init__(self, connection: Connection) -> None:
-        self._connection = proxy(connection)  # which has this one: a circle would stay when it is gone
+        self._connection = proxy(connection)  # weak: the connection refers to this, and a cycle would outlive it
         self._expected: asyncio.TimerHandle | None = None
 
     def expect(self) -> None:
-        """If the engine waits for the peer's farewell: it does not wait for long."""
+        """Limits the time that the engine waits for the peer's answer to its close, if it does."""
         if self._connection.engine.closing and not self._expected:
             self._expected = asyncio.get_running_loop().call_later(_PATIENCE, self._connection.abort)
 
     def say(self, request: v.Close) -> None:
-        """The peer is done, or the engine has ended the connection."""
+        """The peer closes the connection, or the engine has ended it."""
         connection = self._connection
         if request.reason and not connection.closing:
             connection.tell("connection ended", reason=request.reason)
@@ -42,7 +42,7 @@ class Farewell:
             self._end(request)
 
     async def _say(self, request: v.Close) -> None:
-        """A client that hears close-ok may rely on it that its exclusive queues are gone (as in RabbitMQ)."""
+        """Ends the sessions first: a client that gets close-ok may rely on its exclusive queues' being gone."""
         connection = self._connection
         try:
             async with asyncio.timeout(_PATIENCE):

@@ -1,4 +1,4 @@
-"""Heartbeats of one connection (AMQP 0-9-1 section 4.2.7): ours, and whether the client's come."""
+"""Heartbeats of one connection (AMQP 0-9-1 section 4.2.7): sends ours, and checks that the client's come."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ log = structlog.get_logger()
 
 
 class Heartbeat:
-    """Of a connection that is open; its timer goes with the connection's others."""
+    """The heartbeat of an open connection; its timer is one of the connection's timers."""
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
 
     def beat(self) -> None:
-        """Ends a client that is silent, writes where nothing was written, and does so again in time."""
+        """Cuts off a silent client, sends a heartbeat if nothing was written lately, and schedules itself again."""
         connection, loop = self._connection, self._connection.loop
         if connection.lost:
             return

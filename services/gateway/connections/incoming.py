@@ -1,10 +1,10 @@
-"""What has begun to come in and is not complete, of all connections: bounded, so that many who begin large messages and
-go on slowly, or not at all, do not take a gateway's memory. Peers that have not signed in have a budget of their own.
+"""Bounds the bytes of incomplete frames and messages of all connections: clients that begin large messages and go on
+slowly, or not at all, must not take a gateway's memory. Peers that have not signed in have a budget of their own.
 
 Above the limit a connection that has more than a little is read no further, and waits for room; small messages go on.
-The connection that began first is always read, so that it can end. Room is given for one read at a time: a connection
-that does not use it waits for another turn. When that makes no room, connections that did not go on for too long are
-ended, also those that wait: others need the memory that they keep.
+The connection that began first is always read, so that its message can be completed. Room is given for one read at a
+time: a connection that does not use it waits for another turn. When that makes no room, connections without progress
+for too long are ended, also those that wait: others need the memory that they keep.
 """
 
 from __future__ import annotations
@@ -24,22 +24,22 @@ if TYPE_CHECKING:
 log = structlog.get_logger()
 
 _READ = 256 << 10  # bytes that one read of a socket gives, at most
-_PROGRESS = 64 << 10  # bytes, in the time that is allowed: a few of them each time are none
+_PROGRESS = 64 << 10  # bytes in the time that is allowed: less does not count as progress
 _LITTLE = 64 << 10  # bytes
 _TURN = 0.1  # seconds: what a socket has is read in one turn of the loop
-_LOOKS = 4  # at who goes on, in that time
-_TURNS = 4  # times as long who is held waits, while others go on
-_ROOM = 8  # one part in so many of all has to be free when some were ended
-_STRANGERS = 8  # one part in so many is for those that have not signed in, beside all others
+_LOOKS = 4  # checks for progress, within the patience
+_TURNS = 4  # times the patience that a held connection has, while others complete their messages
+_ROOM = 8  # one part in so many of the limit has to be free after some were ended
+_STRANGERS = 8  # one part in so many of the limit is the extra budget of peers that have not signed in
 _TOLD = "low on memory: others wait for a message that was begun and does not come"
 
 
 @dataclass(slots=True)
 class _Part:
-    """Of one connection."""
+    """The incomplete part of one connection."""
 
     size: int
-    since: float  # when it last went on
+    since: float  # when it last made progress
     size_then: int
 
 
@@ -47,14 +47,14 @@ class Incoming:
     """One for each gateway."""
 
     def __init__(self, limit: int, patience: float) -> None:
-        """`limit` in bytes; `patience` in seconds, for those that others wait for."""
+        """`limit` in bytes; `patience` in seconds, for connections without progress while others wait."""
         self.limit = limit
         self.total = 0
         self._patience = patience
-        self._parts: dict[Connection, _Part] = {}  # who began first comes first
+        self._parts: dict[Connection, _Part] = {}  # the first to begin comes first
         self._held: dict[Connection, None] = {}
-        self._going: dict[Connection, bool] = {}  # who has room for a read, and no read yet; whether for a whole turn
-        self._moved = 0.0  # when much of it came to its end
+        self._going: dict[Connection, bool] = {}  # has room for a read, and no read yet; whether for a whole turn
+        self._moved = 0.0  # when a large part was last completed
         self._look: asyncio.TimerHandle | None = None
         self._turn: asyncio.TimerHandle | None = None
         self._strangers = Strangers(max(limit // _STRANGERS, _READ))
@@ -70,7 +70,7 @@ class Incoming:
         if size == before == 0:
             return
         if self._going.pop(connection, None) is not None and part:
-            part.since, part.size_then = _now(), before  # it was waited for only since it had room
+            part.since, part.size_then = _now(), before  # its silence counts only from when it had room
         if size < before and before > self._little:
             self._moved = _now()
         self.total += size - before
@@ -90,7 +90,7 @@ class Incoming:
         part.size = size
 
     def forget(self, connection: Connection) -> None:
-        """It is gone."""
+        """The connection is gone."""
         self._strangers.forget(connection)
         self._held.pop(connection, None)
         self._going.pop(connection, None)
@@ -100,7 +100,7 @@ class Incoming:
             self._choose(None)
 
     def _choose(self, read: Connection | None) -> None:
-        """Who is read on; `read` has just been."""
+        """Chooses the connections to be read on; `read` has just been read."""
         first = next(iter(self._parts), None)
         if read and read is not first and self._has_too_much(read):
             self._hold(read)
@@ -117,7 +117,7 @@ class Incoming:
             self._turn = loop.call_later(_TURN, self._end_turns)
 
     def _end_turns(self) -> None:
-        """Who did not use its room gives it to the next, and is silent for as long as before."""
+        """Connections that did not use their room give it to the next; their silence counts on from before."""
         self._turn = None
         first = next(iter(self._parts), None)
         idle = [connection for connection, whole in self._going.items() if whole and connection is not first]
@@ -147,7 +147,7 @@ class Incoming:
         connection.release(self)
 
     def _look_again(self) -> None:
-        """Ends those that do not go on while there is too little room, until there is enough."""
+        """Ends connections without progress while there is too little room, until there is enough."""
         self._look = None
         if not self._held and self.total <= self.limit:
             return
@@ -157,15 +157,15 @@ class Incoming:
         self._choose(None)
 
     def _in_the_way(self) -> list[Connection]:
-        """Of those that did not go on for too long as many as make room: first who is read, and who has most.
+        """As many of the connections without progress for too long as make room, in the order of `_rank`.
 
-        Who has little comes last.
+        First those that are read before those that are held, the largest first; those with little come last.
         """
         now, kept = _now(), self.total
         found: list[Connection] = []
         for connection in sorted(self._parts, key=self._rank):
             part = self._parts[connection]
-            if connection.held_but(self):  # by queues, or by what it has asked for
+            if connection.held_but(self):  # by full queues, or by its own requests
                 part.since, part.size_then = now, part.size
             elif kept > self.limit - max(self.limit // _ROOM, _READ) and self._is_too_long(connection, now):
                 kept -= part.size
@@ -177,7 +177,7 @@ class Incoming:
         return size <= self._little, connection in self._held, -size
 
     def _is_too_long(self, connection: Connection, now: float) -> bool:
-        """Since it went on. Who is held waits longer while others come to their end; who has a turn, for that."""
+        """Whether it made no progress for too long; a held connection has longer while others complete messages."""
         if self._going.get(connection) is False:
             return False
         silence = now - self._parts[connection].since

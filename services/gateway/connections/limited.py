@@ -1,6 +1,7 @@
-"""Connections and channels of users and virtual hosts that have limits: counted here, and what other gateways say.
+"""Limits on connections and channels of users and virtual hosts: counts those of this gateway and of the others.
 
-What others have is heard a moment late: as many as come within it may be too many. With one gateway there is none.
+The numbers of other gateways are a moment late, so a limit may be exceeded by what connects within it. With one gateway
+it is exact.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ Uses = Mapping[Subject, Mapping[str, int]]
 
 
 class LimitedConnections:
-    """Of one gateway. `elsewhere` is what the others have."""
+    """The counts of one gateway; `elsewhere` are those of the others."""
 
     def __init__(self, limits: Limits) -> None:
         self.limits = limits
@@ -37,7 +38,7 @@ class LimitedConnections:
         self._few = FewLines(1, _SECONDS)
 
     def enter(self, connection: Connection, virtual_host: str) -> None:
-        """Its client wants to begin there; raises NotAllowed, in RabbitMQ's words, when there are enough."""
+        """Admits a client to a virtual host; raises NotAllowed, in RabbitMQ's words, when a limit is reached."""
         user = connection.user
         subjects = Subject(USER, user), Subject(VIRTUAL_HOST, virtual_host)
         refused = (
@@ -53,7 +54,7 @@ class LimitedConnections:
             self._of.setdefault(subject, {})[connection] = None
 
     def leave(self, connection: Connection) -> None:
-        """It is gone."""
+        """The connection is gone."""
         for subject in self._subjects.pop(connection, ()):
             its = self._of[subject]
             del its[connection]
@@ -61,7 +62,7 @@ class LimitedConnections:
                 del self._of[subject]
 
     def begin_session(self, connection: Connection) -> None:
-        """It wants one more; raises NotAllowed when its user has enough."""
+        """Admits one more session; raises NotAllowed when the user's limit of channels is reached."""
         subject, user = Subject(USER, connection.user), connection.user
         if self.limits.of(subject, CHANNELS) is None:
             return
@@ -71,7 +72,7 @@ class LimitedConnections:
             raise NotAllowed(f"{which} has reached the maximum allowed user limit of ({limit})")
 
     def used(self) -> dict[Subject, dict[str, int]]:
-        """Here, of what has limits."""
+        """The counts of this gateway, for users and virtual hosts with limits."""
         return {
             subject: {CONNECTIONS: len(its), CHANNELS: self._channels(subject)}
             for subject, its in self._of.items()
@@ -82,7 +83,7 @@ class LimitedConnections:
         return sum(len(each.sessions) for each in self._of.get(subject, ()))
 
     def _reached(self, subject: Subject, what: str, here: int) -> int | None:
-        """The limit, where there are as many; None: there may be one more."""
+        """The limit, if it is reached; None: there may be one more."""
         limit = self.limits.of(subject, what)
         if limit is None or here + self.elsewhere.get(subject, {}).get(what, 0) < limit:
             return None

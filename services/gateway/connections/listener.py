@@ -68,7 +68,7 @@ class Listener:
         self.doors = Doors(settings.max_connections, files())
         self.limited = LimitedConnections(limits)
         self.by_rules = ByRules()
-        self.few = FewLines()  # of those that strangers cause
+        self.few = FewLines()  # limits log lines that peers can cause before they have signed in
         self.tasks = Tasks()
         self.balancers = Balancers(settings.proxy_sources, self.tasks)
         self.transports: dict[str, Transport] = {
@@ -77,7 +77,7 @@ class Listener:
         self._prefix = prefix
         self._numbers = itertools.count(1)
         self.entrances: dict[str, Entrance] = {}  # by the names of their ports
-        self._connections: dict[Connection, Entrance] = {}  # and by which each came
+        self._connections: dict[Connection, Entrance] = {}  # and the entrance by which each came
         self._empty = asyncio.Event()
         broker.close_virtual_host = self._close_virtual_host
         authenticator.close_user = self._close_user
@@ -85,7 +85,7 @@ class Listener:
 
     @property
     def connections(self) -> Iterable[Connection]:
-        """Those that are open, or on their way in or out."""
+        """All connections: open ones, and those in a handshake or ending."""
         return self._connections
 
     async def start(self) -> None:
@@ -95,7 +95,7 @@ class Listener:
             await entrance.open()
 
     def _of_settings(self) -> Iterator[Port]:
-        """Not looked at but by who listens there: settings have been read."""
+        """The ports of the settings. They are not validated here: the settings were."""
         settings = self.settings
         yield Port.model_construct(name=AMQP, host=settings.amqp_host, port=settings.amqp_port)
         if self.transports["tls"].on:
@@ -124,7 +124,7 @@ class Listener:
         return connection
 
     def enter(self, connection: Connection, virtual_host: str) -> None:
-        """Its client has signed in and wants to begin there; raises NotAllowed when there are enough."""
+        """Admits a client that has signed in to a virtual host; raises NotAllowed when a limit is reached."""
         groups = self.permits.access.rules.principal(connection.user).groups | connection.login.principal.groups
         self.limited.enter(connection, virtual_host)
         self.by_rules.enter(connection, virtual_host, groups)
@@ -143,7 +143,7 @@ class Listener:
             self._empty.set()
 
     def signed_in(self) -> Iterator[Principal]:
-        """Who is connected."""
+        """The principals that are connected."""
         return (connection.login.principal for connection in self._connections)
 
     def _close_virtual_host(self, name: str) -> None:

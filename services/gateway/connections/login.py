@@ -1,4 +1,4 @@
-"""Who a client is: SASL, from its first response to the engine's answer, and secrets that it changes later."""
+"""How a client signs in: SASL, from its first response to the engine's answer, and secrets that it updates later."""
 
 from __future__ import annotations
 
@@ -32,17 +32,17 @@ _DO = "give the client its user's password, or set it: hopline users add"
 
 
 class Login:
-    """Of one connection."""
+    """The sign-in of one connection."""
 
     def __init__(self, connection: Connection) -> None:
-        self._connection = proxy(connection)  # which has this one: a circle would stay when it is gone
+        self._connection = proxy(connection)  # weak: the connection refers to this, and a cycle would outlive it
         self.principal: Principal = NOBODY
-        self.port = ""  # by which it came; the listener says it
-        self.provider = ""  # by which clients of the port sign in; the listener says it
+        self.port = ""  # name of the port by which it came; set by the listener
+        self.provider = ""  # authentication provider of the port; set by the listener
         self._expiry = Expiry(connection)
         self._mechanism: Mechanism | None = None
         self._begun = False
-        self._update: v.UpdateSecret | None = None  # the last one, which is not compared yet
+        self._update: v.UpdateSecret | None = None  # the last one, not compared yet
         self._comparing = False
 
     def authenticate(self, request: v.Authenticate) -> None:
@@ -58,7 +58,7 @@ class Login:
             self._went_away(reason)
 
     def _went_away(self, reason: str) -> None:
-        """Logs that the client did, and why. One that never began to log in is a probe: they come every second."""
+        """Logs that the client is gone, and why; at debug if it never began to log in: probes come every second."""
         connection, event = self._connection, "client went away"
         if self._begun:
             connection.tell(event, reason=reason)
@@ -66,10 +66,10 @@ class Login:
             log.debug(event, connection=connection.name, peer=connection.peer, reason=reason)
 
     def update(self, request: v.UpdateSecret) -> None:
-        """Answers at once, as RabbitMQ does where secrets are passwords: a login does not end when they are said.
+        """Takes a new secret. A password is answered at once, as in RabbitMQ: the connection does not depend on it.
 
-        One that is wrong would be found at the next login only, so it is compared, and the log says it today. Of what
-        expires, such as tokens, the connection rests on the new one from then on: so it has to be good.
+        A wrong password would fail only at the next login, so it is compared now, and a wrong one is logged. With
+        credentials that expire, such as tokens, the connection depends on the new one from then on: it has to be valid.
         """
         connection = self._connection
         if self.principal.expires is not None:
@@ -77,7 +77,7 @@ class Login:
             return
         connection.engine.succeed(request)
         self._update = request
-        if not self._comparing:  # one at a time, and then the last: passwords are slow to verify, and so are lines
+        if not self._comparing:  # one at a time, and of several the last: passwords are slow to verify
             self._comparing = True
             connection.tasks.start(self._compare(), name="compare a new secret")
 
@@ -168,7 +168,7 @@ class Login:
 
 
 class _Directory:
-    """As sasl.Directory says; for who is at one address."""
+    """As sasl.Directory says; for a client at one address."""
 
     def __init__(self, authenticator: Authenticator, provider: str, peer: str, certified: str) -> None:
         self.certified = certified

@@ -1,4 +1,4 @@
-"""What a gateway measures of its clients: read when asked, so that no message pays for it."""
+"""Metrics of a gateway's clients: read when asked for, so that they cost nothing per message."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _INCOMING = "incoming"
 
 
 def measure_clients(meters: Meters, listener: Listener, bus: EventBus) -> None:
-    """Those of one gateway."""
+    """Adds the metrics of one gateway's clients."""
     doors, incoming, happened = listener.doors, listener.incoming, bus.happened
     meters.number(c.CONNECTIONS, lambda: doors.inside)
     meters.number(c.COMING, lambda: doors.coming)

@@ -28,7 +28,7 @@ def open_connection(connection: Connection, request: v.Open) -> None:
 
 
 def begin_session(connection: Connection, request: v.OpenSession) -> None:
-    """Unless its user has as many as may be."""
+    """Opens a session, unless its user's limit of channels is reached."""
     try:
         connection.listener.limited.begin_session(connection)
     except NotAllowed as error:
@@ -51,7 +51,7 @@ def _begin(connection: Connection, request: v.Open) -> None:
     connection.engine.succeed(request)
     connection.timers.pop().cancel()
     connection.take_pending()
-    connection.listener.incoming.note(connection, connection.engine.incomplete)  # it is no stranger any more
+    connection.listener.incoming.note(connection, connection.engine.incomplete)  # no stranger any more
     observer.opened(connection)
     host = connection.virtual_host
     log.info(

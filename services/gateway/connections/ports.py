@@ -1,4 +1,4 @@
-"""Ports of operators in one gateway: opened and closed as the records say, and told of where others can read it.
+"""Ports that operators define, in one gateway: opens and closes them as the records say, and records their state.
 
 A port that cannot be opened is tried again, as long as it is wanted: the process that has its address may end.
 """
@@ -33,7 +33,7 @@ _DO = "see that its address is free, and that it wants what is there, or remove 
 
 
 class Ports:
-    """`instance` is the gateway, `put` writes records; `address` is where others reach its gRPC."""
+    """`instance` names the gateway, `put` writes records; `address` is where others reach its gRPC."""
 
     def __init__(self, listener: Listener, instance: str, put: Put, address: str = "") -> None:
         self._listener = listener
@@ -47,16 +47,16 @@ class Ports:
         self._tasks = Tasks()
 
     def start(self, records: AsyncIterator[Records]) -> None:
-        """Follows a watch of records of kind `port`; those of the settings are open."""
+        """Follows a watch of records of kind `port`; the ports of the settings are open already."""
         self._tasks.start(self._follow(records), name="follow ports")
         self._tasks.start(self._keep(), name="open ports")
         self._tasks.start(self._report(), name="tell of ports")
 
     async def stop(self) -> None:
-        """Opens none any more, and has no more to say of them."""
+        """Opens no more ports, and deletes the record of their state."""
         await self._tasks.stop()
         with contextlib.suppress(BrokerError, TimeoutError):
-            # A stopping process waits for nobody: where the store is away too, its records go with it.
+            # A stopping process does not wait: where the store is away too, transient records go with it.
             async with asyncio.timeout(_LAST_WORDS):
                 await self._put([], [Record(kind=RECORD_KIND, key=self._instance)])
 
@@ -64,7 +64,7 @@ class Ports:
         async for ports in followed(records, Port.from_json, "ports"):
             self._wanted = {port.name: port for port in ports if port.name not in OF_SETTINGS}
             self._changed.set()
-            self._news.set()  # also to a store that was started anew, and has forgotten what it heard
+            self._news.set()  # a restarted store sends a snapshot, and has forgotten transient records
 
     # -------------------------------------------------------------- sockets
 
@@ -78,7 +78,7 @@ class Ports:
             await asyncio.gather(*map(self._serve, self._wanted.values()))
 
     def _close_others(self) -> None:
-        """Those that are not wanted, or elsewhere: before others are opened, at their addresses perhaps."""
+        """Closes ports that are not wanted, or have another address, before others are opened at these addresses."""
         for name in self._troubles.keys() - self._wanted.keys():
             del self._troubles[name]
             self._news.set()
@@ -100,7 +100,7 @@ class Ports:
             await self._open(port, entrance)
         except OSError as failure:
             self._fails(port, _told(failure))
-        except (BrokerError, ValueError) as failure:  # the latter of a host that is no name
+        except (BrokerError, ValueError) as failure:  # ValueError: the host is not a valid name
             self._fails(port, str(failure))
         else:
             self._troubles.pop(port.name, None)
@@ -116,7 +116,7 @@ class Ports:
         self._listener.entrances[port.name] = entrance
 
     def _fails(self, port: Port, reason: str) -> None:
-        if port.name in self._listener.entrances:  # with terms that are not wanted any more
+        if port.name in self._listener.entrances:  # with former terms
             self._close(port.name)
         told = Served(port=port, trouble=reason)
         if self._troubles.get(port.name) != told:
@@ -127,7 +127,7 @@ class Ports:
     # -------------------------------------------------------------- what others read
 
     async def _report(self) -> None:
-        """At once, and whenever something has changed."""
+        """Writes the record at once, and whenever something has changed."""
         self._news.set()
         while True:
             await self._news.wait()
@@ -160,7 +160,7 @@ def _is_there(entrance: Entrance, port: Port) -> bool:
 
 
 def _told(failure: OSError) -> str:
-    """In few words: asyncio's repeat the address. Those of a name that is not found have no number of the system's."""
+    """A short text: asyncio's repeats the address. A name that is not found has no errno of the system."""
     if failure.errno and failure.errno > 0:
         return os.strerror(failure.errno)
     return failure.strerror or str(failure)

@@ -1,7 +1,7 @@
-"""What was read of a client and is not carried out yet: one read can hold thousands of requests.
+"""The rest of a read that is not carried out yet: one read can hold thousands of requests.
 
 They are carried out in portions, in turn with other clients'. While the client is held for any reason the next portion
-waits, so that no more of its requests are in memory than it may have under way.
+waits, so that a client does not have more requests in memory than it may have under way.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class Rest:
-    """Of one connection, which is given to each call; its socket is not read as long as there is any."""
+    """The rest of one connection, which is passed to each call; its socket is not read while there is a rest."""
 
     def __init__(self, turns: Turns) -> None:
         self._turns = turns
@@ -23,7 +23,7 @@ class Rest:
         self._waits = False  # for its turn
 
     def read(self, connection: Connection, data: bytes) -> None:
-        """Carries out what a read gave, now or in turn."""
+        """Carries out the requests of a read, now or in turn."""
         if self._data or self._waits or (len(data) > LITTLE and self._turns.over):
             self._data += data
             self.look(connection)
@@ -31,7 +31,7 @@ class Rest:
             self._carry_out(connection, data)
 
     def look(self, connection: Connection) -> None:
-        """Something was carried out, or the connection is held for one reason less."""
+        """Called when requests were carried out, or when a reason to hold the connection is gone."""
         if connection.lost or not (self._data or connection.engine.unread):
             connection.release(self)
             return
@@ -41,7 +41,7 @@ class Rest:
             self._turns.wait(connection)
 
     def go_on(self, connection: Connection) -> None:
-        """It is its turn."""
+        """It is the connection's turn: carries out the next portion."""
         self._waits = False
         if not connection.lost and not connection.held_but(self):
             data, self._data = self._data, b""

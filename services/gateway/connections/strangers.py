@@ -1,9 +1,9 @@
-"""What peers without a virtual host have begun to send: it has a budget of its own.
+"""The budget for incomplete data of peers that have not opened a virtual host.
 
-So a peer that can only reach the port takes nothing from clients that have signed in.
+It is separate, so that a peer that can merely reach the port takes no memory from clients that have signed in.
 
-Real handshakes leave nothing unfinished for longer than milliseconds. So when there is too much, those that began first
-are closed until there is not: nobody waits.
+Real handshakes leave nothing incomplete for longer than milliseconds. So when there is too much, the peers that began
+first are closed until there is not; none is made to wait.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ log = structlog.get_logger()
 
 
 class Strangers:
-    """Of one gateway."""
+    """The peers of one gateway that have not opened a virtual host."""
 
     def __init__(self, limit: int) -> None:
         """`limit` in bytes."""
         self.limit = limit
         self.total = 0
-        self._sizes: dict[Connection, int] = {}  # who began first comes first
+        self._sizes: dict[Connection, int] = {}  # the first to begin comes first
         self._told = False
 
     def note(self, connection: Connection, size: int) -> None:
@@ -39,14 +39,14 @@ class Strangers:
             self._close_the_first()
 
     def forget(self, connection: Connection) -> None:
-        """It is gone, or no stranger any more."""
+        """The connection is gone, or has opened a virtual host."""
         self.total -= self._sizes.pop(connection, 0)
         self._told = self._told and self.total > self.limit // 2
 
     def _close_the_first(self) -> None:
         first = next(iter(self._sizes))
         if not self._told:
-            self._told = True  # until there is room again
+            self._told = True  # no second line until there is room again
             log.warning(
                 "too much that is unfinished of peers that have not signed in: those that began first are closed",
                 bytes=self.total,

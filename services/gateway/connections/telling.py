@@ -1,4 +1,4 @@
-"""Who is connected, for management: read when asked, so that no message pays for it."""
+"""The open connections, for management: read when asked for, so that they cost nothing per message."""
 # ruff: noqa: N802 - the contract names the methods
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ if TYPE_CHECKING:
     from services.gateway.connections.listener import Listener
     from services.gateway.sessions.session import Session
 
-_AT_ONCE = 100  # connections in one turn of the loop: what carries messages does not wait for all of them
+_AT_ONCE = 100  # connections in one turn of the loop, so that messages do not wait for all of them
 
 
 class Telling(GatewayServicer):
-    """hopline.gateway.Gateway; `listener` is there as soon as there is one."""
+    """Serves hopline.gateway.Gateway; `listener` is None until the gateway listens."""
 
     def __init__(self) -> None:
         self.listener: Listener | None = None
@@ -44,7 +44,7 @@ class Telling(GatewayServicer):
 
 
 def told(connections: Iterable[Connection]) -> pb.ConnectionsTold:
-    """Those that are open."""
+    """Describes the connections that are open."""
     return pb.ConnectionsTold(connections=[_told(each) for each in connections if each.virtual_host and not each.lost])
 
 

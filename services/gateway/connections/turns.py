@@ -1,7 +1,7 @@
-"""Whose turn it is among a gateway's connections, when many have sent much at once.
+"""Turns of a gateway's connections, when many have sent much at once.
 
-What is little is carried out as it comes. What is much spends of what one turn of the loop has; when that is spent the
-others wait, first come first served, so that a client that asks for little is answered in the time of one turn.
+Small reads are carried out as they come. Large reads spend the budget of one turn of the loop; when it is spent the
+other large ones wait, first come first served, so that a client that asks for little is answered within one turn.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ if TYPE_CHECKING:
     from services.gateway.connections.connection import Connection
 
 LITTLE: Final = 4 << 10
-"""Bytes of a read that waits for nobody."""
+"""Bytes of a read, up to which it is carried out at once."""
 
 _UNITS = 1000  # of work in a turn: about ten milliseconds
-_BYTES = 2 << 10  # make up a unit, as does a request …
-_MESSAGES = 4  # … and as do so many of those that one publishes
+_BYTES = 2 << 10  # so many bytes make up a unit, as does a request …
+_MESSAGES = 4  # … and as do so many messages of a publish
 
 
 class Turns:
@@ -34,7 +34,7 @@ class Turns:
 
     @property
     def over(self) -> bool:
-        """Whether what is much waits for the next turn."""
+        """Whether large reads have to wait for the next turn."""
         return self._spent >= _UNITS or bool(self._waiting)
 
     def spend(self, requests: Sequence[Request], size: int) -> None:
@@ -44,7 +44,7 @@ class Turns:
         self._schedule()
 
     def wait(self, connection: Connection) -> None:
-        """Has its rest go on when it is its turn."""
+        """Has the connection's rest carried out when it is its turn."""
         self._waiting.append(connection)
         self._schedule()
 

@@ -1,4 +1,4 @@
-"""Questions to the owner of a queue, asked again when the owner changes."""
+"""Requests to the owner of a queue, made again when the owner changes."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ _NOT_NOW = frozenset({pb.NOT_OWNER, pb.UNAVAILABLE})
 
 
 class Asking:
-    """`ownerless` knows the owners, and which of them have to hear first what clients hold."""
+    """`ownerless` knows the owners, and which of them must first be told what clients hold."""
 
     def __init__(self, ownerless: OwnerlessQueues) -> None:
         self._ownerless = ownerless
 
     async def ask(self, queue_id: int, *, to_hold: bool = False, **request: Any) -> pb.QueueReply:  # noqa: ANN401 - as QueueLink.request
-        """The owner's answer; raises Unavailable when there is none for long.
+        """The owner's answer; raises Unavailable when the queue has no owner for long.
 
-        With `to_hold` the answer has a message that is held until it is settled. One that a former owner has given is
-        not taken: the next owner has the message again, and may deliver it to another client.
+        With `to_hold` the answer has a message that is held until it is settled. A message that a former owner has
+        given is not taken: the next owner has it again, and may deliver it to another client.
         """
         loop = asyncio.get_running_loop()
         give_up = loop.time() + PATIENCE

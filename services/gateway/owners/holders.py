@@ -1,4 +1,4 @@
-"""What clients hold, as owners of queues have to hear of it: who holds which message, and what was said of it."""
+"""What clients hold, as owners of queues are told of it: holders, their messages, and settlements in transactions."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ if TYPE_CHECKING:
 
 
 class Holder(Protocol):
-    """Holds messages of a queue that are not settled: a consumer, or what was taken without one."""
+    """Holds unsettled messages of a queue: a consumer, or a session's gets from the queue."""
 
     @property
     def queue_id(self) -> int: ...
 
     link: QueueLink | None
-    """The owner that knows of it, None when there is none."""
+    """The owner that knows what it holds; None when there is none."""
 
 
 class Attached(Holder, Protocol):
-    """A consumer, which owners know by a number."""
+    """A consumer, which owners know by its handle."""
 
     @property
     def handle(self) -> int: ...
@@ -31,11 +31,11 @@ class Holding(Protocol):
     """A session."""
 
     def holdings(self) -> Iterator[tuple[Holder, int]]:
-        """Who holds which uid."""
+        """Holders, each with a uid that it holds."""
 
 
 class Settled(Protocol):
-    """What a transaction has settled."""
+    """A settlement of a transaction."""
 
     @property
     def holder(self) -> Holder: ...

@@ -1,4 +1,4 @@
-"""Tells new owners of partitions that they have heard of everything that clients of this gateway hold."""
+"""Tells new owners of partitions that everything that clients of this gateway hold has been reported."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ class HoldingsReport:
         self._epochs: dict[int, tuple[QueueLink, int]] = {}  # by partition
 
     def tell(self, untold: Container[int | None]) -> None:
-        """Reports to each owner that has had none, but for the partitions in `untold`: more is to be said of those."""
+        """Reports to each owner without a report yet, except for the partitions in `untold`, for which more follows."""
         for partition, epoch, link in self._publisher.owners():
             if partition not in untold and self._epochs.get(partition) != (link, epoch):
                 self._epochs[partition] = link, epoch
                 link.told(partition, epoch, self._used.of(partition))
 
     def forget(self, partition: int | None) -> None:
-        """Its owner did not know yet that it is."""
+        """The partition's owner did not know yet that it is the owner: it is told again."""
         if partition is not None:
             self._epochs.pop(partition, None)
 
     def forget_link(self, link: QueueLink) -> None:
-        """Another stream begins."""
+        """Another stream to a queue process begins: its owner is told again."""
         self._epochs = {partition: told for partition, told in self._epochs.items() if told[0] is not link}

@@ -1,8 +1,8 @@
 """Queues between two owners: keeps what clients hold and what they settle, until the next owner has heard of it.
 
-A new owner knows nothing of unsettled deliveries. As each consumer attaches again, it names those that it holds. What
-is held without a consumer (basic.get, a cancelled consumer), and what was settled while there was no owner or without
-an answer from the former one, is named besides. When the owner has agreed, it is sent the settlements.
+A new owner knows nothing of unsettled deliveries. As each consumer re-attaches, it names those that it holds. What is
+held without a consumer (basic.get, a cancelled consumer), and what was settled while there was no owner or without an
+answer from the former one, is claimed besides. When the owner has agreed, it is sent the settlements.
 """
 
 from __future__ import annotations
@@ -30,23 +30,23 @@ if TYPE_CHECKING:
 Term: TypeAlias = "tuple[QueueLink | None, int]"
 
 _HELD = 50_000  # deliveries in one claim: the owner does other things in between
-_SOON = 0.005  # seconds, in which what happens together is looked at together: clients wait
-_AGAIN = 0.05  # while nothing happens
+_SOON = 0.005  # seconds after an event, so that events at about the same time are handled together: clients wait
+_AGAIN = 0.05  # seconds between looks while nothing happens
 
 
 @dataclass(slots=True)
 class _OwnerlessQueue:
-    """One queue that has no owner, or one that has not agreed yet."""
+    """One queue without an owner, or with one that has not agreed yet."""
 
-    consumers: dict[Attached, None] = field(default_factory=dict)  # to be attached
+    consumers: dict[Attached, None] = field(default_factory=dict)  # to be re-attached
     kept: list[tuple[pb.Outcome.ValueType, Sequence[int]]] = field(default_factory=list)
-    late: list[tuple[pb.Outcome.ValueType, Sequence[int]]] = field(default_factory=list)  # not told when it was asked
+    late: list[tuple[pb.Outcome.ValueType, Sequence[int]]] = field(default_factory=list)  # since the owner was asked
     asked: set[int] = field(default_factory=set)  # handles of attachments that are not answered yet
-    link: QueueLink | None = None  # on which they were sent
+    link: QueueLink | None = None  # on which the attachments were sent
 
 
 class OwnerlessQueues:
-    """`sessions` are all of the gateway; `end` is told consumers of queues that are no more."""
+    """`sessions` are all of the gateway; `end` is called with consumers of queues that are deleted."""
 
     def __init__(
         self,
@@ -74,17 +74,17 @@ class OwnerlessQueues:
         return queue_id in self._queues
 
     def link_of(self, queue_id: int) -> QueueLink | None:
-        """The owner that knows what is held of the queue, or None for now."""
+        """The owner that knows what is held of the queue; None while there is none."""
         return None if queue_id in self._ownerless else self._publisher.link_of(queue_id)
 
     def term_of(self, queue_id: int) -> Term:
-        """Who owns the queue, and since which epoch of its partition."""
+        """The queue's owner, and the epoch of its partition."""
         return self._publisher.link_of(queue_id), self._publisher.epoch_of(queue_id)
 
     # -------------------------------------------------------------- what waits
 
     def settle(self, queue_id: int, outcome: pb.Outcome.ValueType, uids: Sequence[int]) -> None:
-        """Says what became of deliveries, now or when the queue has an owner again."""
+        """Settles deliveries with the queue's owner, now or when the queue has one again."""
         link = self.link_of(queue_id)
         if link:
             self._say(link, queue_id, outcome, uids)
@@ -93,10 +93,10 @@ class OwnerlessQueues:
             self._look_within(_AGAIN)
 
     def give_back(self, settlements: Iterable[Settlement]) -> None:
-        """What a former owner was told, and may not have carried out.
+        """Keeps settlements that a former owner was sent, and may not have carried out.
 
-        A release is left out: if it was carried out, another consumer may hold the message; if not, the message is free
-        all the same, since no client holds it.
+        A release is left out: if it was carried out, another consumer may hold the message; if not, the message is
+        requeued all the same, since no client claims it.
         """
         for queue_id, outcome, uids in settlements:
             if outcome in (pb.ACCEPT, pb.REJECT) and queue_id in self._queues:
@@ -105,9 +105,9 @@ class OwnerlessQueues:
         self._look_within(_AGAIN)
 
     def settle_elsewhere(self, settlements: Iterable[Settled], told: Mapping[int, Term]) -> None:
-        """What a transaction has settled, where the owner that was `told` is not the owner any more.
+        """Settles what a transaction has settled where the owner that was `told` is not the owner any more.
 
-        The next one may be the same process, which does not carry out what was settled in its former term.
+        The next owner may be the same process, which does not carry out what was settled in its former term.
         """
         changed = {queue_id for queue_id, term in told.items() if term != self.term_of(queue_id)}
         for each in settlements:
@@ -127,23 +127,23 @@ class OwnerlessQueues:
         link.settle(queue_id, outcome, uids, term=self._publisher.epoch_of(queue_id))
 
     def add(self, consumer: Attached) -> None:
-        """A consumer to be attached again."""
+        """A consumer has lost its owner, and is to be re-attached."""
         self._ownerless[consumer.queue_id].consumers[consumer] = None
         self.holds(consumer)
 
     def holds(self, consumer: Attached) -> None:
-        """The queue's next owner is told what a consumer holds, also of one that is not attached again."""
+        """The queue's next owner is told what a consumer holds, even if the consumer is not re-attached."""
         self._forget(self._ownerless[consumer.queue_id], consumer.handle)
         self.retry_soon()
 
     def discard(self, consumer: Attached) -> None:
-        """A consumer that ended; what it holds is still told."""
+        """A consumer has ended; what it holds is still reported."""
         queue = self._ownerless.get(consumer.queue_id)
         if queue:
             queue.consumers.pop(consumer, None)
 
     def link_down(self, link: QueueLink, is_lost: Callable[[int], bool]) -> None:
-        """An owner is gone, for the queues of which `is_lost` says so; its consumers are added one by one."""
+        """An owner has lost the queues for which `is_lost` is true; its consumers are added one by one."""
         for queue_id, queue in self._ownerless.items():
             if queue.link is link and is_lost(queue_id):
                 for handle in list(queue.asked):
@@ -160,17 +160,17 @@ class OwnerlessQueues:
         self._handles.pop(handle, None)
 
     def link_up(self, link: QueueLink) -> None:
-        """A stream begins, on which nothing has been told."""
+        """A new stream begins, on which nothing has been reported."""
         self._report.forget_link(link)
         self.look_soon()
 
     # -------------------------------------------------------------- asking
 
     def look_soon(self) -> None:
-        """Looks for owners shortly, who wait to hear what is held, or that it is nothing."""
+        """Looks for owners shortly: they wait for the report of what is held, also if that is nothing."""
         if self._retry:
             self._retry.cancel()
-        # Some loops give no time of what is called at once.
+        # Not `call_soon`: in some event loops its handle has no time.
         self._retry = asyncio.get_running_loop().call_later(_SOON, self._look)
 
     def retry_soon(self) -> None:
@@ -238,7 +238,7 @@ class OwnerlessQueues:
             del self._ownerless[queue_id]
 
     def _claim(self, queue: _OwnerlessQueue, queue_id: int, link: QueueLink, uids: list[int]) -> None:
-        """Has the owner know deliveries that no consumer stands for."""
+        """Claims, at the owner, deliveries that no consumer claims."""
         for first in range(0, len(uids), _HELD):
             handle, held = self._new_handle(), uids[first : first + _HELD]
             self._expect(queue, queue_id, handle)
@@ -251,7 +251,7 @@ class OwnerlessQueues:
         self._handles[handle] = queue_id
 
     def answered(self, handle: int, *, agreed: bool) -> None:
-        """An owner has answered an attachment; when it agreed to all, it is told what was settled meanwhile."""
+        """An owner has answered an attachment; when it has agreed to all, it is sent the settlements kept meanwhile."""
         queue_id = self._handles.pop(handle, 0)
         if not agreed:
             self._report.forget(self._partition_of(queue_id))

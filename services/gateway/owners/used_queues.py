@@ -1,7 +1,7 @@
-"""Auto-delete queues that have had a consumer of this gateway: they go with their last one.
+"""Auto-delete queues that have had a consumer of this gateway: they are deleted with their last consumer.
 
-The last one may end while its queue has no owner, or the owner may go down before it has deleted the queue: so each new
-owner is told which queues these are.
+The last consumer may end while its queue has no owner, or the owner may go down before it has deleted the queue: so
+each new owner is told which queues these are.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class UsedQueues:
-    """`queues` are all that there are."""
+    """`queues` are all queues of the topology."""
 
     def __init__(self, queues: Mapping[int, QueueDefinition]) -> None:
         self._queues = queues
@@ -32,5 +32,5 @@ class UsedQueues:
             used.pop(definition.id, None)
 
     def of(self, partition: int) -> list[int]:
-        """Those of a partition."""
+        """The queues of a partition."""
         return list(self._used.get(partition, ()))

@@ -60,12 +60,12 @@ class Backlog:
         self._held.setdefault(consumer, []).append(arrived)
 
     def release(self, consumer: Consumer) -> None:
-        """What was held has its turns like all else, before what came behind it."""
+        """Lets what was held take its turns, before what came for the consumer later."""
         if held := self._held.pop(consumer, None):
             self._kept.setdefault(consumer, deque()).extendleft(reversed(held))
 
     def next(self, size: int) -> tuple[Consumer, Arrived]:
-        """Takes about `size` bytes, one delivery at least, of the consumer whose turn it is."""
+        """Takes about `size` bytes, one delivery at least, of the consumer that is next in turn."""
         consumer = next(iter(self._kept))
         waiting = self._kept.pop(consumer)
         arrived = waiting.popleft()

@@ -75,9 +75,9 @@ class Broker:
         self.transactions = Coordinator(self.publisher, store, self._ownerless)
         self._to_flush: dict[Client, None] = {}
         self.close_virtual_host: Callable[[str], None] = _nobody_is_connected
-        """Ends the connections to a virtual host that is no more; set by the listener, which knows them."""
+        """Ends the connections to a deleted virtual host; set by the listener, which knows them."""
         self.management: Management | None = None
-        """What is published to the management node of a virtual host; None where nobody is asked."""
+        """Takes what is published to the management node of a virtual host; None where there is none."""
         topology.listeners.append(self)
 
     def _partition_of(self, queue_id: int) -> int | None:
@@ -85,7 +85,7 @@ class Broker:
         return None if definition is None else definition.partition
 
     async def topology_known(self) -> None:
-        """Returns while every answered change is known here, at once in general; raises Unavailable."""
+        """Returns when every topology change that was answered is known here, mostly at once; raises Unavailable."""
         loop = asyncio.get_running_loop()
         give_up = loop.time() + PATIENCE
         while not self.topology.has_place():
@@ -94,7 +94,7 @@ class Broker:
             await asyncio.sleep(AGAIN)
 
     def settle(self, queue_id: int, outcome: pb.Outcome.ValueType, uids: Sequence[int]) -> None:
-        """Says what became of deliveries, now or when the queue has an owner again."""
+        """Settles deliveries with the queue's owner, now or when the queue has one again."""
         self.observer.over(queue_id, outcome, uids)
         self._ownerless.settle(queue_id, outcome, uids)
 
@@ -102,9 +102,9 @@ class Broker:
 
     @property
     def window(self) -> int:
-        """Bytes that may be on the way to the next consumer: the more there are the less, since none of them may read.
+        """Bytes that may be on the way to the next consumer: fewer the more consumers there are, as none may read.
 
-        Those of n consumers are no more than the logarithm of n times what is reserved for all.
+        The windows of n consumers together are no more than the logarithm of n times what is reserved for all.
         """
         return self._windows // (len(self._consumers) + 1)
 
@@ -140,7 +140,7 @@ class Broker:
         raise Unavailable("the queue has no owner at the moment; try again")
 
     def attach_to(self, consumer: Consumer, link: QueueLink, held: list[int], *, again: bool) -> None:
-        """Asks an owner to serve it, under a new handle: what was said to a former one is for nobody any more."""
+        """Asks an owner to serve it, under a new handle: frames for the former one are ignored from now on."""
         self._consumers.pop(consumer.handle, None)
         consumer.handle = self.new_handle()
         self._consumers[consumer.handle] = consumer
@@ -155,7 +155,7 @@ class Broker:
         self.remove(consumer)
 
     def abandon(self, consumer: Consumer) -> None:
-        """Ends a consumer whose session is gone. It stays known until its queue says so: what comes is given back."""
+        """Ends a consumer whose session is gone. It stays known until the owner detaches it: deliveries go back."""
         if consumer.state is not ConsumerState.OWNERLESS and consumer.link and consumer.link.up:
             consumer.link.detach(consumer.handle)
             consumer.state = ConsumerState.ENDED
@@ -163,7 +163,7 @@ class Broker:
             self.remove(consumer)
 
     def end(self, consumer: Consumer) -> None:
-        """Ends a consumer that its client has not ended, and tells it; what it holds it may settle yet."""
+        """Cancels a consumer and tells its client, which may still settle what it holds."""
         if consumer.state is not ConsumerState.ENDED and consumer.ended is None:
             consumer.session.end(consumer)
             self.abandon(consumer)
@@ -199,7 +199,7 @@ class Broker:
             self._ownerless.give_back(Settlement(each.queue_id, each.outcome, each.uids) for each in frame.unsettled)
         if frame.lost_partitions:
             self.moved(link, self._table.ended(frame.lost_partitions, frame.lost_terms))
-        # What is safe was not lost in the same frame.
+        # Last: a settlement that is safe is not lost with a partition of the same frame.
         self.transactions.safe(link, frame.safe)
         self._flush()
 
@@ -244,7 +244,7 @@ class Broker:
             self._ownerless.used.add(consumer.queue_id)
         if consumer.answer and not consumer.answer.done():
             if attached.reason != pb.NONE:
-                consumer.link = None  # who asks for it asks again: what becomes of that link is none of its affair
+                consumer.link = None  # `attach` asks again: what becomes of that link does not concern it
             consumer.answer.set_result(attached)
         elif attached.reason == pb.NONE:
             consumer.grant()
@@ -254,7 +254,7 @@ class Broker:
             self._lose_owner(consumer)
 
     def _activated(self, link: QueueLink, activated: pb.Activated) -> None:
-        """The next owner of its queue has to know that."""
+        """Notes that a consumer is its queue's single active one: the queue's next owner is told."""
         consumer = self._consumers.get(activated.consumer)
         if consumer and consumer.link is link:
             consumer.activated = activated.number
@@ -284,7 +284,7 @@ class Broker:
             self._end(consumer)
 
     def _end(self, consumer: Consumer) -> None:
-        """The queue is gone: its consumers are told."""
+        """The queue is gone: ends a consumer of it, and tells its client."""
         if consumer.state is ConsumerState.ENDED:
             self.remove(consumer)
             return
@@ -306,8 +306,8 @@ class Broker:
         self._owner_gone(link, lambda _: True)
 
     def moved(self, link: QueueLink, partitions: AbstractSet[int]) -> None:
-        # The next owner waits to hear what is held. A consumer that holds nothing stays for what is on its way here,
-        # which would be lost, until its former owner says that nothing more comes.
+        # The next owner waits to hear what is held. A consumer without acknowledgements holds nothing: it stays with
+        # its former owner until that says that nothing more comes, or deliveries on their way here would be lost.
         self._owner_gone(link, lambda queue_id: self._partition_of(queue_id) in partitions, but_settled=True)
 
     def assignment_changed(self) -> None:
@@ -359,11 +359,11 @@ class Broker:
         self.close_virtual_host(name)
 
     def on_place(self) -> None:
-        """Routes ask for it when they are used."""
+        """Nothing to do: the route cache looks at the place whenever it is used."""
 
 
 def _nobody_is_connected(_virtual_host: str) -> None:
-    """Before there is a listener."""
+    """`close_virtual_host` before there is a listener."""
 
 
 def _raise(attached: pb.Attached) -> None:

@@ -1,4 +1,4 @@
-"""What sessions need of the connection that they belong to, and what is done for them."""
+"""What sessions need of the connection that they belong to."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ if TYPE_CHECKING:
 
 
 class Holds(Protocol):
-    """A client that is read no further, and is told why."""
+    """Blocks a client: it is read no further, and is told why."""
 
     def block(self, by: object, reason: str) -> None: ...
     def unblock(self, by: object) -> None: ...
 
 
 class Client(Named, Protocol):
-    """One connection; what it says of itself, and what its sessions tell it."""
+    """One connection, as its sessions see it."""
 
     owns_queues: bool
     """Whether the router may know exclusive queues of it."""
@@ -66,7 +66,7 @@ class Client(Named, Protocol):
 
     @property
     def lost(self) -> bool:
-        """Whether there is no client to be told anything."""
+        """Whether the client is gone."""
 
     async def drained(self) -> None: ...
     def hold(self, reason: object) -> None: ...
@@ -81,7 +81,7 @@ class Client(Named, Protocol):
     def cancelled(self, consumer: Consumer) -> None: ...
 
     def carry_out(self, session: Session, request: Request) -> Coroutine[Any, Any, Any] | None:
-        """Begins a request when it is its turn: what there is to wait for, if anything."""
+        """Begins a request when it is its turn; gives the coroutine to wait for, or None if it is done."""
 
     def take_pending(self) -> None: ...
     def end_session(self, session: Session, request: CloseSession) -> None: ...

@@ -21,8 +21,8 @@ class ConfirmTracker:
         self._next = 1  # the number of the next publish
         self._lowest = 1  # the lowest number that has no answer yet
         self._early: dict[int, int] = {}  # answered ranges above it, first → last
-        self._single: list[Confirm] = []  # what no cumulative answer can say
-        self._up_to = 0  # what a cumulative answer is due for
+        self._single: list[Confirm] = []  # answers that no cumulative one covers
+        self._up_to = 0  # the number up to which a cumulative answer is due
 
     def number(self, count: int) -> int:
         """The number of the first of `count` new publishes."""
@@ -45,7 +45,7 @@ class ConfirmTracker:
             self._lowest = early + 1
 
     def take(self) -> list[Confirm]:
-        """What became known since the last call, in the order in which to send it: refusals before what covers them."""
+        """The answers since the last call, in the order in which to send them: refusals before what covers them."""
         ready, self._single = self._single, []
         if self._up_to:
             ready.append(Confirm(1, self._up_to, cumulative=True, accepted=True))

@@ -36,13 +36,13 @@ class ConsumerState(enum.Enum):
 
 @dataclass(slots=True, eq=False)
 class GetHolder:
-    """Holds what basic.get took from one queue, and is one of `others` as long as it holds something."""
+    """Holds what basic.get took from one queue, and is in `others` as long as it holds something."""
 
     queue_id: int
     link: QueueLink | None = None  # where it was taken from
     count: int = 0  # unsettled
     others: dict[int, GetHolder] = field(default_factory=dict)  # of its session, by queue
-    takes: bool = True  # what it has been sent has left the queue
+    takes: bool = True  # deliveries to it leave the queue
 
     def returned(self, count: int) -> None:
         """Deliveries were settled."""
@@ -64,34 +64,34 @@ class Consumer:
     browse: bool
     priority: int
     limit: int  # prefetch; 0 is none
-    by_credit: bool  # its client says how many it takes, message by message; else by prefetch
+    by_credit: bool  # its client grants credit by messages (link credit); else prefetch limits it
     window: int  # bytes that may be on the way
-    place: Place  # of what is sent to it, for the ledger
+    place: Place  # of deliveries to it, for the ledger
     state: ConsumerState = ConsumerState.ATTACHING
     link: QueueLink | None = None
     answer: asyncio.Future[pb.Attached] | None = None
     ended: asyncio.Future[None] | None = None
     capacity: int = 0  # messages that may be on the way at once; granted, used or due
-    up_to: int = 0  # deliveries that there is credit for, of all since it began …
+    up_to: int = 0  # deliveries that its credit allows, counted since it began …
     sent: int = 0  # … and those that were made
-    drain: Credit | None = None  # to be answered when nothing more comes of that credit
+    drain: Credit | None = None  # the request to drain, answered when that credit is used up or taken back
     due: int = 0  # messages to be granted; below zero after the capacity has shrunk
     due_room: int = 0  # bytes to be granted
     started: bool = field(default=False)
-    age: int = 0  # that owners go by, where one consumer of the queue is active, …
-    activated: int = 0  # … and when it became that one; 0: it never was
+    age: int = 0  # by which owners order the consumers of a queue with a single active one, …
+    activated: int = 0  # … and when it became the active one; 0: it never was
     timeout: Timeout | None = None
     selector: str = ""  # which messages it wants; "": whatever is next
     no_local: bool = False  # none that came on its own connection
 
     @property
     def takes(self) -> bool:
-        """Whether what it has been sent has left the queue: what a browser says of it is no affair of the queue's."""
+        """Whether deliveries to it leave the queue: a browser's do not, and the queue does not need its settlements."""
         return not self.browse
 
     @property
     def gives_back(self) -> bool:
-        """Whether what it is not sent after all goes back to the queue."""
+        """Whether deliveries that are not written to the client go back to the queue."""
         return not self.settled and not self.browse
 
     def attached(self, said: pb.Attached) -> None:
@@ -109,7 +109,7 @@ class Consumer:
         self.link, self.state = link, ConsumerState.ATTACHING
         kept, kept_bytes = self.session.kept_for(self)
         self.capacity = self._capacity()
-        # Of credit, what is held was taken already, or shown.
+        # What it holds has used credit already.
         holds = len(held) if self.takes else self.session.count_of(self)
         self.due = self.capacity - kept - (holds if self.limit else 0)
         messages, room = max(self._grantable(), 0), max(self.window - kept_bytes, 0)
@@ -138,7 +138,7 @@ class Consumer:
         )
 
     def start(self) -> None:
-        """The client knows of the consumer: what has come for it goes out."""
+        """The client has the answer to its consume: deliveries that have come for it are written."""
         self.started = True
         self.session.release(self)
         self.grant()
@@ -150,7 +150,7 @@ class Consumer:
         return min((limit for limit in (self.limit, shared) if limit), default=WINDOW_MESSAGES)
 
     def resize(self) -> None:
-        """The limit over all consumers of the session is another one."""
+        """The limit over all consumers of the session has changed."""
         capacity = self._capacity()
         self.due += capacity - self.capacity
         self.capacity = capacity
@@ -176,16 +176,16 @@ class Consumer:
             self.due += count
 
     def take(self, up_to: int) -> None:
-        """Its client takes so many deliveries in all: more than before, or fewer."""
+        """Its client grants credit up to so many deliveries in all: more than before, or fewer."""
         self.due += up_to - self.up_to
         self.up_to = up_to
         self.session.release(self)
-        self._answer_drain()  # of which that is the end
+        self._answer_drain()  # new credit ends a drain
 
     def drained(self, left: int) -> None:
         """The owner has sent what it had, and took back what was `left` of the credit."""
         if self.drain is None:
-            # Its client has said otherwise since, and counts on all of it.
+            # The client has granted new credit since, and counts on all of it.
             self.due += left
             self.grant()
             return
@@ -199,9 +199,9 @@ class Consumer:
             self.session.answer(drain)
 
     def grant(self) -> None:
-        """Passes on what is due, once it is worth a line: at once where a limit waits for it, else by halves.
+        """Grants the owner the credit that is due: at once where a limit waits for it, else by halves of the window.
 
-        A drain is said again with all that may let it go on.
+        A drain is sent again with each grant that may let it go on.
         """
         if not self.started or self.state is not ConsumerState.ATTACHED or self.link is None:
             return
@@ -214,7 +214,7 @@ class Consumer:
 
     def _grantable(self) -> int:
         if self.session.shared_limit and self.gives_back:
-            # What the session may not have, others may: it stays in the queue.
+            # Beyond the session's limit messages stay in the queue, where other consumers may have them.
             return max(min(self.due, self.session.room), 0)
         if self.limit or self.by_credit:
             return max(self.due, 0)

@@ -1,4 +1,4 @@
-"""What sessions hand over that is for the management node of their virtual host: a port, which the service fills."""
+"""The port through which sessions hand requests to the management node of their virtual host; the service fills it."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ if TYPE_CHECKING:
 
 
 class Management(Protocol):
-    """Of one gateway."""
+    """The management node as sessions of one gateway see it."""
 
     def take(self, client: Client, request: Publish, indexes: Sequence[int]) -> list[int]:
-        """Those of a request that it takes: it answers them later."""
+        """The indexes of the messages that it takes; it answers them later."""
 
     def expect(self, client: Client, address: str, queue: str, consumer: Consumer) -> None:
-        """Replies to an address go to a consumer of a queue."""
+        """Has replies to an address go to a consumer of a queue."""

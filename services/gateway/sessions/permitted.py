@@ -28,31 +28,31 @@ if TYPE_CHECKING:
 
 log = structlog.get_logger()
 
-_MOST, _OF_ALL, _FEW = 10_000, 500_000, 100  # decisions: of a connection, of all of them, and of one of very many
-_LONGEST = 1024  # characters of the names in a question: of a longer one little is there, and much would be remembered
-_UNKNOWN: Final = "?"  # in place of a refusal; of these, by identity, there is no other
+_MOST, _OF_ALL, _FEW = 10_000, 500_000, 100  # decisions: of one connection, of all, and of one among very many
+_LONGEST = 1024  # characters of the names in a question: longer ones are rare, and would take much memory
+_UNKNOWN: Final = "?"  # in place of a refusal; compared by identity
 _NOTHING: frozenset[str] = frozenset()
 
 
 _Key: TypeAlias = Asked | str | tuple[str, str]
 _Decisions: TypeAlias = dict[Asked, Verdict]
-_NONE_YET: Final[_Decisions] = {}  # nothing comes in: before a decision there is a principal, which has its own
+_NONE_YET: Final[_Decisions] = {}  # stays empty: before the first decision the principal gets its own table
 
 
 class Permits:
-    """Of all connections of a gateway."""
+    """What all connections of a gateway share of their permissions."""
 
     def __init__(self, access: Access, audit: Audit | None = None) -> None:
-        """What is denied goes to the `audit` log."""
+        """Denials go to the `audit` log."""
         self.access = access
         self._audit = audit
         self._given: WeakSet[Permitted] = WeakSet()
         self._decided: dict[Principal, _Decisions] = {}
-        self._count = 0  # of them, all principals together
+        self._count = 0  # of decisions, all principals together
         access.listeners.append(self._forget)
 
     def of(self, user: str, host: str, host_name: str = "", signed_in: SignedIn | None = None) -> Permitted:
-        """For a client that has signed in, with the groups and tags that its provider knows."""
+        """The permissions of a client that has signed in, with the groups and tags that its provider knows."""
         permitted = Permitted(self, user, host, host_name, signed_in)
         self._given.add(permitted)
         return permitted
@@ -63,18 +63,18 @@ class Permits:
         return min(_MOST, max(_FEW, _OF_ALL // (len(self._given) or 1)))
 
     def tell(self, denied: Entry) -> None:
-        """Of a client that may ask for it again and again."""
+        """Counts a denial in the audit log: a client may ask for the same again and again."""
         if self._audit:
             self._audit.count(denied)
 
     def decided(self, principal: Principal) -> _Decisions:
-        """What was decided about a principal: each of its connections has the same table, and looks it up once."""
+        """The table of decisions about a principal: its connections share it, and each looks it up once."""
         if len(self._decided) >= _MOST:
             self._clear()
         return self._decided.setdefault(principal, {})
 
     def decide(self, principal: Principal, asked: Asked, decided: _Decisions) -> Verdict:
-        """Connections of the same user ask the same, and many have few messages each: it is decided about once."""
+        """Decides once for all connections of a user: they ask the same, and many have few messages each."""
         verdict = decided.get(asked)
         if verdict is None:
             verdict = self.access.decide(principal, asked)
@@ -101,7 +101,7 @@ class Permits:
 
 
 class Permitted:
-    """`writable`: exchanges to which anything may be published, whatever its key."""
+    """The permissions of one connection; `writable`: exchanges to which it may publish with any routing key."""
 
     __slots__ = (
         "__weakref__",
@@ -129,30 +129,30 @@ class Permitted:
 
     @property
     def who(self) -> SignedIn:
-        """As its provider knows it."""
+        """The user, as its authentication provider knows it."""
         return self._signed_in or SignedIn(self._user, "")
 
     @property
     def host(self) -> str:
-        """The address that it comes from."""
+        """The address that the client comes from."""
         return self._host
 
     def renew(self, signed_in: SignedIn) -> None:
-        """The same user has shown something newer, which may name other groups."""
+        """The same user has shown newer credentials, such as a token, which may name other groups."""
         self._signed_in = signed_in
         self.forget()
 
     def look_up_anew(self) -> None:
-        """The tables of decisions are others."""
-        self._principal: Principal | None = None  # as rules see it
-        self._decided: _Decisions = _NONE_YET  # about it
+        """The shared tables of decisions were dropped: looks its own up again."""
+        self._principal: Principal | None = None  # the user, as rules see it
+        self._decided: _Decisions = _NONE_YET  # about that principal
 
     def forget(self) -> None:
         """Rules have changed: everything is asked again."""
         self.look_up_anew()
-        self.writable: AbstractSet[str] = _NOTHING  # of its own when there is something: most connections are idle
-        # Why not, or None: by question, by exchange for every key, by exchange and key. No errors are kept: one that is
-        # raised again and again keeps every frame that it passed.
+        self.writable: AbstractSet[str] = _NOTHING  # a set of its own once it has an entry: most connections are idle
+        # Why it is refused, or None: by question, by exchange for every key, by exchange and key. Texts and no errors:
+        # an error that is raised again and again keeps every stack frame that it passed.
         self._known: dict[_Key, str | None] = {}
         self._by_key: dict[str, ByKey] = {}  # by exchange
 
@@ -164,12 +164,12 @@ class Permitted:
             raise self._denied(asked.kind, asked.name, text)
 
     def check_one_of(self, asked: Sequence[Asked]) -> None:
-        """One of them has to be allowed; else raises why the first is not."""
+        """Raises why the first is not allowed, unless one of them is."""
         if all(map(self._refusal, asked)):
             self.check(asked[0])
 
     def check_some_key(self, asked: Asked) -> None:
-        """To publish with keys that are not known yet: raises where no key could be allowed."""
+        """Checks a publisher whose routing keys are not known yet: raises where no key could be allowed."""
         text = self._refusal(asked)
         if text and not self._decide(asked).by_key:
             raise self._denied(asked.kind, asked.name, text)
@@ -177,14 +177,14 @@ class Permitted:
     def _refusal(self, asked: Asked) -> str | None:
         verdict = self._decided.get(asked)
         if verdict is not None and verdict.allowed and not verdict.logged:
-            return None  # as for another connection of the same user
+            return None  # as decided before for the user, perhaps on another connection
         text = self._known.get(asked, _UNKNOWN)
         return self._ask(asked) if text is _UNKNOWN else text
 
     def _ask(self, asked: Asked) -> str | None:
         verdict = self._decide(asked)
         text = self._why_not(asked, verdict)
-        # What is allowed to all connections of the user needs no other place; a virtual host is asked about once.
+        # The user's shared table has what is allowed to all its connections; a virtual host is asked about only once.
         if (text or verdict.logged or verdict.by_key) and asked.kind is not Kind.VIRTUALHOST:
             self._remember(asked, asked, text)
         return text
@@ -192,7 +192,7 @@ class Permitted:
     # -------------------------------------------------------------- publishes
 
     def refusal_to_publish(self, virtual_host: str, exchange: str, routing_key: str) -> BrokerError | None:
-        """Why such a message may not be published; `writable` says more often that it may."""
+        """Why a message may not be published, or None; callers look at `writable` before, which is faster."""
         known = self._known
         text = known.get(exchange) or known.get((exchange, routing_key), _UNKNOWN)
         if text is _UNKNOWN:
@@ -222,7 +222,7 @@ class Permitted:
         self._by_key[asked.name] = self._permits.access.by_key(self._known_as(), asked)
 
     def _ask_by_key(self, by_key: ByKey, virtual_host: str, exchange: str, routing_key: str) -> str | None:
-        """Keys may all be new: no question is put together where none has to be told."""
+        """Keys may all be new: makes an `Asked` only where a decision is logged or denied."""
         verdict, text = by_key.verdict(routing_key), None
         if verdict.logged or not verdict.allowed:
             asked = questions.publish(virtual_host, exchange, routing_key)
@@ -260,7 +260,7 @@ class Permitted:
         if self._principal is not None:
             return self._principal
         principal = self._made_principal()
-        decided = self._permits.decided(principal)  # by which all may have to look up anew, this one too
+        decided = self._permits.decided(principal)  # may clear all tables, and so this one's attributes
         self._principal, self._decided = principal, decided
         return principal
 
@@ -269,7 +269,7 @@ class Permitted:
         principal = rules.principal(self._user, self._host, self._host_name)
         if signed_in is None:
             return principal
-        # Tags are its provider's: somebody of that name who is on record here may be another one.
+        # Tags are its provider's: a user on record here under the same name may be another person.
         groups = principal.groups | signed_in.groups
         return Principal(principal.name, groups, signed_in.tags, principal.host, principal.host_name)
 
@@ -277,7 +277,7 @@ class Permitted:
         return None if verdict.allowed else refusal(Principal(self._user), asked, verdict)
 
     def _denied(self, kind: Kind, name: str, text: str) -> BrokerError:
-        """The error that says so; it is on record too."""
+        """The error for the client; the denial is in the audit log too."""
         self._permits.tell(Entry(DENIED, self._user, peer=self._host, what=kind.value, name=name, reason=text))
         return (NotAllowed if kind is Kind.VIRTUALHOST else AccessRefused)(text)
 

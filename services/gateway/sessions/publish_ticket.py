@@ -1,4 +1,4 @@
-"""Waits for messages on behalf of their publisher: they come back, or are confirmed, or refused."""
+"""Waits for messages on behalf of their publisher, until they are returned, confirmed or refused."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class PublishTicket:
     """Waits for messages on behalf of their publisher."""
 
     session: Session
-    request: Publish | None  # if some may go back: else bodies that are done would be kept for those that wait
+    request: Publish | None  # only if some may be returned: it keeps all bodies in memory as long as one of them waits
     targets: Sequence[Targets]
     followed: Followed
     first: int  # confirm number of the first message; 0 without confirms, which may begin before it settles
@@ -44,7 +44,7 @@ class PublishTicket:
             session.connection.fault("telling a publisher what became of its messages", fault)
 
     def _refused(self, refusals: list[Refused], reasons: AbstractSet[int], *, everywhere: bool) -> frozenset[int]:
-        """Messages that some queue refused for one of the reasons, or all of their queues."""
+        """Messages that some queue (`everywhere`: each of their queues) refused for one of the reasons."""
         queues: dict[int, set[int]] = {}
         for numbers, queue_id, reason in refusals:
             if reason in reasons:

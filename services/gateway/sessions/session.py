@@ -1,4 +1,4 @@
-"""A session of a connection, whatever its protocol: requests in order, deliveries under way, what is unsettled."""
+"""A session of a connection, of any protocol: requests in order, deliveries under way, what is unsettled."""
 
 from __future__ import annotations
 
@@ -26,16 +26,16 @@ if TYPE_CHECKING:
     from services.gateway.sessions.client import Client
     from services.gateway.sessions.permitted import Permitted
 
-_WAITING_BYTES = 1 << 20  # of requests behind one that takes its time; beyond, the connection is read no further
-_REQUEST_BYTES = 16 << 10  # that a request counts for: hundreds that wait gain nobody anything
-_PUBLISH_BYTES = 2 << 10  # that one with messages takes besides them
-_TURN = 128 << 10  # bytes that a session writes of what waits before it is another one's turn
+_WAITING_BYTES = 1 << 20  # of requests behind one that is not done yet; beyond, the connection is read no further
+_REQUEST_BYTES = 16 << 10  # that a request counts for: it is no use to have hundreds of them wait
+_PUBLISH_BYTES = 2 << 10  # that a publish takes besides its messages
+_TURN = 128 << 10  # bytes of its backlog that a session writes before it is another session's turn
 
 
 def open_session(connection: Client, request: OpenSession) -> None:
-    """Puts a session under its number; one that is busy there, though it was closed, ends first.
+    """Opens a session under its number; a former one with that number that is still busy, though closed, ends first.
 
-    What both are told goes by the number: confirms and errors of the former one would be taken for the next one's.
+    Answers go by the number: the client would take confirms and errors of the former session for the next one's.
     """
     former = connection.sessions.get(request.session)
     session = connection.sessions[request.session] = Session(request.session, connection)
@@ -52,7 +52,7 @@ class Session:
         self.number = number
         self.connection = connection
         self.consumers: dict[str, Consumer] = {}
-        self.unsettled: dict[int, tuple[Consumer | GetHolder, int]] = {}  # delivery number → who holds it, uid
+        self.unsettled: dict[int, tuple[Consumer | GetHolder, int]] = {}  # delivery number → its holder, uid
         self.oldest = 1  # no lower delivery number is unsettled
         self.late: AbstractSet[int] = frozenset()  # numbers of deliveries that were kept for too long, and taken away
         self.next_number = 1
@@ -69,7 +69,7 @@ class Session:
         self.closed = False
         self.has_turn = False  # to write, among the sessions of the connection
         self._backlog = Backlog()
-        self._waiting: deque[Request] | None = None  # since an empty one takes as much as all else here
+        self._waiting: deque[Request] | None = None  # None: an empty deque takes much memory
         self._busy = False
         self._work: asyncio.Task[None] | None = None
         self.broker.sessions[self] = None
@@ -108,17 +108,17 @@ class Session:
             self.begin(request, work)
 
     def begin(self, request: Request, work: Coroutine[Any, Any, Any]) -> None:
-        """Carries out a request that takes its time, and whose answer `work` gives."""
+        """Carries out a request that is not done at once; `work` gives its answer."""
         self._busy = True
         self._work = self.connection.tasks.start(self._finish(request, work), name=type(request).__name__)
 
     async def idle(self) -> None:
-        """Returns when everything that was asked has been done."""
+        """Returns when all requests have been carried out."""
         while self._busy and self._work and not self._work.done():
             await asyncio.wait([self._work])
 
     async def ended(self) -> None:
-        """Returns when that has been done, the session's end at last."""
+        """Returns when all requests have been carried out; closes the session then."""
         await self.idle()
         self.close()
 
@@ -142,7 +142,7 @@ class Session:
         self.connection.flush()
 
     def answer(self, request: Request) -> None:
-        """To one that was not waited for."""
+        """Answers a request that did not hold up the session, such as a drain."""
         self._succeed(request, None)
         self.connection.flush_soon()
 
@@ -157,18 +157,18 @@ class Session:
             self.connection.fault("answering a client", fault)
 
     def _after(self, request: Request) -> None:
-        # What a consumer was sent goes out only now, so that no delivery overtakes the answer that names it.
+        # Its deliveries are written only now, so that none overtakes the answer that names the consumer.
         consumer = self.consumers.get(getattr(request, "tag", "")) if self.consumers else None
         if consumer and not consumer.started:
             consumer.start()
 
     def _fail(self, request: Request, error: BrokerError) -> None:
-        # What follows a fault is not carried out, but for the end that the client asked for.
+        # Requests behind the failed one are not carried out, except for the client's own close.
         self._forget_waiting(but=CloseSession, link=request.link)
         self.connection.fail(request, error)
 
     def _forget_waiting(self, but: type[Request] | tuple[()] = (), link: int = 0) -> None:
-        """Of one link, or of all."""
+        """Drops waiting requests, of one link or of all."""
 
         def stays(each: Request) -> bool:
             return isinstance(each, but) or link not in (0, each.link)
@@ -195,13 +195,13 @@ class Session:
             self._send(consumer, within)
 
     def release(self, consumer: Consumer) -> None:
-        """Its client knows of a consumer now, or has given it credit: what was kept until then may be written."""
+        """The client knows of the consumer now, or has given it credit: what was kept for it may be written."""
         self._backlog.release(consumer)
         if self._backlog:
             self.connection.wants_to_write(self)
 
     def write_parked(self) -> bool:
-        """Writes some of what was kept; False when there is nothing more to write now."""
+        """Writes some of the backlog; False when there is nothing more to write now."""
         while self._backlog and self.flowing:
             consumer, arrived = self._backlog.next(_TURN)
             within = self._within_limit(consumer, arrived)
@@ -222,9 +222,9 @@ class Session:
         return sum(holder is consumer for holder, _ in self.unsettled.values())
 
     def _within_limit(self, consumer: Consumer, arrived: Arrived) -> Arrived | None:
-        """What credit, or the limit over all consumers, allows of deliveries; the rest goes back for others to have.
+        """The deliveries that credit, or the limit over all consumers, allows; the rest goes back to the queue.
 
-        What is settled by being sent cannot go back, nor what never left: it waits for credit.
+        Presettled deliveries cannot go back, and a browser's never left the queue: those wait for credit.
         """
         if consumer.by_credit:
             room = consumer.up_to - consumer.sent
@@ -288,7 +288,7 @@ class Session:
     def end(self, consumer: Consumer) -> None:
         """Nothing more comes for a consumer. What was kept for it goes back to its queue.
 
-        It is written, whatever held it back, if it is settled by being sent: it would be lost.
+        Presettled deliveries are written, though they were held back: they would be lost.
         """
         self.consumers.pop(consumer.tag, None)
         if consumer is self.reply_consumer:
@@ -300,14 +300,14 @@ class Session:
                 self.broker.settle(consumer.queue_id, RESTORE, arrived.uids)
 
     def holdings(self) -> Iterator[tuple[Consumer | GetHolder, int]]:
-        """Who holds which uid: everything delivered and not settled, or settled by a transaction under way."""
+        """Holders and uids of everything delivered and not settled, or settled by a transaction under way."""
         those: Iterable[tuple[Consumer | GetHolder, int]] = self.unsettled.values()
         if self.transaction:
             those = chain(those, ((each.holder, each.uid) for each in self.transaction.settlements))
         return ((holder, uid) for holder, uid in those if holder.takes)
 
     def close(self) -> None:
-        """The session is gone: what it held goes back to the queues, its consumers end."""
+        """The session is gone: requeues what it held, ends its consumers."""
         if self.closed:
             return
         self.closed = True
@@ -322,7 +322,7 @@ class Session:
         self.consumers.clear()
 
     def _give_back(self, consumer: Consumer, arrived: Arrived) -> None:
-        """Nobody will see these; what is settled by being sent is lost."""
+        """Requeues deliveries that no client will see; presettled ones are lost."""
         if consumer.gives_back:
             self.broker.settle(consumer.queue_id, RESTORE, arrived.uids)
         elif consumer.takes:
@@ -354,7 +354,7 @@ class Session:
     # -------------------------------------------------------------- what publishers hear
 
     def start_confirms(self) -> None:
-        """Numbers publishes from now on; a second time changes nothing."""
+        """Numbers publishes from now on; a second call changes nothing."""
         self.confirms = self.confirms or ConfirmTracker()
 
     def send_back(self, returned: Returned) -> None:
@@ -366,7 +366,7 @@ class Session:
     def confirm(self, first: int, indexes: Sequence[int], refused: AbstractSet[int] = frozenset()) -> bool:
         """Publishes at these indexes from number `first` are safe but for those at `refused`.
 
-        False when there is nobody to be told.
+        False when the client cannot be told any more.
         """
         tracker = self.confirms
         if tracker is None or self.closed or self.connection.lost:
@@ -381,7 +381,7 @@ class Session:
         return True
 
     def write_confirms(self) -> None:
-        """Tells the client what became known."""
+        """Sends the client the confirms that have become known."""
         if self.confirms is None or self.closed:
             return
         for each in self.confirms.take():
@@ -391,7 +391,7 @@ class Session:
 
 
 def _weight(request: Request) -> int:
-    """What a request that waits takes of memory, about."""
+    """About how much memory a waiting request takes."""
     if not isinstance(request, Publish):
         return _REQUEST_BYTES
     return _PUBLISH_BYTES + weight(request.properties, request.bodies) + BESIDE * len(request.bodies)

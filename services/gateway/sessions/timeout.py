@@ -1,7 +1,7 @@
-"""How long a consumer may keep a delivery without a word: what its queue says with x-consumer-timeout.
+"""How long a consumer may keep a delivery unsettled: as long as its queue's x-consumer-timeout says.
 
-Who keeps one for longer is slow, or stuck, and nobody else gets it. It goes back to its queue, and the consumer ends.
-What is delivered within a sixteenth of that time is looked at together, so it may take so much longer.
+A consumer that keeps one for longer is slow, or stuck. The delivery goes back to its queue, and the consumer is
+cancelled. Deliveries within a sixteenth of that time are checked together, so it may take so much longer.
 """
 
 from __future__ import annotations
@@ -20,18 +20,18 @@ if TYPE_CHECKING:
 log = structlog.get_logger()
 
 _LOOKS = 16
-_LATE = 1 << 16  # numbers of a session that are remembered
+_LATE = 1 << 16  # delivery numbers of a session that are remembered
 
 
 class Timeout:
-    """Of one consumer, which has `ms` for each delivery."""
+    """The timeout of one consumer, which has `ms` for each delivery."""
 
     def __init__(self, consumer: Consumer, ms: int) -> None:
         self._consumer = consumer
         self._seconds = ms / 1000
         self._sent: deque[tuple[float, int]] = deque()
-        """When the last of some deliveries was made, and the number that follows theirs."""
-        self._began = 0.0  # when the first of the latest ones was
+        """For each group of deliveries: when its last one was made, and the number that follows it."""
+        self._began = 0.0  # when the first delivery of the latest group was made
         self._timer: asyncio.TimerHandle | None = None
         self._loop = asyncio.get_running_loop()
 
@@ -47,7 +47,7 @@ class Timeout:
             self._arm()
 
     def stop(self) -> None:
-        """Nobody is there any more who has anything."""
+        """The session holds nothing any more."""
         if self._timer:
             self._timer.cancel()
         self._timer = None
@@ -67,7 +67,7 @@ class Timeout:
             self._take_back(overdue)
 
     def _kept(self, below: int) -> list[int]:
-        """Numbers of deliveries that it has yet."""
+        """Numbers of the deliveries below `below` that are still unsettled."""
         unsettled = self._consumer.session.unsettled
         return [number for number, (holder, _) in unsettled.items() if number < below and holder is self._consumer]
 
@@ -84,7 +84,7 @@ class Timeout:
         self._release(overdue)
 
     def _release(self, numbers: list[int]) -> None:
-        """As if the client had. What it says of them yet comes too late, and is no fault."""
+        """Releases deliveries as if the client had. If it still settles them, that is too late, but no error."""
         session, queue_id = self._consumer.session, self._consumer.queue_id
         uids = [session.unsettled.pop(number)[1] for number in numbers]
         former = session.late if len(session.late) < _LATE else frozenset()
@@ -92,4 +92,4 @@ class Timeout:
         session.broker.observer.settled(session.connection, queue_id, RELEASE, uids)
         session.broker.settle(queue_id, RELEASE, uids)
         for other in session.consumers.values():
-            session.connection.wrote(other)  # a limit over all may let them have more
+            session.connection.wrote(other)  # the limit over all consumers may now allow them more

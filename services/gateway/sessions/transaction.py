@@ -8,9 +8,9 @@ durable decides by completing; when its stream breaks meanwhile, both sides ask 
 
 A commit whose answer does not come is in doubt, and is asked for again, as a commit: the store says what it has decided
 before, and decides what it has not. The client waits meanwhile, as publishers do while the store is away: it hears
-commit-ok only of what is committed, and an error only of what is not. What was aborted meanwhile, by a queue process
-that asked or by a store that has lost the parts, is tried again. Requests that come behind it wait too, a rollback and
-the end of the session among them. When the store may have forgotten the outcome the client is told that nobody knows.
+commit-ok only of what is committed, and an error only of what is not. A transaction aborted meanwhile, because a queue
+process asked or the store has lost the parts, is tried again. Requests behind the commit wait too, a rollback and the
+end of the session among them. When the store may have forgotten the outcome, the client is told that it is unknown.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ _PATIENCE = 30.0  # seconds in which owners may change before a commit is given 
 _AGAIN = 0.1
 _DOUBT = 1800.0  # seconds that the store is asked; it keeps outcomes for an hour, and a later commit would be a new one
 _LARGEST = 64 << 20
-_TOO_OFTEN = 2  # that a process is lost with a transaction that no ordinary frame would hold
+_TOO_OFTEN = 2  # times that a process is lost while it holds a transaction too large for an ordinary frame
 _NOBODY = frozenset({pb.NOT_OWNER, pb.UNAVAILABLE})
 
 _Settles: TypeAlias = dict[tuple[int, pb.Outcome.ValueType], list[int]]
@@ -74,7 +74,7 @@ class Publication:
 
     @property
     def routed(self) -> Sequence[int]:
-        """Those that queues are to have."""
+        """Numbers of the messages that have target queues."""
         targets = self.messages.targets
         if all(targets):
             return range(len(targets))
@@ -82,7 +82,7 @@ class Publication:
 
     @property
     def unrouted(self) -> Sequence[int]:
-        """The others: given up, or returned."""
+        """Numbers of the messages without target queues: dropped, or returned."""
         targets = self.messages.targets
         return () if all(targets) else [index for index, queue_ids in enumerate(targets) if not queue_ids]
 
@@ -120,30 +120,30 @@ class Transaction:
         self.size = 0
 
     def committed(self) -> None:
-        """All of it is."""
+        """The transaction is committed."""
         self._end()
         for each in self.publications:
             each.followed.committed(len(each.messages))
 
     def rolled_back(self) -> None:
-        """None of it ever was."""
+        """The transaction is rolled back."""
         self._end()
         for each in self.publications:
             each.followed.rolled_back()
 
     def in_doubt(self) -> None:
-        """Nobody knows which."""
+        """The outcome is unknown."""
         self._end()
         for each in self.publications:
             each.followed.in_doubt()
 
 
 class InDoubt(Unavailable):
-    """Nobody knows whether a transaction was committed."""
+    """It is unknown whether a transaction was committed."""
 
 
 class _Completing(NamedTuple):
-    """What the only participant settles, and its answer."""
+    """What the only participant has to settle, and its answer."""
 
     settles: _Settles
     answer: asyncio.Future[None]
@@ -164,7 +164,7 @@ class _OwnerLost(_OwnerChanged):
 
 
 class _Aborted(_OwnerChanged):
-    """The store said so, after so many seconds; they are no fault of the owners."""
+    """The store said so after `asked` seconds, which do not count against the time for owners to change."""
 
     def __init__(self, asked: float) -> None:
         super().__init__()
@@ -181,12 +181,12 @@ class Coordinator:
         self.open = OpenTransactions(available() // 8)
         self._waiting: dict[tuple[int, QueueLink], asyncio.Future[pb.Prepared]] = {}
         self._completing: dict[tuple[int, QueueLink], _Completing] = {}
-        self._settled: dict[tuple[int, QueueLink], _Settles] = {}  # committed, and not said to be safe
+        self._settled: dict[tuple[int, QueueLink], _Settles] = {}  # committed, and not known to be safe
 
     async def commit(self, transaction: Transaction) -> None:
         """Returns when all of it is done; raises when none of it is: PreconditionFailed, Unavailable.
 
-        Or Unavailable, saying so, when nobody knows.
+        Raises InDoubt when the outcome is unknown.
         """
         give_up = _now() + _PATIENCE
         routed, lost = [each.messages.part(its) for each in transaction.publications if len(its := each.routed)], 0
@@ -198,7 +198,7 @@ class Coordinator:
                 if isinstance(changed, _Aborted):
                     give_up += changed.asked
                 if lost == _TOO_OFTEN and transaction.size > FRAME_BYTES:
-                    # As suspects.py says of what is published without a transaction.
+                    # As suspects.py does with messages published without a transaction.
                     raise PreconditionFailed("transaction refused: two queue processes were lost with it") from None
                 if _now() > give_up:
                     raise Unavailable("transaction not committed: a queue has no owner") from None
@@ -224,19 +224,19 @@ class Coordinator:
             for link, its in settles.items():
                 self._keep(identity, link, its, streams[link])
         elif not await self._completed(identity, links, settles):
-            # Who is still there has asked the store as well, and says it on a stream that is gone.
+            # The participant, if alive, has asked the store as well, and may have answered on a stream that is gone.
             self._ownerless.give_back(kept for its in settles.values() for kept in _kept(its))
         self._ownerless.settle_elsewhere(settlements, terms)
 
     def _keep(self, identity: int, link: QueueLink, its: _Settles, stream: int) -> None:
-        """What is settled is kept until that is safe: the next owner would not know it."""
+        """Keeps the settlements until they are safe: the next owner would not know of them."""
         if link.up and link.streams == stream:
             self._settled[identity, link] = its
         else:
             self._ownerless.give_back(_kept(its))
 
     def take_unsettled(self, link: QueueLink, is_lost: Callable[[int], bool]) -> list[Settlement]:
-        """Takes out what was committed for queues that `is_lost` names, and is perhaps not safe."""
+        """Takes out the committed settlements, perhaps not safe, of queues for which `is_lost` is true."""
         lost: list[Settlement] = []
         for (_, other), its in self._settled.items():
             for queue_id, outcome in list(its) if other is link else ():
@@ -306,7 +306,7 @@ class Coordinator:
             try:
                 return await self._store.commit_transaction(identity, parts)
             except BrokerError as failure:
-                # To resolve it would abort what is merely slow.
+                # Not resolved: that would abort a transaction when the store is merely slow.
                 if _now() > give_up:
                     raise InDoubt("it is not known whether the transaction was committed") from None
                 if not doubted:
@@ -315,7 +315,7 @@ class Coordinator:
             await asyncio.sleep(_AGAIN)
 
     async def _completed(self, identity: int, links: list[QueueLink], settles: Mapping[QueueLink, _Settles]) -> bool:
-        """The only participant decides; the store does when that one is not heard of any more, and gives False."""
+        """Lets the only participant decide; False when it was lost, and the store has decided."""
         try:
             for link in links:
                 await self._completed_by(identity, link, settles.get(link, {}))
@@ -343,7 +343,7 @@ class Coordinator:
     # -------------------------------------------------------------- the links say
 
     def prepared(self, link: QueueLink, prepared: pb.Prepared) -> None:
-        """A queue process holds its part, or cannot; or does not hold it any more, since it has asked the store."""
+        """A queue process holds its part, or cannot; or holds it no longer, since it has asked the store."""
         waiting = self._waiting.get((prepared.transaction, link))
         if waiting and not waiting.done():
             waiting.set_result(prepared)
@@ -360,12 +360,12 @@ class Coordinator:
                 self._settled[transaction, link] = completing.settles
 
     def safe(self, link: QueueLink, transactions: Iterable[int]) -> None:
-        """What transactions have settled is as safe as the queues are."""
+        """The settlements of these transactions are safe: drops them here."""
         for transaction in transactions:
             self._settled.pop((transaction, link), None)
 
     def link_down(self, link: QueueLink) -> None:
-        """What was not answered on a broken stream never will be."""
+        """A stream broke: what was not answered on it never will be."""
         asked: list[tuple[tuple[int, QueueLink], asyncio.Future[Any]]] = [*self._waiting.items()]
         asked += [(key, completing.answer) for key, completing in self._completing.items()]
         for (_, other), answer in asked:

@@ -1,7 +1,7 @@
-"""Publishers of what must be kept wait while the store cannot keep it: they are told why, and are read no further.
+"""Publishers of persistent messages wait while the store cannot write them: they are told why, and read no further.
 
-As RabbitMQ's disk alarm, but for those alone who publish persistent messages to durable queues, or wait to hear that
-such are safe: whatever is not to be kept goes on.
+As RabbitMQ's disk alarm, but only for connections that publish persistent messages to durable queues, or wait for
+confirms of such: transient messages go on.
 """
 
 from __future__ import annotations
@@ -23,25 +23,25 @@ if TYPE_CHECKING:
 
 
 class Unwritable:
-    """Follows what the store says of its disk with its leases."""
+    """Follows what the store says of its disk when it renews leases."""
 
     def __init__(self, table: PartitionTable, publisher: Publisher, queues: Mapping[int, QueueDefinition]) -> None:
         self.now = False
-        """Whether the store can keep nothing more at the moment."""
+        """Whether the store can write nothing at the moment."""
         self._table = table
         self._publisher = publisher
         self._queues = queues
-        self._held: WeakKeyDictionary[Client, None] = WeakKeyDictionary()  # who waited first goes on first
+        self._held: WeakKeyDictionary[Client, None] = WeakKeyDictionary()  # the first to wait goes on first
         table.listeners.append(self._heard)
 
     @staticmethod
     def kept(messages: Messages) -> list[int]:
-        """The queues of those that are persistent."""
+        """The queues of the persistent messages."""
         columns = zip(messages.facts, messages.targets, strict=True)
         return list({queue_id: None for facts, targets in columns if facts.persistent for queue_id in targets})
 
     def published(self, connection: Client, queue_ids: Sequence[int]) -> None:
-        """A connection has published persistent messages meanwhile: it waits, if any of the queues is kept."""
+        """A connection has published persistent messages meanwhile: it waits, if any of the queues is durable."""
         if connection.lost or connection in self._held:
             return
         if any((queue := self._queues.get(queue_id)) and queue.durable for queue_id in queue_ids):

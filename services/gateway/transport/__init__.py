@@ -1,1 +1,1 @@
-"""Sockets: where clients are listened for, and what comes before the first byte of a protocol."""
+"""Sockets: listening for clients, and everything that comes before the first byte of a protocol."""

@@ -1,7 +1,7 @@
 """A connection until its protocol's first byte: a balancer's header may come before that, and transports (`kind.py`).
 
-Only balancers whom the settings name are believed (HOPLINE_PROXY_SOURCES), and from them a header has to come, as the
-specification demands: who could leave it out could let a client write its own.
+Only balancers that the settings name are trusted (HOPLINE_PROXY_SOURCES), and they have to send a header, as the
+specification demands: through a balancer that left it out a client could send its own.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ _DO = "HOPLINE_PROXY_SOURCES names balancers only, and those send PROXY protocol
 class Offer(NamedTuple):
     """What may come before a protocol's first byte.
 
-    A peer that begins with one of `transports` has it; unless `unsecured`, a protocol is spoken over secure ones only.
-    `settle` is told how the protocol comes, secured or not, before its first byte.
+    A peer may begin with one of `transports`; unless `unsecured`, a protocol is spoken over secure ones only.
+    `settle` is told whether the transport is secure, before the protocol's first byte.
     """
 
     balancers: Balancers
@@ -43,7 +43,7 @@ class Offer(NamedTuple):
 
 
 class Arrival(asyncio.Protocol):
-    """In front of a `Connection`: `transport` carries it, of which `data` was read and not understood yet."""
+    """Stands in front of a `Connection`: `transport` carries it; `data` was read from it and not recognised yet."""
 
     transport: asyncio.Transport
 
@@ -79,13 +79,13 @@ class Arrival(asyncio.Protocol):
 
     def _come_from(self, origin: proxy_header.Origin) -> None:
         client, balancer = address_of(origin.host), address_of(self.connection.peer_host)
-        # Another machine's loopback is none of ours: users who may come from here only do not come from there.
+        # A balancer's word for a loopback address is not taken unless it is local: loopback may be allowed more.
         if client and balancer and (balancer.is_loopback or not client.is_loopback):
             self.connection.peer_host = str(client)
             self.connection.peer = written((str(client), origin.port))
 
     def _look(self) -> None:
-        """At the first bytes of the client's own, and again at those that come over a transport that it began with."""
+        """Looks at the client's first bytes, and again at the first bytes that come over a transport on top."""
         if not self.data:
             return
         told = [(kind, kind.begins(self.data)) for kind in self._offer.transports if kind not in self._taken]
@@ -102,29 +102,29 @@ class Arrival(asyncio.Protocol):
             self._go_on()
 
     def _wait(self) -> None:
-        """A transport takes what has come when it takes this one's place."""
+        """Does nothing: a transport takes `data` when it takes this one's place."""
 
     # -------------------------------------------------------------- for transports
 
     def look_again(self, transport: asyncio.Transport) -> None:
-        """What comes over `transport` may begin with another one."""
+        """Looks again at what comes over `transport`: it may begin with another transport."""
         self._secured = self._secured or self._taken[-1].secure
         self.transport, self.data, self._next = transport, b"", self._look
         self.connection.speak_over(transport)
         transport.set_protocol(self)
 
     def leave_to(self, transport: asyncio.Transport) -> None:
-        """A protocol is spoken over `transport`, which gives what it hears to the connection."""
+        """A protocol is spoken over `transport`, which passes what it receives to the connection."""
         self.connection.speak_over(transport)
         self._settle()
 
     def refuse(self, level: Callable[..., object], event: str, **more: str) -> None:
-        """Closes the socket, and says why."""
+        """Closes the socket, and logs why."""
         self.say(level, event, **more)
         self.connection.cut_off()
 
     def say(self, level: Callable[..., object], event: str, **more: str) -> None:
-        """A line of the log. Any peer can cause it, so there are few of a kind."""
+        """Logs an event. Any peer can cause it, so the lines of a kind are limited."""
         self.connection.listener.few.say(level, event, peer=self.connection.peer, **more)
 
     # -------------------------------------------------------------- to the connection

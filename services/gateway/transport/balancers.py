@@ -1,7 +1,7 @@
-"""Who is believed when it says where a client is: addresses, networks, and names of balancers (HOPLINE_PROXY_SOURCES).
+"""Trusted balancers, which may say where a client is: addresses, networks and host names (HOPLINE_PROXY_SOURCES).
 
 A name is looked up as connections come, once a second at most: a balancer in a container has another address whenever
-it is made anew. Until that is known it is taken for a client, so its header is refused as a wrong beginning.
+the container is recreated. Until that is known it counts as a client, and its header is refused as no protocol's.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ Address = IPv4Address | IPv6Address
 
 
 def address_of(host: str) -> Address | None:
-    """None where there is none (a unix socket). An IPv4 address that a dual-stack socket wraps is itself."""
+    """The IP address, or None where there is none (a unix socket). An IPv4-mapped IPv6 address gives the IPv4 one."""
     try:
         address = ip_address(host)
     except ValueError:
@@ -32,7 +32,7 @@ def address_of(host: str) -> Address | None:
 
 
 class Balancers:
-    """Of one gateway; false where there are none."""
+    """The trusted balancers of one gateway; false where there are none."""
 
     def __init__(self, sources: Sequence[Network | str], tasks: Tasks) -> None:
         self._networks = [each for each in sources if not isinstance(each, str)]
@@ -46,7 +46,7 @@ class Balancers:
         return bool(self._networks or self._names)
 
     def has(self, host: str) -> bool:
-        """Whether a connection from there has to begin with a header."""
+        """Whether `host` is a balancer: its connections have to begin with a header."""
         address = address_of(host)
         if self._names:
             self._look_soon()
@@ -70,7 +70,7 @@ class Balancers:
 
 
 async def _addresses_of(name: str) -> list[Address] | None:
-    """None where nobody can tell at the moment; no address where nobody has that name: it is not running."""
+    """The name's addresses; none if the name does not exist (it is not running), None if the look-up failed."""
     try:
         found = await _getaddrinfo(name)
     except socket.gaierror as failure:

@@ -1,6 +1,6 @@
-"""The certificates that a gateway shows, and whose clients' certificates it takes: files, which may change meanwhile.
+"""A gateway's certificates, and the authorities of client certificates that it accepts: files, which may change.
 
-They are looked at as clients come, once a second at most. What cannot be read then is said, and the former stays.
+They are checked as clients come, once a second at most. If they cannot be read that is logged, and the former stay.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _ASKED = {"none": ssl.CERT_NONE, "wanted": ssl.CERT_OPTIONAL, "needed": ssl.CERT
 class Files(NamedTuple):
     """`certificates` with their chains; `keys` of each, or none where a certificate's file has its key too.
 
-    `clients`: whether a client needs a certificate of `authorities`: none, wanted, needed.
+    `clients`: whether clients show a certificate signed by `authorities`: none, wanted, needed.
     """
 
     certificates: tuple[Path, ...]
@@ -40,19 +40,19 @@ class Files(NamedTuple):
     clients: str = "none"
 
     def state(self) -> list[tuple[int, int, int]]:
-        """What changes when a file does; raises OSError."""
+        """A value that changes whenever a file does; raises OSError."""
         found = [path.stat() for path in (*self.certificates, *self.keys, *filter(None, [self.authorities]))]
         return [(each.st_mtime_ns, each.st_size, each.st_ino) for each in found]
 
 
 class Certificates:
-    """Of one gateway. The first certificate is shown to clients that ask for no name, or for one that nothing has."""
+    """The certificates of one gateway. A client that asks for no name, or for an unknown one, is shown the first."""
 
     def __init__(self, files: Files, clock: Clock = monotonic) -> None:
         """Raises CannotStart when a file cannot be read, or a key is another certificate's."""
         self._files = files
         self._clock = clock
-        self._said = ""  # why they cannot be read: in the log once, not whenever it is tried
+        self._said = ""  # why they cannot be read: logged once, not at each attempt
         try:
             self._state = files.state()
             self._context = _context_of(files)
@@ -61,14 +61,14 @@ class Certificates:
         self._looked = clock()
 
     def context(self) -> ssl.SSLContext:
-        """For the next client."""
+        """The TLS context for the next client."""
         if self._clock() - self._looked >= _EVERY:
             self._looked = self._clock()
             self._look()
         return self._context
 
     def _look(self) -> None:
-        """What cannot be read is tried again, also when it stays as it is: perhaps too many files were open."""
+        """Reads changed files. After a failure it tries again even if they stay: too many may have been open."""
         reason = ""
         try:
             self._read_again()
@@ -87,7 +87,7 @@ class Certificates:
 
 
 def certificates_of(settings: Settings) -> Certificates:
-    """Those that the settings name, or want to be made. Raises CannotStart."""
+    """The certificates that the settings name, or a self-signed one. Raises CannotStart."""
     if settings.tls_clients != "none" and settings.tls_client_authorities is None:
         raise CannotStart("HOPLINE_TLS_CLIENTS wants certificates: set HOPLINE_TLS_CLIENT_AUTHORITIES, who signs them")
     if settings.tls_key and len(settings.tls_key) != len(settings.tls_certificate):
@@ -109,7 +109,7 @@ def _context_of(files: Files) -> ssl.SSLContext:
 def _context(certificate: Path, key: Path | None, files: Files) -> ssl.SSLContext:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.minimum_version = ssl.TLSVersion.TLSv1_2
-    context.options |= ssl.OP_NO_RENEGOTIATION  # a client could ask for one after the other
+    context.options |= ssl.OP_NO_RENEGOTIATION  # a client could renegotiate without end
     context.verify_mode = _ASKED[files.clients]
     if files.authorities:
         context.load_verify_locations(files.authorities)
@@ -122,7 +122,7 @@ def _no_password() -> str:
 
 
 def _chooser(named: list[tuple[list[str], ssl.SSLContext]]) -> Callable[[ssl.SSLObject, str | None, object], None]:
-    """For SNI (RFC 6066, section 3)."""
+    """Chooses the certificate for the name that a client asks for: SNI (RFC 6066, section 3)."""
 
     def choose(connection: ssl.SSLObject, asked: str | None, _context: object) -> None:
         if asked:

@@ -1,11 +1,11 @@
-"""The end of a socket whose peer may still be sending: what was written to it must not be lost by that.
+"""Closes a socket whose peer may still be sending, so that the peer can read what was written to it.
 
 A kernel that closes a socket with input unread resets it, and a reset takes from the peer what it has not read yet:
 close-ok, or the connection.close that says what was wrong. So only the writing half is closed, and what comes is read
 and dropped until the peer ends too, for a while and up to a limit. A peer that reads slowly has the time that it takes.
 
-Who said goodbye first ends the stream first, in a moment: clients take an end that comes close behind close-ok for a
-failure (amqp091-go tells it to NotifyClose, and its users connect anew).
+The side that sent close first should end the stream first, so we give it a moment: clients take an end of stream right
+behind close-ok for a failure (amqp091-go reports it to NotifyClose, and applications connect anew).
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _BYTES = 64 << 20
 
 
 class Draining(asyncio.Protocol):
-    """Takes the place of a connection's protocol, which is told of nothing but the socket's end."""
+    """Takes the place of a connection's protocol, which is told only of the socket's end."""
 
     def __init__(self, transport: asyncio.Transport, ended: Callable[[Exception | None], None]) -> None:
         self._transport = transport
@@ -29,9 +29,9 @@ class Draining(asyncio.Protocol):
         self._timer: asyncio.TimerHandle | None = None
 
     def begin(self, *, peer_first: bool = False) -> None:
-        """What was written goes out, then the end of the stream; returns at once.
+        """Sends what was written, then the end of the stream; returns at once.
 
-        With `peer_first` our end waits a moment for the peer's.
+        With `peer_first` our end of the stream waits a moment for the peer's.
         """
         if self._transport.is_closing():
             return
@@ -50,14 +50,14 @@ class Draining(asyncio.Protocol):
         if transport.can_write_eof():
             self._half_close()
         else:
-            # TLS has no half-close: uvloop says close_notify, and drops what comes until the peer says it too.
+            # TLS has no half-close: uvloop sends close_notify, and drops what comes until the peer sends it too.
             transport.close()
 
     def _half_close(self) -> None:
         try:
             self._transport.write_eof()
             self._transport.resume_reading()
-        except OSError:  # the peer has reset it: asyncio's own loop says so at once
+        except OSError:  # the peer has reset the socket: asyncio's own loop raises at once
             self._transport.abort()
 
     def _look_later(self) -> None:
@@ -66,7 +66,7 @@ class Draining(asyncio.Protocol):
     def _look(self) -> None:
         before, self._unwritten = self._unwritten, self._transport.get_write_buffer_size()
         if self._unwritten < before:
-            self._look_later()  # it takes what was written, or has just taken the last of it
+            self._look_later()  # the peer reads, or has just read the last of it
         else:
             self._transport.abort()
 

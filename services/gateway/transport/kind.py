@@ -1,4 +1,4 @@
-"""Kinds of transport, plug-ins of group `transports`: what a peer may begin with before its protocol, on any port."""
+"""Kinds of transport, plug-ins of group `transports`: layers such as TLS, on top of which a protocol is spoken."""
 
 from __future__ import annotations
 
@@ -10,25 +10,25 @@ if TYPE_CHECKING:
 
 
 class Transport(Protocol):
-    """One for all connections of a gateway."""
+    """A kind of transport; one object serves all connections of a gateway."""
 
     secure: bool
-    """Whether nobody on the way reads what is said over it."""
+    """Whether the transport is encrypted."""
     needs: str
     """The setting that turns it on, for people."""
 
     def __init__(self, settings: Settings) -> None:
-        """Raises CannotStart where the settings ask for what cannot be."""
+        """Raises CannotStart where the settings cannot be carried out."""
 
     @property
     def on(self) -> bool:
-        """Whether the settings give what it needs. Where they do not, nobody is told by it."""
+        """Whether the settings give what it needs; else no peer's first bytes are compared with it."""
 
     def begins(self, data: bytes) -> bool | None:
-        """Whether a peer means it that begins so, with one byte at least; None while there is too little to tell."""
+        """Whether first bytes (one at least) are of this kind; None while there are too few to tell."""
 
     def take(self, arrival: Arrival) -> None:
-        """Puts itself in place of `arrival.transport`, of which `arrival.data` was read: now, or in a task of its.
+        """Puts itself in place of `arrival.transport`, from which `arrival.data` was read: now, or in a task.
 
         It ends with `arrival.look_again`, `arrival.leave_to`, or `arrival.refuse`.
         """

@@ -1,4 +1,4 @@
-"""Listening at an address, at all of a name, or at all of the machine: IPv4 and IPv6, and one port number for both."""
+"""Listens at an address, at all addresses of a name or of the machine: IPv4 and IPv6, with one port number for both."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ _TRIES = 10
 
 
 async def listen_at(host: str, port: int, listen: Listen) -> list[asyncio.Server]:
-    """One server for each address that `host` means; "" means all of the machine, of both families.
+    """One server for each address of `host`; "" stands for all addresses of the machine, of both families.
 
-    Addresses that the machine does not have, as those of IPv6 where it is switched off, are left out; raises OSError
-    when none is left, or the port is taken. Port 0 is one that is free at all of them.
+    Addresses that the machine does not have, such as IPv6 ones where that is switched off, are left out; raises OSError
+    when none is left, or the port is taken. Port 0 stands for one that is free at all addresses.
     """
     addresses = await _addresses_of(host)
     for _ in range(_TRIES - 1):

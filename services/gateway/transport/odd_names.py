@@ -1,7 +1,7 @@
-"""Names that clients ask for (SNI) and that are no text: Python's ssl module cannot say them to who chooses.
+"""Server names (SNI) that are not UTF-8 text: Python's ssl module cannot pass them to the callback that chooses.
 
-The handshake fails then, which the log says as of any other. But the module also has `sys.unraisablehook` told, which
-writes a traceback, and any peer that reaches the port can ask for such a name as often as it likes.
+The handshake fails then, and is logged as any other. But the module also calls `sys.unraisablehook`, which writes a
+traceback, and any peer that reaches the port can ask for such a name as often as it likes.
 """
 
 from __future__ import annotations
@@ -15,18 +15,18 @@ if TYPE_CHECKING:
 
 
 class _Quiet:
-    """In front of the hook that was there."""
+    """Stands in front of the former hook."""
 
     def __init__(self, before: Callable[[UnraisableHookArgs], object]) -> None:
         self._before = before
 
     def __call__(self, what: UnraisableHookArgs) -> None:
-        # The module gives the name as what the error concerns: nothing else that is raised nowhere concerns bytes.
+        # The module passes the name as the error's object: no other unraisable decoding error has bytes there.
         if not (what.exc_type is UnicodeDecodeError and isinstance(what.object, bytes)):
             self._before(what)
 
 
 def be_quiet() -> None:
-    """Once for the process, however often it is asked for."""
+    """Puts the hook in place, once for the process."""
     if not isinstance(sys.unraisablehook, _Quiet):
         sys.unraisablehook = _Quiet(sys.unraisablehook)

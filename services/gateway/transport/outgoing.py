@@ -1,8 +1,8 @@
-"""How much a socket may be behind with what is written to it: a lot, while few are.
+"""How many unsent bytes a socket may have before writing to it pauses: many, while few sockets need them.
 
-Each socket may be a little behind. One that is, and goes on, may be as much behind as keeps a busy client at full
-speed, as long as the gateway's budget for that lasts. When it is used up, sockets that have caught up give their part
-back. The others, whose clients do not read, keep theirs, and the remaining sockets get little at a time.
+Each socket may be a little behind. One that reaches this may be as much behind as keeps a busy client at full speed, as
+long as the gateway's budget lasts. When the budget is used up, sockets that have caught up give their part back. Those
+of clients that do not read keep theirs, and the remaining sockets get little at a time.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ from typing import Final
 
 MUCH: Final = 1 << 20  # bytes
 LITTLE: Final = 128 << 10  # bytes
-_AGAIN = 4  # one part in so many is left when a socket is written to again
-_CAUGHT_UP = 2 * LITTLE  # bytes below which who was much behind is so no more: one write may be above what is little
-_LOOKS = 8  # at those who may have caught up, when another socket is behind
+_AGAIN = 4  # writing goes on when only one part in so many is left
+_CAUGHT_UP = 2 * LITTLE  # bytes below which a socket has caught up: a single write may exceed LITTLE
+_LOOKS = 8  # sockets checked for having caught up, when another one is behind
 
 
 class Outgoing:
@@ -24,14 +24,14 @@ class Outgoing:
     def __init__(self, limit: int) -> None:
         """`limit` in bytes, beyond the little that each socket may be behind."""
         self._most = max(limit // MUCH, 1)
-        self._behind: dict[asyncio.WriteTransport, None] = {}  # who may be much behind; looked at longest ago first
+        self._behind: dict[asyncio.WriteTransport, None] = {}  # may be much behind; last checked comes last
 
     def come(self, transport: asyncio.WriteTransport) -> None:
-        """A socket that nothing is written to yet."""
+        """A new socket, to which nothing is written yet."""
         _allow(transport, LITTLE)
 
     def paused(self, transport: asyncio.WriteTransport) -> None:
-        """It is as much behind as it may be."""
+        """The socket is as much behind as it may be: allows it more, if the budget lasts."""
         if transport in self._behind:
             return
         if len(self._behind) >= self._most:
@@ -41,7 +41,7 @@ class Outgoing:
             _allow(transport, MUCH)
 
     def forget(self, transport: asyncio.WriteTransport | None) -> None:
-        """It is gone."""
+        """The socket is gone."""
         if transport:
             self._behind.pop(transport, None)
 

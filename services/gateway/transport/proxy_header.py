@@ -1,7 +1,7 @@
 """The header of a balancer before a client's first byte: PROXY protocol version 2, which says where the client is.
 
 As HAProxy specifies it (proxy-protocol.txt, section 2.2): signature, version and command, address family, length,
-addresses, and extensions (TLV) that nobody here asks for. Pure: bytes in, an address out.
+addresses, and extensions (TLV), which are ignored. Pure: bytes in, an address out.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class Origin:
 
 
 def read(data: bytes) -> Origin | None:
-    """What the header says that `data` begins with, or None while it is not complete; raises SyntaxFault."""
+    """Reads the header at the beginning of `data`; None while it is not complete; raises SyntaxFault."""
     if not data.startswith(SIGNATURE[: len(data)]):
         raise SyntaxFault(f"no PROXY header of version 2: the peer began with {data[:8]!r}")
     if len(data) < _HEAD.size:

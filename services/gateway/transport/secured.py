@@ -13,21 +13,21 @@ if TYPE_CHECKING:
 async def shake_hands(
     socket: asyncio.Transport, context: ssl.SSLContext, read: Callable[[], bytes], patience: float
 ) -> tuple[asyncio.Transport, Early]:
-    """TLS on top of a socket, and who has heard what came over it since, and is its protocol.
+    """Shakes hands; gives TLS on top of a socket, and its protocol for now, which keeps what comes over it.
 
-    `read` gives what the socket's protocol has read of it, all of it when TLS takes its place. Raises OSError, and
-    TimeoutError after `patience` seconds.
+    `read` gives all that the socket's former protocol has read by the time that TLS takes its place. Raises OSError,
+    and TimeoutError after `patience` seconds.
     """
     early = Early()
     loop = asyncio.get_running_loop()
     shaking = loop.create_task(loop.start_tls(socket, early, context, server_side=True, ssl_handshake_timeout=patience))
-    # In one turn the loop puts TLS in place of the socket's protocol, and asks for two calls: of TLS, which takes the
-    # socket, and of the socket, which is read again. What was read before goes in behind them, in the same turn, so
-    # before anything that the socket reads next.
+    # In one turn the loop puts TLS in place of the socket's protocol, and schedules two calls: `connection_made` of
+    # TLS, and `resume_reading` of the socket. What was read before is fed behind them, in the same turn, so before
+    # anything that the socket reads next.
     loop.call_soon(loop.call_soon, _feed, socket, read)
     transport = await shaking  # ssl.SSLError is an OSError
-    # When the client ends the stream in between, no loop calls that a failure. asyncio's gives no transport then,
-    # uvloop's gives one that never had its hands shaken, and tells its protocol of no end.
+    # If the client ends the stream in between, neither loop raises. asyncio's gives no transport then; uvloop's gives
+    # one without a handshake, and never calls its protocol's `connection_lost`.
     if transport is None or transport.get_extra_info("ssl_object") is None:
         raise ConnectionResetError("the client went away")
     return transport, early
@@ -41,7 +41,7 @@ def name_of_client(transport: asyncio.Transport, kind: str) -> str:
     shown = transport.get_extra_info("ssl_object").getpeercert(binary_form=True)
     if not shown:
         return ""
-    # What reads certificates takes memory, which is there already where a client shows one.
+    # Imported late: the library takes memory, which a gateway has spent already where clients show certificates.
     from services.gateway.transport.subject import name_in  # noqa: PLC0415
 
     return name_in(shown, kind)
@@ -59,7 +59,7 @@ def _feed(socket: asyncio.Transport, read: Callable[[], bytes]) -> None:
 
 
 class Early(asyncio.Protocol):
-    """Keeps what comes in the turn in which hands are shaken, when nobody knows of the new transport yet."""
+    """Keeps what comes in the turn in which the handshake ends, before the new transport has its protocol."""
 
     def __init__(self) -> None:
         self._data = b""
@@ -73,7 +73,7 @@ class Early(asyncio.Protocol):
         self._lost, self._failure = True, failure
 
     def give_way(self, protocol: asyncio.Protocol) -> None:
-        """To who takes its place: is told all of it."""
+        """Passes all that it has kept to the protocol that takes its place."""
         if self._data:
             protocol.data_received(self._data)
         if self._lost:

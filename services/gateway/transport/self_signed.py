@@ -1,4 +1,4 @@
-"""A certificate for trying TLS out: signed by itself, so that clients have to be told to take it."""
+"""A self-signed certificate for trying TLS out: clients have to be told to trust it."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from services.common.clock import epoch_ns
 from services.common.runtime import CannotStart
 
 _DAYS = 365
-_RENEWED = timedelta(days=30)  # before it is over
+_RENEWED = timedelta(days=30)  # before it expires
 
 
 def self_signed(path: Path) -> Path:
-    """`path`, with a certificate for this machine and its key; made when there is none, or it is soon over.
+    """`path`, with a certificate for this machine and its key; made when there is none, or it expires soon.
 
     Raises CannotStart when it cannot be written.
     """
@@ -62,7 +62,7 @@ def _make() -> bytes:
 
 
 def _write(path: Path, pem: bytes) -> None:
-    """Whole, or not at all: several gateways may share the folder."""
+    """Writes the file whole or not at all: several gateways may share the folder."""
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     with tempfile.NamedTemporaryFile(dir=path.parent, prefix=".", delete=False) as file:  # of mode 0600
         file.write(pem)

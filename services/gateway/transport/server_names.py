@@ -9,7 +9,7 @@ from cryptography.x509.oid import ExtensionOID, NameOID
 
 
 def names_in(path: Path) -> list[str]:
-    """Of the first certificate in a file; raises OSError, and ValueError when there is none."""
+    """The names of the first certificate in a file; raises OSError, and ValueError when there is none."""
     certificate = x509.load_pem_x509_certificate(path.read_bytes())
     try:
         found = certificate.extensions.get_extension_for_oid(ExtensionOID.SUBJECT_ALTERNATIVE_NAME).value
@@ -20,7 +20,7 @@ def names_in(path: Path) -> list[str]:
 
 
 def fits(name: str, asked: str) -> bool:
-    """Whether a certificate for `name`, which may begin with `*.`, is one for the host that is asked for."""
+    """Whether a certificate for `name`, which may begin with `*.`, is valid for the host that is asked for."""
     name, asked = name.lower(), asked.lower().rstrip(".")
     if name.startswith("*."):
         return asked.partition(".")[2] == name[2:] != ""

@@ -1,4 +1,4 @@
-"""Who uses a socket: what transports tell it, and what they need to know of it."""
+"""A connection as transports see it: what they tell it, and what they need to know of it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 class Shared(Protocol):
-    """What all of a gateway's have together."""
+    """What all connections of a gateway share."""
 
     @property
     def settings(self) -> Settings: ...
@@ -20,11 +20,11 @@ class Shared(Protocol):
     def tasks(self) -> Tasks: ...
     @property
     def few(self) -> FewLines:
-        """Lines of the log that any peer can cause."""
+        """Limits log lines that any peer can cause."""
 
 
 class SocketUser(Protocol):
-    """A connection, beside what asyncio's Protocol says."""
+    """A connection: its attributes and methods beside those of asyncio's Protocol."""
 
     peer: str
     peer_host: str

@@ -1,4 +1,4 @@
-"""TLS as a kind of transport (RFC 8446; 5.1 for how it begins): what comes over it is looked at again."""
+"""TLS as a kind of transport (RFC 8446; 5.1 for its first bytes): what comes over it may begin with another one."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _LONGEST_HELLO = 16 << 10  # bytes; those of clients have hundreds, with keys ag
 
 
 class Tls:
-    """With the certificates of a gateway; off where there are none."""
+    """TLS with the certificates of a gateway; off where there are none."""
 
     secure = True
     needs = "HOPLINE_TLS_CERTIFICATE"
@@ -61,7 +61,7 @@ class Tls:
                 arrival.transport, self.certificates.context(), lambda: arrival.data, settings.handshake_timeout
             )
             connection.certified = name_of_client(transport, settings.tls_user)
-        except Exception as failure:  # noqa: BLE001 - whatever it is: who is told of no end keeps its place for good
+        except Exception as failure:  # noqa: BLE001 - else the connection would never end
             _not_secured(arrival, failure)
             return
         arrival.look_again(transport)
@@ -69,24 +69,24 @@ class Tls:
 
 
 def _not_secured(arrival: Arrival, failure: Exception) -> None:
-    if not isinstance(failure, OSError | ValueError):  # the latter of a certificate that nobody can read
+    if not isinstance(failure, OSError | ValueError):  # ValueError: the certificate cannot be read
         contained("shaking hands with a client", failure, peer=arrival.connection.peer)
     arrival.refuse(log.info, "TLS handshake failed", reason=str(failure) or type(failure).__name__)
     arrival.connection.connection_lost(failure)
 
 
 def is_too_long(hello: bytes) -> bool | None:
-    """Whether TLS begins with a message that no client needs; None while there is too little to tell.
+    """Whether TLS begins with a longer ClientHello than any client needs; None while there is too little to tell.
 
-    OpenSSL takes one of 128 KiB, and keeps three times as much, for each peer that sends all but the end of one.
+    OpenSSL accepts one of 128 KiB, and keeps three times as much for each peer that sends all but its end.
     """
     if len(hello) < _RECORD:
         return None
     record = int.from_bytes(hello[3:_RECORD], "big")
     if record < _MESSAGE:
-        return True  # its size would come in records behind
+        return True  # its size would come only in the next records
     if record > _LONGEST_HELLO:
-        return False  # no record: OpenSSL says so without the rest
+        return False  # no valid record: OpenSSL refuses it without the rest
     if len(hello) < _RECORD + _MESSAGE:
         return None
     kind, *size = hello[_RECORD : _RECORD + _MESSAGE]
@@ -96,7 +96,7 @@ def is_too_long(hello: bytes) -> bool | None:
 def _certificates(settings: Settings) -> Certificates | None:
     if not settings.tls_certificate and not settings.tls_self_signed:
         return None
-    # What reads certificates takes memory, which a gateway without any need not have.
+    # Imported late: the library takes memory, which a gateway without certificates saves.
     from services.gateway.transport.certificates import certificates_of  # noqa: PLC0415
 
     return certificates_of(settings)

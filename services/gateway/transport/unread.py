@@ -1,8 +1,8 @@
-"""Answers that a client does not read: what asks for more of them is read no further, and in the end it is closed.
+"""Answers that a client does not read: a client that requests more of them is read no further, and in the end closed.
 
-Deliveries wait with their sessions while a socket takes no more, so what still grows are answers. Until they are much,
-the client is read on: one that writes all before it reads anything must come to its end. One that asks for nothing and
-reads nothing is busy with what it has, for as long as it likes: its memory does not grow.
+Deliveries wait with their sessions while a socket takes no more, so only answers still pile up. Until they are many,
+the client is read on: one that writes everything before it reads anything must be able to finish. One that requests
+nothing and reads nothing may be busy with its deliveries, for as long as it likes: the memory for it does not grow.
 """
 
 from __future__ import annotations
@@ -18,25 +18,25 @@ if TYPE_CHECKING:
 log = structlog.get_logger()
 
 _ANSWERS = 256 << 10  # bytes, beyond those at which the socket took no more
-_LOOKS = 4  # at whether the client reads, in the time that it has
+_LOOKS = 4  # checks whether the client reads, within its patience
 
 
 class Unread:
-    """Of one connection, from when its socket takes no more until it does."""
+    """The unread answers of one connection, from when its socket takes no more until it does again."""
 
     def __init__(self, connection: SocketUser, transport: asyncio.WriteTransport, patience: float) -> None:
-        """`patience` in seconds, for a client that takes nothing."""
+        """`patience` in seconds, for a client that reads nothing."""
         self._connection = connection
         self._transport = transport
         self._every = patience / _LOOKS
         self._size = transport.get_write_buffer_size()
         self._most = self._size + _ANSWERS
-        self._too_much = False  # it has been answered so much that it is read no further
-        self._idle = 0  # looks since then that found nothing taken
+        self._too_much = False  # it has so many unread answers that it is read no further
+        self._idle = 0  # checks since then that found nothing read
         self._timer = connection.loop.call_later(self._every, self._look)
 
     def read(self) -> None:
-        """Something of the client was read and answered."""
+        """Requests of the client were read and answered."""
         if self._transport.get_write_buffer_size() > self._most:
             self._too_much = True
             self._connection.hold(self)

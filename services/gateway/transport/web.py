@@ -1,4 +1,4 @@
-"""WebSocket as a kind of transport: told by the request for it (RFC 6455, section 4.1). A protocol comes over it."""
+"""WebSocket as a kind of transport: recognised by its HTTP request (RFC 6455, section 4.1)."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _GET = b"GET "
 
 
 class Web:
-    """For pages of origins that are named; off where there are none."""
+    """WebSocket for pages of the origins in the settings; off where there are none."""
 
     secure = False
     needs = "HOPLINE_WEBSOCKET_ORIGINS"
@@ -37,7 +37,7 @@ class Web:
 
     def take(self, arrival: Arrival) -> None:
         """As Transport says."""
-        # Imported when the first client wants it: few do.
+        # Imported with the first client that uses it: few do.
         from services.gateway.transport.websocket import WebSocket  # noqa: PLC0415
 
         def refused(reason: str) -> None:

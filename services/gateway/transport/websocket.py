@@ -1,4 +1,4 @@
-"""WebSocket (RFC 6455) on a socket or on TLS: a protocol's bytes in binary messages, wherever those begin and end."""
+"""WebSocket (RFC 6455) on a socket or on TLS: a protocol's bytes in binary messages, without regard to their bounds."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ SUBPROTOCOL = "amqp"
 
 _NORMAL, _NO_TEXT = 1000, 1003  # section 7.4.1
 _BAD, _FORBIDDEN = 400, 403
-_UNWRITTEN = 64 << 10  # bytes above which pings are not answered: who sends them reads nothing
+_UNWRITTEN = 64 << 10  # unsent bytes above which pings are not answered: their sender reads nothing
 _FRAMES = 500  # in a turn, which are 5 ms
 _ANYBODY = "*"
 _LONGEST = 200  # characters of an origin that the log repeats: a request may have thousands
@@ -31,10 +31,10 @@ Refused = Callable[[str], None]
 
 
 class WebSocket(asyncio.Transport):
-    """The transport of a protocol, and the protocol of what carries it.
+    """The transport of a protocol, and the protocol of the transport that carries it.
 
-    A page of the web may open one from any browser that has loaded it, and browsers say which: `origins` are those
-    that may. A client that says none is no browser. `refused` is told why a client is not served.
+    A web page may open one from any browser that has loaded it, and browsers send its origin: `origins` are those that
+    are allowed. A client that sends none is no browser. `refused` is told why a client is not served.
     """
 
     def __init__(
@@ -46,29 +46,29 @@ class WebSocket(asyncio.Transport):
         self._origins = origins
         self._refused = refused
         self._open = False
-        self._held = False  # the protocol wants no more for now
-        self._has_more = False  # frames that were read, and wait for the next turn …
-        self._soon: asyncio.Handle | None = None  # … which is this one
+        self._held = False  # the protocol has paused reading
+        self._has_more = False  # frames that were read wait for the next turn …
+        self._soon: asyncio.Handle | None = None  # … which this schedules
         self._frames = WSConnection(ConnectionType.SERVER)
 
     # -------------------------------------------------------------- what comes
 
     def data_received(self, data: bytes) -> None:
-        """What one read held is given to the protocol at once, unless it is of very many frames."""
+        """Passes the contents of one read to the protocol at once, unless it has very many frames."""
         if self._carrier.is_closing():
             return
         try:
             self._frames.receive_data(data)
         except RemoteProtocolError as fault:
             self._reject(str(fault), getattr(fault.event_hint, "status_code", _BAD))
-        except ValueError:  # of the library, which decodes headers as it comes by them
+        except ValueError:  # the library raises it when it decodes headers
             self._reject("a header is not in ASCII", _BAD)
         else:
             if not self._has_more:
                 self._hear()
 
     def _hear(self) -> None:
-        """So many frames in a turn of the loop: each takes as long as kilobytes, and the smallest has six bytes."""
+        """Handles so many frames in a turn of the loop: each takes as long as kilobytes, the smallest has six bytes."""
         self._soon = None
         if self._carrier.is_closing():
             return
@@ -153,7 +153,7 @@ class WebSocket(asyncio.Transport):
         self.writelines((data,))
 
     def writelines(self, chunks: Iterable[bytes | bytearray | memoryview]) -> None:
-        """In one message."""
+        """Writes the chunks in one message."""
         if self._open:
             self._carrier.write(self._frames.send(BytesMessage(b"".join(chunks))))
 

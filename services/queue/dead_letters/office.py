@@ -1,8 +1,8 @@
-"""Sends dead letters on: routes them in batches, publishes them, and only then lets go of what they were.
+"""Sends dead letters on: routes them in batches, publishes them, and only then lets go of their source entries.
 
-At least once: the source entry is kept, on disk too, until every queue of the target has the message. One that is full
-is asked again, less and less often; for one that is gone the router is asked again. A letter that nobody can receive
-(no such exchange, no route, only circles) is dropped, as in RabbitMQ.
+At least once: the source entry is kept, on disk too, until every target queue has the message. A full queue is tried
+again, less and less often; if a queue is gone the router is asked again. A letter that no queue can receive (no such
+exchange, no route, only cycles) is dropped, as in RabbitMQ.
 """
 
 from __future__ import annotations
@@ -39,8 +39,8 @@ from services.rpc.router_pb2 import Message, Routed, RouteReply
 log = structlog.get_logger()
 
 _AT_ONCE = 1000
-_OPEN_AT_ONCE = 500  # to write down the way of a letter takes long, and any number may come in one turn
-_UNDER_WAY = 4000  # letters that no answer has come for
+_OPEN_AT_ONCE = 500  # writing x-death takes long, and any number of letters may come in one turn
+_UNDER_WAY = 4000  # letters without an answer yet
 _RETRY_SECONDS = 0.5
 _DO = "they stay in their queue and are tried again; if it stays so, report it with these lines"
 _AS_IT_WAS = "it is sent on without x-death: report it with these lines"
@@ -67,7 +67,7 @@ class Publications(Protocol):
 
 @dataclass(slots=True, eq=False)
 class _Letter:
-    """`taken` are the queues that have it, `tries` counts the times that not all of them would."""
+    """`taken` are the target queues that have it, `tries` counts the attempts in which not all took it."""
 
     letter: DeadLetter
     partition: Partition
@@ -79,7 +79,7 @@ class _Letter:
 
     @property
     def size(self) -> int:
-        """Of what is sent."""
+        """Bytes of what is sent."""
         return len(self.properties) + len(self.letter.entry.message.body)
 
 
@@ -106,7 +106,7 @@ class DeadLetterOffice:
         until_certain: Callable[[], Awaitable[None]],
         recorder: Recorder = OFF,
     ) -> None:
-        """`until_certain` returns when it is known which partitions are this process's."""
+        """`until_certain` returns when it is known which partitions this process owns."""
         self._registry = registry
         self._record = DeadLetterRecord(recorder, registry)
         self._routes = routes
@@ -131,16 +131,16 @@ class DeadLetterOffice:
         self._more.set()
 
     def sends(self, partition: Partition) -> bool:
-        """Whether it has letters of the partition that it has not been refused for yet."""
+        """Whether letters of the partition are in their first attempt, or wait for it."""
         letters = self._open.get(partition, ())
         return bool(partition.context.dead_letters) or any(not letter.tries for letter in letters)
 
     def letters_of(self, partition: Partition) -> list[DeadLetter]:
-        """All of the partition that are not done with."""
+        """All letters of the partition that are not done with."""
         return [*(letter.letter for letter in self._open.get(partition, ())), *partition.context.dead_letters]
 
     def answered(self, addressed: Mapping[int, tuple[_Letter, Targets]], refusals: list[Refused]) -> None:
-        """Every target of some letters took them, or said why not."""
+        """Every target queue of some letters took them, or refused them."""
         self._under_way -= len(addressed)
         self._room.set()
         refused: dict[int, set[int]] = {}
@@ -180,7 +180,7 @@ class DeadLetterOffice:
                     await self._send_some([letter for letter in self._take_some() if self._may_send(letter)])
 
     async def _send_some(self, letters: list[_Letter]) -> None:
-        """One that cannot be sent is tried again later, and stays where it is until then; the others go."""
+        """Sends letters; one that cannot be sent stays in its queue and is tried again later, the others go."""
         if not letters:
             return
         try:
@@ -199,7 +199,7 @@ class DeadLetterOffice:
         self._later(letters)
 
     def _take_some(self) -> list[_Letter]:
-        """The next that fit into a frame, one at least."""
+        """The next letters that fit into a frame, one at least."""
         some = [self._waiting.popleft()]
         size = some[0].size
         while self._waiting and len(some) < _AT_ONCE and (size := size + self._waiting[0].size) <= FRAME_BYTES:
@@ -207,14 +207,14 @@ class DeadLetterOffice:
         return some
 
     def _may_send(self, letter: _Letter) -> bool:
-        """What another process will find in its queue, or has found already, is its affair."""
+        """Whether this process still owns the letter: else the next owner finds it in the queue, and sends it."""
         if letter.partition.state in (State.WRITTEN, State.GONE):
             self._let_go(letter)
             return False
         return True
 
     def _open_some(self) -> None:
-        """Those of one partition after the other, in turns: the others of a great many stay as they are meanwhile."""
+        """Opens letters of one partition after the other, a limited number each turn; the others wait."""
         room = min(_OPEN_AT_ONCE, _AT_ONCE - len(self._waiting))
         while self._partitions and room > 0:
             partition = next(iter(self._partitions))
@@ -233,14 +233,14 @@ class DeadLetterOffice:
             return
         try:
             opened.properties, opened.headers = rewrite(letter)
-        except Exception as fault:  # noqa: BLE001 - better as it was than not at all
+        except Exception as fault:  # noqa: BLE001 - better sent as it was than not at all
             contained("describing a dead letter's way", fault, do=_AS_IT_WAS, queue=letter.queue.name)
             opened.properties, opened.headers = letter.entry.message.properties, {}
         opened.keys = routing_keys(letter, opened.headers)
         self._waiting.append(opened)
 
     def _let_go(self, letter: _Letter) -> None:
-        """The entry is done with, on disk too, as far as it is still this process's affair."""
+        """The entry is done with, on disk too if this process still owns the partition."""
         partition = letter.partition
         of_partition = self._open.get(partition, {})
         of_partition.pop(letter, None)
@@ -253,7 +253,7 @@ class DeadLetterOffice:
         partition.context.forget([entry], letter.letter.holding, durable=durable)
 
     def _passes_on(self, queue_id: int) -> bool:
-        """A full queue that dead-letters what it refuses has done with it."""
+        """Whether a full queue dead-letters what it refuses: then the letter is done with."""
         definition = self._registry.definitions.get(queue_id)
         if definition is None:
             return False
@@ -275,7 +275,7 @@ class DeadLetterOffice:
         ]
         routed = (await self._route(questions)).routed
         addressed = [(letter, self._targets(letter, its)) for letter, its in zip(letters, routed, strict=True)]
-        await self._until_certain()  # asking took its time, and there may be another owner, who sends them
+        await self._until_certain()  # meanwhile the partition may have another owner, which sends them
         addressed = [(letter, targets) for letter, targets in addressed if self._may_send(letter)]
         self._drop([letter for letter, targets in addressed if not targets])
         if going := [(letter, targets) for letter, targets in addressed if targets]:
@@ -297,7 +297,7 @@ class DeadLetterOffice:
         )
 
     def _drop(self, letters: list[_Letter]) -> None:
-        """Nobody can receive them."""
+        """Drops letters that no queue can receive."""
         if letters:
             self._record.dropped(_sources(letters), UNROUTABLE)
             for letter in letters:
@@ -326,15 +326,15 @@ class DeadLetterOffice:
         self._record.sent_on(_sources(letters), messages.uids)
         self._record.routed(messages)
         messages.traces = self._traces(letters)
-        # A process that is out of memory gets them all the same: they make room where they were.
+        # They are sent even to a process that is short of memory: they make room in this one.
         pressure = self._publisher.publish(messages, _Sent(self, addressed))
-        self._under_way += len(letters)  # and not if that raises: nobody answers then
+        self._under_way += len(letters)  # only if that did not raise: else no answer comes
         if pressure and pressure.state is Congestion.FULL:
             self._full = True
             self._publisher.when_relieved(pressure, self, self._relieved)
 
     def _traces(self, letters: list[_Letter]) -> dict[int, bytes] | None:
-        """Contexts of those that are traced, which what they go on as is a part of too."""
+        """Trace contexts of traced letters, by index: the messages that they become carry them on."""
         contexts: dict[int, bytes] = {}
         for index, opened in enumerate(letters):
             journeys, letter = opened.partition.journeys, opened.letter
@@ -359,7 +359,7 @@ def _exchange_of(letter: DeadLetter) -> str:
 
 
 def _facts(opened: _Letter) -> Facts:
-    """Of what a letter goes on as: its time to live is over, or no longer counts."""
+    """Facts of the message that a letter becomes: without its time to live, which is over or counts no more."""
     letter = opened.letter
     facts = letter.entry.message.facts
     return facts._replace(exchange=_exchange_of(letter), routing_key=opened.keys[0], ttl_ms=None)

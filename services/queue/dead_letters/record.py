@@ -1,4 +1,4 @@
-"""What becomes of dead letters, for the ledger."""
+"""Records for the ledger what becomes of dead letters."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ Letters = Sequence[tuple[DeadLetter, Partition]]
 
 
 class DeadLetterRecord:
-    """Tells of letters queue by queue, whether their queues are still there or not."""
+    """Records letters queue by queue, even if their queues are deleted."""
 
     def __init__(self, recorder: Recorder, registry: Registry) -> None:
         self._recorder = recorder
         self._registry = registry
 
     def dropped(self, letters: Letters, reason: str) -> None:
-        """They go nowhere."""
+        """The letters are dropped."""
         for record, group in self._by_queue(letters):
             target = group[0].queue.dead_letter_exchange or ""
             record.dropped(uids_of(letter.entry for letter in group), reason, target)
 
     def sent_on(self, letters: Letters, uids: Sequence[int]) -> None:
-        """They go on, each as the message of the same place in `uids`, which follow one another."""
+        """The letters go on, each as the message at the same place in `uids`, which are consecutive."""
         first = uids[0]
         for record, group in self._by_queue(letters):
             target = group[0].queue.dead_letter_exchange or ""
@@ -41,7 +41,7 @@ class DeadLetterRecord:
             record.dead_lettered(uids_of(letter.entry for letter in group), group[0].reason, target, successors)
 
     def routed(self, messages: Messages) -> None:
-        """Where they go as new messages."""
+        """The queues to which they go as new messages."""
         bases: dict[tuple[str, str, int], Place | None] = {}
         found: dict[int, tuple[list[Keyed], list[int]]] = {}
         for uid, facts, targets in zip(messages.uids, messages.facts, messages.targets, strict=True):

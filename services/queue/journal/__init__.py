@@ -1,1 +1,1 @@
-"""What goes to disk, what is known to be there, and when a batch is done."""
+"""Writes the journal, knows which messages were taken, and answers a batch when it is done."""

@@ -1,4 +1,4 @@
-"""The batches that one link has published, until its peer has heard what became of them."""
+"""The batches that one link has published, until its peer has received the answers to them."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ class Batches:
         self._partitions = partitions
         self.terms = PeerTerms(partitions)
         self._of_all = unheard
-        self._turned_away: set[int] = set()  # partitions of which something was refused that was published here
+        self._turned_away: set[int] = set()  # partitions for which a batch of this link was refused
         self._unheard: dict[int, Ticket] = {}  # by sequence, ascending
         self._last = 0
-        self._sent_again: dict[int, tuple[int, int]] = {}  # partition → epoch, and the last batch before that was said
+        self._sent_again: dict[int, tuple[int, int]] = {}  # partition → epoch, and the last batch before SentAgain
 
     def begin(self, answers: Answers, batch: pb.PublishBatch) -> Ticket:
         """The ticket of a batch that has come."""
         for partition in batch.resumed:
             self._turned_away.discard(partition)
-            # What was refused comes now: that all had come was said before.
+            # What was refused is resent from here on: an earlier SentAgain holds no longer.
             self._sent_again.pop(partition, None)
         self.terms.begin(batch.terms)
         self._last = batch.sequence
@@ -36,18 +36,18 @@ class Batches:
         return ticket
 
     def heard(self, sequences: Iterable[int]) -> None:
-        """The peer knows of these that they are done."""
+        """The peer knows that these batches are done."""
         for sequence in sequences:
             if ticket := self._unheard.pop(sequence, None):
                 ticket.heard()
 
     def sent_again(self, said: Iterable[pb.SentAgain]) -> None:
-        """The peer says that nothing older than the batches so far will come for these."""
+        """The peer has resent all that it had to for these partitions: nothing older than the batches so far comes."""
         for each in said:
             self._sent_again[each.partition] = each.epoch, self._last
 
     def forget_former(self, origin: int) -> None:
-        """What `origin` had from former owners and on former links, where it has come again and that was heard."""
+        """Forgets what `origin` sent former owners and on former links, once it was resent and the answer heard."""
         if not self._sent_again:
             return
         oldest = next(iter(self._unheard), self._last + 1)
@@ -60,7 +60,7 @@ class Batches:
                 partition.known.sent_again(origin)
 
     def close(self) -> None:
-        """The stream is gone: what was not heard may come again on another."""
+        """The stream is gone: batches whose answers were not heard may be resent on another."""
         for ticket in self._unheard.values():
             ticket.link_ended()
         self._unheard.clear()

@@ -1,4 +1,4 @@
-"""A publish batch on its way to disk: as it came when all of it is durable, else the durable messages alone."""
+"""A publish batch on its way to disk: as it was received when all of it is durable, else the durable messages alone."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from services.rpc.queue_pb2 import PublishBatch, Traced
 
 
 class Source:
-    """What a batch was decoded from and to, for `ContentDraft.source`."""
+    """A batch, as received and decoded, for `ContentDraft.source`."""
 
     __slots__ = ("columns", "raw", "traced")
 
@@ -22,7 +22,7 @@ class Source:
 
     @property
     def uids(self) -> list[int]:
-        """Of all messages."""
+        """The uids of all messages."""
         return self.columns.uids
 
     @property

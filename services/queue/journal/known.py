@@ -1,13 +1,13 @@
-"""What a partition knows of messages that their publisher may send again.
+"""Which messages a partition has taken that their publisher (a gateway) may resend.
 
-A publisher sends again, under the same uids, what it has had no answer for: when a stream breaks, when a partition has
-another owner. Whoever owns the partition by then must take each message that was not taken, on each queue, and none
-that was. It is known exactly, queue by queue and uid by uid, until the publisher has heard the answer; no order is
-inferred, since what comes again is split by partition, and what was refused comes late.
+A publisher resends, under the same uids, what it has had no answer for: when a stream breaks, or when a partition has
+another owner. The owner by then must take each message that was not taken, for each queue, and none that was. What was
+taken is known exactly, queue by queue and uid by uid, until the publisher has heard the answer; no order is inferred,
+since resent batches are split by partition, and refused messages come late.
 
-In memory there is all that was taken and is not heard of. On disk a message is known by its entry; what may have left
-its queue is written down beside the dequeue. What former owners took, and links that are gone, is kept until the
-publisher has sent everything again, and has heard the answer to that.
+In memory is all that was taken and whose answer is not heard of. On disk a message is known by its entry; if it may
+have left its queue, its uid is written beside the dequeue. What former owners took, and what came on links that are
+gone, is kept until the publisher has resent everything, and has heard the answer to that.
 """
 
 from __future__ import annotations
@@ -25,16 +25,16 @@ Span = tuple[int, int, int]  # queue id, uid of the first message, how many that
 Part = tuple[int, int]  # index of the first, and behind the last
 
 _NEVER: Final = 1 << 63  # above all uids
-_FLOOR_SECONDS: Final = 1.0  # a floor bounds what the next owner has to know; what is below it by then is no fault
-# Publishers at most of which something is kept from before. Who lives has said something lately, and says soon what
-# comes again: those are forgotten first that nothing was heard of for longest, however old they are themselves.
+_FLOOR_SECONDS: Final = 1.0  # between writes of a floor, which bounds what the next owner reads; one that lags is safe
+# The most publishers for which something is kept from before. A live publisher has sent something lately, and resends
+# soon: the publisher that has been silent longest is forgotten first, however old it is itself.
 _FORMERS: Final = 64
 
 
 class Taken:
-    """Messages of one publisher, of which it has not heard that they were taken.
+    """Messages of one publisher that were taken; it has not heard the answer yet.
 
-    `parts` are queue ids, and the indexes in `uids` of what each took.
+    `parts` are queue ids, and the indexes in `uids` of the messages that each took.
     """
 
     __slots__ = ("_lowest", "batches", "origin", "parts", "uids")
@@ -52,7 +52,7 @@ class Taken:
         return self._lowest if self.parts else 0
 
     def add(self, queue_id: int, indexes: Sequence[int]) -> bool:
-        """A queue has what ascends from the first of these; whether that is lower than all before."""
+        """A queue took the messages at these ascending indexes; whether the first is lower than all before."""
         lowest = self.uids[indexes[0]]
         is_lower = not self.parts or lowest < self._lowest
         if is_lower:
@@ -61,13 +61,13 @@ class Taken:
         return is_lower
 
     def spans(self) -> Iterator[Span]:
-        """Which queue took what."""
+        """The ranges of uids that each queue took."""
         for queue_id, indexes in self.parts:
             yield from _spans_of(queue_id, pick(self.uids, indexes))
 
 
 class Departure(NamedTuple):
-    """To be written before entries go that it speaks of: what `origin` may send again."""
+    """Uids of dequeued entries that `origin` may resend: written with the dequeue."""
 
     origin: int
     upto: int
@@ -75,7 +75,7 @@ class Departure(NamedTuple):
 
 
 class _Former:
-    """What a publisher had from owners before this one, and on links before its present one."""
+    """What former owners took from a publisher, and what came on links before its present one."""
 
     def __init__(self, floor: int = _NEVER) -> None:
         self.floor = floor
@@ -84,21 +84,21 @@ class _Former:
 
 
 class Known:
-    """Of one partition."""
+    """What one partition has taken that may be resent."""
 
     def __init__(self) -> None:
         self._taken: dict[int, dict[Taken, None]] = {}  # by origin, in the order of arrival
-        self._former: dict[int, _Former] = {}  # by origin, in the order in which something was heard of them last
+        self._former: dict[int, _Former] = {}  # by origin, the one that has been silent longest first
         self._batches: dict[int, list[tuple[Taken, Iterable[tuple[int, int, int, int]]]]] = {}  # of the journal
-        self._index: dict[int, set[int]] | None = None  # queue → uids, while something comes again
-        self._latest: dict[int, int] = {}  # origin → first uid of the batch that came last …
-        self._mixed: set[int] = set()  # … and origins of which a lower one came behind a higher one
+        self._index: dict[int, set[int]] | None = None  # queue → uids, while messages are resent
+        self._latest: dict[int, int] = {}  # origin → highest first uid of a batch so far …
+        self._mixed: set[int] = set()  # … and origins of which a batch with a lower one came later
         self._written: dict[int, tuple[int, float]] = {}  # origin → floor, and when it was written (s)
 
     # -------------------------------------------------------------- taken, heard
 
     def add(self, taken: Taken) -> None:
-        """What queues take of it from now on is known, until that was heard."""
+        """Keeps what queues take of it from now on, until its publisher has heard the answer."""
         self._taken.setdefault(taken.origin, {})[taken] = None
 
     def took(self, taken: Taken, queue_id: int, indexes: Sequence[int]) -> None:
@@ -115,31 +115,31 @@ class Known:
             self._latest[origin] = uid
 
     def journalled(self, batch: int, taken: Taken, runs: Iterable[tuple[int, int, int, int]]) -> None:
-        """An entry batch has some of it, in runs as an EntryDraft has them."""
+        """An entry batch of the journal holds some of it, in runs as in an EntryDraft."""
         taken.batches.append(batch)
         self._batches[batch] = [(taken, runs)]
 
     def not_safe(self, taken: Taken) -> None:
-        """It may not be where it was taken to: it is new when it comes again, and there twice at worst."""
+        """The messages may be lost: they count as new if they are resent, and are there twice at worst."""
         self._forget_batches((taken,))
         taken.parts.clear()
         self._index = None
 
     def heard(self, taken: Taken) -> None:
-        """The publisher knows: it does not come again."""
+        """The publisher has heard the answer: it does not resend these."""
         if self._forget(taken):
             self._forget_batches((taken,))
             self._forget_index(taken)
 
     def link_ended(self, taken: Taken) -> None:
-        """The answer may not have been heard, and will not be: it may come again on another link."""
+        """The link is gone before the answer was heard: the batch may be resent on another link."""
         if self._forget(taken):
             former = self._former.get(taken.origin) or _Former()
             former.taken[taken] = None
             self._keep(taken.origin, former)
 
     def nothing_comes(self) -> None:
-        """For now: a link has ended, or has sent all of it again."""
+        """Nothing is being resent at present: a link has ended, or has resent everything."""
         self._index = None
 
     def _forget_index(self, taken: Taken) -> None:
@@ -169,21 +169,21 @@ class Known:
                 self._batches.pop(batch, None)
 
     def sent_again(self, origin: int) -> None:
-        """A publisher has sent all of that again, and heard the answer."""
+        """A publisher has resent everything from before, and heard the answer."""
         if former := self._former.pop(origin, None):
             self._forget_batches(former.taken)
         self.nothing_comes()
 
-    # -------------------------------------------------------------- what comes again
+    # -------------------------------------------------------------- what is resent
 
     def split(self, queue_id: int, uids: Sequence[int]) -> tuple[list[Part], list[Part]]:
-        """Of what comes again for a queue: what it has not taken, and what it has."""
+        """Splits messages resent for a queue: those that it has not taken, and those that it has."""
         known = self._indexed().get(queue_id, frozenset())
         if known.isdisjoint(uids) and len(set(uids)) == len(uids):
             return [(0, len(uids))], []
         new: list[Part] = []
         old: list[Part] = []
-        # One may be there twice: refused to its publisher, who did not hear that all else of the batch was done.
+        # One may be resent twice in a batch: it was refused, and the answer to the rest of its batch was lost.
         before: set[int] = set()
         for index, uid in enumerate(uids):
             parts = old if uid in known or uid in before else new
@@ -202,7 +202,7 @@ class Known:
         return self._index
 
     def spans(self) -> Iterator[Span]:
-        """All of it, some perhaps twice."""
+        """All ranges that may be resent, some perhaps twice."""
         for origin in self.origins():
             yield from self._spans_of(origin)
 
@@ -220,11 +220,11 @@ class Known:
     # -------------------------------------------------------------- what is written of it
 
     def origins(self) -> list[int]:
-        """Publishers that may send something again."""
+        """Publishers that may resend something."""
         return list(dict.fromkeys([*self._taken, *self._former]))
 
     def floor(self, origin: int) -> int:
-        """Of what was taken from a publisher, it has heard of everything below this uid."""
+        """The publisher has heard the answers to everything below this uid."""
         if origin in self._mixed or origin in self._former:
             former = self._former.get(origin)
             lowest = min((taken.lowest for taken in self._all_of(origin)), default=_NEVER - 1)
@@ -244,17 +244,17 @@ class Known:
         return floor
 
     def floors_lost(self) -> None:
-        """What was to be written was not."""
+        """Floors that were given out may not have been written."""
         self._written.clear()
 
     def departing(self, batch: int, *, again: bool = False) -> Iterator[Departure]:
-        """Entries of a batch go: what has to be written of it, once, or `again` next time."""
+        """What has to be written when entries of a batch are dequeued: once, or with `again` also the next time."""
         found = self._batches.get(batch) if again else self._batches.pop(batch, None)
         for taken, runs in found or ():
             yield _departure(taken.origin, spans(taken.uids, [(run[0], run[1], run[2]) for run in runs]))
 
     def handed_over(self) -> Iterator[Departure]:
-        """All of it, for the next owner, in place of all that was written so far."""
+        """All that the next owner has to know, in place of all that was written so far."""
         for origin in self.origins():
             if some := list(_merged(self._spans_of(origin))):
                 yield _departure(origin, some)
@@ -262,11 +262,11 @@ class Known:
     # -------------------------------------------------------------- from a former owner
 
     def recover_floor(self, origin: int, uid: int) -> None:
-        """First of all, and those that are longest unchanged first: what is below `uid` was heard by its publisher."""
+        """A floor from disk: `origin` has heard the answers below `uid`. Floors come first, longest unchanged first."""
         self._keep(origin, _Former(uid))
 
     def recover_taken(self, origin: int, columns: TakenColumns) -> None:
-        """What may have left its queue."""
+        """From disk: messages that may have left their queues."""
         if former := self._former.get(origin):
             former.spans += zip(columns.queue_id, columns.first, columns.count, strict=True)
 
@@ -289,7 +289,7 @@ class Known:
     def _recover_run(
         self, by_origin: dict[int, Taken], queue_id: int, first: int, end: int, uids: Sequence[int]
     ) -> None:
-        """Of one publisher, whose uids ascend."""
+        """Reads a run of one publisher, with ascending uids."""
         start = bisect_left(uids, self._floor_of(uids[first]), first, end)
         if start < end:
             origin = origin_of(uids[first])

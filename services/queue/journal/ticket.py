@@ -1,4 +1,4 @@
-"""Who waits for the journal: a batch is done when every part of it is safe or refused; settlements, when safe."""
+"""What waits for the journal: a batch is done when every part of it is safe or refused; settlements, when safe."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from services.queue.journal.known import Known, Taken
 from services.queue.links.peer_terms import PeerTerms
 from services.rpc.queue_pb2 import NOT_OWNER, Reason
 
-_LONGEST = 10.0  # seconds: a publisher that hears nothing for longer is rarer than a death meanwhile
-_EXPECT_SECONDS = 1.0  # one expectation stands for as long for all that are settled too early
-_RETURN_SECONDS = 2.0  # in which a gateway that lives has another stream, and most of what it sends again is answered
+_LONGEST = 10.0  # seconds: that a publisher hears nothing for longer is rarer than that this process dies meanwhile
+_EXPECT_SECONDS = 1.0  # for so long one `_Expected` stands for all messages that are settled before they are resent
+_RETURN_SECONDS = 2.0  # in which a live gateway opens another stream, and most of what it resends is answered
 
 
 class Answers(Protocol):
-    """Where answers to batches go."""
+    """Takes the answers to batches."""
 
     @property
     def broken(self) -> bool:
-        """Whether nobody hears them any more."""
+        """Whether answers do not reach the publisher any more."""
 
     def done(self, sequence: int) -> None: ...
 
@@ -57,7 +57,7 @@ class Receipt:
             self._done()
 
     def part_failed(self) -> None:
-        """Nobody is told that they are safe: what has settled them keeps them."""
+        """The gateway is not told that they are safe, so it keeps them."""
 
 
 class Written:
@@ -87,8 +87,8 @@ class Written:
 class Ticket:
     """One batch of one link; `pending` parts of it are open.
 
-    `turned_away` are the partitions of which the link has had something refused, to be sent again or elsewhere: what
-    follows it is refused too, until the link says that it comes again. `terms` are those for which it publishes.
+    `turned_away` are the partitions for which a batch of the link was refused, to be resent here or elsewhere: batches
+    behind it are refused too, until the link says that it resends. `terms` are those for which it publishes.
     """
 
     __slots__ = (
@@ -112,11 +112,11 @@ class Ticket:
 
     @property
     def abandoned(self) -> bool:
-        """Whether nobody waits any more: who published it may have sent it elsewhere since."""
+        """Whether nothing waits for its answer any more: the publisher may have resent the batch elsewhere."""
         return self._given_up or self._answers.broken
 
     def give_up(self) -> None:
-        """Something failed in between: its publisher is told so by somebody else."""
+        """Taking the batch in failed: the caller tells its publisher so."""
         self._given_up = True
         self.not_safe()
         self._unheard.over(self)
@@ -126,7 +126,7 @@ class Ticket:
         self._answers.refuse(self._sequence, indexes, queue_id, reason)
 
     def turn_away(self, partition: int, indexes: Sequence[int], queue_id: int) -> None:
-        """They are for the partition's owner, who is another, or this process later."""
+        """Refuses messages for a partition that another process owns, or this one only later."""
         self.turned_away.add(partition)
         self.refuse(indexes, queue_id, NOT_OWNER)
 
@@ -144,7 +144,7 @@ class Ticket:
         self._taken.append((known, taken))
 
     def not_safe(self) -> None:
-        """What was taken until now may not be there when it comes again: then it is taken again."""
+        """What was taken until now may be lost: it is taken again if it is resent."""
         for known, taken in self._taken:
             known.not_safe(taken)
 
@@ -155,14 +155,14 @@ class Ticket:
         self._unheard.over(self)
 
     def link_ended(self) -> None:
-        """The link will not hear it."""
+        """The link is gone, and does not hear the answer."""
         for known, taken in self._taken:
             known.link_ended(taken)
         self._unheard.link_ended(self)
 
 
 class _Expected:
-    """Stands for batches that have not come again yet."""
+    """Stands for batches that have not been resent yet."""
 
     __slots__ = ("number", "until")
 
@@ -174,18 +174,18 @@ class _Expected:
 class Unheard:
     """Batches whose publishers have not heard yet that they are done.
 
-    Until they have, they send all of it again if this process dies. What is not on disk would be there again, whatever
-    consumers have said of it: so their gateways keep what they have said until then.
+    Until then the publishers resend all of them if this process dies. A transient message would be there again, though
+    a consumer has settled it: so gateways keep the settlements until the batches are heard of.
     """
 
     def __init__(self) -> None:
         self._open: dict[Ticket | _Expected, None] = {}  # in the order in which they came
         self._count = 0  # of all that came
         self._expect_again = 0.0  # when expectations are prolonged (monotonic seconds)
-        self._held: deque[tuple[int, Receipt]] = deque()  # how many had come before it
+        self._held: deque[tuple[int, Receipt]] = deque()  # the count of batches before it, and the receipt
 
     def expect(self) -> None:
-        """What is settled is to come again yet, from a publisher that has not heard who has its queue now."""
+        """A settled message will be resent, by a publisher that does not know the queue's present owner yet."""
         if monotonic() >= self._expect_again:
             self._expect_again = monotonic() + _EXPECT_SECONDS
             self.add(_Expected())
@@ -193,23 +193,23 @@ class Unheard:
     def add(self, ticket: Ticket | _Expected) -> None:
         """A batch has come."""
         now = monotonic()
-        self._oldest(now)  # those of streams that are gone are not kept, whether anybody settles or not
+        self._oldest(now)  # drops overdue batches, also when nothing is settled
         self._count += 1
         ticket.number, ticket.until = self._count, now + _LONGEST
         self._open[ticket] = None
 
     def link_ended(self, ticket: Ticket) -> None:
-        """Its publisher sends it again on another stream, if there is one soon."""
+        """Its publisher resends it on another stream, if one is opened soon."""
         ticket.until = min(ticket.until, monotonic() + _RETURN_SECONDS)
 
     def over(self, ticket: Ticket) -> None:
-        """Its publisher does not send it again."""
+        """Its publisher does not resend it any more."""
         self._open.pop(ticket, None)
         if self._held:
             self._let_go()
 
     def hold(self, receipt: Receipt) -> None:
-        """Settlements are not safe before all batches so far are heard of; not for ever, as gateways keep them."""
+        """Holds a receipt until all batches so far are heard of; not for ever, as gateways keep the settlements."""
         self._let_go()
         if self._open:
             receipt.pending += 1

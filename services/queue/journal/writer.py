@@ -1,7 +1,7 @@
 """From the drafts of a turn to journal frames, and from their answers to `done`.
 
-One frame a turn at most. Where a lease in it is somebody else's the store leaves out what is for that partition; the
-messages that were for it are refused, so that they find its owner.
+One frame a turn at most. Where another process holds a lease in it, the store leaves out that partition's changes; the
+messages for it are refused, so that their publishers send them to its owner.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ from services.rpc import queue_pb2, store_pb2
 log = structlog.get_logger()
 
 _INDEX = 5  # bytes of a dequeued entry in a frame, at most
-# Batches at most, about, of which a frame dequeues something, since it is one turn here and in the store; of one
-# partition at least these, while others have much to dequeue as well.
+# A frame dequeues from about so many batches at most, since it is one turn here and in the store; and from so many of
+# one partition at least, while others have much to dequeue as well.
 _DEQUEUES, _OF_ONE = 10_000, 1000
 
 
@@ -62,14 +62,14 @@ class _Turn:
     drained: list[asyncio.Future[None]] = field(default_factory=list)
 
     def end(self) -> None:
-        """Whatever the answer was, there will be no other."""
+        """The frame has been answered, or has failed."""
         for future in self.drained:
             if not future.done():
                 future.set_result(None)
 
 
 class JournalWriter:
-    """`on_fenced` is called with partitions whose lease is somebody else's."""
+    """`on_fenced` is called with partitions that the store says another process holds."""
 
     def __init__(self, journal: Journal, ids: UidSource, on_fenced: Callable[[Partition], None]) -> None:
         self._journal = journal
@@ -80,8 +80,8 @@ class JournalWriter:
         self._scheduled = False
         self._under_way = 0
         self._last: _Turn | None = None
-        self._rest = False  # a large queue was purged, or deleted: not all of it has had room in a frame …
-        self._portion: _Turn | None = None  # … and goes on when the store has that one, so that others come between
+        self._rest = False  # a large queue was purged or deleted: not all its dequeues had room in a frame …
+        self._portion: _Turn | None = None  # … the others follow when the store has this one, so that others get a turn
         self._size = 0  # of the contents of the turn
 
     # -------------------------------------------------------------- what is to be written
@@ -92,7 +92,7 @@ class JournalWriter:
         self._schedule()
 
     def add(self, content: ContentDraft, partitions: dict[int, Partition], ticket: Ticket) -> None:
-        """Messages of a batch that were enlisted; a part of the ticket is done when they are on disk."""
+        """Adds the enlisted messages of a batch; a part of the ticket is done when they are on disk."""
         ticket.pending += 1
         self._turn.contents.append((content, {number: partitions[number] for number in content.entries}, ticket))
         self._size += content.source.size
@@ -137,7 +137,7 @@ class JournalWriter:
         return self._journal.append(frame)
 
     async def drained(self) -> None:
-        """Returns when everything that was added so far is on disk, whatever comes behind it."""
+        """Returns when everything that was added so far is on disk, without waiting for what is added later."""
         again = True
         while again:
             self.flush()
@@ -162,11 +162,11 @@ class JournalWriter:
         dirty, self._dirty = self._dirty, {}
         room = 0 if self._portion else max(_OF_ONE, _DEQUEUES // max(1, len(dirty)))
         for number, partition in dirty.items():
-            if partition.state is State.GONE:  # it may be here again: what is left of a former term has no fence
+            if partition.state is State.GONE:  # changes of a former term have no fence, even if it is here again
                 continue
             draft = partition.context.draft
             dequeues, delivered = draft.take(room)
-            if dequeues or delivered:  # else woken for entries that are not on disk
+            if dequeues or delivered:  # else the changed entries were not on disk
                 turn.changes.append(_Changes(partition, dequeues, delivered))
             if draft:
                 self._dirty[number] = partition
@@ -258,7 +258,7 @@ class JournalWriter:
                 self._give_up(turn)
         else:
             fenced = {number for lease in answer.result().fenced if (number := partition_in(lease)) is not None}
-            # First of all: what has waited for the frame asks whether the partition is still here.
+            # Before all else: what has waited for the frame asks whether the partition is still here.
             for_each("giving a partition up", fenced, lambda number: self._on_fenced(partitions[number]))
             for_each("answering what is on disk", turn.contents, partial(_answer, fenced))
             for_each("going on after what is on disk", turn.waiters, lambda waiter: waiter.part_done())
@@ -266,8 +266,8 @@ class JournalWriter:
         self._go_on(turn)
 
     def _give_up(self, turn: _Turn) -> None:
-        """Nobody could write it. Frames behind it, under way already, have left out the floors that it had."""
-        if turn is self._portion:  # who waits for the rest as well waits for this
+        """The frame cannot be written. Frames behind it, already under way, leave out the floors that it had."""
+        if turn is self._portion:  # those that wait for the rest wait for this frame too
             turn.waiters, self._turn.waiters = self._turn.waiters, []
         _refuse_all(turn)
         partitions = {each.number: each for _, its, _ in turn.contents for each in its.values()}
@@ -319,7 +319,7 @@ def _lose_floors(partitions: Iterable[Partition]) -> None:
 
 
 def _refuse_all(turn: _Turn) -> None:
-    """Whoever published what was in it, or has waited for it, hears that."""
+    """Tells the publishers of the frame's messages, and everything that has waited for it, that it failed."""
     for_each("telling that it cannot be written", turn.contents, _refuse)
     for_each("telling that it cannot be written", turn.waiters, lambda waiter: waiter.part_failed())
     turn.end()
@@ -346,7 +346,7 @@ def _tell_persisted(content: ContentDraft, partitions: dict[int, Partition]) -> 
 
 
 def _by_queue(column: Sequence[int], runs: list[tuple[int, int, int, int]]) -> Iterable[tuple[int, Sequence[int]]]:
-    """The values of a column (uids, or indexes) for the messages of each queue: mixed ones are many runs."""
+    """The values of a column (uids, or indexes) for the messages of each queue."""
     if len(runs) == 1:
         queue_id, first, count, _ = runs[0]
         return ((queue_id, span(column, first, count)),)

@@ -1,1 +1,1 @@
-"""Streams of gateways, and of queue processes that dead-letter here: what comes, what goes, what each holds."""
+"""Streams of gateways, and of queue processes that dead-letter here: frames in and out, and what each peer holds."""

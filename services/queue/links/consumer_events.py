@@ -21,19 +21,19 @@ class _Who(TypedDict):
 
 
 def attached(consumer: Consumer, queue: QueueOptions, gateway: str, *, again: bool) -> ConsumerAttached:
-    """It may be sent messages from now on."""
+    """The consumer may be sent messages from now on."""
     return ConsumerAttached(
         **_who(consumer, queue, gateway), exclusive=consumer.exclusive, browse=consumer.browse, again=again
     )
 
 
 def detached(consumer: Consumer, queue: QueueOptions, gateway: str) -> ConsumerDetached:
-    """It wanted to end, or its gateway is gone."""
+    """The consumer was cancelled by its client, or its gateway is gone."""
     return ConsumerDetached(**_who(consumer, queue, gateway))
 
 
 def cancelled(consumer: Consumer, queue: QueueOptions, gateway: str, reason: pb.Reason.ValueType) -> ConsumerCancelled:
-    """Its queue is gone from here."""
+    """The consumer's queue is gone from this process."""
     why: Literal["partition moved", "queue deleted"] = "partition moved" if reason == pb.NOT_OWNER else "queue deleted"
     return ConsumerCancelled(**_who(consumer, queue, gateway), reason=why)
 

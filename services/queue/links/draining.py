@@ -16,9 +16,9 @@ _LOOK_SECONDS = 0.01
 
 
 def drain(host: Host, outbox: Outbox, handle: int, consumers: Mapping[int, tuple[Consumer, Queue]]) -> None:
-    """What is ready was sent when it got its credit; a queue that is busy with its entries has its time first.
+    """Answers when all ready entries were offered to the consumer; a queue that lags behind is looked at again soon.
 
-    Who lacks bytes is not answered: its gateway drains again when it grants some.
+    A consumer that has messages but no bytes of credit left is not answered: its gateway drains again with new credit.
     """
     found = consumers.get(handle)
     if found is None or found[0].link.broken:

@@ -10,7 +10,7 @@ ANYBODY: Final = 0  # no gateway's origin
 
 
 class Expected:
-    """True while anybody is expected."""
+    """True while a gateway is expected."""
 
     def __init__(self, clock: Clock = monotonic) -> None:
         self._clock = clock
@@ -22,9 +22,9 @@ class Expected:
         return bool(self._until)
 
     def expect(self, origin: int, seconds: float) -> None:
-        """The gateway of this origin, for so long from now; ANYBODY never comes by name."""
+        """Expects the gateway of this origin for so long from now; ANYBODY stands for gateways not known yet."""
         self._until[origin] = self._clock() + seconds
 
     def came(self, origin: int) -> None:
-        """It has a stream again, on which it is waited for."""
+        """The gateway has opened a stream again: from now on the link is asked whether it has told everything."""
         self._until.pop(origin, None)

@@ -1,6 +1,6 @@
 """Which queues are full: when messages take more memory than a queue process may use, those that hold the most of it.
 
-A process's memory is shared by its queues, and a queue that nobody reads must not stop the others: publishers are held
+A process's memory is shared by its queues, and a queue without consumers must not stop the others: publishers are held
 back from queues that hold more than a fair share. Should they not be the ones that grow, the bar falls the further the
 limit is exceeded; a quarter above it nothing more comes in. Consumers are never held back.
 """
@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
-_RELIEVED = 0.8  # of the limit, below which nobody is held back
-_ABOVE = 0.25  # of the limit, above which everybody is
+_RELIEVED = 0.8  # of the limit, below which no publisher is held back
+_ABOVE = 0.25  # of the limit: a use that exceeds the limit by so much holds all publishers back
 _STEP = 1 / 32  # of the limit, by which the use changes before another look is worth it
-_SMALL = 1 / 32  # of the limit: what holds less is no reason for anything, as long as there are others
+_SMALL = 1 / 32  # of the limit: a queue that holds less is not full, as long as another holds more
 _STAYS = 0.8  # of the bar, below which a queue is not full any more
 
 
@@ -39,13 +39,13 @@ class Gate:
         self._seen = 0
 
     def wants_look(self, used: int) -> bool:
-        """Whether `look` would find something else than the last time, perhaps."""
+        """Whether `look` may find another result than the last time."""
         if not self.full:
             return used > self.limit
         return used < self.limit * _RELIEVED or abs(used - self._seen) > self.limit * _STEP
 
     def look(self, used: int, holdings: Iterable[tuple[int, int]]) -> bool:
-        """Whether it has changed what is full; `holdings` are bytes by queue."""
+        """Decides anew what is full; whether that has changed. `holdings` are bytes by queue."""
         before, self._seen = self.full, used
         if used < self.limit * _RELIEVED or (not before and used <= self.limit):
             self.full = NOWHERE
@@ -55,7 +55,7 @@ class Gate:
 
 
 def full(used: int, limit: int, holdings: Mapping[int, int], before: Full) -> Full:
-    """What is full at such a use."""
+    """Which queues are full when so many bytes are used."""
     over = max(0, used - limit) / (limit * _ABOVE)
     if over >= 1 or not holdings:
         return Full(everywhere=True)

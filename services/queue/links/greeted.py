@@ -1,7 +1,7 @@
-"""Which stream of each peer is its latest: what comes on an older one was given up, and sent elsewhere since.
+"""Which stream of each peer is its latest: the peer has given up older ones, and sent their frames elsewhere since.
 
-Links alone do not tell. The first bytes of a stream may come when a later one was opened, heard and closed again: what
-it brings says that it never came before, and would be taken a second time.
+The open links do not tell. The first bytes of a stream may come after a later one was opened, heard and closed: its
+messages are not marked as resent, and would be taken a second time.
 """
 
 from __future__ import annotations
@@ -10,17 +10,17 @@ from typing import Final
 
 from services.rpc import queue_pb2 as pb
 
-_PEERS: Final = 1024  # those are forgotten first that greeted longest ago
+_PEERS: Final = 1024  # beyond that, the peer whose Hello is oldest is forgotten
 
 
 class Greeted:
-    """By origin and the member that it means: the highest number of a stream."""
+    """The highest number of a stream, by the peer's origin and the member (queue process) that it addresses."""
 
     def __init__(self) -> None:
         self._numbers: dict[tuple[int, str], int] = {}
 
     def is_latest(self, hello: pb.Hello) -> bool:
-        """Whether no later stream of this peer was heard before; it is noted."""
+        """Whether no later stream of this peer was heard before; notes the stream's number."""
         peer = hello.origin, hello.member
         latest = self._numbers.pop(peer, 0)
         self._numbers[peer] = max(latest, hello.number)

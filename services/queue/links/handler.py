@@ -16,10 +16,10 @@ log = structlog.get_logger()
 
 
 class Attached:
-    """A stream of hopline.queue.Queue/Attach: frames in, and what they bring about out in the same turn.
+    """A stream of hopline.queue.Queue/Attach: frames in, and their answers out in the same turn.
 
-    What others bring about (other links, the journal, the clock) goes out at the turn's end. While the peer takes
-    nothing, it collects in the outbox.
+    What other links, the journal or the clock cause goes out at the turn's end. While the peer reads nothing, it
+    collects in the outbox.
     """
 
     def __init__(self, host: Host, member: str, stream: Stream) -> None:
@@ -30,7 +30,7 @@ class Attached:
         self._stream = stream
 
     def received(self, message: bytes) -> None:
-        """Carries out a frame. Raises DecodeError when it is none."""
+        """Carries out a frame. Raises DecodeError when the bytes are none."""
         frame = LinkFrame.FromString(message)
         if frame.HasField("hello") and not self._welcomed(frame.hello):
             return
@@ -38,7 +38,7 @@ class Attached:
         self._write_soon.now()
 
     def writable(self) -> None:
-        """The peer takes something again."""
+        """The peer reads again."""
         self._write()
 
     def ended(self, reason: str) -> None:

@@ -1,4 +1,4 @@
-"""One gateway's stream: its frames are carried out in order, what they bring about is collected in the outbox."""
+"""One gateway's stream: its frames are carried out in order, the answers are collected in the outbox."""
 
 from __future__ import annotations
 
@@ -37,16 +37,16 @@ from services.rpc import queue_pb2 as pb
 
 log = structlog.get_logger()
 
-_RETURN_SECONDS = 1.0  # in which a gateway that lives has another stream
+_RETURN_SECONDS = 1.0  # within which a gateway that is alive opens another stream
 
 
 class Link(Holder):
-    """Holder of what it has been sent and has not settled."""
+    """Holder of the deliveries that the gateway has been sent and has not settled."""
 
     def __init__(self, host: Host, wake: Callable[[], None], fail: Callable[[Exception], None]) -> None:
-        """`wake` is called when there is something to say that nothing received brought about.
+        """`wake` is called when there is something to send that is no answer to a frame just received.
 
-        `fail` ends the stream, by what could not be carried out when it had waited.
+        `fail` ends the stream, with the fault of a frame that had waited and could not be carried out.
         """
         super().__init__()
         self.outbox = Outbox(self._something_to_say)
@@ -57,25 +57,25 @@ class Link(Holder):
         self._host = host
         self._consumers: dict[int, tuple[Consumer, Queue]] = {}
         self._awaiting: dict[int, tuple[Awaited, pb.AttachConsumer]] = {}  # by consumer
-        self._touched: WeakKeyDictionary[Queue, None] = WeakKeyDictionary()  # in the order in which they were
+        self._touched: WeakKeyDictionary[Queue, None] = WeakKeyDictionary()  # in the order of use
         self._transactions = Transactions(host, self)
         self._suspended: list[pb.LinkFrame] = []
         self._settling = 0  # frames with settlements, so far
         self._tells = False
-        self.member = ""  # whom the peer means: it may still try a stream to a process that was here before
+        self.member = ""  # the queue process that the peer addresses: perhaps a former one at this address
         self.told = Told(host.registry)
         self._receiving = False
-        self._unused: list[Queue] = []  # left without a consumer
+        self._unused: list[Queue] = []  # queues left without a consumer
         self._batches = Batches(host.registry.partitions, host.unheard)
 
     def hello(self, hello: pb.Hello) -> bool:
-        """The first frame said who it is; False when the peer has had another stream since: nothing is heard then."""
+        """Takes the first frame's Hello; False when the peer has opened a later stream: this one is ignored then."""
         self.name, self.origin, self._tells, self.member = hello.name, hello.origin, hello.tells, hello.member
         self._batches.terms.are_said = hello.says_terms
         if not self._host.greeted.is_latest(hello):
             self.broken = True
             return False
-        # The peer has given up a stream that it had before, and has sent elsewhere what still comes from there.
+        # The peer has given up its former stream, and has sent the frames that still arrive on it elsewhere.
         for former in [link for link in self._host.links if (link.origin, link.member) == (self.origin, self.member)]:
             former.close()
         self._host.links[self] = None
@@ -87,7 +87,7 @@ class Link(Holder):
     # -------------------------------------------------------------- frames
 
     def receive(self, frame: pb.LinkFrame) -> None:
-        """Carries a frame out; one that comes while leases may have run out waits for certainty."""
+        """Carries a frame out; one that comes while leases may have run out waits until they are renewed."""
         if self.broken:
             return
         if not self._host.certain:
@@ -101,7 +101,7 @@ class Link(Holder):
             self._attach_all(frame.attaches, now)
         if frame.settles:
             self._settle_all(frame.settles, now)
-        # Before messages: an immediate one wants a consumer that can take it, and its publisher knows of this one.
+        # Before messages: an immediate one needs a consumer with credit, and its publisher knows of this consumer.
         if frame.credits:
             self._credit_all(frame.credits, now)
         if frame.publishes:
@@ -119,7 +119,7 @@ class Link(Holder):
         self._receiving = False
 
     def resume(self) -> None:
-        """Carries out what has waited for the leases."""
+        """Carries out the frames that have waited for the leases."""
         frames, self._suspended = self._suspended, []
         for frame in frames:
             try:
@@ -130,9 +130,9 @@ class Link(Holder):
             self._wake()
 
     def close(self) -> None:
-        """The stream is gone, and its consumers with it; what it held waits for a moment, if the gateway may be back.
+        """The stream is gone, and its consumers with it; its deliveries are kept a moment, if the gateway may return.
 
-        While leases may have run out all of that waits: what it held may be another process's to give to others.
+        While leases may have run out all of that waits: the deliveries may belong to another owner by now.
         """
         if self.broken:
             return
@@ -166,7 +166,7 @@ class Link(Holder):
             self._unused.append(queue)
 
     async def _end_later(self) -> None:
-        """After a moment in which the leases hold: while they may have run out nobody is listened to."""
+        """Ends it after a moment in which the leases hold: while they may have run out no frame is carried out."""
         await asyncio.sleep(_RETURN_SECONDS)
         while not self._host.certain:
             await self._host.until_certain()
@@ -174,7 +174,7 @@ class Link(Holder):
         self._end()
 
     def _end(self) -> None:
-        """What it held goes back to its place, unless it was claimed; queues go with their last consumer."""
+        """Requeues its deliveries at their places, unless they were claimed; deletes queues without consumers."""
         self.over = True
         if self._host.departed.get(self.origin) is self:
             del self._host.departed[self.origin]
@@ -182,7 +182,7 @@ class Link(Holder):
         self._host.returning.over(self)
         now = self._host.now()
         for queue in self._unused:
-            # Another object when the partition has left and come back: its consumers are there.
+            # Another Queue object if the partition has left and come back: that one has the consumers.
             present = self._host.registry.queues.get(queue.options.queue_id)
             if present is not None and not len(present.consumers):
                 self._host.delete_soon(queue.options.queue_id)
@@ -193,7 +193,7 @@ class Link(Holder):
         self._host.check_memory()
 
     def has_told(self, partition: Partition) -> bool:
-        """Whether the peer has said all that its consumers hold of a partition, if it ever does."""
+        """Whether the peer has reported all that its consumers hold of a partition; true for peers that never do."""
         return not self._tells or self.told.has(partition)
 
     # -------------------------------------------------------------- answers
@@ -207,11 +207,11 @@ class Link(Holder):
         self.outbox.frame.refusals.add(sequence=sequence, queue_id=queue_id, reason=reason, **choice(indexes))
 
     def tell_full(self, full: Full) -> None:
-        """Publishers wait where it is full, and nowhere else."""
+        """Has the peer hold back publishers to full queues, and no others."""
         self.outbox.frame.blocked.CopyFrom(pb.Blocked(everywhere=full.everywhere, queue_ids=full.queue_ids))
 
     def activated(self, consumer: Consumer) -> None:
-        """It is its queue's single active one: the next owner hears of that from its gateway."""
+        """The consumer is its queue's single active one: its gateway tells that to the next owner."""
         self.outbox.frame.activated.add(consumer=consumer.handle, number=consumer.activated)
 
     def ended(self, consumer: Consumer, reason: pb.Reason.ValueType) -> None:
@@ -221,11 +221,11 @@ class Link(Holder):
             self.outbox.frame.cancelled.add(consumer=consumer.handle, reason=reason)
 
     def holds_of(self, queue: Queue) -> None:
-        """It may hold entries of `queue` from now on."""
+        """The link may hold entries of `queue` from now on."""
         self._touched[queue] = None
 
     def _something_to_say(self) -> None:
-        # Whoever is receiving writes by itself.
+        # While a frame is being received, the handler writes after it.
         if not self._receiving:
             self._wake()
 
@@ -242,7 +242,7 @@ class Link(Holder):
             publishing.accept(self._host, self._batches.begin(answers, batch), source, now)
 
     def _not_taken(self, raw: bytes, error: BrokerError) -> None:
-        """Its publisher hears that none of it is safe, though some of it may be; its transaction cannot be prepared."""
+        """Refuses the whole batch, though some of it may have been taken; its transaction cannot be prepared."""
         batch = pb.PublishBatch.FromString(raw)
         if batch.transaction:
             self._transactions.spoil(batch.transaction, error.text)
@@ -251,7 +251,7 @@ class Link(Holder):
         self.done(batch.sequence)
 
     def _attach_all(self, attaches: Sequence[pb.AttachConsumer], now: int) -> None:
-        """All of them first: what one holds must not be delivered to another that came before it in the frame."""
+        """Attaches all before any is served: what one holds must not be delivered to one before it in the frame."""
         touched: dict[Queue, None] = {}
         attach, tell = partial(self._attach_to, touched, now=now), partial(self._not_attached, touched)
         for_each("attaching a consumer", attaches, attach, tell)
@@ -262,7 +262,7 @@ class Link(Holder):
             touched[queue] = None
 
     def _begin(self, queue: Queue, now: int) -> None:
-        """The gateway has said what it holds from before: the rest of what it had is anybody's."""
+        """The gateway has said what it still holds of the queue: the rest of its former deliveries is requeued."""
         former = self._host.registry.partitions[queue.options.partition].formers.get(self.origin)
         for holder in (former, self._host.departed.get(self.origin)):
             if holder:
@@ -274,7 +274,7 @@ class Link(Holder):
         queue = registry.serving(queue_id, attach.term)
         if queue is None and (partition := registry.awaited(queue_id)):
             partition.recalled.discard((self, queue_id))
-            # Who comes again was there before: an exclusive consumer finds nobody in its place.
+            # Consumers that re-attach come before new ones: an exclusive consumer finds its place free.
             self._await(partition, attach, partition.claiming if attach.again else partition.waiting)
             return None
         if queue is None:
@@ -292,7 +292,7 @@ class Link(Holder):
             self.outbox.frame.attached.add(consumer=handle)
             return queue
         if before := self._consumers.pop(handle, None):
-            # It asks again because it has not heard the answer.
+            # The gateway asks again because it has not received the answer.
             before[1].consumers.remove(before[0])
         consumer = newcomer(attach, self, queue.options)
         reason = queue.attach(consumer, attach.held, now, again=attach.again)
@@ -307,7 +307,7 @@ class Link(Holder):
         return queue
 
     def _decided_first(self, queue: Queue, attach: pb.AttachConsumer) -> Awaited | None:
-        """Whether the queue goes, and who has it to himself."""
+        """What has to be decided first: a deletion of the queue, or whether an exclusive consumer returns."""
         if deletion := self._host.registry.deleting.awaited(attach.queue_id):
             return deletion
         return None if attach.again or attach.stray else self._host.returning.awaited(queue, attach)
@@ -329,13 +329,13 @@ class Link(Holder):
         partition, latest = self._awaiting.get(attach.consumer, (None, None))
         if partition is None or latest is not attach:
             return
-        del self._awaiting[attach.consumer]  # or what came behind it would wait again, for what is being replayed
+        del self._awaiting[attach.consumer]  # or its credit and detach would wait again, for what is being replayed
         if self.broken:
             return
         now, touched = self._host.now(), dict[Queue, None]()
         tell = partial(self._not_attached, touched)
         for_each("attaching a consumer", (attach,), partial(self._attach_to, touched, now=now), tell)
-        # After every other consumer that waits, for the same reason as in a frame.
+        # After all other waiting consumers are attached, for the same reason as in `_attach_all`.
         partition.waiting += [partial(self._begin, queue, now) for queue in touched]
 
     def _settle_all(self, settles: Sequence[pb.Settle], now: int) -> None:
@@ -364,7 +364,7 @@ class Link(Holder):
         for_each("giving a consumer credit", granted, partial(self._credit, now=now), self._not_served)
 
     def _not_served(self, credit: pb.Credit, _error: BrokerError) -> None:
-        """It would wait for ever: its client hears that it has ended, and may come back."""
+        """Cancels a consumer that got no credit and would wait for ever: its client may consume again."""
         if found := self._consumers.get(credit.consumer):
             consumer, queue = found
             queue.consumers.remove(consumer)

@@ -22,14 +22,14 @@ if TYPE_CHECKING:
 
 
 def _nobody_asks() -> None:
-    """Of one that is not prepared."""
+    """`ask` of a transaction that is not prepared."""
 
 
 @dataclass(slots=True)
 class Settlement:
     """Entries of one queue that the transaction settles, and uids of those that are not there yet.
 
-    A client may hold what its publisher sends again only later, since the former owner of the partition died.
+    A client may settle a message that died with the partition's former owner, and that its publisher resends later.
     """
 
     queue: Queue
@@ -41,19 +41,19 @@ class Settlement:
 
 @dataclass(slots=True, eq=False)
 class OpenTransaction(Undecided):
-    """`prepared` from when nothing of it can be refused any more until it is decided."""
+    """`prepared` from the time when nothing of it can be refused any more, until it is decided."""
 
-    batches: list[tuple[int, Source]] = field(default_factory=list)  # sequence, and what it brings
+    batches: list[tuple[int, Source]] = field(default_factory=list)  # sequence number, and the batch
     settles: list[pb.Settle] = field(default_factory=list)
     publications: list[tuple[Queue, Arrival]] = field(default_factory=list)
     settlements: list[Settlement] = field(default_factory=list)
     contents: list[ContentDraft] = field(default_factory=list)
     traced: list[TracedBatch] = field(default_factory=list)
     partitions: dict[Partition, None] = field(default_factory=dict)
-    spoiled: str = ""  # why not all that was sent for it is here
+    spoiled: str = ""  # why a part that was sent for it was not taken
     prepared: bool = False
     ask: Callable[[], None] = _nobody_asks
-    asked: bool = False  # the store is, or was
+    asked: bool = False  # the store has been asked for the decision
     patience: asyncio.TimerHandle | None = None
     parts: int = 0  # frames in which it is staged
     size: int = 0  # bytes of memory that its batches take
@@ -64,14 +64,14 @@ class OpenTransaction(Undecided):
         partition.undecided.add(self)
 
     def decided(self) -> None:
-        """Nothing of it is open any more."""
+        """The transaction is decided: no partition waits for it any more."""
         if self.patience:
             self.patience.cancel()
         for partition in self.partitions:
             partition.undecided.discard(self)
 
     def returning(self, settlement: Settlement, link: Link) -> dict[object, list[Entry]]:
-        """To whom entries go back that it still has: to who has claimed them since, to who had them, or to nobody."""
+        """The entries still held, by the holder they return to: who claimed them since, who had them, or None."""
         returning: dict[object, list[Entry]] = defaultdict(list)
         for entry in settlement.entries:
             if entry.holder is self:

@@ -1,4 +1,4 @@
-"""What a link has to say next: collected while a write is under way, then frames of bounded size."""
+"""What a link sends next: collected while a write is under way, then cut into frames of bounded size."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ from services.rpc import queue_pb2 as pb
 
 
 class Outbox:
-    """`wake` is called when there is something to say after there was nothing."""
+    """`wake` is called when there is something to send after there was nothing."""
 
     def __init__(self, wake: Callable[[], None]) -> None:
         self.deliveries = Deliveries(wake)
         self._wake = wake
         self._frame = pb.QueueFrame()
         self._begun = False
-        self._unheard: deque[list[int]] = deque()  # what each frame with `done` said in it, until that was heard
-        self._heard = 0  # how many of these
+        self._unheard: deque[list[int]] = deque()  # `done` of each frame that has some, until the peer has read it
+        self._heard = 0  # how many of these frames the peer has read
         self._replies: deque[pb.QueueReply] = deque()
-        self._pieces: deque[Columns] = deque()  # of deliveries that did not go into one frame
+        self._pieces: deque[Columns] = deque()  # of deliveries that did not fit into one frame
 
     @property
     def frame(self) -> pb.QueueFrame:
-        """The next frame, but for deliveries and replies; to be added to."""
+        """The next frame, without its deliveries and replies; callers add to it."""
         if not self._begun:
             self._begun = True
             self._wake()
@@ -41,15 +41,15 @@ class Outbox:
             self._wake()
 
     def settled(self, number: int) -> None:
-        """The settlements of a frame are safe; said when there is something else to say."""
+        """The settlements of a frame are safe; sent with the next frame that is sent for another reason."""
         self._frame.settled.append(number)
 
     def safe(self, transaction: int) -> None:
-        """The settlements of a transaction are safe; said when there is something else to say."""
+        """The settlements of a transaction are safe; sent with the next frame that is sent for another reason."""
         self._frame.safe.append(transaction)
 
     def heard(self, frames: int) -> list[int]:
-        """So many frames with `done` were read; gives the batches of those that it was not known of."""
+        """The peer has read so many frames with `done`; gives the batches of those that are newly read."""
         batches: list[int] = []
         while self._heard < frames and self._unheard:
             self._heard += 1
@@ -58,11 +58,11 @@ class Outbox:
 
     @property
     def pending(self) -> bool:
-        """Whether there is something to say."""
+        """Whether there is something to send."""
         return self._begun or bool(self._pieces) or bool(self.deliveries.runs)
 
     def take(self) -> pb.QueueFrame | None:
-        """The next frame, or None when there is nothing to say. What it carries fits, but for one large message."""
+        """The next frame, or None when there is nothing to send. It exceeds the size only for one large message."""
         if not self.pending:
             return None
         frame = self._frame
@@ -82,7 +82,7 @@ class Outbox:
             self._pieces.extend(pieces(deliveries.columns, deliveries.carried))
             deliveries.reset()
         if deliveries.traced:
-            # All of them, whatever is left for the next frame: they may come early, and never late.
+            # All of them, even if deliveries are left for the next frame: they may come early, and never late.
             batch.traced.extend(deliveries.traced)
             deliveries.traced.clear()
         piece = self._pieces.popleft()
@@ -97,7 +97,7 @@ class Outbox:
         self._begun |= bool(self._replies)
 
     def _postpone(self, frame: pb.QueueFrame) -> None:
-        """Deliveries are left over: the end of consumers must not overtake them."""
+        """Deliveries are left for the next frame: notices that consumers ended must not overtake them."""
         self._frame.detached.extend(frame.detached)
         self._frame.cancelled.extend(frame.cancelled)
         self._frame.drained.extend(frame.drained)

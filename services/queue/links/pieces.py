@@ -1,4 +1,4 @@
-"""Deliveries cut into what one frame may carry: by all that they weigh, properties and facts too."""
+"""Deliveries cut into pieces that fit into one frame each: bodies, properties and facts all count."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ _FACTS = 64  # of facts beside their address
 
 
 def pieces(columns: Columns, carried: int) -> Iterator[Columns]:
-    """All of them, in order; `carried` is what their properties and bodies weigh. A message that is too large for any
-    frame is a piece alone.
+    """All deliveries, in order; `carried` is the size of their properties and bodies. A message that is too large for
+    any frame is a piece alone.
     """
     if not columns.runs:
         return
@@ -61,7 +61,7 @@ def _piece(columns: Columns, first: int, end: int) -> Columns:
 
 
 def _runs(runs: list[DeliveryRun], first: int, end: int) -> Iterator[DeliveryRun]:
-    """Those of the messages from `first` to `end - 1`."""
+    """The runs of the messages from `first` to `end - 1`."""
     at = 0
     for run in runs:
         count = min(at + run.count, end) - max(at, first)

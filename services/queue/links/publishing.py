@@ -22,14 +22,14 @@ from services.rpc.ledger_pb2 import DROPPED
 
 
 def arrivals(columns: Columns, content: ContentDraft) -> Iterator[tuple[int, Arrival, bool]]:
-    """What a batch brings: the queue, the messages for it, and whether they come again."""
+    """What a batch brings: the queue, the messages for it, and whether they are resent."""
     for queue_id, indexes in columns.queues:
         for some in columns.alike(indexes):
             yield queue_id, Arrival(columns, some.indexes, some.time_ms, content, immediate=some.immediate), some.resent
 
 
 def accept(host: Host, answers: Ticket, source: Source, now: int) -> None:
-    """Takes a batch in; the ticket is closed here but for parts that wait."""
+    """Takes a batch in; the ticket's own part is done here, parts that wait are done later."""
     content = ContentDraft(host.take_id, source)
     try:
         offer = _Offer(host, answers, content, now)
@@ -74,12 +74,12 @@ class _Offer:
                 else:
                     self._took(number, queue_id, part.indexes)
         except Exception as fault:  # noqa: BLE001 - one queue's: the others take the messages
-            # Some of it may be there; it is taken again if it comes again, and there twice at worst.
+            # Some of it may be in the queue; if it is resent it is taken again, and is there twice at worst.
             contained("taking messages into a queue", fault, queue_id=queue_id)
             ticket.refuse(arrival.indexes, queue_id, pb.OTHER)
 
     def close(self) -> None:
-        """What is durable goes to the journal."""
+        """Passes what is durable to the journal."""
         host, content = self._host, self._content
         if content.entries:
             for number, entries in content.entries.items():
@@ -110,7 +110,7 @@ class _Offer:
             self._took(number, queue_id, indexes[first:])
 
     def _new(self, arrival: Arrival, queue_id: int, number: int) -> list[Arrival]:
-        """What comes again without what was taken already, which is done when that is safe."""
+        """The resent messages that were not taken before; the others are done when they are safe on disk."""
         partition = self._host.registry.partitions[number]
         new, old = partition.known.split(queue_id, arrival.uids)
         if not old:
@@ -122,7 +122,7 @@ class _Offer:
         return [arrival.part(first, end) for first, end in new]
 
     def _absent(self, arrival: Arrival, queue_id: int, *, resent: bool) -> None:
-        """Waits for a partition on its way here or away; else says why not."""
+        """Waits while the partition is being read back or is leaving; else refuses, with the reason."""
         registry, ticket = self._host.registry, self._ticket
         if awaited := registry.awaited(queue_id):
             later = self._later.get(awaited)
@@ -141,7 +141,7 @@ class _Offer:
 
 
 class _Later:
-    """What of a batch waits for one partition, or one queue of it."""
+    """The messages of a batch that wait for one partition, or for one queue of it."""
 
     __slots__ = ("_content", "_host", "_ticket", "arrivals")
 
@@ -149,13 +149,13 @@ class _Later:
         self._host = host
         self._ticket = ticket
         self._content = content
-        self.arrivals: list[tuple[int, Arrival, bool]] = []  # queue, messages, whether they come again
+        self.arrivals: list[tuple[int, Arrival, bool]] = []  # queue, messages, whether they are resent
 
     def offer(self) -> None:
-        """The partition is here, or is not coming any more."""
+        """The partition is served now, or is not coming any more."""
         if self._ticket.abandoned:
             return
-        # The journal has taken, or has not needed, what was ready at first: these are a content of their own.
+        # The messages that did not wait may be in the journal already: these are a content of their own.
         content = ContentDraft(self._host.take_id, self._content.source)
         try:
             self._offer(content)
@@ -192,7 +192,7 @@ class _Again:
         if self.pending:
             return
         if self._partition.state is State.GONE:
-            # Perhaps before they were on disk. The next owner knows which of them are.
+            # It may have left before they were on disk. The next owner knows which of them are.
             for indexes in self._parts:
                 self._ticket.turn_away(self._partition.number, indexes, self._queue_id)
         self._ticket.part_done()

@@ -1,4 +1,4 @@
-"""Gives back what somebody held who is gone: a great deal in turns, between which others have theirs."""
+"""Requeues the deliveries of a holder that is gone: many at a time in each turn of the event loop, not all at once."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from services.queue.machine.queue import Queue
 
 
 def release_held_by(host: Host, queue: Queue, holder: object) -> None:
-    """What `holder` has of a queue goes to others, as soon as all of it is back in its place."""
+    """What `holder` has of a queue is dispatched to other consumers, once all of it is back in its place."""
     if uids := queue.release_held_by(holder, host.now()):
         host.tasks.start(_release(host, queue, holder, uids), f"deliveries of {queue.options.name} come back")
 
@@ -22,7 +22,7 @@ async def _release(host: Host, queue: Queue, holder: object, uids: list[int]) ->
         await asyncio.sleep(0)
         await host.until_certain()
         if host.registry.settling(queue.options.queue_id) is not queue:
-            return  # the next owner reads who had it, or it is deleted
+            return  # the next owner reads from the journal which gateway had it, or the queue is deleted
         end = first + turn.AT_ONCE
         release = partial(queue.release, uids[first:end], holder, host.now(), last=end >= len(uids))
         by_itself("giving deliveries back", release)

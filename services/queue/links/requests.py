@@ -26,14 +26,14 @@ _NOT_WRITTEN = "what was purged is gone, but may come back with the queue's next
 
 
 def queue_id_of(request: pb.QueueRequest) -> int:
-    """Which queue is asked."""
+    """The id of the queue that the request is for."""
     kind = request.WhichOneof("request")
     return getattr(request, kind).queue_id if kind else 0
 
 
 def answer_all(host: Host, link: Link, asked: Iterable[pb.QueueRequest]) -> None:
-    """Each now, or when its queue can be asked."""
-    if not link.broken:  # when they have waited; nobody would hear them, nor give back what they take
+    """Answers each request now, or when its queue can be asked."""
+    if not link.broken:  # a request that has waited: its answer would be lost, and the message that a get takes
         for_each("answering a request", asked, partial(_ask, host, link), partial(_not_answered, link))
 
 
@@ -79,7 +79,7 @@ def answer(host: Host, link: Link, request: pb.QueueRequest, queue: Queue, now: 
 
 
 def _purge(host: Host, link: Link, queue: Queue, reply: pb.QueueReply) -> None:
-    """Drops as many as there are now, some in each turn: what comes meanwhile is behind them."""
+    """Drops as many messages as are ready now, some in each turn: what comes meanwhile is behind them."""
     left, written = queue.ready_count, Written()
     reply.message_count = _purge_some(host, queue, left, written)
     rest = _purge_the_rest(host, link, queue, reply, left - reply.message_count, written)
@@ -89,7 +89,7 @@ def _purge(host: Host, link: Link, queue: Queue, reply: pb.QueueReply) -> None:
 async def _purge_the_rest(
     host: Host, link: Link, queue: Queue, reply: pb.QueueReply, left: int, written: Written
 ) -> None:
-    """Answers when it is on disk, for then no owner brings back what was purged."""
+    """Answers when the purge is on disk, for then no later owner brings back what was purged."""
     try:
         while left > 0 and await _is_next(host, queue) and (count := _purge_some(host, queue, left, written)):
             reply.message_count += count
@@ -107,14 +107,14 @@ async def _purge_the_rest(
 
 
 def _purge_some(host: Host, queue: Queue, most: int, written: Written) -> int:
-    """What one turn bears; a part of `written` waits for it."""
+    """Purges as many as fit into one turn; a part of `written` waits for them to be on disk."""
     count = queue.purge(min(most, turn.AT_ONCE))
     host.writer.barrier(written)
     return count
 
 
 async def _is_next(host: Host, queue: Queue) -> bool:
-    """After the turns of others: whether there is more to do in a queue."""
+    """Lets other tasks have their turns; then whether the queue is still here."""
     host.check_memory()
     await asyncio.sleep(0)
     await host.until_certain()
@@ -156,7 +156,7 @@ def _delete(host: Host, link: Link, request: pb.QueueRequest, queue: Queue, repl
 
 
 def delete_unusable(host: Host, link: Link, request: pb.QueueRequest) -> None:
-    """Of a queue that cannot be served there is nothing to count or to check."""
+    """Deletes a queue that cannot be served: it has nothing to count or to check."""
     reply = pb.QueueReply(id=request.id)
     host.tasks.start(_delete_definition(host, link, request.delete.queue_id, reply), "delete an unusable queue")
 

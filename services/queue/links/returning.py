@@ -1,8 +1,8 @@
-"""Consumers whose stream broke, and who come again in a moment if their gateway lives.
+"""Consumers whose stream broke, and that re-attach in a moment if their gateway is alive.
 
-A newcomer whom exclusivity concerns waits until their gateways have said all that their consumers are, or that moment
-is over. Let in at once, it would be there beside who comes again; refused at once, a client that has lost its gateway
-would be refused at the next one because of itself.
+A new consumer waits for them if it or one of them is exclusive: until their gateways have named all consumers that they
+still have, or that moment is over. Admitted at once, it would consume beside an exclusive one that re-attaches; refused
+at once, a client that has lost its gateway would be refused at the next one because of its own former consumer.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from services.rpc import queue_pb2 as pb
 
 @dataclass(slots=True, eq=False)
 class _Away(Awaited):
-    """Of one queue; `exclusive`: one of them had it to itself."""
+    """Consumers of one queue that are away; `exclusive`: one of them was exclusive."""
 
     partition: int
     consumers: list[Consumer] = field(default_factory=list)
@@ -28,31 +28,31 @@ class _Away(Awaited):
 
 
 class Returning:
-    """Of all queues of a process."""
+    """The consumers that are away, of all queues of a process."""
 
     def __init__(self) -> None:
         self._away: dict[int, _Away] = {}  # by queue
 
     def left(self, consumer: Consumer, options: QueueOptions) -> None:
-        """Its stream broke."""
+        """The consumer's stream broke."""
         away = self._away.setdefault(options.queue_id, _Away(options.partition))
         away.consumers.append(consumer)
         away.exclusive |= consumer.exclusive
 
     def awaited(self, queue: Queue, attach: pb.AttachConsumer) -> Awaited | None:
-        """What a newcomer waits for; None when it is refused in any case, or let in whoever comes again."""
+        """What a new consumer waits for; None when it is refused, or admitted, whether or not others re-attach."""
         away = self._away.get(attach.queue_id)
         if away is None or queue.consumers.refuses(exclusive=attach.exclusive):
             return None
         return away if attach.exclusive or away.exclusive else None
 
     def came(self, origin: int, partitions: AbstractSet[int]) -> None:
-        """A gateway has said all of these partitions: its consumers have come again, those that still are."""
+        """A gateway has told all of these partitions: those of its consumers that still exist have re-attached."""
         if partitions:
             self._drop(lambda consumer, partition: consumer.link.origin == origin and partition in partitions)
 
     def over(self, link: Link) -> None:
-        """Who was on it is not waited for any more."""
+        """The link's consumers are not waited for any more."""
         self._drop(lambda consumer, _: consumer.link is link)
 
     def _drop(self, is_settled: Callable[[Consumer, int], bool]) -> None:

@@ -1,4 +1,4 @@
-"""What one gateway has said of partitions: that all is told that its consumers hold, and which queues they used."""
+"""For which partitions one gateway has reported all that its consumers hold, and which queues they used."""
 
 from __future__ import annotations
 
@@ -10,25 +10,25 @@ from services.rpc import queue_pb2 as pb
 
 
 class Told:
-    """It may know sooner than this process that a partition is here: then it says everything again."""
+    """The gateway may know sooner than this process that a partition is here: then it reports everything again."""
 
     def __init__(self, registry: Registry) -> None:
         self._registry = registry
-        self._epochs: dict[int, int] = {}  # partition → epoch whose owner has heard everything
+        self._epochs: dict[int, int] = {}  # partition → epoch for which everything was reported
         self._used: dict[int, list[int]] = {}  # partition → its queues, until it is served
         self._unheard: set[int] = set()  # partitions that the frame at hand speaks of, and that are not here yet
 
     def begin(self) -> None:
-        """Another frame is at hand."""
+        """Another frame begins."""
         self._unheard.clear()
 
     def not_heard(self, partition: int) -> None:
-        """It was asked for, and is not here yet; the peer hears that."""
+        """The frame asks for a partition that is not here yet; the peer is answered so."""
         self._epochs.pop(partition, None)
         self._unheard.add(partition)
 
     def hear(self, told: Iterable[pb.Told], now: int) -> set[int]:
-        """At the end of a frame; gives the partitions here of which it has said all."""
+        """Called at the end of a frame; gives the partitions here for which the gateway has reported everything."""
         heard: set[int] = set()
         for each in told:
             if each.partition in self._unheard:
@@ -42,11 +42,11 @@ class Told:
         return heard
 
     def has(self, partition: Partition) -> bool:
-        """Whether all has been said to this owner."""
+        """Whether everything has been reported to this term of the partition."""
         return self._epochs.get(partition.number) == partition.epoch
 
     def pass_on(self, partition: Partition, now: int) -> None:
-        """Its queues hear that they have been used: the partition is served."""
+        """The partition is served: tells its queues that they have had consumers."""
         if self.has(partition):
             for queue_id in self._used.pop(partition.number, ()):
                 if (queue := partition.queues.get(queue_id)) is not None:

@@ -1,14 +1,14 @@
 """Local transactions as a participant sees them: collected, prepared (held, staged in the journal), then decided.
 
-PREPARE  checks limits, keeps room, takes the settled entries out of everybody's reach and stages the durable part.
+PREPARE  checks limits, reserves room, holds the settled entries for the transaction and stages the durable part.
 COMPLETE applies all of it in memory; the journal has applied it with the store's decision.
 ABORT    gives everything back.
 
-The store is asked when the link is gone, when a gateway that is there says nothing for too long, and when a partition
-is to leave: the next owner would not have what of it is not on disk. Asking decides: what is undecided is aborted. So a
-gateway has time for all processes to prepare, and, when the store was away, for its commit to come before the question.
-Once it is asked the store's word counts alone: whoever would have this process decide, as the only one that has a part,
-hears that it holds nothing any more, and asks the store itself.
+The store is asked when the link is gone, when a connected gateway sends no decision for too long, and when a partition
+is to leave: the next owner would not have the part that is not on disk. Asking decides: an undecided transaction is
+aborted. So a gateway has time for all processes to prepare, and, when the store was away, for its commit to come before
+the question. Once the store is asked, only its answer counts: a gateway that asks this process to decide, as the only
+participant, is told that nothing is held any more, and asks the store itself.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ _MISSING: Mapping[int, str] = {
 
 
 class Transactions:
-    """Those of one link."""
+    """The transactions of one link."""
 
     def __init__(self, host: Host, link: Link) -> None:
         self._host = host
@@ -71,7 +71,7 @@ class Transactions:
             transaction.traced.append(TracedBatch(self._host, source))
 
     def spoil(self, number: int, text: str) -> None:
-        """Something of a transaction was not taken, for this reason: the rest of it is not carried out without."""
+        """Part of a transaction was not taken, for this reason: the rest is not carried out without it."""
         self._of(number).spoiled = text or "a batch of it was not taken"
 
     def settle(self, settle: pb.Settle) -> None:
@@ -79,7 +79,7 @@ class Transactions:
         self._of(settle.transaction).settles.append(settle)
 
     def step(self, step: pb.TransactionStep, now: int) -> None:
-        """PREPARE, COMPLETE or ABORT. What the last two raise ends the link: then both sides ask the store."""
+        """Carries out PREPARE, COMPLETE or ABORT. A fault in the last two ends the link: both sides ask the store."""
         number = step.transaction
         if step.step == pb.TransactionStep.PREPARE:
             self._try_to_prepare(number, now)
@@ -110,14 +110,14 @@ class Transactions:
         self._safe_soon(number)
 
     def _safe_soon(self, number: int) -> None:
-        """As with other settlements: what is not on disk comes again while the rest of its batch is not."""
+        """As with other settlements: a message that is not on disk is resent as long as its batch is not done."""
         self._host.safe_soon(Receipt(partial(self._link.outbox.safe, number)))
 
     def _not_held(self, number: int) -> None:
         self._link.outbox.frame.prepared.add(transaction=number, reason=pb.UNAVAILABLE)
 
     def _conclude(self, number: int, transaction: OpenTransaction, now: int, *, committed: bool) -> None:
-        """Once, whoever says it first."""
+        """Applies the decision once, whether the gateway or the store says it first."""
         self._open.pop(number, None)
         self._release(transaction)
         if transaction.prepared:
@@ -125,7 +125,7 @@ class Transactions:
             self._decide(transaction, now, committed=committed)
 
     def close(self) -> None:
-        """The link is gone: what is not prepared is forgotten, the rest is as the store says."""
+        """The link is gone: unprepared transactions are forgotten, the store is asked about prepared ones."""
         transactions, self._open = self._open, {}
         for number, transaction in transactions.items():
             self._release(transaction)
@@ -133,7 +133,7 @@ class Transactions:
                 self._ask(number, transaction)
 
     def _release(self, transaction: OpenTransaction) -> None:
-        """What it brought belongs to queues from now on, or goes."""
+        """Its batches are the queues' from now on, or dropped: gives back the memory accounted for them."""
         self._host.account.used -= transaction.size
         transaction.size = 0
 
@@ -181,7 +181,7 @@ class Transactions:
         return next((partition for partition in awaited if partition), None)
 
     def _hold(self, transaction: OpenTransaction) -> tuple[pb.Reason.ValueType, str]:
-        """NONE, or why it cannot be carried out. What is for queues that were deleted meanwhile goes nowhere."""
+        """NONE, or why it cannot be carried out. Messages for queues deleted meanwhile are dropped."""
         registry = self._host.registry
         if transaction.spoiled:
             return pb.OTHER, transaction.spoiled
@@ -219,7 +219,7 @@ class Transactions:
 
     def _hold_settled(self, transaction: OpenTransaction, queue: Queue, settle: pb.Settle) -> None:
         options = queue.options
-        # A rejected one stays in the journal until the dead-letter exchange has it.
+        # A rejected entry stays in the journal until its dead letter has arrived.
         ends = settle.outcome == pb.ACCEPT or (settle.outcome == pb.REJECT and options.dead_letter_exchange is None)
         uids = settle.uids if settle.outcome in FINAL else queue.not_others(settle.uids, self._link)
         entries, coming = queue.hold(uids, transaction)
@@ -264,7 +264,7 @@ class Transactions:
             self._answer(number, transaction, reason, text)
 
     def _forget_staged(self, number: int, transaction: OpenTransaction) -> None:
-        """The store keeps what is staged until it is decided, so it is."""
+        """Has the store abort the transaction: the store keeps staged parts until the decision."""
         if transaction.parts:
             self._host.tasks.start(self._abort_staged(number), f"abort transaction {number}")
 
@@ -288,7 +288,7 @@ class Transactions:
         if not committed:
             self._give_back(transaction, now)
             return
-        # It is decided: what one part of it raises keeps no other from being carried out.
+        # It is committed: a fault in one part must not keep the others from being carried out.
         for_each("publishing of a transaction", transaction.publications, partial(self._commit, now=now))
         for_each("telling of a traced transaction", transaction.traced, TracedBatch.done)
         settle = partial(self._commit_settled, transaction, now=now)
@@ -306,12 +306,12 @@ class Transactions:
         if self._is_served(settlement.queue):
             entries = settlement.entries
             if settlement.outcome not in FINAL:
-                # What its gateway has given back meanwhile may be somebody else's.
+                # Entries that the gateway has given back meanwhile may have another holder.
                 entries = [entry for entry in entries if entry.holder is transaction]
             settlement.queue.settle_held(settlement.outcome, entries, now, staged=settlement.staged)
             settlement.queue.settle_coming(settlement.outcome, settlement.coming, transaction, now)
         else:
-            # What is committed counts at the next owner too, who would not know it: the gateway tells him.
+            # The commit counts at the next owner too, which does not know of it: the gateway tells it.
             queue_id, uids = settlement.queue.options.queue_id, uids_of(settlement.entries) + settlement.coming
             self._link.outbox.frame.unsettled.add(queue_id=queue_id, outcome=settlement.outcome, uids=uids)
 
@@ -328,10 +328,10 @@ class Transactions:
                     settlement.queue.unhold(entries, holder, now)
 
     def _is_served(self, queue: Queue) -> bool:
-        """Not deleted, and not handed over, since it was prepared."""
+        """Whether the queue was neither deleted nor handed over since the transaction was prepared."""
         return self._host.registry.settling(queue.options.queue_id) is queue
 
-    # -------------------------------------------------------------- nobody says what was decided
+    # -------------------------------------------------------------- the decision does not come
 
     def _await_decision(self, number: int, transaction: OpenTransaction) -> None:
         if transaction.prepared and number in self._open:
@@ -345,7 +345,7 @@ class Transactions:
             log.info("nobody says how a transaction was decided", transaction=number, gateway=self._link.name)
             self._ask(number, transaction)
         else:
-            # The store may be away, and the gateway waits for it as well: that one comes first.
+            # The store may be away, and the gateway waits for it as well: the gateway's decision comes first.
             self._host.when_certain(partial(self._await_decision, number, transaction))
 
     def _ask(self, number: int, transaction: OpenTransaction) -> None:
@@ -375,6 +375,6 @@ class Transactions:
 
 
 def _why_not(failures: Sequence[BaseException]) -> tuple[pb.Reason.ValueType, str]:
-    """What the store refuses for good is not tried again."""
+    """OTHER for what the store refuses for good, which is not tried again; else UNAVAILABLE."""
     refused = next((failure for failure in failures if isinstance(failure, PreconditionFailed)), None)
     return (pb.OTHER, refused.text) if refused else (pb.UNAVAILABLE, "")

@@ -1,4 +1,4 @@
-"""What the topology says of queues, as far as this process owns their partitions."""
+"""Applies the topology's queue definitions to the partitions that this process owns."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ class Definitions:
         self._registry.delete(definition)
 
     def on_forget(self, forget: Forget) -> None:
-        """Routes are not kept here."""
+        """Nothing to do: no routes are kept here."""
 
     def on_reset(self) -> None:
-        """As above; queues that are gone are told one by one."""
+        """Nothing to do: deleted queues are told one by one."""
 
     def on_virtual_host_deleted(self, name: str) -> None:
-        """As above."""
+        """Nothing to do, as above."""
 
     def on_place(self) -> None:
-        """Queues that are not in the topology do not exist."""
+        """The topology is complete: queues that are not in it do not exist."""
         self._registry.unheard.heard_all()

@@ -1,6 +1,6 @@
-"""Queues that the router is asked to delete: until it has answered, nobody is told that they are gone.
+"""Queues that the router is asked to delete: until it has answered, no client is told that they are gone.
 
-It may not be reached, or not do it, and then they stay with all that they have, bindings too.
+The router may not be reachable, or may refuse; then the queues stay with their messages and bindings.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from services.queue.partitions.partition import Awaited
 
 
 class Deletions:
-    """Of one process, by queue. `replay` carries out what has waited, once that may be done."""
+    """The deletions of one process, by queue. `replay` carries out what has waited, once that may be done."""
 
     def __init__(self, replay: Callable[[Awaited], None]) -> None:
         self._replay = replay
@@ -25,15 +25,15 @@ class Deletions:
         self._asked.setdefault(queue_id, Awaited())
 
     def awaited(self, queue_id: int) -> Awaited | None:
-        """What to wait for, before anything is said of the queue."""
+        """What to wait for before a request for the queue is answered; None when it is not being deleted."""
         return self._asked.get(queue_id)
 
     def over(self, queue_id: int) -> None:
-        """It is deleted, or stays: what has waited is carried out, or refused."""
+        """The queue is deleted, or stays: carries out, or refuses, what has waited."""
         if awaited := self._asked.pop(queue_id, None):
             self._replay(awaited)
 
     def left(self, queue_id: int) -> None:
-        """The queue is another process's now: what has waited is told so, whatever the router answers."""
+        """Another process owns the queue now: what has waited is refused, without waiting for the router's answer."""
         if awaited := self._asked.get(queue_id):
             awaited.replay()

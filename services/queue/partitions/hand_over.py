@@ -1,9 +1,9 @@
-"""What the next owner of a partition would not find in the journal, as frames that put it there.
+"""Frames that put into the journal what the next owner of a partition would not find there.
 
-That is every entry that is not on disk, and every unsettled one, on disk or not: it is written anew with the word who
-holds it, and its former place in the journal is given up in the same frame. So is one that has been tried more than
-once, where a delivery limit asks how often. Positions are those that the entries have in their queues, so the next
-owner sees one order, whenever they were written. And it is all that is known of messages that may be sent again.
+That is every entry that is not on disk, and every unsettled one, on disk or not: it is written anew with the gateway
+that holds it, and its former place in the journal is dequeued in the same frame. So is an entry that was delivered more
+than once, where its queue has a delivery limit. Positions are those that the entries have in their queues, so the next
+owner sees one order, whenever they were written. The frames also carry what is known of messages that may be resent.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class Row(NamedTuple):
 
 
 def unwritten(partition: Partition, letters: Iterable[DeadLetter]) -> list[Row]:
-    """What has to be written now; `letters` are dead letters under way, which go back to their queues."""
+    """The entries to be written now; `letters` are dead letters under way, which go back to their queues."""
     rows = [Row(each.queue.queue_id, each.entry, 0) for each in letters if _is_news(each.queue, each.entry)]
     for queue in partition.queues.values():
         rows.extend(_unwritten(queue, partition.undecided))
@@ -68,13 +68,13 @@ def _unwritten(queue: Queue, undecided: AbstractSet[object]) -> Iterator[Row]:
     options = queue.options
     for entry in queue.entries():
         held = entry.state == ACQUIRED
-        # A transaction that is committed yet dequeues what it holds where the journal has it.
+        # An undecided transaction may still commit: it dequeues its entries at their present place in the journal.
         if entry.part is None or (entry.holder not in undecided if held else _is_news(options, entry)):
             yield Row(options.queue_id, entry, entry.holder.origin if held and isinstance(entry.holder, Holder) else 0)
 
 
 def _is_news(options: QueueOptions, entry: Entry) -> bool:
-    """Of one that nobody holds: the journal tells that it was delivered, but not how often."""
+    """Whether an entry that no gateway holds has to be written: the journal has no count of its deliveries."""
     return entry.part is None or (options.delivery_limit is not None and entry.attempts > 1)
 
 

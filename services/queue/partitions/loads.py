@@ -1,4 +1,4 @@
-"""What passes through each partition of this process, as far as that has changed: told with every renewal of leases."""
+"""The load of each partition of this process: what has changed is told the store with every renewal of leases."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from services.rpc.store_pb2 import LeaseLoad
 
 _MEMORY = 5.0  # seconds over which a rate is averaged
 _NOTHING = 0.5  # messages a second
-_AGAIN = 10.0  # seconds after which what is not nothing is told again: a store that was restarted has forgotten it
+_AGAIN = 10.0  # seconds after which a load other than zero is told again: a restarted store has forgotten it
 
 
 class _Meter:
-    """One partition in one term of office."""
+    """Measures one partition in one term."""
 
     __slots__ = ("partition", "rate", "since", "told", "told_at", "traffic")
 
@@ -34,7 +34,7 @@ class _Meter:
         self.rate += (passed / seconds - self.rate) * (1 - math.exp(-seconds / _MEMORY))
 
     def is_news(self, now: float) -> bool:
-        """Whether `told` has to be told; it is taken for told then."""
+        """Whether the store has to be told the load; `told` is what it is told then."""
         load = self._load()
         if load == self.told and (not any(load) or now - self.told_at < _AGAIN):
             return False
@@ -47,7 +47,7 @@ class _Meter:
 
 
 class Loads:
-    """Of the partitions that are served; `clock` is monotonic."""
+    """The loads of the partitions that are served; `clock` is monotonic."""
 
     def __init__(self, partitions: Mapping[int, Partition], clock: Clock) -> None:
         self._partitions = partitions
@@ -56,9 +56,9 @@ class Loads:
         self._measured = clock()
 
     def changed(self) -> list[LeaseLoad]:
-        """Measures, and gives what is not as it was told before.
+        """Measures, and gives the loads that differ from what the store was told before.
 
-        Of one that has just come nothing is told: what its former owner said is true until it has been measured.
+        A partition that has just come is left out: what its former owner told holds until it has been measured here.
         """
         now = self._clock()
         seconds, self._measured = now - self._measured, now

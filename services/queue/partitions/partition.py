@@ -1,4 +1,4 @@
-"""A partition in one term of office of this process."""
+"""A partition in one term (lease epoch) of this process."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ from services.rpc import store_pb2
 
 
 class Prepared(Protocol):
-    """A transaction of which this process holds a part, and does not know how it was decided."""
+    """A prepared transaction: this process holds a part of it, and does not know yet how it is decided."""
 
     def ask(self) -> None:
-        """Has the store decide it soon: what nobody has committed is aborted."""
+        """Has the store decide it soon: it is aborted unless it was committed."""
 
 
 class State(enum.Enum):
@@ -38,15 +38,15 @@ class State(enum.Enum):
 
 @dataclass(slots=True, eq=False)
 class Awaited:
-    """What waits for a partition, or for one queue."""
+    """Requests that wait for a partition, or for one queue."""
 
-    claiming: list[Callable[[], None]] = field(default_factory=list, kw_only=True)  # who comes again, with what is held
-    waiting: list[Callable[[], None]] = field(default_factory=list, kw_only=True)  # all else that does
+    claiming: list[Callable[[], None]] = field(default_factory=list, kw_only=True)  # attachments with what is held
+    waiting: list[Callable[[], None]] = field(default_factory=list, kw_only=True)  # everything else that waits
     recalled: set[tuple[object, int]] = field(default_factory=set, kw_only=True)
-    """Links that have not heard yet that a queue leaves."""
+    """Links that have not answered yet to the news that a queue leaves."""
 
     def replay(self) -> None:
-        """Carries out, or refuses, what has waited: first what is held, so that it is not given to others."""
+        """Carries out, or refuses, what has waited: claims first, so that no other consumer gets what is held."""
         while self.claiming or self.waiting:
             waiting, self.claiming, self.waiting = [*self.claiming, *self.waiting], [], []
             for_each("carrying out what has waited for a partition", waiting, call)
@@ -54,27 +54,27 @@ class Awaited:
 
 @dataclass(slots=True, eq=False)
 class Partition(Awaited):
-    """Its queues, and what is known of resent messages."""
+    """A partition: its queues, and which messages it has taken that may be resent."""
 
     number: int
     epoch: int
     context: QueueContext
     recorder: Recorder = OFF
-    journeys: Journeys | None = None  # traced messages; none where none ever are
+    journeys: Journeys | None = None  # of traced messages; None where tracing is off
     state: State = State.RECOVERING
     queues: dict[int, Queue] = field(default_factory=dict)
     known: Known = field(default_factory=Known)
     orphans: dict[int, list[Entry]] = field(default_factory=dict)  # of queues that the topology does not know
     undecided: set[Prepared] = field(default_factory=set)
-    formers: dict[int, Former] = field(default_factory=dict)  # by origin: who had something from the former owner …
-    claimable_until: int = 0  # … and until when (Unix ms) it is kept for them
+    formers: dict[int, Former] = field(default_factory=dict)  # by origin: gateways with the former owner's deliveries …
+    claimable_until: int = 0  # … and until when (Unix ms) these are kept for them
 
     @property
     def fence(self) -> store_pb2.Fence:
-        """Under which it writes."""
+        """The lease and epoch under which it writes."""
         return store_pb2.Fence(lease=lease_name(self.number), epoch=self.epoch)
 
     @property
     def waits(self) -> bool:
-        """Whether what is for it has to wait."""
+        """Whether requests for it have to wait."""
         return self.state in (State.RECOVERING, State.LEAVING)

@@ -38,15 +38,15 @@ log = structlog.get_logger()
 _RETRY_SECONDS = 0.2
 _DO = "it is tried again; if it stays so, report it with these lines"
 _PATIENCE = 5.0  # with a store that does not answer, when this process is to stop; with transactions
-_SHORTLY = 1.0  # for gateways and dead letters, when a partition is to leave
+_SHORTLY = 1.0  # to wait for gateways and dead letters, when a partition is to leave
 _LOOK_SECONDS = 0.005
-_LAST_WORDS = 0.1  # for answers on their way to gateways
+_LAST_WORDS = 0.1  # for answers on their way to gateways, before the leases go
 _FIRST_WORDS = 0.1  # for gateways to hear of this process, and to connect
 
 
 class Partitions:
     """Listens to the leases. `office` gets the dead letters, `store` is read from; for `patience` seconds after the
-    start a share is left to processes that are joining too, and to `sisters`, who will be.
+    start a share is left to processes that are joining too, and to `sisters`, which are about to join.
     """
 
     def __init__(
@@ -75,31 +75,31 @@ class Partitions:
         self._sisters = sisters
         self._patient_until = 0.0
         self._moving: asyncio.Task[None] | None = None
-        self._settled = asyncio.Event()  # has what it wants and serves it
+        self._settled = asyncio.Event()  # this process has its share and serves it
         self._wanting = True
-        self._room = True  # at the store
-        self._balanced: store_pb2.KeepAliveReply | None = None  # by which nothing was to be moved
+        self._room = True  # the store's disk has some
+        self._balanced: store_pb2.KeepAliveReply | None = None  # the reply by which nothing was to be moved
 
     async def join(self, leases: Leases) -> None:
-        """Returns when the others know that this process is coming."""
+        """Returns when the other queue processes know that this one is joining."""
         self._leases = leases
         self._host.leases_hold = leases.check
         leases.loads = self._loads.changed
         await leases.start()
 
     async def start(self, address: str) -> None:
-        """Returns when this process, which others reach at `address`, serves whatever it was given at first."""
+        """Returns when this process, which others reach at `address`, serves its first share of partitions."""
         assert self._leases is not None
         self._joining = False
         self._patient_until = monotonic() + self._patience
-        # What is left to those who have not come by then is for whoever is here.
+        # Partitions left to processes that have not joined by then are shared among the members that have.
         asyncio.get_running_loop().call_later(self._patience + _LOOK_SECONDS, self._look_again)
         self._host.expected.expect(ANYBODY, _FIRST_WORDS)
         self._leases.serve_at(address)
         await self._settled.wait()
 
     async def stop(self) -> None:
-        """Hands everything over: nothing more is taken, what was taken is on disk and answered, then the leases go."""
+        """Hands all partitions over: takes nothing more, waits until all is on disk and answered, ends the leases."""
         self._leaving = True
         partitions = list(self._host.registry.partitions.values())
         serving = [partition for partition in partitions if partition.state is State.SERVING]
@@ -111,7 +111,7 @@ class Partitions:
         for partition in partitions:
             self._lose(partition)
         if self._host.links:
-            # Whoever hears of the end before it hears of what is done would do it again elsewhere.
+            # A gateway that learns of the end before it has its answers would resend to the next owner.
             await asyncio.sleep(_LAST_WORDS)
         if self._leases:
             await self._leases.stop()
@@ -131,7 +131,7 @@ class Partitions:
             if reply is not self._balanced:
                 self._balance(reply)
         if self._host.suspended:
-            # Not before it is known what was lost meanwhile.
+            # Only now, when it is known which partitions were lost meanwhile.
             for partition in self._host.registry.partitions.values():
                 wait_again(partition, self._host.now())
             self._host.resume(valid=True)
@@ -146,7 +146,7 @@ class Partitions:
             self._host.resume(valid=False)
 
     def fenced(self, partition: Partition) -> None:
-        """The store refused a write: somebody else has the partition."""
+        """The store refused a write: another process owns the partition."""
         if partition.state is not State.GONE:
             log.warning(
                 "another process has the partition, which is let go", partition=partition.number, epoch=partition.epoch
@@ -156,14 +156,14 @@ class Partitions:
     # -------------------------------------------------------------- moves
 
     def pin(self, pins: Mapping[int, str]) -> None:
-        """Which partitions shall be with which members, from now on."""
+        """Takes the pins: which partitions shall be with which members from now on."""
         self._pins, self._balanced = pins, None
         self._look_again()
 
     def owners_changed(self, owners: Mapping[int, Owner], *, room: bool = True) -> None:
-        """Partitions have changed hands; one that nobody has may be for this process, and every moment counts.
+        """Partitions have changed owners; one without an owner may be for this process, and its clients wait.
 
-        `room`: whether the store has some for what is handed over; without, no partition is moved.
+        `room`: whether the store has disk space for what is handed over; without it no partition is moved.
         """
         if self._leases:
             self._leases.heard_of((lease_name(number), owner.epoch) for number, owner in owners.items())
@@ -198,7 +198,7 @@ class Partitions:
             self._moving = self._host.tasks.start(self._move(moving), "hand over partitions")
 
     async def _move(self, partitions: list[Partition]) -> None:
-        """One after the other, so that each is away as short as can be."""
+        """Hands over one after the other, so that each is without an owner as briefly as possible."""
         handed: list[int] = []
         for partition in partitions:
             if partition.state is State.SERVING and not self._leaving:
@@ -208,7 +208,7 @@ class Partitions:
         _tell(handed)
 
     async def _hand_over(self, partitions: list[Partition], patience: float) -> list[int]:
-        """Waits `patience` seconds for what was begun, then as long as the store takes; gives what is done."""
+        """Waits `patience` seconds for what was begun, then for the store; gives the partitions handed over."""
         handed: list[int] = []
         for_each("recalling a partition", partitions, self._host.registry.suspend)
         await self._ended(partitions, patience)
@@ -222,9 +222,9 @@ class Partitions:
     async def _ended(self, partitions: list[Partition], patience: float) -> None:
         """Returns when no transaction is undecided, no dead letter on its first way, no settlement on its way here.
 
-        A gateway that has heard that a queue leaves asks for it again, and keeps settlements until it is answered. One
-        that does not say in time how a transaction was decided hears from the store that it was aborted. While that is
-        away nothing could be written down either.
+        A gateway that has heard that a queue leaves asks for it again, and keeps settlements until it is answered. If a
+        gateway does not send its decision of a transaction in time, the store aborts the transaction. While the store
+        is away nothing could be written down either.
         """
         began = monotonic()
         while True:
@@ -239,23 +239,23 @@ class Partitions:
             await asyncio.sleep(_LOOK_SECONDS)
 
     async def _write_out(self, partition: Partition) -> bool:
-        """False when the partition was lost meanwhile, or not all of it could be written; it goes all the same."""
+        """False when the partition was lost meanwhile, or not all of it was written; it is handed over all the same."""
         partition.state = State.WRITTEN
         rows = unwritten(partition, self._office.letters_of(partition))
         writing = asyncio.get_running_loop().create_task(self._write_all(partition, rows), name="write a partition out")
         try:
             await self._written(partition, rows, writing)
             return writing.done() and writing.result()
-        except Exception as fault:  # noqa: BLE001 - it is nobody's to serve until it goes
+        except Exception as fault:  # noqa: BLE001 - no process serves the partition until it is given up
             contained("writing down what the next owner gets", fault, partition=partition.number)
             return False
         finally:
             writing.cancel()
 
     async def _written(self, partition: Partition, rows: list[Row], writing: asyncio.Task[bool]) -> None:
-        """Returns when that is done, or the store has no room for it and nothing would be lost without.
+        """Returns when that is done, or the store has no room for it and every entry is on disk already.
 
-        Nobody serves it meanwhile, and it may be what its consumers take that makes room.
+        The partition is not served meanwhile, and only its consumers may be able to make room.
         """
         while not writing.done():
             await asyncio.wait((writing,), timeout=_PATIENCE)
@@ -267,7 +267,7 @@ class Partitions:
                 return
 
     async def _write_all(self, partition: Partition, rows: list[Row]) -> bool:
-        """Puts everything into the journal that is not there."""
+        """Puts everything into the journal that is not there yet."""
         writer = self._host.writer
         await writer.drained()
         for frame in frames(partition, rows, self._host.take_id):
@@ -309,9 +309,9 @@ class Partitions:
                 await asyncio.sleep(_RETRY_SECONDS)
 
     async def _heard(self, partition: Partition) -> None:
-        """Returns when every gateway has said what its consumers hold from the former owner; waits a moment at most.
+        """Returns when every gateway has reported what its consumers hold from the former owner, or after a moment.
 
-        That is a moment in which the leases hold: while they may have run out nobody is listened to.
+        It is a moment in which the leases hold: while they may have run out no frame is carried out.
         """
         host, give_up = self._host, monotonic() + _SHORTLY
         while partition.state is State.RECOVERING:
@@ -326,7 +326,7 @@ class Partitions:
 
     def _serve(self, partition: Partition, known: Known) -> None:
         if partition.state is not State.RECOVERING or self._leaving:
-            return  # what would be taken now would not be handed over
+            return  # a message that is taken now would not be handed over
         partition.known = known
         self._host.registry.serve(partition)
         partition.replay()

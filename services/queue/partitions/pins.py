@@ -1,4 +1,4 @@
-"""Which partitions were asked to be where, as the store's records say it."""
+"""Which partitions are pinned to which members, as the store's records say it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from services.rpc.store_pb2 import Record, Records
 
 
 class Pins:
-    """`on_change` is told partition → member, of members dead or alive, whenever that is another."""
+    """`on_change` is told all pins, partition → member, whenever they change; a member may be dead."""
 
     def __init__(self, on_change: Callable[[Mapping[int, str]], None]) -> None:
         self._members: dict[int, str] = {}

@@ -16,19 +16,19 @@ from services.queue.partitions.recovery import Recovery
 from services.rpc import store_pb2
 from services.rpc.ledger_pb2 import RECOVERED, TAKEN_OVER
 
-# For gateways to find the new owner and say what their consumers hold. What nobody claims goes to others then.
+# For gateways to find the new owner and claim what their consumers hold. What is not claimed by then is requeued.
 _CLAIM_MS = 3000
 _DO = "keep a copy of the data folder and report it: the batch is left out, and stays on disk"
 
 
 class Recoveries(Protocol):
-    """The part of the store's client that recovers."""
+    """The part of the store's client that reads partitions back."""
 
     def recover(self, partition: int, fence: store_pb2.Fence) -> AsyncIterator[store_pb2.RecoveredBatch]: ...
 
 
 async def read_back(host: Host, store: Recoveries, partition: Partition) -> Recovery:
-    """Leaves the entries with the partition, by queue. Raises what the store raises, and then leaves nothing."""
+    """Gives the partition its entries, by queue. Raises what the store raises, and then leaves nothing behind."""
     registry = host.registry
 
     @cache
@@ -67,15 +67,15 @@ async def read_back(host: Host, store: Recoveries, partition: Partition) -> Reco
 
 
 def wait_again(partition: Partition, now: int) -> None:
-    """Nobody was listened to for a while: gateways get their whole time to say what is held."""
+    """No frame was carried out for a while: gateways get the whole time again to claim what they hold."""
     if partition.claimable_until:
         partition.claimable_until = now + _CLAIM_MS
 
 
 def _tell(host: Host, partition: Partition, recovery: Recovery) -> None:
-    """Queues that the topology does not know yet have no name in the record.
+    """Records what was read back. Queues that the topology does not know yet have no name in the ledger.
 
-    The last row says that this is everything: what the owner before had, and no row tells of, is gone.
+    The last row says that this is everything: messages of the former owner that no row names are lost.
     """
     here = Place(partition=partition.number, epoch=partition.epoch)
     for (queue_id, reason), uids in recovery.recovered.items():
@@ -86,7 +86,7 @@ def _tell(host: Host, partition: Partition, recovery: Recovery) -> None:
             partition.context.record_of(host.registry.options(definition)).recovered(uids, reason)
         else:
             host.recorder.record(RECOVERED, here, uids, reason=reason)
-    if partition.epoch > 1:  # of a new broker nobody had anything before
+    if partition.epoch > 1:  # epoch 1 has no former owner
         host.recorder.note(TAKEN_OVER, here)
 
 

@@ -27,12 +27,12 @@ class Recovery:
         options_of: Callable[[int], QueueOptions | None],
         traced: Callable[[int, int, bytes, int, int], None],
     ) -> None:
-        """`traced` hears of messages that get spans: uid, queue id, context, when received (Unix, ms), attempts."""
+        """`traced` is told of messages that get spans: uid, queue id, context, when received (Unix, ms), attempts."""
         self.entries: dict[int, list[Entry]] = {}
         self.known = Known()
-        self.highest = 0  # id of an entry batch
-        self.recovered: dict[tuple[int, str], list[int]] = {}  # queue and why → uids, for the ledger
-        self.formers: dict[int, Former] = {}  # gateways that had something from the former owner, by origin
+        self.highest = 0  # the highest id of an entry batch
+        self.recovered: dict[tuple[int, str], list[int]] = {}  # queue and reason → uids, for the ledger
+        self.formers: dict[int, Former] = {}  # by origin: gateways with unsettled deliveries of the former owner
         self._epoch = epoch
         self._account = account
         self._interned = interned
@@ -59,7 +59,7 @@ class Recovery:
             index += count
 
     def in_order(self) -> dict[int, list[Entry]]:
-        """All of them by queue, positions ascending."""
+        """All entries by queue, positions ascending."""
         for queue_id in self._mixed & self.entries.keys():
             self.entries[queue_id].sort(key=attrgetter("position"))
         return self.entries
@@ -96,7 +96,7 @@ class Recovery:
                 self._traced(entry.message.uid, queue_id, *found, entry.attempts)
 
     def _date(self, reader: _Reader, number: int, queue_id: int, place: int, entries: list[Entry]) -> None:
-        """Entries of a run, which begins at `place`, expire when they would have."""
+        """Sets when entries of a run, which begins at `place`, expire: at the same time as before."""
         columns = reader.columns
         if columns.attempts:
             for entry in entries:
@@ -123,7 +123,7 @@ class _Reader:
         self._delivered = batch.delivered_upto
 
     def entries(self, number: int, index: int, count: int, place: int, attempts: int) -> list[Entry]:
-        """Those of run `number` that are left; the run begins at `index` of the batch and at `place` of its queue."""
+        """The entries left of run `number`, which begins at `index` of the batch and at `place` of its queue."""
         part = JournalPart(self._batch, place - index)
         first, message, dequeued = self.columns.first[number], self.content.message, self._dequeued
         left = [at for at in range(count) if index + at not in dequeued] if dequeued else range(count)
@@ -142,8 +142,8 @@ class _Content:
         self.message = self._columns.message
         self.received = self._columns.received
         self.traced = {self.uids[one.index]: (one.context, self.received(one.index)) for one in batch.traced}
-        """Of messages by uid: context, and when it was received."""
+        """By uid: the message's trace context, and when it was received."""
 
     def ttl(self, index: int) -> int | None:
-        """The expiration that a message has of its own."""
+        """The message's own expiration, in ms."""
         return self._columns.facts[index].ttl_ms

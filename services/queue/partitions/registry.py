@@ -27,40 +27,40 @@ _DO = "delete the queue, or start a version of Hopline that can serve it; what i
 class Registry:
     """`queues` are those that can be used now, by id; `definitions` is the topology's own table.
 
-    `has_place`: whether that is known to be complete.
+    `has_place`: whether that table is known to be complete.
     """
 
     def __init__(self, definitions: Mapping[int, QueueDefinition], has_place: Callable[[], bool]) -> None:
         self.now = Epoch()
-        """For everything that ends at a time: messages, queues, what is waited for."""
+        """The clock for everything that expires: messages, queues, what is waited for."""
         self.definitions = definitions
         self.partitions: dict[int, Partition] = {}
         self.queues: dict[int, Queue] = {}
         self.when_certain: Callable[[Callable[[], None]], object] = call
-        """Carries out what has waited when it is known which leases are held: others may decide while that is not."""
+        """Calls back once it is known which leases are held: until then another owner may be the one to decide."""
         self.deleting = Deletions(self._replay)
         self.unheard = UnheardQueues(has_place, self._replay)
-        self._sealed: dict[int, Awaited] = {}  # queues that are to be deleted as they are: nothing comes in meanwhile
-        self.unusable: set[int] = set()  # queues that cannot be served as they are declared; what they have is kept
+        self._sealed: dict[int, Awaited] = {}  # queues to be deleted if empty: nothing comes in meanwhile
+        self.unusable: set[int] = set()  # queues that cannot be served as declared; their entries are kept
         self.departed: dict[int, QueueDefinition] = {}
-        """The latest that were deleted: messages on their way to them are on record under their names."""
+        """The queues deleted last: messages on their way to them are on record under their names."""
 
     def partition_of(self, queue_id: int) -> Partition | None:
-        """The queue's partition when it is held, in whatever state."""
+        """The queue's partition when this process holds it, in any state."""
         definition = self.definitions.get(queue_id)
         return self.partitions.get(definition.partition) if definition else None
 
     def serving(self, queue_id: int, term: int) -> Queue | None:
-        """The queue, when its partition is in the term for which it is asked; 0 is whichever it is in."""
+        """The queue, when its partition here is in this term; term 0 stands for any."""
         queue = self.queues.get(queue_id)
         return queue if queue is None or self.is_in(queue, term) else None
 
     def is_in(self, queue: Queue, term: int) -> bool:
-        """Whether that is the term of its partition here, or 0."""
+        """Whether `term` is that of the queue's partition here, or 0."""
         return not term or self.partitions[queue.options.partition].epoch == term
 
     def awaited(self, queue_id: int) -> Awaited | None:
-        """What has to be waited for before anything can be said of the queue."""
+        """What to wait for before a request for the queue can be answered."""
         if sealed := self._sealed.get(queue_id):
             return sealed
         if queue_id not in self.definitions:
@@ -69,7 +69,7 @@ class Registry:
         return partition if partition and partition.waits else None
 
     def settling(self, queue_id: int) -> Queue | None:
-        """The queue, also when it is sealed, or handed over until what the next owner gets is written down."""
+        """The queue, also when it is sealed, or is leaving and not yet written down for the next owner."""
         queue = self.queues.get(queue_id)
         if queue is None and (partition := self.partition_of(queue_id)):
             settles = State.SERVING if queue_id in self._sealed else State.LEAVING
@@ -77,13 +77,13 @@ class Registry:
         return queue
 
     def seal(self, queue: Queue) -> None:
-        """It is empty, and to be deleted only then: what is for it waits until that is decided."""
+        """The queue is empty, and is to be deleted only if it is: requests for it wait until that is decided."""
         options = queue.options
         self._sealed[options.queue_id] = Awaited()
         self.queues.pop(options.queue_id, None)
 
     def unseal(self, queue_id: int) -> None:
-        """It was deleted, or stays: carries out, or refuses, what has waited."""
+        """The queue was deleted, or stays: carries out, or refuses, what has waited for it."""
         if sealed := self._sealed.pop(queue_id, None):
             partition = self.partition_of(queue_id)
             if partition and partition.state is State.SERVING and (queue := partition.queues.get(queue_id)):
@@ -97,7 +97,7 @@ class Registry:
         return pb.NOT_OWNER if queue_id in self.definitions else pb.UNKNOWN_QUEUE
 
     def options(self, definition: QueueDefinition) -> QueueOptions:
-        """What a definition says."""
+        """The options that a definition gives the queue."""
         return read_options(
             definition.id,
             definition.virtual_host,
@@ -125,7 +125,7 @@ class Registry:
         """As `create`; a queue that cannot be served is named in the log, and left out."""
         try:
             self.create(definition, partition)
-        except Exception as fault:  # noqa: BLE001 - whatever its definition says, others have queues here too
+        except Exception as fault:  # noqa: BLE001 - one queue's fault must not keep the others from being served
             self.unusable.add(definition.id)
             contained("opening a queue", fault, do=_DO, queue=definition.name, virtual_host=definition.virtual_host)
 
@@ -147,7 +147,7 @@ class Registry:
         self._unseal_all(partition)
 
     def drop(self, partition: Partition) -> None:
-        """The partition is somebody else's: ends its queues, tells their consumers, gives their memory back."""
+        """Another process owns the partition: ends its queues, tells their consumers, gives their memory back."""
         self._withdraw(partition)
         handed_over = partition.state is State.WRITTEN
         partition.state = State.GONE
@@ -197,7 +197,7 @@ class Registry:
 
 
 def _tell_deleted(queue: Queue, now: int) -> None:
-    """What the queue had goes with it."""
+    """Records that the queue's messages are dropped with it."""
     if not (uids := uids_of(queue.entries())):
         return
     expired = queue.use.expired(now)
@@ -207,7 +207,7 @@ def _tell_deleted(queue: Queue, now: int) -> None:
 
 
 def _tell_lost(queue: Queue) -> None:
-    """What is not on disk, the next owner does not find."""
+    """Records that messages that are not on disk are lost: the next owner does not find them."""
     if uids := uids_of(entry for entry in queue.entries() if entry.part is None):
         queue.record.dropped(uids, stages.NO_OWNER)
 

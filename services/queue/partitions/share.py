@@ -11,8 +11,8 @@ from typing import Protocol
 class View:
     """The cluster as the store told it in one answer: all members come to the same shares from the same view.
 
-    `members` serve; those `joining` are coming, and a share of what is free is left to them, so that processes that
-    start together need not move anything afterwards. Pins to anybody but `members` say nothing.
+    `members` serve; `joining` are about to, and a share of the free partitions is left to them, so that processes that
+    start together need not move anything afterwards. Pins to processes other than `members` are ignored.
     """
 
     partitions: int
@@ -23,15 +23,15 @@ class View:
     loads: Mapping[int, float] = field(default_factory=dict)  # messages a second; none: 0
 
     def pinned(self, partition: int) -> str | None:
-        """The member that shall have it."""
+        """The member that the partition is pinned to."""
         member = self.pins.get(partition)
         return member if member in self.members else None
 
 
 class Placement(Protocol):
-    """Who shall have which partition: plug-ins of group `placements`, chosen by HOPLINE_PLACEMENT. Pure.
+    """Which member shall have which partition: plug-ins of group `placements`, chosen by HOPLINE_PLACEMENT. Pure.
 
-    All members work it out by themselves, so it may depend on nothing but the view.
+    Each member works it out by itself, so it may depend on nothing but the view.
     """
 
     def plan(self, view: View, me: str, moves: int) -> tuple[list[int], list[int]]:
@@ -39,7 +39,7 @@ class Placement(Protocol):
 
 
 class FairShare:
-    """The placement `fair`: everybody has as many as everybody else."""
+    """The placement `fair`: all members have equally many partitions."""
 
     def plan(self, view: View, me: str, moves: int) -> tuple[list[int], list[int]]:
         """As Placement says."""
@@ -49,8 +49,8 @@ class FairShare:
 def plan(view: View, me: str, moves: int) -> tuple[list[int], list[int]]:
     """What `me` should acquire and what it should let go of, `moves` at most.
 
-    Free partitions are taken up to the share at once, nobody serves them meanwhile. Pins win over fairness: who has
-    more by pins than its share keeps those, and the rest is shared by the others.
+    Free partitions are taken up to the share at once, since no member serves them meanwhile. Pins win over fairness: a
+    member with more pinned partitions than its share keeps those, and the others share the rest.
     """
     mine = [number for number, owner in view.owners.items() if owner == me]
     away = [number for number in mine if view.pinned(number) not in {None, me}]
@@ -67,9 +67,9 @@ def plan(view: View, me: str, moves: int) -> tuple[list[int], list[int]]:
 
 
 def shares(view: View, members: Collection[str]) -> dict[str, int]:
-    """How many partitions each of `members` should have, all of them together.
+    """How many partitions each of `members` should have; together they have all.
 
-    Nobody gets less than is pinned to it, the others differ by one at most; one more goes to those who hold most.
+    No member gets less than is pinned to it, the others differ by one at most; one more goes to those that hold most.
     """
     pinned = dict.fromkeys(members, 0)
     held = dict.fromkeys(members, 0)
@@ -88,7 +88,7 @@ def shares(view: View, members: Collection[str]) -> dict[str, int]:
 
 
 def _level(partitions: int, pinned: list[int]) -> int:
-    """The highest level to which everybody can be filled up."""
+    """The highest level to which all members can be filled up."""
     low, high = 0, partitions // len(pinned) + 1
     while high - low > 1:
         middle = (low + high) // 2

@@ -1,7 +1,7 @@
-"""The placement `load`: everybody has as much to do as everybody else, so the busiest partitions are apart.
+"""The placement `load`: all members have equally much to do, so the busiest partitions are apart.
 
-A partition weighs what passes through it, and a little for being there, so that idle ones are shared too. Moving costs
-clients a pause: what is nearly even stays as it is, and only the one who has most gives, to the one who has least.
+A partition's weight is its message rate, and a little for being there, so that idle ones are shared too. Moving costs
+clients a pause: a nearly even load stays as it is, and only the busiest member gives, to the least busy one.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def plan(view: View, me: str, moves: int) -> tuple[list[int], list[int]]:
     assigned = _assigned(view, weights)
     acquire = [number for number, member in assigned.items() if member == me]
     if len(away) >= moves or any(view.pinned(number) is None for number in assigned):
-        return acquire, away[:moves]  # what is free has to find its place first
+        return acquire, away[:moves]  # free partitions have to find their owners first
     return acquire, away + _surplus(view, weights, me, moves - len(away))
 
 
@@ -42,7 +42,7 @@ def _weights(view: View) -> dict[int, float]:
 
 
 def _assigned(view: View, weights: dict[int, float]) -> dict[int, str]:
-    """Who shall have what is free: the heaviest first, each to whoever has least by then."""
+    """The members that shall have the free partitions: the heaviest first, each to the least busy member by then."""
     burdens = _burdens(view, weights, [*view.members, *view.joining])
     free = [number for number in range(view.partitions) if number not in view.owners]
     assigned: dict[int, str] = {}
@@ -54,7 +54,7 @@ def _assigned(view: View, weights: dict[int, float]) -> dict[int, str]:
 
 
 def _burdens(view: View, weights: dict[int, float], members: list[str]) -> dict[str, float]:
-    """What each has to do; what is pinned counts where it shall be."""
+    """The load of each member; a pinned partition counts where it is pinned."""
     burdens = dict.fromkeys(sorted(members), 0.0)
     for number, owner in view.owners.items():
         member = view.pinned(number) or owner
@@ -64,9 +64,9 @@ def _burdens(view: View, weights: dict[int, float], members: list[str]) -> dict[
 
 
 def _surplus(view: View, weights: dict[int, float], me: str, moves: int) -> list[int]:
-    """What `me` gives, when it has most, to the one who has least: each time what makes the two most equal.
+    """The partitions that `me`, if it is the busiest member, gives to the least busy one: those that even out most.
 
-    Whoever has least still has less than this one afterwards, so what was given does not come back.
+    The receiver never ends with more load than the giver had, so what was given does not come back.
     """
     burdens = _burdens(view, weights, list(view.members))
     giver, taker = max(burdens, key=lambda member: burdens[member]), _lightest(burdens)

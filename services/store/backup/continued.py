@@ -1,4 +1,4 @@
-"""A backup's file that is written on where somebody who was killed has stopped."""
+"""Continues a backup's file where a process that was killed has stopped."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from services.store.backup.file import BackupReader, BackupWriter
 
 
 class Changed(PreconditionFailed):
-    """What is to be written is not what is there."""
+    """The data to be written differs from what the file has."""
 
 
 class ContinuedWriter(BackupWriter):
-    """Takes all pieces from the first: those that are there already are compared, byte by byte, in place of written."""
+    """Takes all pieces from the first: those in the file already are compared, byte by byte, instead of written."""
 
     def __init__(self, path: Path, *, anew: bool = False) -> None:
-        """What is there is not gone on with, but begun `anew`."""
+        """With `anew` a file that was begun is not continued but begun again."""
         self._anew = anew
         self.head: BackupHead | None = None
-        """The first piece of what is there, which has the time at which it was begun."""
+        """The first piece in the file, with the time at which it was begun."""
         self.resumed = 0
-        """Bytes that were there."""
+        """Bytes that were in the file already."""
         super().__init__(path, path.with_name(f".{path.name}.part"))
 
     def _open(self, part: Path) -> BinaryIO:
@@ -55,7 +55,7 @@ class ContinuedWriter(BackupWriter):
             raise Changed("the store has less than it had when the file was begun")
 
     def close(self) -> None:
-        """What is there stays, to be gone on with."""
+        """Closes the file; what was written stays, to be continued."""
         self._count.close()
         self._file.close()
 

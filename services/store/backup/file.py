@@ -1,7 +1,7 @@
 """A backup's file: a line with the format, pieces, and at the end the manifest.
 
-Each part has its kind, its length and, behind it, a checksum of the whole file up to there: no byte can be changed,
-left out, or put elsewhere without a part that says so. The file has its name when it is whole and on disk.
+Each part has its kind, its length and, behind it, a checksum of the whole file up to there: if a byte is changed, left
+out, or moved, the checksum of a part is wrong. The file gets its name when it is whole and on disk.
 """
 
 from __future__ import annotations
@@ -25,16 +25,16 @@ _NAME = b"hopline backup "
 _FIRST = _NAME + b"%d\n" % FORMAT
 _HEAD = struct.Struct(">cI")  # kind, length
 _PIECE, _MANIFEST = b"P", b"M"
-# Put on disk at once. Of more than that the store would feel it, if it has the same disk: its commits would wait.
+# Synced at once. More would slow down a store on the same disk: its commits would wait.
 _SYNC_BYTES = 4 << 20
 
 
 class BackupWriter:
-    """Takes pieces until `finish`; what was begun and not finished is gone with `discard`."""
+    """Takes pieces until `finish`; `discard` removes an unfinished file."""
 
     def __init__(self, path: Path, part: Path | None = None) -> None:
-        """`part` is its name until it is whole. Raises PreconditionFailed when there is a file, ResourceError when none
-        can be written.
+        """`part` is its name until it is whole. Raises PreconditionFailed when `path` exists, ResourceError when it
+        cannot be written.
         """
         if path.exists():
             raise PreconditionFailed(f"{path} is there already: choose another name")
@@ -50,11 +50,11 @@ class BackupWriter:
         self._write(_FIRST)
 
     def _open(self, part: Path) -> BinaryIO:
-        # There are messages in it, and what passwords are checked by.
+        # For its user alone: it has messages in it, and the keys and hashes of passwords.
         return os.fdopen(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600), "wb")
 
     def add(self, piece: BackupPiece) -> None:
-        """Raises ResourceError when it cannot be written."""
+        """Writes a piece. Raises ResourceError when it cannot be written."""
         self._count.add(piece)
         self._write_part(_PIECE, piece.SerializeToString())
 
@@ -73,10 +73,10 @@ class BackupWriter:
         return manifest
 
     def _end(self) -> None:
-        """Everything was written."""
+        """Called when everything was written, before the file is closed."""
 
     def discard(self) -> None:
-        """Nothing is left of it, unless it was finished."""
+        """Removes the file, unless it was finished."""
         self._count.close()
         with suppress(OSError):
             self._file.close()
@@ -111,7 +111,7 @@ class BackupWriter:
 
 
 def verify(path: Path) -> Manifest:
-    """What is in a backup all of which is there and as it was written. Raises PreconditionFailed."""
+    """Reads all of a backup, and gives its manifest. Raises PreconditionFailed unless it is whole and unchanged."""
     with BackupReader(path) as reader:
         for _ in reader.pieces():
             pass
@@ -119,10 +119,10 @@ def verify(path: Path) -> Manifest:
 
 
 class BackupReader:
-    """One reading of a file; all of it raises PreconditionFailed that says what is wrong, and where."""
+    """Reads a file once; every method raises PreconditionFailed, which says what is wrong, and where."""
 
     manifest: Manifest
-    """Once all pieces were read."""
+    """Set once all pieces were read."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -144,7 +144,7 @@ class BackupReader:
         self._file.close()
 
     def pieces(self) -> Iterator[BackupPiece]:
-        """Each after it was checked."""
+        """The pieces, each after it was checked."""
         try:
             yield from self._pieces()
         except OSError as failure:
@@ -212,7 +212,7 @@ class BackupReader:
 
 
 def sync_folder(folder: Path) -> None:
-    """Names in it are on disk. Raises OSError."""
+    """Syncs the names in a folder. Raises OSError."""
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:
         os.fsync(descriptor)

@@ -1,12 +1,12 @@
-"""The step from what a backup knows to the next generation: nothing that was given after the backup is given again.
+"""The step from a backup to the next generation: no number that was given out after the backup is given out again.
 
-Whoever lived on from before the restore goes on with what it was given then: an epoch, an origin, versions. The store
-tells writers apart by these alone. So each of them goes up at a restore, by more than was given since the backup, and
-by a part that is left to chance: one backup may be restored twice, on machines that know nothing of each other.
+Processes that live on from before the restore go on with the numbers that they were given: an epoch, an origin,
+versions. The store tells writers apart by these alone. So each of them goes up at a restore, by more than was given out
+since the backup, and by a random part: one backup may be restored twice, on machines that know nothing of each other.
 
-How far they may go is narrow. A router's versions are `epoch << 40` in 64 bits; analyses order what happened by the
-low 17 bits of an epoch, and leave the bits from the 18th on out, so an epoch steps by a multiple of 2^18 and a little.
-Origins have 24 bits, and incarnations 31: versions of records are `incarnation << 32` in signed 64.
+Their range is narrow. A router's versions are `epoch << 40` in 64 bits; analyses order events by the low 17 bits of an
+epoch, and ignore the bits from the 18th on, so an epoch steps by a multiple of 2^18 and a little. Origins have 24 bits,
+and incarnations 31: versions of records are `incarnation << 32` in signed 64.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _MONTH = 30 * 24 * 3600.0  # seconds
 _EPOCHS = 1 << 18  # changes of one lease's holder in a month, at most
 _EPOCH_CHANCE = 1 << 11
 _LAST_EPOCH = (1 << 24) - _EPOCHS
-_ORIGINS = 1 << 17  # starts of processes, at most, besides …
+_ORIGINS = 1 << 17  # starts of processes, at most, on top of …
 _SECONDS_PER_ORIGIN = 8.0  # … one in so many seconds
 _ORIGIN_CHANCE = 1 << 16
 _STARTS = 1 << 16  # of the store, at most, besides one a second
@@ -33,7 +33,7 @@ _LAST_INCARNATION = (1 << 31) - 1 - _STARTS
 
 @dataclass(frozen=True, slots=True)
 class Given:
-    """What a store has given that must not be given again, as far as that is known."""
+    """Numbers that a store has given out and must not give out again, as far as they are known."""
 
     generation: int = 1
     origin: int = 0
@@ -41,7 +41,7 @@ class Given:
     epochs: Mapping[str, int] = field(default_factory=dict)
 
     def and_of(self, other: Given) -> Given:
-        """What either has given."""
+        """The numbers that either has given out."""
         names = {*self.epochs, *other.epochs}
         return Given(
             max(self.generation, other.generation),
@@ -52,7 +52,7 @@ class Given:
 
 
 def given_of(pieces: Iterable[Changes], generation: int) -> Given:
-    """What a snapshot knows of it."""
+    """The numbers given out according to a snapshot."""
     given = Given(generation)
     for changes in pieces:
         epochs = {row.name: row.epoch for row in changes.leases.values()}
@@ -66,7 +66,7 @@ class Generation:
     def __init__(
         self, given: Given, leases: Iterable[str], seconds: float, chance: Callable[[int], int] = secrets.randbelow
     ) -> None:
-        """`seconds` have passed since the backup; `leases` are those that anybody may have, in the backup or not.
+        """`seconds` have passed since the backup; `leases` are all that may be held, in the backup or not.
 
         Raises ResourceError when numbers would run out.
         """
@@ -81,19 +81,19 @@ class Generation:
             raise ResourceError(f"generation {given.generation} cannot be followed by another: its numbers run out")
 
     def leases(self) -> dict[str, LeaseRow]:
-        """All that have to be kept, for as long as nobody holds them."""
+        """The rows of all leases in the next generation, without holders."""
         names = {*self._leases, *self._epochs}
         return {name: LeaseRow(name, self._epochs.get(name, 0) + self._epoch_step) for name in names}
 
     def last(self, running: int) -> Changes:
-        """What is committed behind all pieces, in place of what they say of leases and counters."""
+        """The last commit, behind all pieces, in place of their leases and counters."""
         return Changes(
             at=running, leases=self.leases(), origin=self.origin, incarnation=self.incarnation, running=running
         )
 
 
 def without_given(changes: Changes) -> Changes:
-    """A piece as it is committed: nobody holds a lease, and counters come last."""
+    """A piece as it is committed: without leases and counters, which come last."""
     changes.leases.clear()
     changes.origin = changes.incarnation = 0
     return changes

@@ -11,8 +11,8 @@ from services.common.release import RELEASE
 from services.common.restored import utc
 from services.rpc.store_pb2 import BackupHead, BackupPiece
 
-# Of the file, and of what pieces say: a release that adds what must not be lost counts it up, since a former one would
-# restore the rest and say nothing.
+# The format of the file and of its pieces: a release that adds data which must not be lost increments it, since a
+# former release would restore the rest and report nothing.
 FORMAT = 1
 
 _BATCHES = """
@@ -58,14 +58,14 @@ class Count:
         self._numbers: Counter[str] = Counter()
         self._records: Counter[str] = Counter()
         self._partitions: set[int] = set()
-        # Entries left of each batch: in a file without a name, since there may be more than memory is to have.
+        # Entries left of each batch: in a temporary file, since they may be too many for memory.
         self._scratch = sqlite3.connect("", isolation_level=None)
         self._scratch.executescript(_BATCHES)
         self.ended = False
         """Whether the last piece has come."""
 
     def add(self, piece: BackupPiece) -> None:
-        """The next one."""
+        """Counts the next piece."""
         self._numbers["pieces"] += 1
         if piece.HasField("head"):
             self._head = piece.head
@@ -79,7 +79,7 @@ class Count:
         self.ended = self.ended or piece.incarnation > 0
 
     def manifest(self) -> Manifest:
-        """Of all pieces so far."""
+        """The manifest of all pieces so far."""
         numbers = {name: self._numbers[name] for name in ("pieces", "contents", "content_bytes", "leases")}
         ((batches, messages),) = self._scratch.execute("SELECT count(*), coalesce(sum(remaining), 0) FROM batch")
         return Manifest(

@@ -1,7 +1,7 @@
-"""The change of names by which a built store takes the place of the one in the folder, if there is one.
+"""Renames the files of a built store into the folder, in place of those of a former store, if there is one.
 
-It goes from name to name, and can fail or be killed between any two of them. So what is about to be done is written
-down first, and undone from that: at once when it fails, or by the restore that is done next. No store starts before.
+It renames file by file, and can fail or be killed between any two of them. So what is about to be done is written down
+first, and undone from that: at once when it fails, or by the next restore. No store starts before.
 """
 
 from __future__ import annotations
@@ -39,15 +39,15 @@ class Place:
         self._draft = folder / f"{UNFINISHED}.draft"
 
     def present(self) -> list[str]:
-        """Names of a store that is there."""
+        """Names of a store's files that exist."""
         return [name for name in self._files if (self._folder / name).exists()]
 
     def building(self, token: str) -> Path:
-        """Where a store is built, before it is put in place."""
+        """The folder in which a store is built, before it is put in place."""
         return self._folder / f"{_BUILT}{token}"
 
     def recover(self) -> None:
-        """What a restore that was killed has left is as it was before. Raises OSError."""
+        """Undoes a restore that was killed: the folder is as it was before. Raises OSError."""
         for left in self._folder.glob(f"{_BUILT}*"):
             shutil.rmtree(left, ignore_errors=True)
         self._draft.unlink(missing_ok=True)
@@ -56,14 +56,14 @@ class Place:
         try:
             begun = Undertaking.model_validate_json(self._unfinished.read_bytes())
         except ValidationError:
-            return  # of a release that wrote nothing into it: what is there is taken for what was there
+            return  # a former release wrote nothing into it: the files are taken to be those from before
         self._undo(begun)
         log.info("a restore that was not finished is undone", folder=str(self._folder))
 
     def put(self, new: Path, aside: str) -> Path | None:
-        """The files of `new` come here, and those that are here go to the folder `aside` in this one; gives that.
+        """Moves the files of `new` into the folder, and the present ones into its folder `aside`; gives that.
 
-        Raises OSError, and then all is as it was; where it cannot even be, no store starts before `recover`.
+        Raises OSError, and then all is as it was; if that cannot be undone either, no store starts before `recover`.
         """
         begun = Undertaking(present=self.present(), aside=aside)
         try:
@@ -80,7 +80,7 @@ class Place:
         return self._folder / aside if begun.present else None
 
     def _write_down(self, begun: Undertaking) -> None:
-        """Whole, or not at all."""
+        """Writes the file whole or not at all."""
         with self._draft.open("w") as file:
             file.write(begun.model_dump_json())
             file.flush()
@@ -98,7 +98,7 @@ class Place:
         sync_folder(aside)
 
     def _undo(self, begun: Undertaking) -> None:
-        """Done again it does the rest: what is in `aside` was here, and so was what else was present."""
+        """Moves the files back. Done again it does the rest: what is not in `aside` is in place already."""
         aside = self._folder / begun.aside
         for name in self._files:
             if name not in begun.present:

@@ -1,8 +1,8 @@
-"""A backup becomes a data folder: built beside what is there, checked, then put in its place in one go.
+"""Makes a data folder of a backup: builds it beside the present one, checks it, then puts it in place in one go.
 
-Nothing is written before all of the backup was found to be as it was made. What was in the folder is put aside, and
-nothing of it is deleted. The store does not start on a folder in which a restore has ended half-way; done again, it
-begins with what was there before.
+Nothing is written before the whole backup was verified. The former files are put aside, and none of them is deleted.
+The store does not start on a folder in which a restore has ended half-way; a restore done again begins with the former
+files.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ log = structlog.get_logger()
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What was restored, and where that is which was in the folder before."""
+    """What was restored, and where the former files of the folder are."""
 
     manifest: Manifest
     restored: Restored
@@ -49,7 +49,7 @@ class Restore:
     """One backup, to be restored into one folder."""
 
     def __init__(self, file: Path, folder: Path, make: Make, partitions: int, now_ms: int) -> None:
-        """`make` is the provider's; `partitions` are as many as the stack has; `now_ms` by the machine's clock."""
+        """`make` makes the provider; `partitions` is the stack's number of them; `now_ms` by the machine's clock."""
         self._file = file
         self._folder = folder
         self._make = make
@@ -59,9 +59,9 @@ class Restore:
         self._place = Place(folder, self._files)
 
     async def run(self, *, replace: bool) -> Outcome:
-        """Raises PreconditionFailed, InternalError or ResourceError; then the folder is as it was.
+        """Restores. Raises PreconditionFailed, InternalError or ResourceError; then the folder is as it was.
 
-        `replace`: what the folder has of a store is put aside.
+        `replace`: files of a store in the folder are put aside.
         """
         manifest = self._verified()
         with DataFolder(self._folder).held(unfinished=True):
@@ -86,7 +86,7 @@ class Restore:
         return verified(self._file, self._now_ms)
 
     async def _given_before(self) -> Given:
-        """By the store that is there, if it can be read: it knows best what it gave."""
+        """The numbers given out by the store in the folder, if it can be read: it may know later ones."""
         try:
             found = await self._make(self._folder).given()
             epochs = {row.name: row.epoch for row in found.leases.values()}
@@ -134,17 +134,17 @@ class Restore:
 
 
 def verified(file: Path, now_ms: int) -> Manifest:
-    """What is in the file, all of which was read. Raises PreconditionFailed, also where the clock cannot be right."""
+    """Verifies the file, and gives its manifest. Raises PreconditionFailed, also where the clock must be wrong."""
     manifest = verify(file)
     if manifest.time_ms > now_ms + _CLOCKS_APART_MS:
-        # By how old it is it is known how much can have been given since.
+        # Its age bounds how many numbers can have been given out since.
         text = f"{file} is of {utc(manifest.time_ms)}, and here it is {utc(now_ms)}: set the clock"
         raise PreconditionFailed(text)
     return manifest
 
 
 async def _check(provider: Provider, manifest: Manifest) -> None:
-    """What was written is there when it is opened again."""
+    """Opens the new store again, and checks that it has what was written."""
     with closing(Count()) as count:
         async with _opened(provider):
             async for changes in provider.snapshot():

@@ -1,4 +1,4 @@
-"""What a running store gives of itself: a head, then all that is on disk at one moment."""
+"""The backup of a running store: a head, then all data that is on disk at one moment."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from services.store.records import Records
 
 
 async def backup(provider: Provider, records: Records) -> AsyncGenerator[BackupPiece, None]:
-    """Commits go on; who does not want the rest closes it."""
+    """The pieces of a backup. Commits go on meanwhile; a caller that does not want the rest closes it."""
     restored = read(record for message in records.snapshot([RECORD_KIND]) for record in message.records)
-    # Before the moment itself: all that was confirmed by then is in it.
+    # The time is taken before the snapshot: all that was confirmed by then is in it.
     yield BackupPiece(head=BackupHead(time_ms=epoch_ms(), generation=restored.generation if restored else 1))
     async with aclosing(provider.snapshot()) as pieces:
         async for changes in pieces:

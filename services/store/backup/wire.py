@@ -1,4 +1,4 @@
-"""Pieces of a snapshot as messages, which go over the wire and into files, and back."""
+"""Pieces of a snapshot as protobuf messages, for the wire and for files, and back."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from services.store.provider import Changes, DequeueRow, EntryRow, LeaseRow, Rec
 
 
 def to_piece(changes: Changes) -> BackupPiece:
-    """A message that says all of a snapshot's piece."""
+    """A message with everything in a snapshot's piece."""
     contents = [KeptContent(id=number, columns=columns) for number, columns in changes.contents.items()]
     contents += [KeptContent(id=number, columns=columns, blanked=True) for number, columns in changes.blanked.items()]
     return BackupPiece(

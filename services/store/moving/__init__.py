@@ -1,1 +1,1 @@
-"""A store's data, carried from one provider to another, or to a file and back; nothing of it is served meanwhile."""
+"""Carries a store's data from one provider to another, or to a file and back; no store serves the data meanwhile."""

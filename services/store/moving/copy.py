@@ -1,7 +1,7 @@
-"""One provider's store becomes another's, as it is: nobody is served meanwhile, so it is the same history.
+"""Copies a store as it is from one provider to another: no store serves it meanwhile, so the history is the same.
 
-Leases, epochs and origins are kept: processes that live on, and clients with them, go on with the new store as with
-one that has started again.
+Leases, epochs and origins are kept: processes that live on, and their clients, go on with the new store as with one
+that has restarted.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from services.store.provider import Provider
 
 
 async def copy(source: Site, destination: Site, told: Told) -> Moved:
-    """Raises PreconditionFailed, InternalError or ResourceError."""
+    """Copies everything. Raises PreconditionFailed, InternalError or ResourceError."""
     if source == destination:
         raise PreconditionFailed(f"{source} cannot be copied to itself")
     async with source.source() as from_, destination.destination() as to:
@@ -26,7 +26,7 @@ async def copy(source: Site, destination: Site, told: Told) -> Moved:
 
 
 async def pieces_of(provider: Provider) -> Pieces:
-    """All that there is. Raises PreconditionFailed where that is no whole store."""
+    """All data of a provider. Raises PreconditionFailed where that is no whole store."""
     if mark := mark_in(await provider.records()):
         raise PreconditionFailed(unfinished(mark))
     async with aclosing(provider.snapshot()) as pieces:

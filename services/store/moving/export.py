@@ -1,7 +1,7 @@
-"""A store that does not run becomes a file, as a backup makes one of a store that does.
+"""Exports a store that does not run to a file, as a backup does with a store that runs.
 
-Killed and done again it goes on: what is in the file already is compared in place of written, and where the store has
-changed since, the file is begun anew.
+Killed and done again it continues: what is in the file already is compared instead of written, and if the store has
+changed since, the file is begun again.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class Exported:
 
 
 async def export(source: Site, file: Path, told: Told) -> Exported:
-    """Raises PreconditionFailed, InternalError or ResourceError; but for a file that is there, it is done again."""
+    """Exports to `file`, which must not exist. Raises PreconditionFailed, InternalError or ResourceError."""
     async with source.source() as provider:
         try:
             return await _export(provider, ContinuedWriter(file), file, told)

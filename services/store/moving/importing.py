@@ -1,7 +1,7 @@
-"""A file becomes a store in a provider: another history than the one that went on after it, so the next generation.
+"""Imports a file into an empty provider: its history departs from that of the source, so it is the next generation.
 
-For why, and what steps up, see `services/store/backup/generation.py`. A restore does the same for a folder, and puts
-what is there aside; this goes into any provider that has nothing yet.
+For why, and which numbers go up, see `services/store/backup/generation.py`. A restore does the same for a folder, and
+puts the former files aside; an import goes into any provider that is empty.
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ class Imported:
 
 
 async def import_file(file: Path, destination: Site, partitions: int, now_ms: int, told: Told) -> Imported:
-    """Nothing is written before all of the file was found to be as it was made.
+    """Imports the file. Nothing is written before the whole file was verified.
 
-    `partitions` are as many as the stack has; `now_ms` by the machine's clock. Raises PreconditionFailed,
+    `partitions` is the stack's number of them; `now_ms` by the machine's clock. Raises PreconditionFailed,
     InternalError or ResourceError.
     """
     told.phase("reading the file")
@@ -52,7 +52,7 @@ async def import_file(file: Path, destination: Site, partitions: int, now_ms: in
 
 
 def _read(file: Path, manifest: Manifest) -> tuple[Given, int]:
-    """What the store had given, and how long it had run."""
+    """The numbers that the store had given out, and how long it had run."""
     running = 0
 
     def pieces(reader: BackupReader) -> Iterator[Changes]:
@@ -66,7 +66,7 @@ def _read(file: Path, manifest: Manifest) -> tuple[Given, int]:
 
 
 async def _pieces(file: Path) -> Pieces:
-    """Nobody holds a lease in it."""
+    """The pieces of the file, without leases."""
     with BackupReader(file) as reader:
         for piece in reader.pieces():
             piece.ClearField("leases")

@@ -1,7 +1,7 @@
-"""Pieces become a store in a provider that has nothing yet: one commit each, checked, and only then a store to start.
+"""Writes pieces into an empty provider: one commit each; only after a check at the end may a store start on it.
 
-Each commit says how many pieces there are. Who does it again with the same pieces goes on behind them; whether they are
-the same is told by a checksum over all that are there.
+Each commit also writes how many pieces are there. Done again with the same pieces it continues behind them; a checksum
+over all pieces that are there tells whether they are the same.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class Moved:
 
 
 class Into:
-    """One destination, which is open."""
+    """Writes into one destination, which is open."""
 
     def __init__(self, provider: Provider, source: str, told: Told) -> None:
         self._provider = provider
@@ -50,8 +50,8 @@ class Into:
     async def run(self, pieces: Pieces, last: Changes | None = None) -> Moved:
         """Raises PreconditionFailed, InternalError or ResourceError.
 
-        `last` comes in place of what the pieces say of counters. What went wrong is done again from where it was, but
-        for a destination that has another store.
+        `last` is committed in place of the counters in the pieces. After a failure a second run continues where the
+        first one stopped, unless the destination has another store.
         """
         with closing(self._tally):
             before = await self._begun()
@@ -81,7 +81,7 @@ class Into:
                     raise PreconditionFailed("there is a store already: nothing was written; empty it, or take another")
 
     async def _write(self, pieces: Pieces, before: Mark) -> Changes:
-        """Gives what the pieces say of counters."""
+        """Writes the pieces; gives the counters in them."""
         counted = Changes()
         self._told.phase("moving")
         async with aclosing(pieces):
@@ -114,7 +114,7 @@ class Into:
         return changes
 
     async def _check(self) -> None:
-        """What is there is read back, and is what was to be there."""
+        """Reads everything back, and checks that it is what was to be written."""
         self._told.phase("checking")
         with closing(Tally()) as found:
             async with aclosing(self._provider.snapshot()) as pieces:

@@ -1,7 +1,7 @@
-"""What a store has in it while it is made of another: how far that is. It goes with the last commit.
+"""The mark in a store that is still being written from another: how far that is. The last commit removes it.
 
-It is a record, written in the commit of each piece: who was killed goes on with the piece behind the last that is
-there. A store does not start where one is.
+It is a record, written in the commit of each piece: a move that was killed continues behind the last piece that is
+there. A store does not start where there is a mark.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ class Mark(BaseModel):
     chain: str = ""
 
     def row(self) -> RecordRow:
-        """As it is kept."""
+        """The mark as a row of the provider."""
         return RecordRow(KIND, KEY, self.model_dump_json().encode(), 0)
 
 
 def mark_in(rows: Iterable[RecordRow]) -> Mark | None:
-    """What a store's records have of it."""
+    """The mark among a store's records, or None."""
     for row in rows:
         if (row.kind, row.key) == (KIND, KEY):
             try:
@@ -39,5 +39,5 @@ def mark_in(rows: Iterable[RecordRow]) -> Mark | None:
 
 
 def unfinished(mark: Mark) -> str:
-    """For people."""
+    """The error text for a store that is not whole."""
     return f"this store is not whole: it was being made of {mark.source}, which has ended half-way; do that again"

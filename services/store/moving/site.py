@@ -1,4 +1,4 @@
-"""Where a store is that is moved from or to, as the command line names it: a folder, or the URL of a database."""
+"""The source or destination of a move, as the command line names it: a folder, or the URL of a database."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _DEFAULT = "sqlite"
 
 @dataclass(frozen=True, slots=True)
 class Site:
-    """A provider, and its place. Only one process has it open: a store that runs there refuses, and is refused."""
+    """A provider, and its place. Only one process can have it open: a move or a store."""
 
     choice: Choice
     folder: Path | None  # of a provider that keeps things in one
@@ -29,7 +29,7 @@ class Site:
 
     @asynccontextmanager
     async def source(self) -> AsyncIterator[Provider]:
-        """What is there, open. Raises PreconditionFailed or InternalError: none, not to be reached, or served."""
+        """The provider, open. Raises PreconditionFailed or InternalError: no store there, unreachable, or in use."""
         provider = self._provider()
         if self.folder and not any((self.folder / name).exists() for name in provider.files()):
             raise PreconditionFailed(f"there is no store in {self.folder}")
@@ -38,7 +38,7 @@ class Site:
 
     @asynccontextmanager
     async def destination(self) -> AsyncIterator[Provider]:
-        """Open; made, if it is not there."""
+        """The provider, open; created, if it does not exist."""
         provider = self._provider()
         async with self._opened(provider):
             yield provider
@@ -70,7 +70,7 @@ def site(text: str) -> Site:
 
 
 def _without_secrets(url: str) -> str:
-    """No password, and no options."""
+    """The URL without its password and options."""
     try:
         parts = urlsplit(url)
         user, _, hosts = parts.netloc.rpartition("@")

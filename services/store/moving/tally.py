@@ -1,7 +1,7 @@
-"""What a stream of pieces has in it: of each kind how many, of each queue how many messages, with checksums.
+"""Counts a stream of pieces: the rows of each kind, and the messages of each queue, with checksums.
 
-Rows of a kind come in another order from each provider, so their checksums are added up. Of a queue they are put
-together by batch. There may be more batches than memory is to have, so they are in a temporary file of SQLite's.
+Each provider gives the rows of a kind in another order, so their checksums are added up. A queue's checksum is made
+batch by batch. There may be too many batches for memory, so they are in a temporary file of SQLite's.
 """
 
 from __future__ import annotations
@@ -46,53 +46,53 @@ _BATCHES = """
 
 @dataclass(slots=True)
 class Sum:
-    """Of all rows of a kind."""
+    """Number and checksum of all rows of a kind."""
 
     rows: int = 0
     checksum: int = 0
 
     def add(self, row: bytes) -> None:
-        """One more, in whatever order they come."""
+        """Adds a row; their order makes no difference."""
         self.rows += 1
         self.checksum = (self.checksum + int.from_bytes(_digest(row))) % (1 << _BITS)
 
 
 class Queue(NamedTuple):
-    """Messages of it that are left."""
+    """Number and checksum of a queue's messages that are left."""
 
     messages: int
     checksum: str
 
 
 class _Counting:
-    """One queue, run by run."""
+    """Counts one queue, run by run."""
 
     def __init__(self) -> None:
         self._messages = 0
         self._hash = hashlib.blake2b(digest_size=_BITS // 8)
 
     def add(self, said: bytes, left: Sequence[int]) -> None:
-        """Of one run of a batch; `said` is what the run is, and of which content."""
+        """Adds one run of a batch; `said` describes the run and its content."""
         self._messages += len(left)
         self._hash.update(said + repr(left).encode())
 
     def queue(self) -> Queue:
-        """What it comes to."""
+        """The result."""
         return Queue(self._messages, self._hash.hexdigest())
 
 
 class Tally:
-    """Takes one piece after the other, then gives what was in them."""
+    """Takes one piece after the other, then gives the counts."""
 
     def __init__(self) -> None:
         self.kinds: defaultdict[str, Sum] = defaultdict(Sum)
         self.names: dict[int, str] = {}
-        """Of queues, by id."""
+        """Names of queues, by id."""
         self._scratch = sqlite3.connect("", isolation_level=None)  # a file without a name, gone when it is closed
         self._scratch.executescript(_TABLES)
 
     def add(self, piece: BackupPiece) -> None:
-        """The next one."""
+        """Adds the next piece."""
         for kind in _KINDS:
             for row in getattr(piece, kind):
                 if kind != "records" or (row.kind, row.key) != (KIND, KEY):
@@ -102,7 +102,7 @@ class Tally:
         self._keep("gone", [(row.batch, row.left, row.indexes) for row in piece.dequeues])
         for record in piece.records:
             if record.kind == "queue":
-                with suppress(ValueError, KeyError, TypeError):  # of whichever release: it is for people alone
+                with suppress(ValueError, KeyError, TypeError):  # a record of any release: the name is only for people
                     found = json.loads(record.value)
                     self.names[found["id"]] = f"{found['name']} in {found['virtual_host']}"
 
@@ -112,7 +112,7 @@ class Tally:
             self._scratch.executemany(f"INSERT OR REPLACE INTO {table} VALUES ({marks})", rows)  # noqa: S608 - ours
 
     def queues(self) -> dict[int, Queue]:
-        """Those that have messages, by id."""
+        """The queues that have messages, by id."""
         found: defaultdict[int, _Counting] = defaultdict(_Counting)
         for number, digest, entries in self._scratch.execute(_BATCHES):
             gone = self._gone(number)
@@ -126,7 +126,7 @@ class Tally:
         return frozenset(Dequeue.FromString(b"".join(row for (row,) in rows)).indexes) if rows else frozenset()
 
     def differences(self, other: Tally) -> list[str]:
-        """In what `other` is another one, for people."""
+        """The differences between this tally and `other`, for people."""
         ours, theirs = self.queues(), other.queues()
         found = [
             f"queue {self.names.get(queue, queue)}: {_shown(ours.get(queue))}, and there {_shown(theirs.get(queue))}"
@@ -140,12 +140,12 @@ class Tally:
         return found
 
     def close(self) -> None:
-        """Nothing is left of it."""
+        """Removes the temporary file."""
         self._scratch.close()
 
 
 def _runs(columns: EntryColumns, gone: frozenset[int]) -> Iterator[tuple[int, bytes, Sequence[int]]]:
-    """Queue, messages and entries of each run, those alone that are left."""
+    """Queue, first message and entries of each run, without the entries that are gone."""
     start = 0
     for queue, first, count in zip(columns.queue_id, columns.first, columns.count, strict=True):
         entries = range(start, start + count)

@@ -1,4 +1,4 @@
-"""Whom to tell how far it is."""
+"""Reports the progress of a move."""
 
 from __future__ import annotations
 
@@ -6,20 +6,20 @@ from typing import Protocol
 
 
 class Told(Protocol):
-    """A person who waits, in one way or another."""
+    """Shows progress to a person who waits."""
 
     def phase(self, what: str, total: int = 0) -> None:
-        """Another part of the work begins, of `total` bytes; 0: nobody knows."""
+        """Another part of the work begins, of `total` bytes; 0: unknown."""
 
     def step(self, size: int) -> None:
         """So many bytes more are done."""
 
 
 class Silent:
-    """Nobody waits."""
+    """Shows no progress."""
 
     def phase(self, what: str, total: int = 0) -> None:
-        """Nobody is told."""
+        """Does nothing."""
 
     def step(self, size: int) -> None:
-        """Nobody is told."""
+        """Does nothing."""

@@ -1,8 +1,8 @@
-"""The store in a stream of NATS JetStream, which has copies of it on as many servers as it is told to.
+"""The store in a stream of NATS JetStream, which keeps replicas of it on as many servers as configured.
 
-All that there is is in memory, but for the columns of contents, of which only their place in the stream is. A group is
-one message of the stream, or some that count together. What is promised while servers fail is `jetstream_writer.py`'s;
-a start reads a snapshot and the log behind it, and the log is kept as short as what lives allows.
+Everything is also in memory, except the columns of contents: of these only their place in the stream is. A group is one
+message of the stream, or several that count together. `jetstream_writer.py` says what is promised while servers fail; a
+start reads a snapshot and the log behind it, and the log is kept as short as the living contents allow.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ log = structlog.get_logger()
 
 
 class JetStreamProvider:
-    """In the stream that `url` names. Nothing is kept in the folder."""
+    """Keeps the data in the stream that `url` names, and nothing in the folder."""
 
     def __init__(self, folder: Path, url: str = "") -> None:
         if not url:
@@ -61,7 +61,7 @@ class JetStreamProvider:
         return self._writer.index
 
     async def open(self, *, patient: bool = True) -> None:
-        """Waits for servers that start, if `patient`. What is not there, or not right, is named at once.
+        """Waits for servers that start, if `patient`. Raises at once if the stream is missing or wrongly configured.
 
         Raises Occupied where another process has gone on writing for a while.
         """
@@ -76,13 +76,13 @@ class JetStreamProvider:
         await self._writer.close()
 
     async def _tend(self) -> None:
-        """Keeps the log short. What fails is tried again."""
+        """Keeps the log short. After a failure it tries again."""
         while not self._writer.ended:
             await asyncio.sleep(_LOOK_SECONDS)
             try:
                 await self._shorten()
             except Away:
-                pass  # the writer has said it
+                pass  # the writer has logged it
             except Exception as failure:  # noqa: BLE001 - whatever it is, commits go on, and the log must not grow for ever
                 log.warning("what is dead stays in the stream, until this works again", reason=repr(failure))
 
@@ -111,11 +111,11 @@ class JetStreamProvider:
         await self._writer.commit(changes)
 
     def room(self) -> Room | None:
-        """Where the stream has a limit."""
+        """The room that is left, where the stream has a limit."""
         return self._writer.left.for_messages
 
     async def make_room(self) -> None:
-        """It does that by itself."""
+        """Nothing to do: `_tend` makes room."""
 
     async def tidy(self, outcomes_before: int, marks_before: int) -> None:
         await self._index.tidy(outcomes_before, marks_before)

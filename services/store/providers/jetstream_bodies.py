@@ -13,23 +13,23 @@ from services.store.providers.jetstream_encoding import Part, Place
 from services.store.providers.jetstream_link import Lost
 from services.store.providers.jetstream_writer import Writer
 
-_KEPT_BYTES = 32 << 20  # of messages that others may want next: those of one group come one after the other
+_KEPT_BYTES = 32 << 20  # cache of messages: contents of one group are mostly read one after the other
 _READ_BYTES = 4 << 20
 _READ_ROWS = 64
 _POLL_SECONDS = 0.2
 
 
 class Bodies:
-    """Reads by the writer's connection, and waits while there is none."""
+    """Reads over the writer's connection, and waits while there is none."""
 
     def __init__(self, writer: Writer) -> None:
         self._writer = writer
-        self._kept: OrderedDict[int, bytes] = OrderedDict()  # sequence -> body, those last that were wanted last
+        self._kept: OrderedDict[int, bytes] = OrderedDict()  # sequence -> body, the last used last
         self._size = 0
         self._under_way: dict[int, asyncio.Task[bytes | None]] = {}
 
     async def close(self) -> None:
-        """Nothing is read any more."""
+        """Ends reads that are under way."""
         await end(self._under_way.values())
 
     async def of(self, content: int) -> bytes | None:
@@ -43,7 +43,7 @@ class Bodies:
         return None
 
     async def at(self, place: Place) -> bytes | None:
-        """What is there; None where it is gone."""
+        """The columns at a place; None where they are gone."""
         found = []
         for sequence, start, until in place.spans():
             body = await self._body(sequence)
@@ -53,7 +53,7 @@ class Bodies:
         return b"".join(found)
 
     async def batches(self, partition: int) -> AsyncIterator[StoredBatch]:
-        """As Provider says; some are read at a time, together."""
+        """As Provider says; reads some at a time, together."""
         index = self._writer.index
         numbers: Sequence[int] = index.of(partition)
         while numbers:
@@ -63,7 +63,7 @@ class Bodies:
                     yield batch
 
     def _cut(self, numbers: Sequence[int]) -> tuple[Sequence[int], Sequence[int]]:
-        """As many as are to be in memory, at least one; and the rest."""
+        """As many batches as may be in memory, at least one; and the rest."""
         size, index = 0, self._writer.index
         for count, number in enumerate(numbers[:_READ_ROWS], 1):
             found = index.batch(number)
@@ -76,7 +76,7 @@ class Bodies:
     async def _batch(self, number: int) -> StoredBatch | None:
         found = self._writer.index.batch(number)
         columns = await self.of(found[0].content) if found else None
-        # Again: what was dequeued while it was read is told as well.
+        # Looked up again: entries may have been dequeued while the content was read.
         found = self._writer.index.batch(number)
         return None if found is None or columns is None else StoredBatch(found[0], columns, *found[1:])
 
@@ -87,7 +87,7 @@ class Bodies:
         return await self._once(sequence)
 
     async def _once(self, sequence: int) -> bytes | None:
-        """Many want the same message together."""
+        """Reads a message once for all that ask for it at the same time."""
         task = self._under_way.get(sequence)
         if task is None:
             task = self._under_way[sequence] = asyncio.ensure_future(self._read(sequence))

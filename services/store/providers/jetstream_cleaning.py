@@ -1,6 +1,6 @@
-"""Room in the stream: segments of the log that a snapshot covers go, as soon as no content in them lives.
+"""Makes room in the stream: deletes segments of the log that a snapshot covers and that have no living content.
 
-What lives in one that is mostly dead is written again, at the end of the log.
+The living contents of a segment that is mostly dead are written again at the end of the log.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ _MOVED_BYTES = 512 << 10  # in one group: others wait for it
 
 
 class Cleaning:
-    """Of one writer."""
+    """Cleans the stream of one writer."""
 
     def __init__(self, writer: Writer, bodies: Bodies) -> None:
         self._writer = writer
         self._bodies = bodies
 
     async def step(self) -> None:
-        """What can go goes. Raises Away."""
+        """Deletes what can be deleted. Raises Away."""
         space, mark = self._writer.index.space, self._writer.loaded.mark
         for segment in space.before(mark.segment):
             if segment.live and segment.sparse and self._writer.left.spares(segment.live):
@@ -33,7 +33,7 @@ class Cleaning:
                 await self._drop(segment)
 
     async def _drop(self, segment: Segment) -> None:
-        # One that was the writer may come too late with this: what it took for dead is dead for ever.
+        # Safe even from a former writer that comes late: a segment that was dead stays dead.
         async with self._writer.turn() as link:
             await link.purge(f"{link.prefix}.{log_subject(segment.number)}")
         self._writer.index.space.segments.remove(segment)
@@ -57,7 +57,7 @@ class Cleaning:
 
 
 def _still_there(index: Index, moved: dict[int, tuple[Place, bytes]]) -> Changes:
-    """Those that nobody has removed or written again meanwhile."""
+    """The contents that were neither removed nor written again meanwhile."""
     changes = Changes()
     for content, (place, columns) in moved.items():
         if index.place(content) == place:

@@ -1,4 +1,4 @@
-"""How the stream of a store is configured: others may have made it, or edit it, and it must keep what it confirms."""
+"""How the stream of a store is configured: operators may make or edit it, and it must keep what it confirms."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ _WITHOUT = ("no_ack", "sealed", "deny_purge", "mirror", "sources", "subject_tran
 
 
 def wanted(stream: str, subject: str) -> StreamConfig:
-    """Of the stream `stream`, whose messages have subjects like `subject`."""
+    """The configuration of the stream `stream`, whose messages have subjects that match `subject`."""
     return StreamConfig(
         name=stream,
         subjects=[subject],
         retention=RetentionPolicy.LIMITS,
         storage=StorageType.FILE,
-        discard=DiscardPolicy.NEW,  # one that is full takes no more: nothing of it may go
+        discard=DiscardPolicy.NEW,  # a full stream refuses messages: it must not drop any
         allow_direct=True,
     )
 
 
 def fault(found: StreamConfig, wanted: StreamConfig, largest: int) -> str:
-    """What of it a store cannot have, where messages have `largest` bytes; "" where it will do."""
+    """Why a store cannot use the stream, with messages of up to `largest` bytes; "" where it can."""
     for name in _AS_WANTED:
         if getattr(found, name) != getattr(wanted, name):
             return f"its {name} are others"

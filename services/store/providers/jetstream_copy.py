@@ -1,4 +1,4 @@
-"""All that there is at one moment, with the columns of contents, as Provider wants it."""
+"""A snapshot of all data at one moment, with the columns of contents, as Provider says."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from services.store.snapshot import Pieces, Row, Table, counted
 
 
 async def copy(index: Index, bodies: Bodies) -> AsyncGenerator[Changes, None]:
-    """The pieces. What dies meanwhile stays in the stream until they are read."""
+    """The pieces. Contents that die meanwhile stay in the stream until the pieces are read."""
     index.space.pins += 1
     try:
         counters = index.counters()

@@ -1,7 +1,7 @@
-"""Commit groups as messages of a stream, and back; where in them the columns of a content are.
+"""Commit groups as messages of a stream, and back; and the place of a content's columns in them.
 
-A group is its head, as a protobuf message, then the columns of its contents. It is cut into parts, as many as one
-message is too small for; it counts when all of them are there, one directly behind the other.
+A group is a head, as a protobuf message, then the columns of its contents. It is cut into parts that fit into a message
+each; it counts when all parts are there, one directly behind the other.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _PLACE = Struct(">QIII")
 
 
 class Part(NamedTuple):
-    """A message of the stream. What is no group has a number too: that of the last group before it."""
+    """A message of the stream. Messages that are no groups have a number too: that of the last group before them."""
 
     writer: int
     number: int
@@ -35,12 +35,12 @@ class Part(NamedTuple):
     body: bytes
 
     def encode(self) -> bytes:
-        """The message."""
+        """The message's bytes."""
         return _HEAD.pack(_VERSION, self.writer, self.number, self.nth, self.total) + self.body
 
     @classmethod
     def decode(cls, message: bytes) -> Part:
-        """Raises InternalError where it is none, or of a later release."""
+        """Reads a message. Raises InternalError where it is none of a store's, or of a later release."""
         if len(message) < _HEAD.size or message[0] != _VERSION:
             raise InternalError("there is a message in the stream that this release does not understand")
         _, writer, number, nth, total = _HEAD.unpack_from(message)
@@ -59,7 +59,7 @@ class Place(NamedTuple):
     cut: int
 
     def pack(self) -> bytes:
-        """As short as can be: an index has one for each content."""
+        """The place as few bytes: an index has one for each content."""
         return _PLACE.pack(*self)
 
     @classmethod
@@ -77,18 +77,18 @@ class Place(NamedTuple):
 
 
 def room(largest: int) -> int:
-    """Bytes of a group that a part has, where a message may have `largest`."""
+    """Bytes of a group that fit into a part, where a message may have `largest`."""
     return largest - _HEAD.size
 
 
 def parts(writer: int, number: int, body: bytes, cut: int) -> list[Part]:
-    """`body`, `cut` bytes in each."""
+    """Parts of `body`, with `cut` bytes in each."""
     total = max(1, -(-len(body) // cut))
     return [Part(writer, number, nth, total, body[nth * cut : (nth + 1) * cut]) for nth in range(total)]
 
 
 def encode(changes: Changes) -> bytes:
-    """A group as one."""
+    """A group as bytes."""
     columns = [*changes.contents.values(), *changes.blanked.values()]
     bare = replace(changes, contents=dict.fromkeys(changes.contents, b""), blanked=dict.fromkeys(changes.blanked, b""))
     rows = to_piece(bare)
@@ -107,7 +107,7 @@ def encode(changes: Changes) -> bytes:
 
 
 def decode(body: bytes, sequence: int, cut: int) -> Changes:
-    """What `encode` was given, but that contents are Places, packed, of a group at `sequence`. Raises InternalError."""
+    """What `encode` was given, with packed Places of a group at `sequence` as contents. Raises InternalError."""
     try:
         (length,) = _LENGTH.unpack_from(body)
         head = Group.FromString(body[_LENGTH.size : _LENGTH.size + length])
@@ -124,7 +124,7 @@ def decode(body: bytes, sequence: int, cut: int) -> Changes:
 
 
 def places(changes: Changes, body: bytes, sequence: int, cut: int) -> Changes:
-    """As `decode`, for who has the changes that `body` was encoded from."""
+    """As `decode`, for a caller that has the changes from which `body` was encoded."""
     sizes = [*map(len, changes.contents.values()), *map(len, changes.blanked.values())]
     found = iter(_along(sizes, Place(sequence, len(body) - sum(sizes), 0, cut)))
     # Both are taken in the order in which `encode` has them.
@@ -138,7 +138,7 @@ def _place(head: Group, first: Place) -> None:
 
 
 def _along(sizes: list[int], first: Place) -> list[bytes]:
-    """Places of so many bytes, one behind the other, packed."""
+    """Packed places for these sizes, one behind the other."""
     found, offset = [], first.offset
     for size in sizes:
         found.append(Place(first.sequence, offset, size, first.cut).pack())

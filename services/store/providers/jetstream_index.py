@@ -1,4 +1,4 @@
-"""All that the store has, in memory, but for the columns of contents: of those it has where they are in the stream."""
+"""All data of the store in memory, except the columns of contents: for these it has their places in the stream."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ _AGED = ("floors", "writers", "outcomes")
 
 
 class Index(MemoryProvider):
-    """A memory whose contents are Places, packed; what is committed to it has such ones too.
+    """A MemoryProvider whose contents are packed Places; changes that are committed to it have these too.
 
-    In the stream is more than it has: what it forgets by age it forgets again after a start.
+    The stream has more than the index: what the index forgets by age it forgets again after a start.
     """
 
     def __init__(self) -> None:
@@ -49,12 +49,12 @@ class Index(MemoryProvider):
             self.space.uses(place.sequence, place.size)
 
     def place(self, content: int) -> Place | None:
-        """Where its columns are; None where it is gone."""
+        """The place of a content's columns; None where it is gone."""
         found = self._contents.get(content)
         return found and Place.unpack(found[0])
 
     def whole(self, content: int) -> bool:
-        """Whether no body of it was blanked."""
+        """Whether no body of the content was blanked."""
         return self._contents[content][1]
 
     def _live(self, row: EntryRow) -> LiveRow:
@@ -64,16 +64,16 @@ class Index(MemoryProvider):
         return live._replace(size=place.size)
 
     def of(self, partition: int) -> list[int]:
-        """Its batches by id."""
+        """The batches of a partition by id."""
         return sorted(self._of.get(partition, ()))
 
     def batch(self, number: int) -> tuple[EntryRow, list[bytes], int] | None:
-        """Its row, its dequeues, and up to where it was delivered; None where it is gone."""
+        """A batch's row, its dequeues, and up to where it was delivered; None where it is gone."""
         row = self._entries.get(number)
         return row and (row, list(self._dequeues.get(number, {}).values()), self._delivered.get(number, 0))
 
     async def on(self, content: int) -> list[tuple[bytes, list[bytes]]]:
-        """Entries and dequeues of the batches that live on it. Lets others go on meanwhile."""
+        """Entries and dequeues of the batches on a content. Lets other tasks run meanwhile."""
         rows, found = list(self._entries.values()), []
         for start in range(0, len(rows), _AT_ONCE):
             found += [row for row in rows[start : start + _AT_ONCE] if row.content == content]
@@ -81,7 +81,7 @@ class Index(MemoryProvider):
         return [(row.entries, list(self._dequeues.get(row.id, {}).values())) for row in found]
 
     async def between(self, first: int, until: int) -> list[int]:
-        """Contents whose place has such a sequence. Lets others go on meanwhile."""
+        """Contents whose place has a sequence from `first` to before `until`. Lets other tasks run meanwhile."""
         all_of_them, found = list(self._contents.items()), []
         for start in range(0, len(all_of_them), _AT_ONCE):
             part = all_of_them[start : start + _AT_ONCE]
@@ -92,7 +92,7 @@ class Index(MemoryProvider):
     # ------------------------------------------------------------------ snapshots
 
     def counters(self) -> tuple[int, int, int]:
-        """The running time, the last origin, and how often the store has started."""
+        """The running time, the last origin, and the number of starts of the store."""
         return self._running, self._origin, self._incarnation
 
     def everything(self) -> list[Table]:
@@ -104,11 +104,11 @@ class Index(MemoryProvider):
         return [(name, in_order.get(name, rows)) for name, rows in self._tables()]
 
     def tables(self) -> list[Table]:
-        """As they are now, but for those that are `aged`."""
+        """All tables as they are now, except those in `aged`."""
         return [table for table in self._tables() if table[0] not in _AGED]
 
     def aged(self) -> list[tuple[str, Row, int]]:
-        """Name of the table, row, and how old that is, as they are now, oldest first."""
+        """Name of the table, row, and its stamp, as they are now, oldest first."""
         return sorted(self._aged(), key=lambda each: each[2])
 
     def _aged(self) -> Iterator[tuple[str, Row, int]]:

@@ -1,6 +1,6 @@
-"""What a writer knows of its stream: all that is in it, up to a message. What came behind that it finds by reading.
+"""What a writer knows of its stream: everything up to one message. It reads to find out what came behind that.
 
-Whoever finds there what must not be is the writer no more, and says why.
+A writer that finds something there that must not be stops writing for good, and says why.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _LOOK_SECONDS = 1.0
 
 @dataclass(slots=True)
 class Sent:
-    """A group as it is written; `there` when it was found, though no answer came."""
+    """A group that is being written; `there` when it was found in the stream, though no answer came."""
 
     changes: Changes
     body: bytes
@@ -35,7 +35,7 @@ class Sent:
 
 
 class Known:
-    """Of the stream that is `shown` so, by the writer `me`, whose end `standing` is told of."""
+    """What the writer `me` knows of a stream; `shown` is the stream's name for people, `standing` is told of an end."""
 
     def __init__(self, shown: str, me: int, standing: Standing) -> None:
         self._shown = shown
@@ -43,15 +43,15 @@ class Known:
         self._standing = standing
         self.loaded = Loaded()
         self.left = Left()
-        self.owns = False  # whether the last message that is known is its own
+        self.owns = False  # whether the last known message is this writer's
         self.doubt = False  # whether there may be more in the stream than is known
-        self.sent: Sent | None = None  # of the store, while nothing is known of its fate
-        self.moving: Sent | None = None  # of the provider's own
+        self.sent: Sent | None = None  # a group of the store, while its outcome is unknown
+        self.moving: Sent | None = None  # the same, for a group that the provider writes to move contents
 
     # ------------------------------------------------------------------ what is written
 
     async def append_group(self, link: Link, body: bytes, changes: Changes) -> None:
-        """The next one. Raises Behind where there is more than is known."""
+        """Appends the next group. Raises Behind where there is more in the stream than is known."""
         number, cut = self.loaded.group + 1, encoding.room(link.largest)
         parts = encoding.parts(self._me, number, body, cut)
         first = await self._append(link, self.loaded.subject, parts)
@@ -59,7 +59,7 @@ class Known:
         await self.loaded.apply(number, encoding.places(changes, body, first, cut))
 
     async def put(self, link: Link, subject: str, body: bytes) -> int:
-        """What is no group; gives the sequence of its last part."""
+        """Appends a message that is no group; gives the sequence of its last part."""
         parts = encoding.parts(self._me, self.loaded.group, body, encoding.room(link.largest))
         try:
             await self._append(link, subject, parts)
@@ -79,12 +79,12 @@ class Known:
     # ------------------------------------------------------------------ what is found
 
     async def look(self, link: Link) -> None:
-        """Reads what is new, if that is anything."""
+        """Reads new messages, if there are any."""
         if await self._there(link) != self.loaded.last:
             await self.catch_up(link)
 
     async def catch_up(self, link: Link) -> None:
-        """Reads what is behind the last message that is known."""
+        """Reads the messages behind the last known one."""
         there = await self._there(link)
         if there < self.loaded.last:
             await self._end(
@@ -108,7 +108,7 @@ class Known:
         return held.last
 
     def _gap(self) -> Damaged:
-        """What was confirmed is before it."""
+        """The error for a missing message; everything that was confirmed is before it."""
         missing = self.loaded.last + 1
         return Damaged(f"message {missing} is not there any more: was it deleted? Start the store again without it")
 
@@ -136,7 +136,7 @@ class Known:
         return part
 
     async def _overtaken(self, link: Link) -> NoReturn:
-        await _hush(link)  # or it would be told of itself
+        await _hush(link)  # or its own answer would come
         who = await link.writer(_LOOK_SECONDS) or "one that does not answer"
         self._standing.end(f"another store process ({who}) has begun to write to {self._shown}: stop it, or this one")
 
@@ -146,6 +146,6 @@ class Known:
 
 
 async def _hush(link: Link) -> None:
-    """Whoever asks who writes is to hear that nobody does. With the connection gone, he does."""
+    """Stops answering as the writer, so that others learn that none writes. They do, too, if the connection is gone."""
     with suppress(Lost):
         await link.hush()

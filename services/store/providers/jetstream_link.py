@@ -1,4 +1,4 @@
-"""One connection to the servers, and what is asked of JetStream. Whatever goes wrong is a Lost with a reason."""
+"""One connection to the servers, and the requests to JetStream. Every failure is raised as a Lost with a reason."""
 
 from __future__ import annotations
 
@@ -27,20 +27,20 @@ from services.store.providers.jetstream_url import Url
 
 _CONNECT_SECONDS = 5.0
 _ANSWER_SECONDS = 5.0
-_BYTES_PER_SECOND = 1 << 20  # at least, of messages on their way
+_BYTES_PER_SECOND = 1 << 20  # the slowest rate at which messages are expected to be taken
 _AT_ONCE = 64  # messages of one group under way
 _BATCH = 500
 _BATCH_BYTES = 4 << 20
-_CLUSTER = 3  # replicas, where there is one
-_OLDEST = (2, 11)  # it reads batches
-# Of messages; what of a group is wanted is read with the rest of its message.
+_CLUSTER = 3  # replicas in a cluster
+_OLDEST = (2, 11)  # the first release that reads batches
+# Bytes of messages; a content is read with the whole message that it is in.
 _LARGEST, _SMALLEST = 128 << 10, 32 << 10
 _HEADERS = 1 << 10  # what a message has besides its payload
 _EXPECTED = "Nats-Expected-Last-Sequence"
 _EXPECTED_OF_SUBJECT = "Nats-Expected-Last-Subject-Sequence"
 _WRONG_LAST_SEQUENCE = 10071
 _EDIT = "set it back (nats stream edit), and the store goes on by itself"
-_HEARD = 10  # words of the server that are no answers; there may be one for whatever is sent
+_HEARD = 10  # errors of the server that are no answers to a request; each request may cause one
 _VIOLATION = "permissions violation"
 _PERMIT = "let the store's user do what deploy/stores.md names; the store goes on by itself"
 
@@ -48,10 +48,10 @@ T = TypeVar("T")
 
 
 class Lost(Exception):
-    """It was not done, or it is not known whether it was; another connection, later, may do it."""
+    """A request failed, or its outcome is unknown; another connection may succeed later."""
 
     def __init__(self, why: str, *, gone: bool = False, passing: bool = False, do: str = "") -> None:
-        """`gone`: nobody is there; `passing`: somebody is, who may do it in a moment; `do`: what mends it, if known."""
+        """`gone`: no server answers; `passing`: one does, and may succeed in a moment; `do`: a remedy, if known."""
         super().__init__(why)
         self.do = do
         self.gone = gone
@@ -59,8 +59,8 @@ class Lost(Exception):
 
 
 class Damaged(Lost):
-    """Something is missing that has to be there: it is lost, where the next attempt, after whoever else writes, says so
-    too.
+    """A message is missing that has to be there. It is lost if the next attempt finds the same, and not just removed by
+    another writer.
     """
 
     def __init__(self, why: str) -> None:
@@ -68,19 +68,19 @@ class Damaged(Lost):
 
 
 class NotThere(Lost):
-    """There is no such stream, or message."""
+    """The stream, or message, does not exist."""
 
 
 class _Silent(Lost):
-    """Nobody answers."""
+    """No server answers."""
 
 
 class Behind(Exception):
-    """The stream has others, or more, messages than the one who appends knows of."""
+    """The stream has other, or more, messages than the caller knows of."""
 
 
 class Message(NamedTuple):
-    """As it is in the stream."""
+    """A message of the stream."""
 
     subject: str
     sequence: int
@@ -88,21 +88,21 @@ class Message(NamedTuple):
 
 
 class Held(NamedTuple):
-    """What is in the stream: its last sequence ever, how many messages of each subject, and bytes."""
+    """The state of the stream: its last sequence ever, the number of messages of each subject, and bytes."""
 
     last: int
     subjects: dict[str, int]
     bytes: int
-    most: int  # bytes; none: as many as there are
+    most: int  # the limit in bytes; 0: none
 
 
 class Link:
-    """Made by `connect`; of no use any more once something has raised Lost."""
+    """A connection, made by `connect`; it must not be used any more once a method has raised Lost."""
 
     def __init__(self, client: Client, url: Url, end: asyncio.Future[None], heard: Iterable[Exception]) -> None:
-        """`end` is done when the connection has ended: the client lets who waits for an answer wait for it then.
+        """`end` is done when the connection has ended: the client would let requests wait on for their answers.
 
-        `heard` is what the server has said of late that is no answer.
+        `heard` are the server's latest errors that are no answers to a request.
         """
         self._client = client
         self._end = end
@@ -115,7 +115,7 @@ class Link:
 
     @classmethod
     async def connect(cls, url: Url) -> Link:
-        """To whichever of its servers is there. Raises Lost."""
+        """Connects to one of the URL's servers. Raises Lost."""
         arguments = _arguments(url)
         client, failures = Client(), deque[Exception](maxlen=_HEARD)
         end: asyncio.Future[None] = asyncio.get_running_loop().create_future()
@@ -132,7 +132,7 @@ class Link:
                 await client.connect(
                     **arguments,
                     name="hopline store",
-                    allow_reconnect=False,  # only then is it known what was on its way
+                    allow_reconnect=False,  # else it would be unknown which messages were under way
                     max_reconnect_attempts=-1,
                     reconnect_time_wait=1,
                     error_cb=note,
@@ -146,12 +146,12 @@ class Link:
         return cls(client, url, end, failures)
 
     async def close(self) -> None:
-        """Ends it, whatever state it is in."""
+        """Ends the connection, in any state."""
         await close(self._client)
 
     @property
     def up(self) -> bool:
-        """Whether nothing has gone wrong yet, as far as is known."""
+        """Whether the client is connected, as far as it knows."""
         return self._client.is_connected
 
     async def ends(self, seconds: float) -> None:
@@ -160,7 +160,7 @@ class Link:
 
     @property
     def largest(self) -> int:
-        """Bytes of a message's payload, at most."""
+        """The largest payload of a message, in bytes."""
         return self._largest_message - _HEADERS
 
     @property
@@ -168,7 +168,7 @@ class Link:
         return min(self._client.max_payload, _LARGEST)
 
     def check(self) -> None:
-        """Raises Lost where the server is not one that does."""
+        """Raises Lost where the server cannot be used."""
         version: str = self._client._server_info.get("version", "")  # noqa: SLF001 - as it was said; parsed, it raises
         numbers = re.match(r"v?(\d+)\.(\d+)", version)
         if not numbers or tuple(map(int, numbers.groups())) < _OLDEST:
@@ -180,13 +180,13 @@ class Link:
 
     @property
     def clustered(self) -> bool:
-        """Whether there are other servers, which could have copies."""
+        """Whether there are other servers, which could have replicas."""
         return bool(self._client._server_info.get("cluster"))  # noqa: SLF001 - as above
 
     # ------------------------------------------------------------------ the stream
 
     async def make_stream(self, replicas: int) -> int:
-        """It is there afterwards; gives how many replicas it has. 0: three in a cluster, else one."""
+        """Makes the stream if it does not exist; gives its replicas. `replicas` 0: three in a cluster, else one."""
         try:
             found = await self._info()
         except NotThere:
@@ -197,24 +197,23 @@ class Link:
         return found.config.num_replicas or 1
 
     async def held(self, subjects: str = "") -> Held:
-        """As the stream's leader has it; of the subjects that are like that."""
+        """The state of the stream according to its leader; counts the messages of subjects that match `subjects`."""
         info = await self._info(subjects)
         return Held(
             info.state.last_seq, info.state.subjects or {}, info.state.bytes, max(0, info.config.max_bytes or 0)
         )
 
     async def _info(self, subjects: str = "") -> StreamInfo:
-        """Raises Lost where the stream is, by now, not one that keeps what it has."""
+        """Raises Lost where the stream's configuration by now allows it to lose messages."""
         info = await self._asked(self._jetstream.stream_info(self._stream, subjects_filter=subjects or None))
         if wrong := fault(info.config, self._wanted, self._largest_message):
             raise Lost(f"the stream is not one of a store: {wrong}; edit it, or take another", do=_EDIT)
         return info
 
     async def append(self, subject: str, last: int, payloads: Sequence[bytes]) -> int:
-        """Puts messages behind the one with the sequence `last`, which must be the stream's last; gives the sequence of
-        the first.
+        """Appends messages behind the sequence `last`, which must be the stream's last; gives the first one's sequence.
 
-        Raises Behind where it is not; then, and where Lost is raised, some of them may be there.
+        Raises Behind where it is not the last; then, and where Lost is raised, some of them may be there.
         """
         for start in range(0, len(payloads), _AT_ONCE):
             part = payloads[start : start + _AT_ONCE]
@@ -236,19 +235,19 @@ class Link:
             raise
 
     async def claim(self, subject: str, former: int, payload: bytes) -> int:
-        """Puts a message behind whatever is there, if `former` is the last one of its subject; gives its sequence.
+        """Appends a message, if `former` is the last one of its subject; gives its sequence.
 
-        Raises Behind where that is another one by now.
+        Raises Behind where the subject has another last message by now.
         """
         headers = {_EXPECTED_OF_SUBJECT: str(former)}
         return (await self._asked(self._publish(subject, payload, _ANSWER_SECONDS, headers))).seq
 
     async def purge(self, subject: str, keep: int = 0) -> None:
-        """Messages of a subject go, but for the last `keep`."""
+        """Deletes the messages of a subject, except for the last `keep`."""
         await self._asked(self._jetstream.purge_stream(self._stream, subject=subject, keep=keep or None))
 
     async def last(self, subject: str) -> Message | None:
-        """The last message of a subject, or of one that is like it, as the stream's leader has it."""
+        """The last message whose subject matches, according to the stream's leader."""
         try:
             found = await self._asked(self._jetstream.get_last_msg(self._stream, subject))
         except NotThere:
@@ -256,7 +255,7 @@ class Link:
         return Message(found.subject or "", found.seq or 0, found.data or b"")
 
     async def message(self, sequence: int) -> bytes | None:
-        """A message; None where it is gone. Any replica may say it, and only the leader that there is none."""
+        """A message; None where it is gone. Any replica may give it; only the leader may say that there is none."""
         for direct in (True, False):
             with suppress(NotThere):
                 found = await self._asked(self._jetstream.get_msg(self._stream, sequence, direct=direct))
@@ -264,9 +263,9 @@ class Link:
         return None
 
     async def scan(self, subject: str, first: int, until: int) -> AsyncGenerator[Message, None]:
-        """Messages of a subject, or of those that are like it, from one sequence to another that is there.
+        """Messages whose subject matches, from one sequence to another that exists.
 
-        Ends before that where the stream's leader has no more of them. Raises Lost where whoever answers is behind it.
+        Ends earlier where the stream's leader has no more of them. Raises Lost where the replica that answers lags.
         """
         while first <= until:
             sequence = first
@@ -300,7 +299,7 @@ class Link:
     # ------------------------------------------------------------------ who writes
 
     async def answer(self, say: Callable[[], str]) -> None:
-        """Tells whoever asks who writes here."""
+        """Answers requests for the writer's name."""
 
         async def reply(asked: Msg) -> None:
             await asked.respond(say().encode())
@@ -308,13 +307,13 @@ class Link:
         self._answers = await self._asked(self._client.subscribe(self._who, cb=reply))
 
     async def hush(self) -> None:
-        """Tells nobody any more."""
+        """Stops answering requests for the writer's name."""
         answers, self._answers = self._answers, None
         if answers:
             await self._asked(answers.unsubscribe())
 
     async def writer(self, seconds: float) -> str | None:
-        """Who says that he writes here; "" when he does not within so many seconds; None when nobody listens."""
+        """The name that the writer answers; "" without an answer within so many seconds; None when none listens."""
         try:
             answer = await self._asked(self._client.request(self._who, timeout=seconds))
         except _Silent as failure:
@@ -339,7 +338,7 @@ class Link:
         return f"hopline.store-writer.{self._stream}"
 
     async def _asked(self, work: Coroutine[Any, Any, T]) -> T:
-        """What it gives, unless the connection ends first."""
+        """The result of `work`; raises Lost if the connection ends first."""
         task = asyncio.ensure_future(work)
         either: set[asyncio.Future[Any]] = {task, self._end}
         try:
@@ -353,7 +352,7 @@ class Link:
             task.cancel()
 
     def _denied(self, failure: BaseException) -> Lost | None:
-        """Who may not do something gets no answer, but is told apart from it."""
+        """The Lost for a request without permission: it gets no answer, but the server sends an error apart from it."""
         said = next((str(heard) for heard in self._heard if _VIOLATION in str(heard).lower()), "")
         return Lost(said, do=_PERMIT) if said and isinstance(failure, TimeoutError) else None
 
@@ -363,12 +362,12 @@ def _arguments(url: Url) -> dict[str, Any]:
         return url.arguments()
     except (OSError, CannotStart) as failure:
         raise Lost(words.reason(failure)) from failure
-    except ValueError:  # it may have some of a secret
+    except ValueError:  # its text is not shown: it may have part of a secret
         raise Lost("one of the files that HOPLINE_STORE_URL names is no text") from None
 
 
 async def _within(seconds: float, work: Awaitable[T]) -> T:
-    """The client's own limit begins when it has sent all, for which it waits as long as the server reads nothing."""
+    """Bounds `work` in time: the client's own limit begins only when it has sent all, and the server may not read."""
     try:
         async with asyncio.timeout(seconds):
             return await work
@@ -377,7 +376,7 @@ async def _within(seconds: float, work: Awaitable[T]) -> T:
 
 
 async def _all(work: Sequence[Awaitable[None]]) -> None:
-    """Each has an end of its own when the first failure is told."""
+    """Waits for all, then raises the first failure: so none is left running."""
     for outcome in await asyncio.gather(*work, return_exceptions=True):
         if isinstance(outcome, BaseException):
             raise outcome

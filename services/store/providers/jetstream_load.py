@@ -1,4 +1,4 @@
-"""What a start reads: the newest snapshot that is whole, and the log behind it."""
+"""Reads all data at a start: the newest snapshot that is whole, and the log behind it."""
 
 from __future__ import annotations
 
@@ -24,17 +24,17 @@ _RESTORE = "were messages deleted? Restore a backup into another stream"
 
 
 def snapshot_subject(number: int) -> str:
-    """Of its pieces."""
+    """The subject of a snapshot's pieces."""
     return f"{SNAPSHOT}.{number}"
 
 
 def log_subject(segment: int) -> str:
-    """Of its messages."""
+    """The subject of a segment's messages."""
     return f"{_LOG}.{segment}"
 
 
 def part_of(message: Message) -> Part:
-    """Raises InternalError where it is none of a store's, and says which and what to do."""
+    """The part in a message. Raises InternalError where it is none of a store's, which says what to do."""
     try:
         return Part.decode(message.payload)
     except InternalError as wrong:
@@ -46,31 +46,31 @@ def part_of(message: Message) -> Part:
 
 @dataclass(slots=True)
 class Loaded:
-    """All that was committed, and how far the log has come."""
+    """All committed data, and how far the log has come."""
 
     index: Index = field(default_factory=Index)
     mark: Mark = field(default_factory=Mark)  # of the last snapshot
     last: int = 0  # sequence in the stream
     group: int = 0  # number of the last group
-    segment: int = 1  # that is written to
+    segment: int = 1  # the one that is written to
     grown: int = 0  # bytes of the log since the last snapshot began …
     groups: int = 0  # … and groups
     _replay: Replay = field(default_factory=Replay)
 
     @property
     def subject(self) -> str:
-        """Of what is appended to the log."""
+        """The subject of messages that are appended to the log."""
         return log_subject(self.segment)
 
     def wrote(self, first: int, sizes: Sequence[int]) -> None:
-        """Parts of a group are there, from the sequence `first` on."""
+        """Counts parts of a group that are in the stream, from the sequence `first` on."""
         self.index.space.wrote(self.segment, first, sum(sizes))
         self.grown += sum(sizes)
 
     async def take(self, link: Link, message: Message, part: Part) -> Found | None:
-        """The next message of the stream; gives the group that is whole with it. Raises Lost where one is missing."""
+        """Takes the next message of the stream; gives a group that it completes. Raises Lost where one is missing."""
         kind, _, number = message.subject.removeprefix(f"{link.prefix}.").partition(".")
-        if kind == MARK:  # its answer was lost, or the former writer has made it meanwhile
+        if kind == MARK:  # the answer to it was lost, or the former writer has written it meanwhile
             self.mark = Mark.FromString(part.body)
         if kind != _LOG:
             return None
@@ -81,7 +81,7 @@ class Loaded:
         return found
 
     async def apply(self, number: int, changes: Changes) -> None:
-        """The group `number`, whose contents are Places, packed; raises Damaged where it is not the next one."""
+        """Applies the group `number`, whose contents are packed Places; raises Damaged where it is not the next one."""
         if number != self.group + 1:
             raise Damaged(f"group {self.group + 1} is not there, {number} is: {_RESTORE}")
         await self.index.commit(changes)
@@ -90,7 +90,7 @@ class Loaded:
 
 
 async def load(link: Link) -> Loaded:
-    """All of it. Raises Lost, also where it is changed meanwhile so that it has to be begun again."""
+    """Reads everything. Raises Lost, also where the stream changes meanwhile so that it has to begin again."""
     loaded = Loaded(last=(await link.held()).last)
     mark = await link.last(f"{link.prefix}.{MARK}")
     if mark:
@@ -100,13 +100,13 @@ async def load(link: Link) -> Loaded:
         await _read_log(link, loaded, newest.sequence)
         loaded.last = max(loaded.last, newest.sequence)
     await _check_end(link, loaded)
-    if await link.last(f"{link.prefix}.{MARK}") != mark:  # what it covers may have gone while that was read
+    if await link.last(f"{link.prefix}.{MARK}") != mark:  # what that covers may be deleted by now
         raise Lost("the former writer has made another snapshot meanwhile", passing=True)
     return loaded
 
 
 async def _check_end(link: Link, loaded: Loaded) -> None:
-    """Who has begun to write last has told up to which group all was there then."""
+    """Checks against the last writer's first message, which has the number of the last group at that time."""
     writer = await link.last(f"{link.prefix}.{WRITER}")
     if loaded.last and not loaded.group and not writer:
         raise Lost("the stream had a store, and has none any more: were its messages deleted?")

@@ -1,8 +1,8 @@
-"""Who writes to the stream, as that one answers: for those who stand by.
+"""Finds out which process writes to the stream, by asking it: for processes that stand by.
 
-NATS says at once when nobody listens any more. A writer that has lost its connection has another in a moment, so that
-counts when it goes on for a second, or when the writer has said that it ends. One that is there and does not answer
-stands still, and is given longer.
+NATS says at once when no process listens any more. A writer that has lost its connection has another in a moment, so
+that counts when it goes on for a second, or when the writer has said that it ends. A writer that listens and does not
+answer stands still, and is given longer.
 """
 
 from __future__ import annotations
@@ -18,16 +18,16 @@ _ANSWER_SECONDS = 1.0
 
 
 class Absence:
-    """How long a writer has not answered, and whether that is long enough. Pure."""
+    """How long a writer has not answered, and whether that is long enough to take it for dead. Pure."""
 
     def __init__(self, clock: Clock = monotonic) -> None:
         self._clock = clock
         self._known = ""
         self._since = 0.0
-        self.said = False  # by the writer, that it ends
+        self.said = False  # whether the writer has said that it ends
 
     def heard(self, who: str | None) -> str:
-        """It has answered so; "": not in time; None: nobody listens. Gives who writes, "" when nobody does."""
+        """Takes the writer's answer; "": none in time; None: none listens. Gives the writer's name, "" for none."""
         now = self._clock()
         if who:
             self.said = self.said and who == self._known  # it answers until it has ended
@@ -44,12 +44,12 @@ class Absence:
         self.said = self.said or who == self._known
 
     def unknown(self) -> None:
-        """It could not be asked: what was not heard meanwhile is no absence."""
+        """The writer could not be asked: this time does not count as absence."""
         self._since = 0.0
 
 
 class Lookout:
-    """Of the stream at `url`; a connection of its own, while it is used."""
+    """Watches the stream at `url`; it has a connection of its own while it is used."""
 
     def __init__(self, url: Url) -> None:
         self._url = url
@@ -57,7 +57,7 @@ class Lookout:
         self._absence = Absence()
 
     async def writer(self) -> str:
-        """Who writes there, "" when nobody does. Raises InternalError where that cannot be asked."""
+        """The name of the process that writes there, "" for none. Raises InternalError where it cannot ask."""
         try:
             link = await self._connected()
             return self._absence.heard(await link.writer(_ANSWER_SECONDS))
@@ -67,7 +67,7 @@ class Lookout:
             raise InternalError(f"cannot use {self._url}: {failure}") from failure
 
     async def close(self) -> None:
-        """Until it is used again."""
+        """Closes the connection, until it is used again."""
         link, self._link = self._link, None
         if link:
             await link.close()

@@ -1,4 +1,4 @@
-"""Messages of the log become groups again. Of one that was torn, since its writer was, nothing counts."""
+"""Puts messages of the log together to groups. An incomplete group, whose writer died meanwhile, does not count."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ class Found(NamedTuple):
 
 
 class Replay:
-    """Parts come in the order of the log, with the sequences that they have there."""
+    """Takes parts in the order of the log, with their sequences there."""
 
     def __init__(self) -> None:
         self._parts: list[Part] = []
         self._first = 0
 
     def take(self, sequence: int, part: Part) -> Found | None:
-        """Gives the group of which it is the last part."""
+        """Gives the group if this is its last part."""
         if part.nth == 0:
             self._parts, self._first = [part], sequence
         elif self._follows(sequence, part):
@@ -35,7 +35,7 @@ class Replay:
         return self._whole() if len(self._parts) == part.total else None
 
     def _follows(self, sequence: int, part: Part) -> bool:
-        """What was written in one go has sequences one behind the other: a writer names the one before."""
+        """Whether a part continues the group: parts have consecutive sequences, since a writer names the one before."""
         count = len(self._parts)
         if not count or sequence != self._first + count:
             return False

@@ -1,7 +1,7 @@
 """Snapshots of the index, written beside the commits: a start reads the newest that is whole, and the log behind it.
 
-Its pieces go into the stream between groups, and a mark behind the last of them. Then what it covers can go: the
-snapshot before it, and segments of the log that have no content that lives.
+Its pieces go into the stream between groups, and a mark behind the last of them. Then what it covers can be deleted:
+the snapshot before it, and segments of the log without living contents.
 """
 
 from __future__ import annotations
@@ -23,27 +23,27 @@ from services.store.providers.jetstream_load import MARK, SNAPSHOT, snapshot_sub
 from services.store.providers.jetstream_writer import Writer
 from services.store.snapshot import Row, Table, counted, pieces
 
-_LOG_BYTES = 32 << 20  # of log that a start reads besides, at most …
+_LOG_BYTES = 32 << 20  # of log that a start reads besides a snapshot, at most …
 _GROUPS = 20_000  # … and groups
-_SHARE = 8  # of a stream that has a limit: what is dead goes with the next snapshot only
-_AGAIN_SECONDS = 30.0  # after one that could not be written
-_TIMES = 1  # as large as the last snapshot, if that is more
+_SHARE = 8  # one part in so many of a stream with a limit: dead data is deleted only after a snapshot
+_AGAIN_SECONDS = 30.0  # after a snapshot that could not be written
+_TIMES = 1  # the log may be so many times as large as the last snapshot, if that is more
 _PIECE_BYTES = 256 << 10
-_COUNTERS = 32  # bytes of a mark that are known last
+_COUNTERS = 32  # bytes of a mark that are added last
 
 
 class Snapshots:
-    """Of one writer."""
+    """The snapshots of one writer."""
 
     def __init__(self, writer: Writer) -> None:
         self._writer = writer
         self._size = 0  # of the last one
         self._number = 0
-        self._again_at = 0.0  # when one is due that could not be written
+        self._again_at = 0.0  # when to try again after one could not be written
 
     @property
     def due(self) -> bool:
-        """Whether the log has grown so much that a start would rather have another one."""
+        """Whether the log has grown so much that a start would take too long without another snapshot."""
         if self._again_at:
             return monotonic() > self._again_at
         loaded = self._writer.loaded
@@ -54,7 +54,7 @@ class Snapshots:
         return loaded.grown > most or loaded.groups > _GROUPS
 
     async def take(self) -> None:
-        """Writes one. Raises InternalError: what is there of it then is in nobody's way."""
+        """Writes a snapshot. Raises InternalError; pieces that are there then do no harm."""
         mark, rows = await self._begin()
         self._size, self._again_at = 0, 0.0
         for body in messages(rows):
@@ -74,28 +74,28 @@ class Snapshots:
         raise InternalError("the stream has no room for a snapshot: give it more (max_bytes)")
 
     async def _begin(self) -> tuple[Mark, Iterator[Piece]]:
-        """What there is now, and where in the log that is; from here on the log has another segment.
+        """The index as it is now, and its place in the log; from here on the log has another segment.
 
-        A message of its own is the fence: what is purged was there before it, so it is no successor's, and nothing that
-        was on its way comes any more, so that it would be neither covered nor in the new segment.
+        A message of its own is a fence: what is purged was there before it, so it is not a later writer's; and no
+        message on its way comes behind it, which would be neither covered nor in the new segment.
         """
         async with self._writer.turn() as link:
             there = self._numbers(link.prefix, (await link.held(f"{link.prefix}.{SNAPSHOT}.>")).subjects)
             loaded = self._writer.loaded
             self._number = max(self._number, loaded.mark.snapshot, *there, 0) + 1
             await self._writer.fence(link, snapshot_subject(self._number))
-            for number in there - {loaded.mark.snapshot}:  # they were never finished
+            for number in there - {loaded.mark.snapshot}:  # snapshots that were never finished
                 await link.purge(f"{link.prefix}.{snapshot_subject(number)}")
             return self._cut(encoding.room(link.largest)), of_index(loaded.index)
 
     @staticmethod
     def _numbers(prefix: str, subjects: Iterable[str]) -> set[int]:
-        """Of snapshots; subjects of others that look so are left alone."""
+        """Numbers of the snapshots with these subjects; similar subjects of others are left alone."""
         names = (name.removeprefix(f"{prefix}.{SNAPSHOT}.") for name in subjects)
         return {int(name) for name in names if name.isascii() and name.isdigit()}
 
     def _cut(self, most: int) -> Mark:
-        """Raises InternalError where the mark would not be one message, of which a start reads the last only."""
+        """Begins a new segment; gives the mark. Raises InternalError if the mark does not fit into one message."""
         loaded = self._writer.loaded
         segments = [
             SegmentRow(number=each.number, first=each.first, bytes=each.bytes) for each in loaded.index.space.segments
@@ -122,7 +122,7 @@ class Snapshots:
 
 
 def of_index(index: Index) -> Iterator[Piece]:
-    """As it is now, though it changes; counters come last."""
+    """The pieces of the index as it is now, even if it changes meanwhile; counters come last."""
     tables, aged = index.tables(), index.aged()
     last = counted(*index.counters())
     return _pieces(tables, aged, last)
@@ -137,12 +137,12 @@ def _pieces(tables: list[Table], aged: list[tuple[str, Row, int]], last: Changes
 
 
 def messages(found: Iterator[Piece]) -> Iterator[bytes]:
-    """As few as can be, none larger than a message of the stream."""
+    """The pieces in as few messages as possible, of `_PIECE_BYTES` at most unless a single piece is larger."""
     body = bytearray()
     for piece in found:
         one = piece.SerializeToString()
         if body and len(body) + len(one) > _PIECE_BYTES:
             yield bytes(body)
             body.clear()
-        body += one  # of repeated fields one behind the other are as one
+        body += one  # protobuf reads repeated fields one behind the other as one
     yield bytes(body)

@@ -1,6 +1,6 @@
 """How much of the stream is in use, segment by segment.
 
-The log is cut into segments, whose messages have a subject each: one that nothing refers to any more goes as a whole.
+The log is cut into segments, each with a subject of its own: a segment that nothing refers to is deleted as a whole.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from services.common.disk import Room
 
 _FIRST = attrgetter("first")
 _SPARSE = 2
-_OVERHEAD = 256  # of a message in the stream, at most
-_MAKES_ROOM = 8  # an eighth is for snapshots, and for moving what lives …
+_OVERHEAD = 256  # bytes of a message in the stream besides its payload, at most
+_MAKES_ROOM = 8  # an eighth is for snapshots, and for moving living contents …
 _SMALL = 32  # … which leave a quarter of that to acknowledgements
 
 
@@ -30,56 +30,56 @@ class Segment:
 
     @property
     def sparse(self) -> bool:
-        """Whether it is worth to write what lives in it again: the log never has much more than twice what it needs."""
+        """Whether to write its living contents again: so the log never has much more than twice what it needs."""
         return self.live * _SPARSE < self.bytes
 
 
 class Space:
-    """All segments that there are, in the order of the log."""
+    """All segments, in the order of the log."""
 
     def __init__(self) -> None:
         self.segments: list[Segment] = []
-        self.pins = 0  # of those who read what may be dead by now
+        self.pins = 0  # the number of readers of contents that may be dead by now
 
     def wrote(self, number: int, sequence: int, size: int) -> None:
-        """A message of segment `number` is there."""
+        """Counts a message of segment `number`."""
         if not self.segments or self.segments[-1].number < number:
             self.segments.append(Segment(number, sequence))
         self.segments[-1].bytes += size
 
     def uses(self, sequence: int, size: int) -> None:
-        """So many bytes, fewer if negative, of the message at `sequence` are referred to."""
+        """So many bytes more (fewer if negative) of the message at `sequence` are referred to."""
         self.segments[bisect_right(self.segments, sequence, key=_FIRST) - 1].live += size
 
     def until(self, segment: Segment) -> int:
-        """The sequence at which the next one begins."""
+        """The sequence at which the next segment begins."""
         following = self.segments.index(segment) + 1
         return self.segments[following].first if following < len(self.segments) else 1 << 63
 
     def before(self, number: int) -> list[Segment]:
-        """Those that a snapshot covers that says `number`; none while somebody reads what may be dead."""
+        """The segments before `number`, which a snapshot covers; none while there are `pins`."""
         return [] if self.pins else [segment for segment in self.segments if segment.number < number]
 
 
 class Left:
-    """How much the stream takes yet, where it has a limit: as it was told last, less what was written since."""
+    """The room left in a stream with a limit: as the server told it last, less what was written since."""
 
     def __init__(self) -> None:
         self.room: Room | None = None
 
     def told(self, size: int, most: int) -> None:
-        """It has `size` bytes, of `most`; 0: of as many as there are."""
+        """The stream has `size` bytes, of `most`; 0: it has no limit."""
         self.room = Room(max(0, most - size), most) if most else None
 
     def wrote(self, messages: Sequence[bytes]) -> None:
-        """They are there."""
+        """Subtracts messages that were written."""
         if self.room:
             size = sum(map(len, messages)) + len(messages) * _OVERHEAD
             self.room = self.room._replace(free=max(0, self.room.free - size))
 
     @property
     def for_messages(self) -> Room | None:
-        """What is not kept for what makes room."""
+        """The room without the part that is reserved for making room."""
         if self.room is None:
             return None
         kept = self.room.total // _MAKES_ROOM

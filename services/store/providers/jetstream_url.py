@@ -1,4 +1,4 @@
-"""What the URL of a store in JetStream says: servers, stream, replicas, and how to get in.
+"""The URL of a store in JetStream: servers, stream, replicas, and credentials.
 
 nats://[user[:password]@]host[:port][,host[:port]…][/stream][?option=value&…]
 """
@@ -27,7 +27,7 @@ _REPLICAS = ("1", "3", "5")
 
 @dataclass(frozen=True, slots=True)
 class Url:
-    """As it was parsed; its files are read whenever a connection is made, so that they can be replaced."""
+    """A parsed URL; its files are read whenever a connection is made, so that they can be replaced."""
 
     servers: tuple[str, ...]
     stream: str
@@ -36,22 +36,22 @@ class Url:
     options: dict[str, str]
 
     def __str__(self) -> str:
-        """Without what is secret in it, and without its options."""
+        """The URL without its secrets and options."""
         return f"nats://{f'{self.user}@' if self.user else ''}{','.join(self.servers)}/{self.stream}"
 
     @property
     def replicas(self) -> int:
-        """0: as many as the servers that are there allow, three at most."""
+        """The replicas; 0: three in a cluster, else one."""
         return int(self.options.get("replicas", 0))
 
     def arguments(self) -> dict[str, Any]:
-        """What nats-py's client is given. Raises OSError or InternalError where a file cannot be used."""
+        """The arguments for nats-py's client. Raises OSError or InternalError where a file cannot be used."""
         scheme = "tls" if self._tls else "nats"
         given: dict[str, Any] = {"servers": [f"{scheme}://{server}" for server in self.servers]}
         if self.user:
             given |= {"user": self.user, "password": self._read("passfile") or self.password}
         if creds := self.options.get("creds"):
-            Path(creds).read_bytes()  # one that is not there is named
+            Path(creds).read_bytes()  # raises an error that names a missing file
             if find_spec("nkeys") is None:
                 raise InternalError("credentials in a file need nkeys: pip install 'hopline[jetstream]'")
             given["user_credentials"] = creds
@@ -66,7 +66,7 @@ class Url:
         return any(name.startswith("tls_") for name in self.options)
 
     def _token(self) -> str:
-        """Of the stack's own server, where nothing else is said."""
+        """The token of the stack's own server, unless the URL has other credentials."""
         return "" if self.user or "creds" in self.options else nats_token()
 
     def _read(self, option: str) -> str:
@@ -81,7 +81,7 @@ class Url:
 
 
 def parse(text: str) -> Url:
-    """Raises InternalError where it has no sense, and shows nothing of it then: there may be a password in it."""
+    """Parses a URL. Raises InternalError where it is invalid, without its text: there may be a password in it."""
     try:
         parts = urlsplit(text)
         options = dict(parse_qsl(parts.query, strict_parsing=True)) if parts.query else {}

@@ -1,4 +1,4 @@
-"""What a failure of NATS is to people, and whether it is worth to try again."""
+"""A failure of NATS in words for people, and whether another attempt may succeed."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ ENDED = "the connection has ended"
 _REFUSED = "it refuses these credentials"
 _FULL = (10002, 10023, 10047, 10077)  # an account, a server, its disk, a stream
 _MORE = "give the stream (max_bytes), its account or the servers' disks more room; the store goes on by itself"
-_NO_PEERS = 10005  # for so many replicas; there may be in a moment, where servers start
+_NO_PEERS = 10005  # too few servers for the replicas; there may be enough in a moment, while servers start
 _PASSING = (ServiceUnavailableError, NoStreamResponseError, nats.errors.TimeoutError)
 _WORDS: tuple[tuple[type[BaseException], str], ...] = (
     (AuthorizationError, _REFUSED),
@@ -25,28 +25,28 @@ _WORDS: tuple[tuple[type[BaseException], str], ...] = (
 
 
 def full(failure: BaseException) -> bool:
-    """Whether there is no room for it."""
+    """Whether the cause is a lack of room."""
     return getattr(failure, "err_code", 0) in _FULL
 
 
 def gone(failure: BaseException) -> bool:
-    """Whether nobody is there."""
+    """Whether no server is there."""
     return isinstance(failure, (OSError, ConnectionClosedError)) and not isinstance(failure, ssl.SSLError)
 
 
 def passing(failure: BaseException) -> bool:
-    """Whether somebody is there, who may do it in a moment."""
+    """Whether a server is there, and may do it in a moment."""
     passes = isinstance(failure, _PASSING) or getattr(failure, "err_code", 0) == _NO_PEERS
     return passes and not full(failure)
 
 
 def remedy(failure: BaseException) -> str:
-    """What mends it; "" where that is what always does."""
+    """What mends it; "" for the usual advice."""
     return _MORE if full(failure) else ""
 
 
 def reason(failure: BaseException) -> str:
-    """In a line."""
+    """The reason in a line."""
     if isinstance(failure, ssl.SSLCertVerificationError):
         return f"its certificate is not accepted: {failure.verify_message}"
     if isinstance(failure, APIError) and failure.description:

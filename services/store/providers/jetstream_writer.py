@@ -1,16 +1,16 @@
-"""The one who appends to the log: one group after the other, none of them twice, and one process at a time.
+"""The writer, which appends to the log: one group after the other, none of them twice, and one process at a time.
 
-Each message names the sequence of the one before it, and the stream takes it only where that is its last. So whoever
-has not seen all that is there writes nothing: another process, once this one has written, and this one, while a message
-of its own is on its way of which it does not know. No clock decides that, and no lease.
+Each message names the sequence of the one before it, and the stream takes it only where that is its last. So a process
+that has not seen all messages cannot write: another process, once this one has written, or this one, while one of its
+own messages is under way without its knowledge. No clock decides that, and no lease.
 
-An answer that was lost is asked for, by reading what came behind the last group that is known: the group is there, or
-in part, or not at all; in the latter cases it is written, behind that. If it comes late, it is the one or the other
-that names the wrong sequence.
+If an answer is lost, the writer reads what came behind the last known group: the group is there, or in part, or not at
+all; in the latter cases it is written again, behind that. If the first attempt arrives late, one of the two names the
+wrong sequence.
 
-Who starts becomes the writer by a message that names only that of the last who did: it shuts out whoever writes, all
-that was written is before it, and of two that start at once one does. It asks first who writes, and begins when nobody
-answers (`jetstream_lookout.py`).
+A process that starts becomes the writer by a message that names only the message by which the last writer did: it shuts
+out any other writer, everything written is before it, and of two processes that start at once only one succeeds. It
+first asks for the writer, and begins when none answers (`jetstream_lookout.py`).
 """
 
 from __future__ import annotations
@@ -42,9 +42,9 @@ from services.store.providers.standstill import Standstill
 
 _LOOK_SECONDS = 1.0
 _PING_SECONDS = 5.0
-_BUSY_SECONDS = 15.0  # for which commits may put that off
+_BUSY_SECONDS = 15.0  # for which commits may delay a ping
 _PREDECESSOR_SECONDS = 15.0
-_STARTING_SECONDS = 60.0  # for servers that are there, and do not serve yet
+_STARTING_SECONDS = 60.0  # to wait for servers that are there, and do not serve yet
 _POLL_SECONDS = 0.25
 _ATTEMPTS = 3
 _MEND = "start NATS, or mend the way to it; the store goes on by itself"
@@ -53,7 +53,7 @@ log = structlog.get_logger()
 
 
 class Writer:
-    """Of the stream at `url`; `open` before anything else."""
+    """The writer of the stream at `url`; `open` comes before anything else."""
 
     def __init__(self, url: Url) -> None:
         self._url = url
@@ -61,7 +61,7 @@ class Writer:
         self._who = f"process {os.getpid()} on {socket.gethostname()} since {utc(epoch_ms())}"
         self._link: Link | None = None
         self._turn = asyncio.Lock()
-        self._missing = ""  # what the last attempt has found not to be there
+        self._missing = ""  # what the last attempt has found missing
         self._standing = Standing(str(url), "NATS", _MEND)
         self._known = Known(str(url), self._id, self._standing)
         self._still = Standstill()
@@ -69,17 +69,17 @@ class Writer:
 
     @property
     def index(self) -> Index:
-        """All that was committed."""
+        """The index of all committed data."""
         return self._known.loaded.index
 
     @property
     def loaded(self) -> Loaded:
-        """How far the log has come."""
+        """The committed data, and how far the log has come."""
         return self._known.loaded
 
     @property
     def left(self) -> Left:
-        """How much the stream takes yet."""
+        """The room that is left in the stream."""
         return self._known.left
 
     @property
@@ -88,16 +88,16 @@ class Writer:
         return self._standing.trouble
 
     def watch(self, ended: Callable[[BaseException], None]) -> None:
-        """`ended` is told once when this process cannot be the writer any more."""
+        """`ended` is called once when this process cannot be the writer any more."""
         self._standing.watch(ended)
 
     # ------------------------------------------------------------------ start and end
 
     async def open(self, *, patient: bool) -> None:
-        """Reads all that there is, and becomes the writer. Raises InternalError."""
+        """Reads all data, and becomes the writer. Raises InternalError."""
         deadline = 0.0
         while failure := await self._attempt():
-            # From the first failure on: to read much takes long, and is no failure.
+            # The time counts from the first failure: reading much data takes long, and is no failure.
             deadline = deadline or monotonic() + (_STARTING_SECONDS if patient else 0.0)
             if self._lasting(failure) or monotonic() >= deadline:
                 raise InternalError(f"cannot use {self._url}: {failure}") from failure
@@ -115,7 +115,7 @@ class Writer:
         return None
 
     def _lasting(self, failure: Lost) -> bool:
-        """Whether another attempt would find the same."""
+        """Whether another attempt would fail in the same way."""
         before, self._missing = self._missing, str(failure) if isinstance(failure, Damaged) else ""
         return not failure.passing or (bool(before) and before == self._missing)
 
@@ -167,7 +167,7 @@ class Writer:
             self._still.sure()
 
     async def close(self) -> None:
-        """Nothing is written any more."""
+        """Ends: nothing is written any more."""
         await self._tasks.stop()
         link, self._link = self._link, None
         if link and link.up and not self.ended:
@@ -179,7 +179,7 @@ class Writer:
     # ------------------------------------------------------------------ what is written
 
     async def commit(self, changes: Changes) -> None:
-        """As Provider says. Given again, what is there already is not written again."""
+        """As Provider says. If called again with the same changes, it does not write what is there already."""
         async with self.turn() as link:
             if self._known.sent is None or self._known.sent.changes is not changes:
                 self._known.sent = Sent.of(changes)
@@ -187,7 +187,7 @@ class Writer:
             self._known.sent = None
 
     async def move(self, of: Callable[[], Changes]) -> None:
-        """Commits what `of` gives when nobody else writes, if that is anything."""
+        """Commits what `of` gives, unless that is empty; `of` is called in a turn."""
         async with self.turn() as link:
             if changes := of():
                 self._known.moving = Sent.of(changes)
@@ -197,17 +197,17 @@ class Writer:
                     self._known.moving = None
 
     async def put(self, subject: str, body: bytes) -> int:
-        """What is no group; gives the sequence of its last part."""
+        """Writes a message that is no group; gives the sequence of its last part."""
         async with self.turn() as link:
             return await self._known.put(link, subject, body)
 
     async def fence(self, link: Link, subject: str) -> None:
-        """In a turn: nothing that was sent before comes any more, and nobody else has written since what is known."""
+        """Writes a fence, in a turn: nothing sent earlier arrives after it, and no other process has written."""
         await self._known.put(link, subject, b"")
 
     @asynccontextmanager
     async def turn(self) -> AsyncIterator[Link]:
-        """Nobody else writes meanwhile, and all that is there is known. Raises Away, or why it will not be any more."""
+        """A turn to write, with everything in the stream known. Raises Away, or why this writer has ended."""
         async with self._turn:
             if self.ended:
                 raise self.ended
@@ -228,7 +228,7 @@ class Writer:
             try:
                 await self._known.append_group(link, sent.body, sent.changes)
             except Behind:
-                # A part of it, or all, came by a former connection, or it has another writer.
+                # Part of the group, or all, arrived over a former connection, or another process writes.
                 await self._known.catch_up(link)
             else:
                 return
@@ -239,12 +239,12 @@ class Writer:
 
     @property
     def link(self) -> Link | None:
-        """To read by, while there is one."""
+        """The connection for reads, while there is one."""
         return self._link if self._link and self._link.up else None
 
     @property
     def ended(self) -> InternalError | None:
-        """Why it is not the writer any more."""
+        """Why this process is not the writer any more, or None."""
         return self._standing.ended
 
     async def _settled(self) -> Link:
@@ -269,23 +269,23 @@ class Writer:
             await link.close()
 
     async def _keep(self) -> None:
-        """Finds out what happens to the connection while nobody writes, and comes back."""
+        """Watches the connection while nothing is written, and restores it when it is lost."""
         pinged = monotonic()
         while not self.ended:
-            # At once: to those who stand by it is as dead meanwhile as one that never comes back.
+            # At once: without a connection, processes that stand by take this one for dead.
             link = self.link
             await (link.ends(_LOOK_SECONDS) if link else asyncio.sleep(_POLL_SECONDS))
             since = monotonic() - pinged
             quiet = self.link is not None and since < _PING_SECONDS
             busy = self._turn.locked() and since < _BUSY_SECONDS
-            if quiet or busy:  # who has the turn finds out, but for how the stream is configured
+            if quiet or busy:  # the commit that has the turn notices, except for the stream's configuration
                 continue
             pinged = monotonic()
             try:
                 await self._ping()
             except InternalError:
-                pass  # it was said
-            except Exception as failure:  # noqa: BLE001 - whatever it is, the connection is to be looked at again
+                pass  # it was logged
+            except Exception as failure:  # noqa: BLE001 - whatever it is, the connection must be checked again
                 log.warning("cannot see whether NATS is there", reason=repr(failure))
 
     async def _ping(self) -> None:

@@ -1,4 +1,4 @@
-"""The store in memory: for tests and for brokers whose messages may die with the machine."""
+"""The store in memory: for tests, and for brokers that may lose all messages with the process."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ class MemoryProvider:
     """Holds everything in dictionaries; what is committed lives as long as the object."""
 
     def __init__(self, folder: Path) -> None:
-        self.folder = folder  # of which nothing is used
-        # Peers outlive the process, and nothing tells this one what its predecessor gave them: begin elsewhere.
+        self.folder = folder  # not used
+        # Peers outlive the process, and it does not know the numbers that its predecessor gave them: others are chosen.
         self._origin = secrets.randbelow(LAST_ORIGIN // 2)
         self._incarnation = epoch_ms() // 1000
         self._running = 0
@@ -100,7 +100,7 @@ class MemoryProvider:
         for row in changes.taken:
             self._taken[row.id] = row
             self._taken_of.setdefault((row.partition, row.origin), set()).add(row.id)
-        # A floor that is said again is as old as it was.
+        # A floor that is written again unchanged keeps its age.
         self._touched.update((key, changes.at) for key, uid in changes.floors.items() if self._floors.get(key) != uid)
         self._floors.update(changes.floors)
         for key, uid in changes.floors.items():
@@ -184,7 +184,7 @@ class MemoryProvider:
         yield counted(self._running, self._origin, self._incarnation)
 
     def _tables(self) -> list[Table]:
-        """As they are now: rows are never changed, the dictionaries that have them are."""
+        """Copies of all tables: rows never change, but the dictionaries that hold them do."""
         return [
             ("contents", [(number, *content) for number, content in self._contents.items()]),
             ("entries", list(self._entries.values())),

@@ -1,7 +1,7 @@
-"""The store in a PostgreSQL database, of which any that is highly available makes the store so.
+"""The store in a PostgreSQL database: the store is as highly available as the database.
 
-Journal, leases and records are in one database, and a group is one transaction, in one round trip. A session writes,
-one reads, a backup has its own. What is promised while the database fails, or moves, is `postgres_writer.py`'s.
+Journal, leases and records are in one database, and a group is one transaction, in one round trip. One session writes,
+one reads, a backup has its own. `postgres_writer.py` says what is promised while the database fails, or moves.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from services.store.providers.postgres_session import Connection
 from services.store.providers.postgres_snapshot import snapshot
 from services.store.providers.postgres_writer import Writer
 
-_STARTING_SECONDS = 60.0  # for a server that says that it starts
+_STARTING_SECONDS = 60.0  # to wait for a server that says that it starts
 _POLL_SECONDS = 0.25
 
 _FORGET = (
@@ -54,7 +54,7 @@ log = structlog.get_logger()
 
 
 class PostgresProvider:
-    """In the schema `hopline` of the database at `url`. Nothing is kept in the folder."""
+    """Keeps the data in the schema `hopline` of the database at `url`, and nothing in the folder."""
 
     def __init__(self, folder: Path, url: str = "") -> None:
         if not url:
@@ -66,7 +66,7 @@ class PostgresProvider:
         self._lookout = Lookout(url)
 
     async def open(self, *, patient: bool = True) -> None:
-        """Waits for a server that starts, if `patient`. One that is not there, or not right, is named at once.
+        """Waits for a server that starts, if `patient`. Raises at once if there is none, or an unusable one.
 
         Raises Occupied where another process has gone on writing for a while.
         """
@@ -131,7 +131,7 @@ class PostgresProvider:
         return None
 
     async def make_room(self) -> None:
-        """The database has its own vacuum."""
+        """Nothing to do: the database has its own vacuum."""
 
     async def tidy(self, outcomes_before: int, marks_before: int) -> None:
         await self._writer.run(
@@ -183,7 +183,7 @@ class PostgresProvider:
         return await read.records(self._reader)
 
     async def snapshot(self) -> AsyncGenerator[Changes, None]:
-        """What it reads keeps the database from cleaning up until it ends."""
+        """As Provider says. Until it ends, its transaction keeps the database from vacuuming dead rows."""
         with session.usable(self._url):
             async with aclosing(snapshot(self._url, self._writer.epoch)) as pieces:
                 async for changes in pieces:

@@ -1,7 +1,7 @@
-"""Who writes to the database, as its own lists of sessions have it: for those who stand by.
+"""Finds out which process writes to the database, by the database's list of sessions: for processes that stand by.
 
-A writer is dead when its sessions have ended, which the server notices at once where a process dies. A process that
-stands still has its sessions; but they do nothing, not even the look at who writes that is due every second.
+A writer is dead when its sessions have ended, which the server notices at once if a process dies. A process that stands
+still keeps its sessions; but they are idle: they do not even make the check for another writer that is due each second.
 """
 
 from __future__ import annotations
@@ -17,8 +17,7 @@ from services.store.providers.postgres_session import Connection, within
 
 _ANSWER_SECONDS = 5.0
 
-# A bigint that is locked is shown as its two halves. Of sessions of others than its own user it is not shown what they
-# do: those are alive.
+# A locked bigint is shown as its two halves. A user is not shown what sessions of other users do: those count as alive.
 _SESSIONS = """
     SELECT a.pid, coalesce(
         a.state NOT LIKE 'idle%' OR a.state_change > clock_timestamp() - make_interval(secs => $1), true
@@ -34,14 +33,14 @@ _EVICT = f"WITH o AS ({_SESSIONS}) {_END}"
 
 
 class Lookout:
-    """Of the database at `url`; a session of its own, while it is used."""
+    """Watches the database at `url`; it has a session of its own while it is used."""
 
     def __init__(self, url: str) -> None:
         self._url = url
         self._connection: Connection | None = None
 
     async def writer(self) -> str:
-        """Who writes there, "" when nobody does. Raises InternalError where that cannot be asked."""
+        """The name of the process that writes there, "" for none. Raises InternalError where it cannot ask."""
         with session.usable(self._url):
             connection = await self._connected()
             try:
@@ -51,7 +50,7 @@ class Lookout:
                 raise
 
     async def close(self) -> None:
-        """Until it is used again."""
+        """Closes the session, until it is used again."""
         connection, self._connection = self._connection, None
         await session.close(connection)
 
@@ -69,16 +68,16 @@ async def _writer(connection: Connection) -> str:
 
 
 async def evict(connection: Connection) -> None:
-    """Ends the sessions of a writer that does nothing any more, with whatever it had begun."""
+    """Ends the sessions of a writer that does nothing any more, and so whatever they had begun."""
     await connection.fetchval(_EVICT, standstill.SILENT_SECONDS)
 
 
 async def other(connection: Connection, url: str) -> InternalError:
-    """What is said to a process that may not write: who does."""
+    """The error for a process that may not write: names the one that does."""
     who = told(await connection.fetchrow("SELECT who, since FROM store"))
     return InternalError(f"another store process ({who}) writes to {session.shown(url)}: stop it, or this one")
 
 
 def told(row: Any) -> str:  # noqa: ANN401 - asyncpg has no types
-    """Of a row of the table `store`."""
+    """The writer in a row of the table `store`, as text."""
     return f"{row['who']} since {utc(int(row['since'].timestamp() * 1000))}"

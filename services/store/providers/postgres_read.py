@@ -1,4 +1,4 @@
-"""Reads of the PostgreSQL provider. They wait while the database is away: nothing is written by asking again."""
+"""Reads of the PostgreSQL provider. While the database is away they are tried again, which does no harm."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ Rows = list[Any]  # of asyncpg's records, which are tuples
 _ANSWER_SECONDS = 60.0
 _RETRY_SECONDS = 0.25
 
-# A chunk of recovery ends at whichever comes first.
+# A chunk of recovery ends at the limit that is reached first.
 CHUNK_ROWS = 512
 CHUNK_BYTES = 8 << 20
 
-# octet_length() of what is not compressed reads only the row's header.
+# octet_length() of an uncompressed value reads only the row's header.
 _LIVE = """
     SELECT b.id, b.partition, b.content, b.count, octet_length(c.columns), c.whole
     FROM entry_batch b JOIN content c ON c.id = b.content
@@ -59,7 +59,7 @@ log = structlog.get_logger()
 
 
 async def connect(url: str, epoch: int) -> Connection:
-    """A session where the writer of `epoch` writes."""
+    """A session with the database to which the writer of `epoch` writes."""
     connection = await session.connect(url)
     try:
         found: int = await within(_ANSWER_SECONDS, connection, connection.fetchval("SELECT epoch FROM store"))
@@ -73,11 +73,11 @@ async def connect(url: str, epoch: int) -> Connection:
 
 
 class Reader:
-    """A session that reads, one thing after the other, and all that was committed before."""
+    """A session for reads, one after the other; each sees all that was committed before."""
 
     def __init__(self, url: str, epoch: Callable[[], int]) -> None:
-        """`epoch` is the writer's: where that is not known, or a session is of an older one, a standby may have taken
-        over, of which a former primary knows nothing.
+        """`epoch` gives the writer's epoch: a database that does not know it is a former primary, and so may be that of
+        a session made in an older epoch; a standby may have taken over since.
         """
         self._url = url
         self._epoch = epoch
@@ -90,7 +90,7 @@ class Reader:
         return await self.run(lambda connection: connection.fetch(sql, *arguments))
 
     async def run(self, read: Callable[[Connection], Awaitable[T]]) -> T:
-        """What `read` gives, which is called again as often as the database goes away before it does."""
+        """The result of `read`, which is called again whenever the database goes away before it is done."""
         told = False
         while True:
             try:
@@ -119,7 +119,7 @@ class Reader:
 
 
 async def live(reader: Reader) -> list[LiveRow]:
-    """All entry batches, and what is gone of them. Nothing is written meanwhile: the store is about to start."""
+    """All entry batches with their dequeues. Nothing is written meanwhile: the store is about to start."""
     dequeues: dict[int, list[bytes]] = {}
     for batch, indexes in await reader.rows("SELECT batch, indexes FROM dequeue"):
         dequeues.setdefault(batch, []).append(indexes)
@@ -139,7 +139,7 @@ async def chunk(reader: Reader, partition: int, after: int) -> list[StoredBatch]
 
 
 async def sharing(reader: Reader, content: int) -> Sharing | None:
-    """A content and all that lives on it."""
+    """A content and all batches on it."""
 
     async def read(connection: Connection) -> Sharing | None:
         async with connection.transaction(isolation="repeatable_read", readonly=True):
@@ -184,18 +184,18 @@ async def records(reader: Reader) -> list[RecordRow]:
 
 
 async def counter(reader: Reader, name: str) -> int:
-    """One that is there from the beginning."""
+    """The value of a counter; all counters are there from the beginning."""
     ((value,),) = await reader.rows("SELECT value FROM counter WHERE name = $1", name)
     return int(value)
 
 
 def lease(row: Any) -> LeaseRow:  # noqa: ANN401 - a record of asyncpg
-    """A row as it is kept."""
+    """A row of the table `lease`."""
     name, epoch, member, role, address = row
     return LeaseRow(name.decode(), epoch, member.decode(), role.decode(), address.decode())
 
 
 def record(row: Any) -> RecordRow:  # noqa: ANN401 - a record of asyncpg
-    """A row as it is kept."""
+    """A row of the table `record`."""
     kind, key, value, version = row
     return RecordRow(kind.decode(), key.decode(), value, version)

@@ -1,7 +1,7 @@
-"""The tables in PostgreSQL, as a list of migrations: what is released is never edited, what changes is appended.
+"""The tables in PostgreSQL, as a list of migrations: a released one is never edited, changes are appended.
 
-All of it is in a schema of its own, so that a database may have other things in it. Names are kept as UTF-8 bytes: a
-text of PostgreSQL has no zero in it and an encoding of its database's, and a group that cannot be written would be
+All of it is in a schema of its own, so that a database may have other things in it. Names are kept as UTF-8 bytes:
+PostgreSQL's text cannot have zero bytes, and is in the database's encoding, and a group that cannot be written would be
 tried for ever. `SELECT convert_from(key, 'UTF8') FROM hopline.record` shows them.
 """
 
@@ -190,10 +190,10 @@ MIGRATIONS = [_TABLES + _WRITE]
 async def migrate(connection: Any) -> None:  # noqa: ANN401 - asyncpg has no types
     """Brings the database to this release's schema, in one transaction; raises InternalError on a newer one.
 
-    Says what it does to data that was there: a former release cannot open it afterwards.
+    Logs a migration of existing data: a former release cannot open it afterwards.
     """
     async with connection.transaction():
-        # Two that start at once do it one after the other.
+        # Two processes that start at once migrate one after the other.
         await connection.execute("SELECT pg_advisory_xact_lock(hashtextextended('hopline migrate', 0))")
         if not await connection.fetchval("SELECT to_regnamespace($1)", SCHEMA):
             await connection.execute(f"CREATE SCHEMA {SCHEMA}")

@@ -1,4 +1,4 @@
-"""Connections to the database: how they are made, bounded in time, and what is said of one that cannot be."""
+"""Connections to the database: how they are made and bounded in time, and their failures in words for people."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ Connection = Any  # asyncpg's: it has no types
 CONNECT_SECONDS = 5.0
 OLDEST = 13  # of PostgreSQL's releases
 
-# For whatever the database's owner has set for everybody. Who vanishes without a word is found out within seconds: what
-# its session holds is waited for.
+# They override what the database's owner has set for all sessions. A client that vanishes is noticed within seconds:
+# other processes wait for the locks of its session.
 _SETTINGS = {
     "default_transaction_isolation": "read committed",
     "idle_in_transaction_session_timeout": "0",
@@ -33,7 +33,7 @@ _SETTINGS = {
     "tcp_user_timeout": "10000",
     "jit": "off",
 }
-# Statements of groups are planned once, perhaps while their tables are empty, and tables grow: by index, always.
+# Statements of groups are planned once, perhaps while their tables are empty, and tables grow: so always by index.
 _PLANS = {
     "plan_cache_mode": "force_generic_plan",
     "enable_seqscan": "off",
@@ -47,7 +47,7 @@ _SET = """
 
 
 async def connect(url: str, *, writes: bool = False) -> Connection:
-    """A session where it may write. Raises what `lost` is true of, or an error that says that the URL has no sense."""
+    """A session with the primary. Raises an error for which `lost` is true, or one that says the URL is invalid."""
     connection = await asyncpg.connect(
         url,
         timeout=CONNECT_SECONDS,
@@ -66,14 +66,14 @@ async def connect(url: str, *, writes: bool = False) -> Connection:
 async def _prepare(connection: Connection, settings: dict[str, str]) -> None:
     await connection.execute(f"SET statement_timeout = 0; SET search_path = {SCHEMA}")
     await connection.fetch(_SET, list(settings), list(settings.values()))
-    if await connection.fetchval("SHOW synchronous_commit") == "off":  # what is answered is on disk
+    if await connection.fetchval("SHOW synchronous_commit") == "off":  # an answer must mean that it is on disk
         await connection.execute("SET synchronous_commit = on")
 
 
 async def within(seconds: float, connection: Connection, work: Awaitable[T]) -> T:
-    """What `work` on `connection` gives; without an answer in time the connection is cut, and TimeoutError raised.
+    """The result of `work` on `connection`; without an answer in time it cuts the connection and raises TimeoutError.
 
-    Nothing is asked to be cancelled: of a commit that waits for a standby the server would say that it is done.
+    It does not ask the server to cancel: a cancelled commit that waits for a standby would be answered as done.
     """
     late = False
 
@@ -94,7 +94,7 @@ async def within(seconds: float, connection: Connection, work: Awaitable[T]) -> 
 
 
 async def close(connection: Connection | None) -> None:
-    """Says goodbye if that takes no time."""
+    """Closes the connection properly if that takes no time, else cuts it."""
     if connection is None or connection.is_closed():
         return
     try:
@@ -103,31 +103,31 @@ async def close(connection: Connection | None) -> None:
         connection.terminate()
 
 
-# What the database says on its way down, on its way up, and of its limits; 25006 is said by a former primary.
+# Error codes of a database that shuts down, starts, or is at its limits; 25006 is from a former primary.
 _PASSING = ("08", "57P", "53", "55P03", "25006", "40")
 
 
 def lost(failure: BaseException) -> bool:
-    """Whether another connection, later, may do what this one has failed to do."""
+    """Whether another connection may later do what this one has failed to do."""
     if isinstance(failure, asyncpg.PostgresError):
         return str(failure.sqlstate or "").startswith(_PASSING)
     return isinstance(failure, (OSError, asyncpg.InterfaceError, asyncpg.InternalClientError))
 
 
 def gone(failure: BaseException) -> bool:
-    """Whether nobody is there, or will be in a moment; else the server is, and does not do what it is asked to."""
+    """Whether the server is away, or starts or stops; else it is there, and refuses."""
     if isinstance(failure, asyncpg.PostgresError):
         return str(failure.sqlstate or "").startswith(_PASSING[:2])
     return lost(failure)
 
 
 def starting(failure: BaseException) -> bool:
-    """Whether the server is there, and says that it serves soon."""
+    """Whether the server says that it is starting."""
     return isinstance(failure, asyncpg.CannotConnectNowError)
 
 
 def reason(failure: BaseException) -> str:
-    """In a line, for people."""
+    """The reason in a line, for people."""
     if isinstance(failure, asyncpg.exceptions.TargetServerAttributeNotMatched):
         return "none of its servers takes writes: is there only a standby?"
     if isinstance(failure, ssl.SSLCertVerificationError):
@@ -143,7 +143,7 @@ def reason(failure: BaseException) -> str:
 
 
 def shown(url: str) -> str:
-    """The URL without what is secret in it, and without its options."""
+    """The URL without its secrets and options."""
     try:
         parts = urlsplit(url)
         user, _, hosts = parts.netloc.rpartition("@")
@@ -155,7 +155,7 @@ def shown(url: str) -> str:
 
 @contextmanager
 def usable(url: str) -> Iterator[None]:
-    """Whatever goes wrong with the database is an InternalError with a plain text."""
+    """Turns every failure of the database into an InternalError with a plain text."""
     try:
         yield
     except (OSError, ValueError, asyncpg.PostgresError, asyncpg.InterfaceError, asyncpg.InternalClientError) as failure:

@@ -1,4 +1,4 @@
-"""The database as it is at one moment, read in one transaction beside the commits."""
+"""A snapshot of the database at one moment, read in one transaction beside the commits."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from services.store.providers.postgres_session import Connection
 from services.store.providers.postgres_write import unsigned
 from services.store.snapshot import Pieces, Row, counted
 
-_ROWS = 100  # in memory at once, but for contents, which may be large
+_ROWS = 100  # in memory at once; of contents, which may be large, `CHUNK_BYTES`
 
 # In one transaction all pages are of one moment.
 _CONTENTS = """
@@ -23,8 +23,8 @@ _CONTENTS = """
         ) AS next
     ) AS fitting JOIN content c ON c.id = fitting.id WHERE fitting.before < $3 ORDER BY c.id
 """
-# In an order: who reads again, while nothing is written, gets the same pieces. What was taken comes before the floors,
-# which remove some of it.
+# In an order, so that a second reading gives the same pieces while nothing is written. The taken rows come before the
+# floors, which remove some of them.
 _TABLES = {
     "entries": "SELECT id, partition, content, count, entries FROM entry_batch ORDER BY id",
     "dequeues": "SELECT batch, remaining, indexes FROM dequeue ORDER BY batch, remaining",
@@ -47,8 +47,8 @@ _DECODED = {
 
 
 async def snapshot(url: str, epoch: int) -> AsyncGenerator[Changes, None]:
-    """The pieces, by a connection of its own, where the writer of `epoch` writes. The moment is when the first is asked
-    for.
+    """The pieces of a snapshot, read with a connection of its own from the database to which the writer of `epoch`
+    writes. The moment is when the first piece is asked for.
     """
     connection = await postgres_read.connect(url, epoch)
     try:

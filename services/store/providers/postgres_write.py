@@ -20,7 +20,7 @@ Column = Sequence[Any]
 
 
 def arguments(changes: Changes) -> list[Column]:
-    """In the order of the function's own, behind the fence."""
+    """The arguments of `write` behind the fence, in its order."""
     return [
         changes.dead_batches,
         changes.dead_contents,
@@ -43,22 +43,22 @@ def arguments(changes: Changes) -> list[Column]:
 
 
 def weight(changes: Changes) -> int:
-    """Bytes, roughly."""
+    """The size of the changes in bytes, roughly."""
     return sum(map(len, changes.contents.values())) + sum(map(len, changes.blanked.values()))
 
 
 def signed(transaction: int) -> int:
-    """A transaction's id has all of 64 bits; a bigint's have a sign."""
+    """A transaction's id, an unsigned 64-bit number, as a signed bigint."""
     return transaction - _MODULUS if transaction >= _SIGN else transaction
 
 
 def unsigned(kept: int) -> int:
-    """As it was before it was `signed`."""
+    """The inverse of `signed`."""
     return kept + _MODULUS if kept < 0 else kept
 
 
 def digest(kind: str, key: str) -> bytes:
-    """Of a record: what its row is found by."""
+    """The digest of a record's kind and key, by which its row is found."""
     first = kind.encode()
     return sha256(len(first).to_bytes(4, "big") + first + key.encode()).digest()
 

@@ -1,16 +1,16 @@
 """The session that writes: one process at a time, one group after the other, none of them twice.
 
-Who becomes the writer raises the epoch in the row of the table `store`; every group is written with the epoch that its
-session has, and numbered in that row, in its own transaction. So a session that was given up writes nothing any more,
-whether it is another process's or this one's former, of which some bytes may still be on their way.
+A process that becomes the writer raises the epoch in the row of the table `store`; every group is written with its
+session's epoch, and numbered in that row, in the same transaction. So a session that was given up writes nothing any
+more, whether it is another process's or a former one of this process, whose bytes may still be under way.
 
-A commit whose answer is lost is asked for: the next session raises the epoch, which waits for whatever the former one
-had begun and shuts out what it has not, and reads the number of the last group. That asking is a commit too: what it
-has seen is as safe as itself, on a standby as well.
+If the answer to a commit is lost, the next session raises the epoch, which waits for what the former session had begun
+and shuts out the rest, and reads the number of the last group. That is a commit too: the group that it has seen is as
+safe as itself, on a standby as well.
 
-A process lives as long as any of its sessions, which share an advisory lock that has its number, and do something:
-whoever would be the writer waits for the end of that (`postgres_lookout.py`). That decides when another begins. What
-keeps data whole is the epoch.
+A process counts as alive as long as any of its sessions, which share an advisory lock with the process's number, does
+something: a process that would be the writer waits for the end of that (`postgres_lookout.py`). That decides when
+another begins. The epoch is what protects the data.
 """
 
 from __future__ import annotations
@@ -35,10 +35,10 @@ from services.store.providers.standing import Away, Standing
 from services.store.providers.standstill import Standstill
 
 _ANSWER_SECONDS = 10.0
-_BYTES_PER_SECOND = 1 << 20  # at least, of a group on its way
+_BYTES_PER_SECOND = 1 << 20  # the slowest rate at which a group is expected to be taken
 _LOOK_SECONDS = 0.5
-_PING_SECONDS = 1.0  # by which those who stand by see that it lives
-_PREDECESSOR_SECONDS = 15.0  # a machine that is gone is found out in less
+_PING_SECONDS = 1.0  # so that processes that stand by see that it is alive
+_PREDECESSOR_SECONDS = 15.0  # a machine that is gone is noticed in less
 _POLL_SECONDS = 0.2
 
 _TAKE_OVER = """
@@ -52,7 +52,7 @@ T = TypeVar("T")
 
 
 class Writer:
-    """What writes to the database at `url`; `open` before anything else."""
+    """The writer of the database at `url`; `open` comes before anything else."""
 
     def __init__(self, url: str) -> None:
         self._url = url
@@ -61,9 +61,9 @@ class Writer:
         self._connection: Connection | None = None
         self._turn = asyncio.Lock()
         self.epoch = 0
-        self._written = 0  # number of the last group that is known to be there
-        self._number = 0  # of the last that was sent
-        self._sent: Changes | None = None  # it, while nothing is known of its fate
+        self._written = 0  # number of the last group that is known to be written
+        self._number = 0  # number of the last group that was sent
+        self._sent: Changes | None = None  # that group, while its outcome is unknown
         self._standing = Standing(self._shown, "the database", _MEND)
         self._still = Standstill()
         self._tasks = Tasks()
@@ -74,11 +74,11 @@ class Writer:
         return self._standing.trouble
 
     def watch(self, ended: Callable[[BaseException], None]) -> None:
-        """`ended` is told once when this process cannot be the writer any more."""
+        """`ended` is called once when this process cannot be the writer any more."""
         self._standing.watch(ended)
 
     async def open(self, connection: Connection) -> None:
-        """Becomes the writer by this connection; raises InternalError while another process is."""
+        """Becomes the writer with this connection; raises Occupied if another process goes on writing."""
         await connection.execute("SELECT pg_advisory_lock_shared($1)", self._owner)
         deadline = monotonic() + _PREDECESSOR_SECONDS
         while not (row := await self._take_over(connection)):
@@ -94,7 +94,7 @@ class Writer:
         self._tasks.start(self._still.run(), "standstill")
 
     async def _take_over(self, connection: Connection) -> tuple[int, int] | None:
-        """None while the one that has written last is alive."""
+        """Raises the epoch; None while the last writer is alive."""
         await evict(connection)
         async with connection.transaction():
             last = await connection.fetchval("SELECT owner FROM store FOR UPDATE")
@@ -113,7 +113,7 @@ class Writer:
             self._still.sure()
 
     async def close(self) -> None:
-        """Nothing is written any more."""
+        """Ends: nothing is written any more."""
         await self._tasks.stop()
         connection, self._connection = self._connection, None
         await session.close(connection)
@@ -121,7 +121,7 @@ class Writer:
     # ------------------------------------------------------------------ groups
 
     async def commit(self, changes: Changes) -> None:
-        """As Provider says. Given again, what is there already is not written again."""
+        """As Provider says. If called again with the same changes, it does not write what is there already."""
         async with self._turn:
             connection = await self._there()
             if self._sent is changes and self._written == self._number:
@@ -134,7 +134,7 @@ class Writer:
             self._sent, self._written = None, self._number
 
     async def run(self, *statements: tuple[str, int]) -> None:
-        """In one transaction that is fenced, as groups are, and not numbered: carried out twice it is the same."""
+        """Runs statements in one transaction, fenced as groups are, but not numbered: twice is the same as once."""
         async with self._turn:
             connection = await self._there()
             await self._ask(_ANSWER_SECONDS, connection, self._fenced(connection, statements))
@@ -147,7 +147,7 @@ class Writer:
                 await connection.execute(sql, argument)
 
     async def count(self, name: str) -> int:
-        """One more of a counter, which it gives; at the start of the store."""
+        """Increments a counter, and gives its value; at the start of the store."""
         async with self._turn:
             connection = await self._there()
             sql = "UPDATE counter SET value = value + 1 WHERE name = $1 RETURNING value"
@@ -155,7 +155,7 @@ class Writer:
             return value
 
     async def _ask(self, seconds: float, connection: Connection, work: Awaitable[T]) -> T:
-        """Without an answer the session is over: by the next one it is known what has become of it."""
+        """The result of `work`. Without an answer the session is given up: the next one finds out the outcome."""
         try:
             return await within(seconds, connection, work)
         except Exception as failure:
@@ -167,7 +167,7 @@ class Writer:
     # ------------------------------------------------------------------ sessions
 
     async def _there(self) -> Connection:
-        """A session of this process that writes; raises Away, or why there is none any more."""
+        """The session that writes; raises Away, or the reason why this process writes no more."""
         if self._standing.ended:
             raise self._standing.ended
         connection = self._connection
@@ -193,7 +193,7 @@ class Writer:
         return connection
 
     async def _return(self, connection: Connection) -> None:
-        """Raises the epoch, and learns what is there."""
+        """Raises the epoch, and reads the number of the last group."""
         await connection.execute("SELECT pg_advisory_lock_shared($1)", self._owner)
         row = await connection.fetchrow(_RETURN, self._owner)
         if row is None:
@@ -222,13 +222,13 @@ class Writer:
         self._standing.back(**({} if self._sent is None else {"last_group": there}))
 
     async def _keep(self) -> None:
-        """Finds out what happens to the session while nobody writes, and comes back."""
+        """Watches the session while nothing is written, and restores it when it is lost."""
         pinged = monotonic()
         while not self._standing.ended:
             await asyncio.sleep(_LOOK_SECONDS)
             connection = self._connection
             quiet = connection is not None and not connection.is_closed() and monotonic() - pinged < _PING_SECONDS
-            if quiet or self._turn.locked():  # who has the turn finds out
+            if quiet or self._turn.locked():  # the commit that has the turn notices
                 continue
             pinged = monotonic()
             with suppress(InternalError):

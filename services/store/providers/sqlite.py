@@ -29,8 +29,8 @@ from services.store.providers.sqlite_database import Database
 from services.store.providers.sqlite_schema import migrate
 from services.store.providers.sqlite_spare import Spare
 
-# Log written since the last checkpoint, roughly, at which the next one starts. What is folded in may make the file grow
-# by as much, so the less room there is the sooner that must be.
+# Log written since the last checkpoint, roughly, at which the next one starts. A checkpoint may make the file grow by
+# as much, so the less room there is, the sooner it must come.
 _CHECKPOINT_BYTES = 64 << 20
 _CHECKPOINT_AT_LEAST = 1 << 20
 _CHECKPOINT_SHARE = 8  # an eighth of what is free
@@ -40,7 +40,7 @@ _COMMIT_BYTES = 96 << 10
 # Pages given back to the file system at once, and free pages that are kept for the next peak.
 _VACUUM_PAGES = 512
 _KEEP_FREE_PAGES = 4096
-# While there is little room: few at once, since they go through the log, and none are kept.
+# The same while there is little room: few at once, since they go through the log, and none are kept.
 _VACUUM_PAGES_WHEN_LOW = 64
 _VACUUM_ROUNDS_WHEN_LOW = 16
 
@@ -65,7 +65,7 @@ class SQLiteProvider:
         self._snapshots = 0  # under way
 
     async def open(self, *, patient: bool = True) -> None:
-        """On a full disk it waits for room, if it is patient and there is not even what was set aside."""
+        """On a full disk it uses the room that was set aside; without that it waits for room, if `patient`."""
         try:
             await (self._spare.insist(self._open) if patient else self._open())
         except sqlite3.Error as failure:
@@ -83,7 +83,7 @@ class SQLiteProvider:
             raise
 
     async def close(self) -> None:
-        """Leaves one file, without a log."""
+        """Closes the database; leaves one file, without a log."""
         await self._tasks.stop()
         await self._reader.close()
         await self._checkpointer.close()
@@ -109,8 +109,8 @@ class SQLiteProvider:
 
     async def _checkpoint(self) -> None:
         # The bulk is copied while commits go on, then what they wrote meanwhile. The little that is left is copied
-        # between two of them: only a log that was copied to its end starts anew, and under load there is no other
-        # moment without a newer end.
+        # between two commits: only a log that was copied to its end starts anew, and under load there is no other
+        # moment at which its end does not move.
         try:
             for _ in range(_CHECKPOINT_ROUNDS):
                 await self._checkpointer.rows("PRAGMA wal_checkpoint(PASSIVE)")
@@ -130,9 +130,9 @@ class SQLiteProvider:
         return found
 
     async def make_room(self) -> None:
-        """The log is cut to nothing, and the file by pages that are free; nothing while a snapshot holds the log.
+        """Truncates the log, and gives free pages of the file back; does neither while a snapshot holds the log.
 
-        Commits wait for the little that is left when the bulk is folded in, and never for who reads.
+        Commits wait only while the rest behind the bulk of the log is checkpointed, and never for readers.
         """
         await self._checkpointer.rows("PRAGMA wal_checkpoint(PASSIVE)")
         for _ in range(_VACUUM_ROUNDS_WHEN_LOW):
@@ -208,7 +208,7 @@ class SQLiteProvider:
         return [RecordRow(*row) for row in rows]
 
     async def snapshot(self) -> AsyncGenerator[Changes, None]:
-        """By a connection of its own. The log keeps growing until it ends: it holds what it reads."""
+        """As Provider says, with a connection of its own. It holds the log, which keeps growing until it ends."""
         database = Database(self._path)
         self._snapshots += 1
         try:

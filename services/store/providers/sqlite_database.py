@@ -13,7 +13,7 @@ import aiosqlite
 P = ParamSpec("P")
 T = TypeVar("T")
 
-# Columns of a batch span pages; larger pages make that a chain of few. They count only when the file is made.
+# Columns of a batch span pages; with larger pages they are fewer. The size counts only when the file is made.
 _PRAGMAS = (
     "page_size = 16384",
     "auto_vacuum = INCREMENTAL",
@@ -31,7 +31,7 @@ _PRAGMAS = (
 
 
 class Database:
-    """One aiosqlite connection on which whole functions run, in a single hop into its thread."""
+    """One aiosqlite connection that runs whole functions, each with a single hop into its thread."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -45,7 +45,7 @@ class Database:
             await self.run(_execute, f"PRAGMA {pragma}")
 
     async def close(self) -> None:
-        """Waits for what is under way."""
+        """Closes the connection, once the work under way is done."""
         if self._connection is not None:
             await self._connection.close()
             self._connection = None
@@ -63,8 +63,8 @@ class Database:
 
 
 def _keep_to_oneself(path: Path) -> None:
-    """Hashes of passwords are in it, and its folder may be open to everybody. Its log gets the rights that it has."""
-    with suppress(OSError):  # whatever it is, opening the file says it
+    """Makes the file readable by its user only: it has hashes of passwords. Its log gets the same permissions."""
+    with suppress(OSError):  # if it lasts, opening the file raises it
         path.touch(mode=0o600)
         path.chmod(0o600)
 

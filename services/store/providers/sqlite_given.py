@@ -1,4 +1,4 @@
-"""What the store in a file has given, read without opening it as a store: nothing is migrated, counted or written."""
+"""Reads the numbers that a store's file has given out without opening it as a store: it migrates and writes nothing."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _COUNTERS = "SELECT name, value FROM counter"
 
 
 def given(path: Path) -> Changes:
-    """Of any release: these tables are as they were in the first one. Raises sqlite3.Error."""
+    """Leases, counters and records of a file of any release: these tables have never changed. Raises sqlite3.Error."""
     with closing(sqlite3.connect(f"file:{quote(str(path.absolute()))}?{_how(path)}", uri=True)) as connection:
         counters = dict(connection.execute(_COUNTERS))
         return Changes(
@@ -27,7 +27,7 @@ def given(path: Path) -> Changes:
 
 
 def _how(path: Path) -> str:
-    # A log has to be read with the file, for which its index is made anew; without one, the file is all there is, and
-    # none is to be made.
+    # A log has to be read with the file, and SQLite makes its index for that; without a log the file is everything, and
+    # no log must be made.
     log = path.with_name(f"{path.name}-wal")
     return "mode=ro" if log.exists() and log.stat().st_size else "mode=ro&immutable=1"

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 
 from services.store.provider import EntryRow, LiveRow, Sharing, StoredBatch
 
-# A chunk of recovery ends at whichever comes first.
+# A chunk of recovery ends at the limit that is reached first.
 _CHUNK_BATCHES = 512
 _CHUNK_BYTES = 8 << 20
 
@@ -29,7 +29,7 @@ _CHUNK_DEQUEUES = """
 
 
 def live(connection: sqlite3.Connection) -> list[LiveRow]:
-    """All entry batches, and what is gone of them. Nothing is written meanwhile: the store is about to start."""
+    """All entry batches with their dequeues. Nothing is written meanwhile: the store is about to start."""
     dequeues = _grouped(connection.execute("SELECT batch, indexes FROM dequeue"))
     return [
         LiveRow(number, partition, content, count, b"".join(dequeues.pop(number, ())), size, bool(whole))
@@ -57,7 +57,7 @@ def chunk(connection: sqlite3.Connection, partition: int, after: int) -> list[St
 
 
 def sharing(connection: sqlite3.Connection, content: int) -> Sharing | None:
-    """A content and all that lives on it."""
+    """A content and all batches on it."""
     connection.execute("BEGIN")
     try:
         found = connection.execute("SELECT columns FROM content WHERE id = ?", (content,)).fetchone()

@@ -1,4 +1,4 @@
-"""The tables, as a list of migrations: what is released is never edited, what changes is appended."""
+"""The tables, as a list of migrations: a released one is never edited, changes are appended."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ MIGRATIONS = [
 def migrate(connection: sqlite3.Connection) -> None:
     """Brings the file to this release's schema, each step in a transaction; raises InternalError on a newer one.
 
-    Says what it does to data that was there: a former release cannot open it afterwards.
+    Logs a migration of existing data: a former release cannot open it afterwards.
     """
     connection.execute("CREATE TABLE IF NOT EXISTS migration (version INTEGER PRIMARY KEY, at INTEGER NOT NULL)")
     (version,) = connection.execute("SELECT coalesce(max(version), 0) FROM migration").fetchone()

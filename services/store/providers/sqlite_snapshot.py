@@ -1,4 +1,4 @@
-"""The SQLite file as it is at one moment, read in one transaction beside the commits."""
+"""A snapshot of the SQLite file at one moment, read in one transaction beside the commits."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from services.store.provider import Changes
 from services.store.snapshot import Row, Table, counted, pieces
 
-# What was taken comes before the floors, which remove some of it.
+# The taken rows come before the floors, which remove some of them.
 _TABLES = {
     "contents": "SELECT id, columns, whole FROM content",
     "entries": "SELECT id, partition, content, count, entries FROM entry_batch",
@@ -24,9 +24,9 @@ _TABLES = {
 
 
 def begin(connection: sqlite3.Connection) -> Iterator[Changes]:
-    """The pieces. The moment is now; the transaction ends with the connection."""
+    """The pieces of a snapshot of this moment; the transaction ends with the connection."""
     connection.execute("BEGIN")
-    # A transaction sees what there is at its first read.
+    # A transaction sees the data as it is at its first read.
     counters = dict(connection.execute("SELECT name, value FROM counter"))
     return _pieces(connection, counters)
 

@@ -1,8 +1,8 @@
 """A start on a full disk. Reading a file in WAL mode takes some room too, and so does counting the start.
 
-That room is set aside while there is plenty, in a file that is given up when a start finds none. Then the store serves
-what it has, leases and acknowledgements are written in what is left, and publishers wait. Where others have taken even
-that, the start waits for room.
+That room is set aside while there is plenty, in a file that is deleted when a start finds no room. Then the store
+serves its messages, leases and acknowledgements are written in what is left, and publishers wait. If other programs
+have taken even that, the start waits for room.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class Spare:
         self._path = folder / self.name
 
     def set_aside(self) -> None:
-        """Where there is plenty of room, and none was set aside."""
+        """Sets room aside, if there is plenty and none was set aside."""
         found = disk.room(self._folder)
         if self._path.exists() or found is None or found.free < _PLENTY * SIZE:
             return
@@ -52,7 +52,7 @@ class Spare:
             self._path.unlink(missing_ok=True)
 
     async def insist(self, work: Callable[[], Awaitable[T]]) -> T:
-        """Does `work`, again and again until there is room for it; raises what it raises for another reason."""
+        """Does `work`, again and again until there is room for it; raises its failures that have another cause."""
         said = False
         while True:
             try:
@@ -80,7 +80,7 @@ class Spare:
         return True
 
     def _is_full(self, failure: sqlite3.Error) -> bool:
-        # What SQLite does not raise itself (the thread that is gone, a wrong call) has no code.
+        # Errors that SQLite does not raise itself (the thread is gone, a wrong call) have no code.
         code = getattr(failure, "sqlite_errorcode", 0) & 0xFF
         found = disk.room(self._folder)
         return code in _MEANS_FULL or (code in _MAY_MEAN_FULL and found is not None and found.free < _NOTHING)

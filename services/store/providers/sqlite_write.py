@@ -13,7 +13,7 @@ _ENTRY = "INSERT OR IGNORE INTO entry_batch (id, partition, content, count, entr
 _DEQUEUE = "INSERT OR IGNORE INTO dequeue (batch, left, indexes) VALUES (?, ?, ?)"
 _DELIVERED = "UPDATE entry_batch SET delivered_upto = max(delivered_upto, ?) WHERE id = ?"
 _TAKEN = "INSERT OR IGNORE INTO taken (id, partition, origin, upto, messages) VALUES (?, ?, ?, ?, ?)"
-# One that is said again is as old as it was: a publisher that is gone is forgotten, whoever owns the partition.
+# A floor written again unchanged keeps its age: a publisher that is gone is forgotten, even if the owner changes.
 _FLOOR = """INSERT INTO floor (partition, origin, uid, at) VALUES (?, ?, ?, ?)
     ON CONFLICT DO UPDATE SET uid = excluded.uid, at = excluded.at WHERE uid <> excluded.uid"""
 _REPLACED = "DELETE FROM taken WHERE partition = ? AND origin = ?"
@@ -43,7 +43,7 @@ def write(connection: sqlite3.Connection, changes: Changes) -> None:
 
 
 def forget(connection: sqlite3.Connection, before: int) -> None:
-    """Writers and publishers that nothing was heard of since `before` (running time, ms)."""
+    """Forgets writers and publishers that have been silent since `before` (running time, ms)."""
     connection.execute("BEGIN IMMEDIATE")
     try:
         for table in ("writer", "refusal", "floor"):
@@ -57,7 +57,7 @@ def forget(connection: sqlite3.Connection, before: int) -> None:
 
 
 def cut_log(connection: sqlite3.Connection) -> bool:
-    """Folds the log in and cuts it to nothing; False when somebody reads in it, whom this does not wait for."""
+    """Checkpoints and truncates the log; False, without waiting, when a reader uses it."""
     ((patience,),) = connection.execute("PRAGMA busy_timeout").fetchall()
     connection.execute("PRAGMA busy_timeout = 0")
     try:
@@ -68,13 +68,13 @@ def cut_log(connection: sqlite3.Connection) -> bool:
 
 
 def vacuum(connection: sqlite3.Connection, pages: int) -> None:
-    """Gives so many free pages back to the file system, once the log is folded in."""
-    # It takes one step for each page, and has no column: `execute` would take one step alone.
+    """Gives so many free pages back to the file system, as soon as the log is checkpointed."""
+    # The statement takes a step for each page, and has no column: `execute` would take only one step.
     connection.executescript(f"PRAGMA incremental_vacuum({pages})")
 
 
 def blob_of(transaction: int) -> bytes:
-    """A transaction's id has all of 64 bits; SQLite's integers have one less."""
+    """A transaction's id as bytes: it is an unsigned 64-bit number, and SQLite's integers are signed."""
     return transaction.to_bytes(8, "big")
 
 

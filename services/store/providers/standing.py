@@ -1,4 +1,4 @@
-"""Whether a store can write to the program that keeps its data, as it is said to people: since when not, and why."""
+"""Whether a store can write to the program that keeps its data (PostgreSQL, NATS); if not, since when, and why."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ log = structlog.get_logger()
 
 
 class Away(InternalError):
-    """That program does not do what it was asked to now; it is tried again."""
+    """The program is away, or refuses for now; the request is tried again."""
 
     def __init__(self, text: str, do: str = "") -> None:
-        """`do`: what mends it."""
+        """`do`: the remedy."""
         super().__init__(text)
         self.do = do
 
 
 class Standing:
-    """Of `what` ("the database"), which is `shown` so, and whose absence is mended by what `do` says."""
+    """The standing with `what` ("the database"); `shown` names it for people, `do` is the usual remedy."""
 
     def __init__(self, shown: str, what: str, do: str) -> None:
         self._shown = shown
@@ -36,12 +36,13 @@ class Standing:
         self.ended: InternalError | None = None
 
     def watch(self, ended: Callable[[BaseException], None]) -> None:
-        """`ended` is told once when this process never will write again."""
+        """`ended` is called once when this process can never write again."""
         self._tell_end = ended
 
     def lost(self, why: str, *, gone: bool, do: str = "") -> Away:
-        """It has failed, and is `gone` or refuses; `do` mends that, where it is not what always does. Gives what to
-        raise.
+        """A request has failed: the program is `gone` or refuses; `do` is the remedy if it is not the usual one.
+
+        Gives the error to raise.
         """
         first, self._since = not self._since, self._since or epoch_ms()
         how = "is away" if gone else "refuses"
@@ -52,14 +53,14 @@ class Standing:
         return away
 
     def back(self, **fates: str) -> None:
-        """It works; `fates` are what is known now of what was under way."""
+        """Requests work again; `fates` are the outcomes of what was under way, for the log."""
         if self._since:
             seconds = (epoch_ms() - self._since) / 1000
             log.info("it can write again", to=self._what, place=self._shown, seconds=seconds, **fates)
             self._since, self.trouble = 0, ""
 
     def end(self, why: str) -> NoReturn:
-        """It never will again in this process. Raises InternalError."""
+        """This process can never write again. Raises InternalError."""
         self._since, self.trouble = self._since or epoch_ms(), why
         self.ended = InternalError(why)
         log.critical("this process writes no more", reason=why)
