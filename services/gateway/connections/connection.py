@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Coroutine
+from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
 import structlog
@@ -324,10 +325,8 @@ class Connection(asyncio.Protocol):
     def tell(self, event: str, **more: object) -> None:
         """Logs an event. Events of peers that have not signed in are limited: any peer can cause them."""
         about = {"connection": self.name, "peer": self.peer, **more}
-        if self.virtual_host:
-            log.info(event, **about)
-        else:
-            self.listener.few.say(log.info, event, **about)
+        say = log.info if self.virtual_host else partial(self.listener.few.say, log.info)
+        say(event, **about)
 
     def fault(self, what: str, fault: Exception) -> None:
         """A fault concerns this client: it is told, and its connection ends; others go on.
