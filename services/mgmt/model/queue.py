@@ -51,6 +51,7 @@ class Queue(ConfiguredObject):
     message_group_default_group: str = attribute("of messages that say none", "qpid.no-group", immutable=True)
     maximum_distinct_groups: int = attribute("that standard groups are told apart by", 255, immutable=True)
     ensure_nondestructive_consumers: bool = attribute("all its consumers browse", False, immutable=True)
+    no_local: bool = attribute("no consumer is given what its connection publishes", False, immutable=True)
     default_filters: dict[str, Any] = attribute(
         "{name: {x-filter-jms-selector: [selector]}}, of consumers that say none", {}, immutable=True
     )

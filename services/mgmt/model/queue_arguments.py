@@ -12,7 +12,7 @@ from services.common.arguments.reading import Wrong, checked, said
 from services.mgmt.model.faults import IllegalConfiguration
 
 _GROUPS: Final[tuple[Argument[Any], ...]] = (queue.GROUP_KEY, queue.DEFAULT_GROUP, queue.MOST_GROUPS)
-_PLAIN: Final[tuple[Argument[Any], ...]] = (queue.NONDESTRUCTIVE, queue.DEFAULT_FILTERS)
+_PLAIN: Final[tuple[Argument[Any], ...]] = (queue.NONDESTRUCTIVE, queue.DEFAULT_FILTERS, queue.NO_LOCAL)
 _MODEL: Final = frozenset(
     {alias.name for alias in ALIASES} | {queue.GROUP_TYPE.name, *(each.name for each in (*_GROUPS, *_PLAIN))}
 )

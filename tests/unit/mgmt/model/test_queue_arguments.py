@@ -38,6 +38,7 @@ BOTH: list[tuple[dict[str, Any], dict[str, Any]]] = [
         {"messageGroupType": "STANDARD", "messageGroupKeyOverride": "k", "maximumDistinctGroups": 7},
     ),
     ({"ensureNondestructiveConsumers": True}, {"ensureNondestructiveConsumers": True}),
+    ({"noLocal": True}, {"noLocal": True}),
     ({"maximumLiveConsumers": 1}, {"x-single-active-consumer": True}),
     ({"alternateBinding": {"destination": "dead"}}, {"x-dead-letter-exchange": "dead"}),
     (
