@@ -109,6 +109,7 @@ ALIASES: Final = (
     Alias("qpid.shared_msg_group", _is_one, lambda _: {queue.GROUP_TYPE.name: queue.SHARED_GROUPS}),
     Alias("qpid.default-message-group", text, lambda value: {queue.DEFAULT_GROUP.name: value}),
     Alias("qpid.ensure_nondestructive_consumers", _is_truth, lambda value: {queue.NONDESTRUCTIVE.name: _truth(value)}),
+    Alias("no-local", _is_truth, lambda value: {queue.NO_LOCAL.name: _truth(value)}),
     Alias("qpid.default_filters", filters.wrong, lambda value: {queue.DEFAULT_FILTERS.name: value}),
     Alias("maximumMessageTtl", integer(0, MS_AT_MOST), _number(queue.MESSAGE_TTL, none=0)),
     Alias("maximumLiveConsumers", integer(0, 1), _single),

@@ -1,7 +1,7 @@
 """What can be said of a queue: a table, read beside RabbitMQ's documentation of queue arguments.
 
-To add one: a row here, and its value in `services/queue/machine/options.py`. Those that nothing reads have no
-effect here, and are checked all the same (`docs/differences.md`).
+To add one: a row here, and its value in `services/queue/machine/options.py`, where the queue heeds it, not gateways.
+Those that nothing reads have no effect here, and are checked all the same (`docs/differences.md`).
 """
 
 from __future__ import annotations
@@ -57,6 +57,8 @@ HOLDS: Final[Argument[bool]] = Argument("holdOnPublishEnabled", boolean, False)
 """It keeps messages that say when they may be delivered until then."""
 DEFAULT_FILTERS: Final[Argument[str]] = Argument("defaultFilters", filters.wrong, "", filters.selector_of)
 """What consumers get that do not say it themselves: by name, a kind of filter and its arguments. Read: a selector."""
+NO_LOCAL: Final[Argument[bool]] = Argument("noLocal", boolean, False)
+"""None of its consumers is given what its own connection publishes."""
 ORDERS: Final = (MAX_PRIORITY, SORT_KEY, LAST_VALUE_KEY)
 """Each says what is next in its own way: one queue has one of them."""
 
@@ -90,6 +92,7 @@ ARGUMENTS: Final[tuple[Argument[Any], ...]] = (
     NONDESTRUCTIVE,
     HOLDS,
     DEFAULT_FILTERS,
+    NO_LOCAL,
     OVERFLOW,
     QUEUE_TYPE,
 )

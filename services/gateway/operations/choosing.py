@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from typing import Final
 
+from services.common.arguments import queue
+from services.common.arguments.reading import said
 from services.common.errors import PreconditionFailed
+from services.common.message import arguments
 from services.common.selectors.selector import InvalidSelector, selector
 from services.gateway.vocabulary import Consume
 
@@ -31,9 +34,11 @@ def browses(request: Consume) -> bool:
     return request.browse or _is_said(request, NO_CONSUME)
 
 
-def no_local(request: Consume) -> bool:
-    """Whether it does not want what its own connection publishes (AMQP 0-9-1, 1.8.3.3, no-local)."""
-    return request.no_local or _is_said(request, NO_LOCAL)
+def no_local(request: Consume, declared: bytes) -> bool:
+    """Whether it is not given what its own connection publishes (AMQP 0-9-1, 1.8.3.3, no-local); `declared`: what was
+    said of its queue, of whose consumers none may be.
+    """
+    return request.no_local or _is_said(request, NO_LOCAL) or queue.NO_LOCAL.of(said(arguments.load(declared)))
 
 
 def _is_said(request: Consume, name: str) -> bool:

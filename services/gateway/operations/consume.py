@@ -41,7 +41,7 @@ async def consume(session: Session, request: v.Consume) -> str:
         await session.broker.attach(consumer)
     except BaseException:
         session.consumers.pop(request.tag, None)
-        session.connection.spares -= {consumer.queue_id}
+        _spare_no_more(session, consumer)
         session.broker.abandon(consumer)
         raise
     return request.tag
@@ -56,6 +56,12 @@ def _keep_own(session: Session, consumer: Consumer, *, alone: bool) -> None:
         connection.tells_publisher = True
 
 
+def _spare_no_more(session: Session, consumer: Consumer) -> None:
+    connection = session.connection
+    if consumer.queue_id in connection.spares:  # or each connection had a set of its own
+        connection.spares -= {consumer.queue_id}
+
+
 def _consumer(session: Session, request: v.Consume, definition: router_pb2.QueueDefinition) -> Consumer:
     on_connection = sum(len(each.consumers) for each in session.connection.sessions.values()) + 1
     return Consumer(
@@ -67,7 +73,7 @@ def _consumer(session: Session, request: v.Consume, definition: router_pb2.Queue
         exclusive=request.exclusive,
         browse=choosing.browses(request),
         selector=choosing.selector_of(request),
-        no_local=choosing.no_local(request),
+        no_local=choosing.no_local(request, definition.arguments),
         priority=_priority(request.arguments.get("x-priority", 0)),
         limit=0 if request.settled or request.by_credit else session.limit,
         by_credit=request.by_credit,
@@ -114,7 +120,7 @@ async def cancel(session: Session, request: v.Cancel) -> str:
     if consumer is None:
         return request.tag
     await session.broker.detach(consumer)
-    session.connection.spares -= {consumer.queue_id}
+    _spare_no_more(session, consumer)
     session.end(consumer)
     return request.tag
 

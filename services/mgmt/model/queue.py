@@ -55,6 +55,7 @@ class Queue(ConfiguredObject):
     hold_on_publish_enabled: bool = attribute(
         "messages that say when they may be delivered wait until then", False, immutable=True
     )
+    no_local: bool = attribute("no consumer is given what its connection publishes", False, immutable=True)
     default_filters: dict[str, Any] = attribute(
         "{name: {x-filter-jms-selector: [selector]}}, of consumers that say none", {}, immutable=True
     )

@@ -17,6 +17,7 @@ _PLAIN: Final[tuple[Argument[Any], ...]] = (
     queue.DEFAULT_FILTERS,
     queue.LEAST_TTL,
     queue.HOLDS,
+    queue.NO_LOCAL,
 )
 _MODEL: Final = frozenset(
     {alias.name for alias in ALIASES} | {queue.GROUP_TYPE.name, *(each.name for each in (*_GROUPS, *_PLAIN))}

@@ -34,6 +34,20 @@ async def test_its_own_are_for_others(broker: BrokerHouse, name: str, asked: dic
     assert [m.body for m in client.messages() if m.method.consumer_tag == "deaf"] == [b"3"]
 
 
+async def test_a_queue_that_has_it_so(broker: BrokerHouse, name: str) -> None:
+    """noLocal of Broker-J's model, no-local on its wire: so it is for all consumers of the queue."""
+    other = await broker.connect(1)
+    for number, said in enumerate(({"noLocal": True}, {"no-local": "true"})):
+        queue, client = f"{name}-{number}", await broker.connect()
+        await client.declare(queue, arguments=said)
+        await client.consume(queue, no_ack=True)
+        client.publish(b"own", queue)
+        other.publish(b"other's", queue)
+        assert await client.bodies(1) == [b"other's"]
+        await client.declare(queue, passive=True)
+        assert len(client.messages()) == 1
+
+
 async def test_what_says_nothing(broker: BrokerHouse, name: str) -> None:
     """Closes the channel with 406, which names the argument."""
     client = await broker.connect()

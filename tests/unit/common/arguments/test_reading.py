@@ -46,6 +46,8 @@ EACH: dict[str, tuple[Any, dict[str, Any], Any, Any]] = {
     "ensureNondestructiveConsumers": (True, {"ensureNondestructiveConsumers": True}, "x", None),
     "holdOnPublishEnabled": (True, {"holdOnPublishEnabled": True}, "true", None),
     "defaultFilters": (FILTERS, {"defaultFilters": FILTERS}, 1, {"n": {"x-filter-jms-selector": ["a ="]}}),
+    "noLocal": (True, {"noLocal": True}, 1, None),
+    "no-local": ("true", {"noLocal": True}, 1, "x"),
     "qpid.ensure_nondestructive_consumers": ("True", {"ensureNondestructiveConsumers": True}, 1, "x"),
     "qpid.default_filters": (json.dumps(FILTERS), {"defaultFilters": json.dumps(FILTERS)}, "{", {"n": {"x": []}}),
     "qpid.group_header_key": ("k", {"messageGroupKeyOverride": "k", "messageGroupType": "STANDARD"}, 1, ""),

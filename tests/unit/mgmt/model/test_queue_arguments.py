@@ -43,6 +43,7 @@ BOTH: list[tuple[dict[str, Any], dict[str, Any]]] = [
     ),
     ({"ensureNondestructiveConsumers": True}, {"ensureNondestructiveConsumers": True}),
     ({"holdOnPublishEnabled": True}, {"holdOnPublishEnabled": True}),
+    ({"noLocal": True}, {"noLocal": True}),
     ({"maximumLiveConsumers": 1}, {"x-single-active-consumer": True}),
     ({"alternateBinding": {"destination": "dead"}}, {"x-dead-letter-exchange": "dead"}),
     (
