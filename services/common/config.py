@@ -193,6 +193,12 @@ class Settings(BaseSettings):
         False, description="whether those of each queue are counted apart as well, for /metrics/per-object"
     )
 
+    metrics_exchanges: bool = Field(
+        False, description="whether messages of each exchange are counted apart, for /metrics/per-object"
+    )
+    metrics_connections: bool = Field(
+        False, description="whether those of each connection are, and what it has is told there"
+    )
     metrics_token_file: Annotated[Path | None, BeforeValidator(_path)] = Field(
         None, description="file of a token that lets who says it read /metrics, beside users who may observe"
     )

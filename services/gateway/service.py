@@ -35,6 +35,7 @@ from services.common.telemetry.rules import RECORD_KIND as RULE_KIND
 from services.common.telemetry.status import report
 from services.common.telemetry.tracer import Tracer
 from services.common.uid import UidSource
+from services.gateway.connections.apart import Apart
 from services.gateway.connections.asked_again import AskedAgain
 from services.gateway.connections.elsewhere import KINDS as ELSEWHERE
 from services.gateway.connections.elsewhere import Elsewhere
@@ -76,6 +77,7 @@ class Service:
         bindings = Bindings()
         self._topology = TopologyClient(self._store, self._name, "gateway", prefix, copy=bindings)
         table = PartitionTable()
+        self._apart = Apart(self._meters, settings, bindings.has_exchange)
         observer = self._create_observer(table)
         self._broker = Broker(self._name, UidSource(origin), self._store, self._topology, table, observer, bindings)
         self._older = OlderUsers(settings.sasl_mechanisms, lambda: MgmtClient(settings.address_of("mgmt")))
@@ -97,6 +99,7 @@ class Service:
         self._tasks.start(AskedAgain(authenticator, self._listener.signed_in).run(), name="ask for users again")
         telling.listener, serving.meters = self._listener, self._meters
         measure_clients(self._meters, self._listener, self._bus)
+        self._apart.measure(self._listener)
         self._exporting.start()
         self._follow_limits()
         self._ports = Ports(self._listener, self._name, self._store.put_records, await self._reachable())
@@ -119,7 +122,8 @@ class Service:
         self._ledger.start()
         self._tracer = Tracer.from_environment(settings, "gateway", name)
         self._meters = meters = Meters("gateway", name)
-        self._exporting = Exporting(meters)
+        wanted = settings.metrics_exchanges or settings.metrics_connections
+        self._exporting = Exporting(meters, per_object=wanted)
         measure_process(meters)
         measure_told(meters, self._bus, self._tracer)
         measure_ledger(meters, self._ledger)
@@ -128,7 +132,9 @@ class Service:
     def _recorder(self) -> Recorder:
         """Who is told what happens to messages: the ledger, and whoever counts."""
         recorder = self._ledger.recorder
-        return CountedStages(recorder, self._meters) if self._settings.metrics else recorder
+        if not self._settings.metrics:
+            return recorder
+        return CountedStages(recorder, self._meters, self._apart.counted)
 
     def _create_observer(self, table: PartitionTable) -> Observer:
         return Observer(

@@ -16,10 +16,10 @@ from services.common.metrics.catalogue import queues as q
 from services.common.metrics.meters import AT_ONCE
 
 if TYPE_CHECKING:
+    from services.common.metrics.each import CountedQueues
     from services.common.metrics.histogram import Histogram
     from services.common.metrics.instrument import Instrument
     from services.common.metrics.meters import Labels, Meters
-    from services.common.metrics.stages import CountedQueues
     from services.queue.host import Host
     from services.queue.journal.writer import Journal
     from services.queue.machine.queue import Queue

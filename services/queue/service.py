@@ -22,11 +22,12 @@ from services.common.ledger.ledger import Ledger
 from services.common.ledger.recorder import Recorder
 from services.common.memory import available, for_messages
 from services.common.metrics.catalogue.queues import JOURNAL
+from services.common.metrics.each import CountedQueues
 from services.common.metrics.exporting import Exporting
 from services.common.metrics.meters import Meters
 from services.common.metrics.process import measure_ledger, measure_process, measure_told
 from services.common.metrics.serving import Serving
-from services.common.metrics.stages import CountedQueues, CountedStages
+from services.common.metrics.stages import CountedStages
 from services.common.placement import RECORD_KIND
 from services.common.runtime import Tasks
 from services.common.streams.grpc_fields import path_of
@@ -135,7 +136,7 @@ class Service:
         queues = CountedQueues(meters) if self._settings.metrics_queues else None
         if queues is not None:
             self._topology.listeners.append(Deleted(queues))
-        return CountedStages(recorder, meters, queues)
+        return CountedStages(recorder, meters, [queues] if queues is not None else [])
 
     def _create_office(self, registry: Registry, recorder: Recorder) -> DeadLetterOffice:
         host = self._host

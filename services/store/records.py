@@ -127,8 +127,11 @@ class Records:
         self._changed = asyncio.Event()
 
     def _note(self, request: PutRecordsRequest) -> None:
-        for record in (*request.puts, *request.deletes):
-            self._decided[record.kind] = self._under_way[record.kind, record.key] = self._next
+        """What watchers are going to be told of: to delete what never was there is no change."""
+        gone = [(record.kind, record.key) for record in request.deletes]
+        there = [key for key in gone if key in self._records or key in self._under_way]
+        for key in (*((record.kind, record.key) for record in request.puts), *there):
+            self._decided[key[0]] = self._under_way[key] = self._next
 
     def _is_changed(self, told: Unchanged) -> bool:
         """Whether it may be."""

@@ -6,7 +6,7 @@ So counting costs as much for a thousand messages as for one, and its figures ar
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Final
 
 from services.common.ledger import stages
@@ -15,6 +15,7 @@ from services.common.ledger.place import Place
 from services.common.ledger.recorder import Recorder
 from services.common.metrics.catalogue import messages as m
 from services.common.metrics.catalogue.queues import HANDED_OVER, TAKEN_OVER
+from services.common.metrics.each import CountedEach
 from services.common.metrics.instrument import Instrument
 from services.common.metrics.meters import Labels, Meters, Samples
 from services.rpc import ledger_pb2 as ledger
@@ -82,13 +83,13 @@ _BEGIN: Final = {"gateway": _GATEWAY, "queue": _QUEUE}
 
 
 class CountedStages:
-    """A Recorder in front of another one; `queues`, if given, counts each queue too."""
+    """A Recorder before another one; each of `apart` is told of the same, for counts of single objects."""
 
     on = True
 
-    def __init__(self, recorder: Recorder, meters: Meters, queues: CountedQueues | None = None) -> None:
+    def __init__(self, recorder: Recorder, meters: Meters, apart: Sequence[CountedEach] = ()) -> None:
         self._recorder = recorder
-        self._queues = queues
+        self._apart = apart
         begin = _BEGIN[meters.service]
         self._counts: dict[_Key, int] = {(stage, why, "", 0): 0 for stage, reasons in begin.items() for why in reasons}
         self._bytes = 0
@@ -116,8 +117,8 @@ class CountedStages:
         if count := len(uids):
             self._bytes += size
             self._count((stage, outcome or reason, place.protocol, place.attempt), count)
-            if self._queues is not None:
-                self._queues.count(stage, place, outcome or reason, count)
+            for each in self._apart:
+                each.count(stage, place, outcome or reason, count)
 
     def record_each(self, stage: int, mixture: Mixture, uids: Sequence[int], *, reason: str = "") -> None:
         """As Recorder.record_each. All places of a mixture belong to one connection."""
@@ -125,6 +126,8 @@ class CountedStages:
         if uids:
             self._bytes += sum(mixture.sizes)
             self._count((stage, reason, mixture.places[0][0].protocol, 0), len(uids))
+            for each in self._apart:
+                each.count_each(stage, mixture, reason)
 
     def note(self, stage: int, place: Place) -> None:
         """As Recorder.note."""
@@ -153,47 +156,3 @@ class CountedStages:
 
 
 _DELIVERED_AGAIN: Final = (ledger.DELIVERED, _AGAIN)
-
-
-class CountedQueues:
-    """Counts for each queue of which this process recorded anything. A queue that moves away keeps its counts here.
-
-    A deleted queue is forgotten, so there are no more entries than queues.
-    """
-
-    def __init__(self, meters: Meters) -> None:
-        self._queues: dict[tuple[str, str], dict[tuple[int, str, int], int]] = {}
-        by_name = {instrument.name.rpartition(".")[2]: (stage, part) for instrument, stage, part in _STAGES}
-        for instrument in m.COUNTED_PER_QUEUE:
-            word = instrument.name.rpartition(".")[2]
-            again = word == "redelivered"
-            stage, part = by_name["delivered" if again else word]
-            meters.read(instrument, self._reader(stage, bool(part), again=again))
-
-    def __len__(self) -> int:
-        return len(self._queues)
-
-    def count(self, stage: int, place: Place, why: str, count: int) -> None:
-        """Counts messages of one queue, unless it is deleted."""
-        if not place.queue or why == stages.QUEUE_DELETED:
-            return
-        name, key = (place.virtual_host, place.queue), (stage, why, place.attempt)
-        counts = self._queues.get(name)
-        if counts is None:
-            counts = self._queues[name] = {}
-        counts[key] = counts.get(key, 0) + count
-
-    def forget(self, virtual_host: str, queue: str) -> None:
-        """The queue is deleted; a new one of its name begins at 0."""
-        self._queues.pop((virtual_host, queue), None)
-
-    def _reader(self, stage: int, why_is_told: bool, *, again: bool) -> Callable[[], Samples]:
-        def read() -> Iterator[tuple[Labels, int]]:
-            for name, counts in list(self._queues.items()):
-                found: defaultdict[Labels, int] = defaultdict(int)
-                for (its, why, attempt), count in counts.items():
-                    if its == stage and (attempt == _AGAIN or not again):
-                        found[(*name, why) if why_is_told else name] += count
-                yield from found.items()
-
-        return read

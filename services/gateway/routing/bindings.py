@@ -34,6 +34,10 @@ class Bindings:
         """The exchanges of a virtual host; None when it is not there."""
         return self._replica.sources(virtual_host) if virtual_host in self._hosts else None
 
+    def has_exchange(self, virtual_host: str, name: str) -> bool:
+        """Whether there may be one: only who has all of them knows."""
+        return not self.whole or name in (self.sources(virtual_host) or ())
+
     # -------------------------------------------------------------- the topology says
 
     def beside(self, queues: QueuesByName, hosts: Collection[str]) -> None:

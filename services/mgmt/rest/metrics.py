@@ -38,10 +38,10 @@ def metric_routes(gathering: Gathering) -> APIRouter:
         return await answer(accept, names, per_object=False)
 
     @router.get(
-        "/metrics/per-object", responses=responses, summary="The same, and each single queue", response_class=Response
+        "/metrics/per-object", responses=responses, summary="The same, and of single objects", response_class=Response
     )
     async def each(names: _Names = (), accept: Annotated[str, Header()] = "") -> Response:
-        """Large where there are many queues."""
+        """Each queue; exchanges and connections where the settings say so. Large where there are many."""
         return await answer(accept, names, per_object=True)
 
     return router

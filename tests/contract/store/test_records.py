@@ -68,6 +68,7 @@ async def test_what_was_to_be_unchanged(house: House) -> None:
     of_kind, of_a = Unchanged(kind="queue", version=seen), Unchanged(kind="queue", key="a", version=seen)
     of_new = Unchanged(kind="queue", key="new", version=seen)
     await put(house, record("u", kind="user"), unchanged=[of_kind])
+    await put(house, deletes=[record("none")])
     await put(house, record("b", "2"), unchanged=[of_kind])
     with pytest.raises(Overtaken, match="queue was changed"):
         await put(house, record("x"), unchanged=[of_kind])

@@ -11,8 +11,9 @@ import pytest
 
 from services.common.ledger.place import Place
 from services.common.ledger.recorder import OFF
+from services.common.metrics.each import CountedQueues
 from services.common.metrics.meters import Meters
-from services.common.metrics.stages import CountedQueues, CountedStages
+from services.common.metrics.stages import CountedStages
 from services.rpc import ledger_pb2 as ledger
 from services.rpc import queue_pb2 as pb
 from tests.support.collected import Counts, collect
@@ -122,7 +123,7 @@ async def test_messages_are_counted_unless_told_otherwise(tmp_path: Path) -> Non
 def test_ten_thousand_queues() -> None:
     """Ten thousand queues, each counted with all that can befall its messages, take less than two kibibytes each."""
     queues = CountedQueues(Meters("queue", "queue-1-a"))
-    counted = CountedStages(OFF, Meters("queue", "queue-1-a"), queues)
+    counted = CountedStages(OFF, Meters("queue", "queue-1-a"), [queues])
     fates = (ledger.ENQUEUED, ledger.PERSISTED, ledger.DELIVERED, ledger.SETTLED, ledger.REQUEUED, ledger.EXPIRED)
     places = [Place("/", queue=f"queue {number}", partition=number % 64) for number in range(10_000)]
     tracemalloc.start()

@@ -10,6 +10,8 @@ from services.common.metrics.instrument import Instrument
 SECTIONS: Final[tuple[tuple[str, tuple[Instrument, ...]], ...]] = (
     ("Messages", messages.ALL),
     ("Single queues", messages.PER_QUEUE),
+    ("Single exchanges", messages.COUNTED_PER_EXCHANGE),
+    ("Single connections", messages.PER_CONNECTION),
     ("Clients", clients.ALL),
     ("Queues and partitions", queues.ALL),
     ("Topology and store", stores.ALL),

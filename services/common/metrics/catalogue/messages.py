@@ -43,14 +43,22 @@ ALL: Final = (
     REDELIVERED, SETTLED, REQUEUED, EXPIRED, DEAD_LETTERED, DROPPED, RECOVERED, READY, UNSETTLED,
 )  # fmt: skip
 
-# ------------------------------------------------------------------ of each queue, on request only
+# ------------------------------------------------------------------ of each single object, for whoever asks for that
 
 QUEUE: Final = ("virtual_host", "queue")
+EXCHANGE: Final = ("virtual_host", "exchange")
+CONNECTION: Final = ("virtual_host", "connection")
+_APART: Final = ("reason", "outcome")
+
+
+def _of_each(instrument: Instrument, whose: tuple[str, str]) -> Instrument:
+    name = instrument.name.replace("hopline.messages", f"hopline.{whose[1]}.messages")
+    more = tuple(label for label in instrument.labels if label in _APART)
+    return replace(instrument, name=name, labels=(*whose, *more), per_object=True)
 
 
 def _queues(instrument: Instrument) -> Instrument:
-    name = instrument.name.replace("hopline.messages", "hopline.queue.messages")
-    return replace(instrument, name=name, labels=(*QUEUE, *instrument.labels), per_object=True)
+    return _of_each(instrument, QUEUE)
 
 
 COUNTED_PER_QUEUE: Final = tuple(
@@ -65,3 +73,18 @@ QUEUE_CONSUMERS: Final = replace(
     gauge("hopline.queue.consumers", "{consumer}", "Consumers of a queue.", *QUEUE), per_object=True
 )
 PER_QUEUE: Final = (*COUNTED_PER_QUEUE, QUEUE_READY, QUEUE_UNSETTLED, QUEUE_BYTES, QUEUE_CONSUMERS)
+
+COUNTED_PER_EXCHANGE: Final = tuple(_of_each(each, EXCHANGE) for each in (RECEIVED, ROUTED, RETURNED, REFUSED, DROPPED))
+COUNTED_PER_CONNECTION: Final = tuple(
+    _of_each(each, CONNECTION) for each in (RECEIVED, CONFIRMED, RETURNED, REFUSED, SENT)
+)
+CONNECTION_UNSETTLED: Final = _of_each(UNSETTLED, CONNECTION)
+CONNECTION_SESSIONS: Final = replace(
+    gauge("hopline.connection.sessions", "{session}", "Sessions of a connection.", *CONNECTION), per_object=True
+)
+CONNECTION_CONSUMERS: Final = replace(
+    gauge("hopline.connection.consumers", "{consumer}", "Consumers of a connection.", *CONNECTION), per_object=True
+)
+PER_CONNECTION: Final = (
+    *COUNTED_PER_CONNECTION, CONNECTION_UNSETTLED, CONNECTION_SESSIONS, CONNECTION_CONSUMERS,
+)  # fmt: skip

@@ -9,8 +9,10 @@ from services.common.ledger.encoding import Mixture, Sealed
 from services.common.ledger.place import Place
 from services.common.ledger.recorder import OFF
 from services.common.ledger.row_recorder import RowRecorder
+from services.common.metrics import each
+from services.common.metrics.each import CountedQueues, counted_connections, counted_exchanges
 from services.common.metrics.meters import Meters
-from services.common.metrics.stages import CountedQueues, CountedStages
+from services.common.metrics.stages import CountedStages
 from services.rpc import ledger_pb2 as ledger
 
 HERE = Place("/", exchange="shop", protocol="AMQP 0-9-1", connection="1.1")
@@ -126,7 +128,7 @@ def test_queues_apart() -> None:
     """Each queue has counts of its own where that is wanted, until it is deleted."""
     meters = Meters("queue", "queue-1-a")
     queues = CountedQueues(meters)
-    counted = CountedStages(OFF, meters, queues)
+    counted = CountedStages(OFF, meters, [queues])
     other = QUEUE._replace(queue="other")
     counted.record(ledger.ENQUEUED, QUEUE, range(4))
     counted.record(ledger.ENQUEUED, other, range(2))
@@ -156,3 +158,40 @@ def test_memory_does_not_grow_with_messages() -> None:
         place = Place("/", queue=f"queue {number}", connection=str(number), consumer=str(number), attempt=1)
         counted.record(ledger.DELIVERED, place, range(number, number + 3))
     assert len(counted._counts) == before
+
+
+def apart(meters: Meters, what: str) -> dict[tuple[str, ...], float]:
+    return {name[1:]: value for name, value in told(meters).items() if name[0] == what}
+
+
+def test_exchanges_and_connections_apart() -> None:
+    """Each has counts of its own, of batches and of messages that are each at a place of their own, with reasons."""
+    meters = Meters("gateway", "gateway-1")
+    counted = CountedStages(OFF, meters, [counted_exchanges(meters), counted_connections(meters)])
+    audit, second = HERE._replace(exchange="audit"), HERE._replace(connection="1.2")
+    counted.record(ledger.RECEIVED, HERE, range(1000), size=5000)
+    counted.record(ledger.RECEIVED, second._replace(protocol="AMQP 1.0"), range(3), size=5000)
+    counted.record_each(ledger.RECEIVED, Mixture([(HERE, "a"), (audit, "b")], [0, 1, 1], [1, 1, 1]), [1, 2, 3])
+    counted.record_each(ledger.RETURNED, Mixture([(audit, "b")], [0]), [2], reason=stages.NO_ROUTE)
+    counted.record(ledger.SENT, Place("/", queue="work", connection="1.2"), range(7))
+    assert apart(meters, "exchange.messages.received") == {("/", "shop"): 1004, ("/", "audit"): 2}
+    assert apart(meters, "exchange.messages.returned") == {("/", "audit", "no_route"): 1}
+    assert apart(meters, "connection.messages.received") == {("/", "1.1"): 1003, ("/", "1.2"): 3}
+    assert apart(meters, "connection.messages.sent") == {("/", "1.2"): 7}
+    assert not any(instrument.per_object for instrument, _, _ in meters.measured())
+
+
+def test_no_more_than_so_many(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What comes after them counts together, and stays so when others are gone: no count ever falls."""
+    monkeypatch.setattr(each, "MOST", 2)
+    meters = Meters("gateway", "gateway-1")
+    exchanges = counted_exchanges(meters)
+    counted = CountedStages(OFF, meters, [exchanges])
+    for name in ("a", "b", "c", "d", "a"):
+        counted.record(ledger.RECEIVED, HERE._replace(exchange=name), range(2))
+    found = {("/", "a"): 4, ("/", "b"): 2, ("(others)", "(others)"): 4}
+    assert apart(meters, "exchange.messages.received") == found
+    exchanges.keep(lambda labels: labels == ("/", "b"))
+    counted.record(ledger.RECEIVED, HERE._replace(exchange="c"), range(1))
+    found = {("/", "b"): 2, ("/", "c"): 1, ("(others)", "(others)"): 4}
+    assert apart(meters, "exchange.messages.received") == found

@@ -379,3 +379,18 @@ def test_nothing_of_a_deleted_virtual_host_is_kept() -> None:
     assert gateway.bindings.sources("v") is None
     assert gateway.bindings._replica.count == 0
     assert "v" not in gateway.bindings._replica._hosts
+
+
+def test_which_exchanges_there_may_be() -> None:
+    """Those of the router's, which some are from the start; who has no copy of them cannot tell."""
+    bench = Bench()
+    bench.exchange("shop")
+    gateway = in_step(bench)
+    names = ("shop", "", "amq.topic", "none")
+    assert [gateway.bindings.has_exchange("/", name) for name in names] == [True, True, True, False]
+    assert not gateway.bindings.has_exchange("other", "shop")
+    bench.do("delete_exchange", name="shop")
+    told(bench, gateway)
+    assert not gateway.bindings.has_exchange("/", "shop")
+    gateway.begin(bench.topology, evaluated=False)
+    assert gateway.bindings.has_exchange("/", "shop")
