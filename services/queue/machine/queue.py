@@ -96,7 +96,7 @@ class Queue:
         self._settlement.settle(outcome, uids, now)
 
     def get(self, link: Link, now: int, *, settled: bool) -> Entry | None:
-        """Hands out one entry without a consumer; nothing while it `lags`."""
+        """Hands out one entry without a consumer, whosever group it is of; nothing while it `lags`."""
         self.use.touch(now)
         if self.lags(now) or (entry := self._entries.ready.pop()) is None:
             return None
@@ -108,6 +108,7 @@ class Queue:
         else:
             entry.holder = link
             self._entries.unsettled[uid] = entry
+            self._entries.tell_held(None, entry)
             self._entries.handed_out([entry])
         return entry
 

@@ -66,6 +66,23 @@ def test_what_comes_back(make: Make) -> None:
     assert one.uids() == list(range(91, 101))
 
 
+@pytest.mark.parametrize(("table", "then"), [(STANDARD, []), (SHARED, [4])], ids=["standard", "shared"])
+def test_what_is_fetched(make: Make, table: dict[str, str], then: list[int]) -> None:
+    """It is the next one, though another has its group; a shared group is nobody else's until it is settled."""
+    machine, one = make(table=table), FakeLink()
+    machine.consumer(link=one, messages=1)
+    machine.publish_with("g", "a", "a")
+    entry = machine.queue.get(machine.link, 0, settled=False)
+    assert entry is not None
+    assert (one.uids(), entry.message.uid) == ([1], 2)
+    machine.queue.settle(pb.ACCEPT, [1], 0)
+    machine.consumer(link=one)
+    machine.publish_with("g", "b", "a")
+    assert one.uids() == [3]
+    machine.queue.settle(pb.ACCEPT, [2], 0)
+    assert one.uids() == then
+
+
 def test_of_a_former_owner(make: Make) -> None:
     """Whose the group was it is yet, where he holds some of it."""
     machine, one, other = make(table=STANDARD), FakeLink(), FakeLink()
