@@ -1,7 +1,8 @@
 """Who writes to the database, as its own lists of sessions have it: for those who stand by.
 
 A writer is dead when its sessions have ended, which the server notices at once where a process dies. A process that
-stands still has its sessions; but they do nothing, not even the look at who writes that is due every second.
+stands still has its sessions; but they do nothing, not even the look at who writes that is due every second. Who has
+much to send says otherwise meanwhile that it lives (`postgres_signs.py`).
 """
 
 from __future__ import annotations
