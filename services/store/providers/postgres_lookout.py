@@ -18,11 +18,13 @@ from services.store.providers.postgres_session import Connection, within
 
 _ANSWER_SECONDS = 5.0
 
-# A bigint that is locked is shown as its two halves. Of sessions of others than its own user it is not shown what they
-# do: those are alive.
+# A bigint that is locked is shown as its two halves. One that waits for its client, amid a query too, does nothing. Of
+# sessions of others than its own user it is not shown what they do, nor of any where the server does not track that:
+# those are alive.
 _SESSIONS = """
     SELECT a.pid, coalesce(
-        a.state NOT LIKE 'idle%' OR a.state_change > clock_timestamp() - make_interval(secs => $1), true
+        (a.state NOT LIKE 'idle%' AND a.wait_event_type IS DISTINCT FROM 'Client')
+        OR a.state_change > clock_timestamp() - make_interval(secs => $1), true
     ) AS lives
     FROM pg_locks AS l JOIN pg_stat_activity AS a USING (pid) JOIN store AS s
         ON (l.classid::bigint << 32 | l.objid::bigint) = s.owner

@@ -69,3 +69,18 @@ async def test_one_that_sends_much(postgres: Cluster, url: str, slow: Slow, foll
     await writing
     assert list(await alive(provider)) == [1]
     await provider.close()
+
+
+async def test_one_that_reads_nothing(provider: PostgresProvider, following: PostgresProvider) -> None:
+    """Who stands still amid an answer lets the server wait for ever, in a session that is not idle; yet it is dead."""
+    await provider._writer._tasks.stop()
+    assert await following.occupied()
+    connection = provider._writer._connection
+    connection._transport.pause_reading()
+    much = "SELECT repeat('x', 1000) FROM generate_series(1, 100000)"
+    reading = asyncio.ensure_future(connection.fetch(much))
+    async with asyncio.timeout(20):
+        while await following.occupied():
+            await asyncio.sleep(0.05)
+    connection.terminate()
+    await asyncio.gather(reading, return_exceptions=True)
