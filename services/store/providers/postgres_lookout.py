@@ -1,7 +1,8 @@
 """Finds out which process writes to the database, by the database's list of sessions: for processes that stand by.
 
-A writer is dead when its sessions have ended, which the server notices at once if a process dies. A process that stands
-still keeps its sessions; but they are idle: they do not even make the check for another writer that is due each second.
+A writer is dead when its sessions have ended, which the server notices at once where a process dies. A process that
+stands still has its sessions; but they do nothing, not even the look at who writes that is due every second. Who has
+much to send says otherwise meanwhile that it lives (`postgres_signs.py`).
 """
 
 from __future__ import annotations
@@ -17,10 +18,13 @@ from services.store.providers.postgres_session import Connection, within
 
 _ANSWER_SECONDS = 5.0
 
-# A locked bigint is shown as its two halves. A user is not shown what sessions of other users do: those count as alive.
+# A bigint that is locked is shown as its two halves. One that waits for its client, amid a query too, does nothing. Of
+# sessions of others than its own user it is not shown what they do, nor of any where the server does not track that:
+# those are alive.
 _SESSIONS = """
     SELECT a.pid, coalesce(
-        a.state NOT LIKE 'idle%' OR a.state_change > clock_timestamp() - make_interval(secs => $1), true
+        (a.state NOT LIKE 'idle%' AND a.wait_event_type IS DISTINCT FROM 'Client')
+        OR a.state_change > clock_timestamp() - make_interval(secs => $1), true
     ) AS lives
     FROM pg_locks AS l JOIN pg_stat_activity AS a USING (pid) JOIN store AS s
         ON (l.classid::bigint << 32 | l.objid::bigint) = s.owner

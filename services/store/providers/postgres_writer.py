@@ -20,7 +20,7 @@ import os
 import secrets
 import socket
 from collections.abc import Awaitable, Callable
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from typing import TypeVar
 
 from services.common.clock import monotonic
@@ -30,12 +30,14 @@ from services.store.provider import Changes, Occupied
 from services.store.providers import postgres_session as session
 from services.store.providers.postgres_lookout import evict, other
 from services.store.providers.postgres_session import Connection, within
+from services.store.providers.postgres_signs import signs
 from services.store.providers.postgres_write import WRITE, arguments, weight
 from services.store.providers.standing import Away, Standing
 from services.store.providers.standstill import Standstill
 
 _ANSWER_SECONDS = 10.0
 _BYTES_PER_SECOND = 1 << 20  # the slowest rate at which a group is expected to be taken
+_LARGE = 2 << 20  # bytes that may take so long that others would take this process for dead
 _LOOK_SECONDS = 0.5
 _PING_SECONDS = 1.0  # so that processes that stand by see that it is alive
 _PREDECESSOR_SECONDS = 15.0  # a machine that is gone is noticed in less
@@ -129,8 +131,10 @@ class Writer:
                 return
             self._sent, self._number = changes, self._written + 1
             fence = (self.epoch, self._number, changes.at)
-            seconds = _ANSWER_SECONDS + weight(changes) / _BYTES_PER_SECOND
-            await self._ask(seconds, connection, connection.execute(WRITE, *fence, *arguments(changes)))
+            size = weight(changes)
+            async with signs(self._url, self._owner) if size > _LARGE else nullcontext():
+                written = connection.execute(WRITE, *fence, *arguments(changes))
+                await self._ask(_ANSWER_SECONDS + size / _BYTES_PER_SECOND, connection, written)
             self._sent, self._written = None, self._number
 
     async def run(self, *statements: tuple[str, int]) -> None:
