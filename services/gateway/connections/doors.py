@@ -59,11 +59,15 @@ class Doors:
 
     def enter(self, connection: Connection) -> None:
         """Its client has signed in and wants to begin; raises NotAllowed when there are enough."""
+        self.check()
+        self._coming.pop(connection, None)
+        self._in[connection] = None
+
+    def check(self) -> None:
+        """Raises NotAllowed when there are enough."""
         if len(self._in) >= self.limit:
             self._tell("connections are refused: the limit is reached (HOPLINE_MAX_CONNECTIONS)")
             raise NotAllowed(f"connection refused: the limit of connections ({self.limit}) is reached")
-        self._coming.pop(connection, None)
-        self._in[connection] = None
 
     def leave(self, connection: Connection) -> None:
         """It is gone."""
