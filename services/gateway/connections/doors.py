@@ -59,11 +59,15 @@ class Doors:
 
     def enter(self, connection: Connection) -> None:
         """Admits a client that has signed in; raises NotAllowed when the limit is reached."""
+        self.check()
+        self._coming.pop(connection, None)
+        self._in[connection] = None
+
+    def check(self) -> None:
+        """Raises NotAllowed when the limit is reached."""
         if len(self._in) >= self.limit:
             self._tell("connections are refused: the limit is reached (HOPLINE_MAX_CONNECTIONS)")
             raise NotAllowed(f"connection refused: the limit of connections ({self.limit}) is reached")
-        self._coming.pop(connection, None)
-        self._in[connection] = None
 
     def leave(self, connection: Connection) -> None:
         """The connection is gone."""

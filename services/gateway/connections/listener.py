@@ -12,6 +12,7 @@ import structlog
 
 from services.common import plugins
 from services.common.containment import for_each
+from services.common.errors import NotAllowed
 from services.common.few_lines import FewLines
 from services.common.files import files
 from services.common.memory import available
@@ -124,11 +125,21 @@ class Listener:
         return connection
 
     def enter(self, connection: Connection, virtual_host: str) -> None:
-        """Admits a client that has signed in to a virtual host; raises NotAllowed when a limit is reached."""
+        """Admits a client that has signed in to a virtual host; raises NotAllowed when a limit is reached.
+
+        A client that one limit refuses takes no place of another.
+        """
         groups = self.permits.access.rules.principal(connection.user).groups | connection.login.principal.groups
-        self.limited.enter(connection, virtual_host)
-        self.by_rules.enter(connection, virtual_host, groups)
-        self._connections[connection].enter(connection)
+        entrance = self._connections[connection]
+        self.doors.check()
+        try:
+            self.limited.enter(connection, virtual_host)
+            entrance.enter(connection)
+            self.by_rules.enter(connection, virtual_host, groups)  # last: how often is not taken back
+        except NotAllowed:
+            self.limited.leave(connection)
+            entrance.leave(connection)
+            raise
         self.doors.enter(connection)
 
     def forget(self, connection: Connection) -> None:

@@ -101,7 +101,8 @@ class Login:
     def _signed_in(self, principal: Principal) -> None:
         self.principal = principal
         self._connection.user = principal.name
-        self._expiry.set(principal)
+        if not self._connection.lost:  # nothing would cancel it
+            self._expiry.set(principal)
 
     async def _judged(self, claim: Claim, mechanism: str) -> Principal:
         connection = self._connection

@@ -18,7 +18,9 @@ log = structlog.get_logger()
 
 
 def open_connection(connection: Connection, request: v.Open) -> None:
-    """Answers the client, or refuses it."""
+    """Answers the client, or refuses it; one that is lost by the end of its login would be counted for ever."""
+    if connection.lost:
+        return
     try:
         _enter(connection, request.virtual_host)
     except BrokerError as error:

@@ -85,6 +85,22 @@ class Connection(H11Protocol):
         super().on_response_complete()
         self.config.bounds.bodies.forget(self)
         self._look()
+        self._expect_end()
+
+    def timeout_keep_alive_handler(self) -> None:
+        if not self.transport.is_closing():
+            super().timeout_keep_alive_handler()
+            self._expect_end()
+
+    def send_400_response(self, msg: str) -> None:
+        """It is the answer of a request that was begun; where there is one already, this is the end."""
+        if self._is_asked:
+            self.cycle.disconnected = True
+        try:
+            super().send_400_response(msg)
+            self._expect_end()
+        except h11.LocalProtocolError:
+            self.cut_off()
 
     def pause_writing(self) -> None:
         super().pause_writing()
@@ -94,6 +110,7 @@ class Connection(H11Protocol):
     def resume_writing(self) -> None:
         super().resume_writing()
         self._end_unread()
+        self._expect_end()
         self._look()
 
     def cut_off(self) -> None:
@@ -142,6 +159,11 @@ class Connection(H11Protocol):
         size = self.transport.get_write_buffer_size()
         self.config.bounds.answers.note(self, size)
         self._unread = self.loop.call_later(self.config.bounds.unread, self._look_at_reading, size)
+
+    def _expect_end(self) -> None:
+        """What is left of an answer when its connection is closed is to be read as well, however little it is."""
+        if self.transport.is_closing() and self._unread is None:
+            self._expect_reading()
 
     def _look_at_reading(self, before: int) -> None:
         if self.transport.get_write_buffer_size() > before - _READ:

@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from typing import Any, Final
 
 from fastapi import HTTPException, Request
+from starlette.requests import ClientDisconnect
 
 from services.mgmt.model.strict_json import strict
 
@@ -65,6 +66,8 @@ async def body(request: Request, most: int = MOST, known: Callable[[], Awaitable
         try:
             async with asyncio.timeout(_PATIENCE + most / MOST):
                 request.scope[_KEY] = await _read(request, most, known)
+        except ClientDisconnect:
+            raise HTTPException(400, "the client has gone") from None  # told to nobody
         except TimeoutError:
             raise HTTPException(408, "the body does not come to its end", {"Connection": "close"}) from None
     found: bytes = request.scope[_KEY]

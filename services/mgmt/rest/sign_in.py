@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 
 from services.common.audit.acting import act_for
@@ -22,6 +23,8 @@ class SignIn:
         self._authenticator = authenticator
         self._store = store
         self._read: Sequence[Record] = ()
+        self._next: asyncio.Future[Sequence[Record]] | None = None
+        self._one_at_a_time = asyncio.Lock()
         settings = authenticator.settings
         self._provider = settings.http_authentication_provider or settings.authentication_provider
 
@@ -35,10 +38,21 @@ class SignIn:
         except BrokerError as error:
             self._authenticator.refused(self._provider, claim.user, visit, error)
             raise
-        records = await self._store.list_records(KINDS)
+        records = await self._records()
         if records != self._read:  # thousands of users take longer to read than most answers
             self._authenticator.read(records)
             self._read = records
         principal = await self._authenticator.sign_in(self._provider, claim, peer, visit)
         act_for(f"{principal.name} ({principal.provider}) from {peer}, over HTTP")
         return principal
+
+    async def _records(self) -> Sequence[Record]:
+        """Of this moment. Who comes while they are listed shares the next list: this one may lack something."""
+        if self._next is None:
+            self._next = asyncio.ensure_future(self._list())
+        return await asyncio.shield(self._next)
+
+    async def _list(self) -> Sequence[Record]:
+        async with self._one_at_a_time:
+            self._next = None
+            return await self._store.list_records(KINDS)
