@@ -66,14 +66,15 @@ def test_the_journal_has_what_is_persistent(batches: list[list[Facts]], at_once:
 
 @given(BATCHES)
 def test_each_expires_by_itself(batches: list[list[Facts]]) -> None:
-    """By its own time to live and its queue's; those behind one that stays wait for it, as in RabbitMQ."""
+    """By its own time to live and its queue's, also behind one that stays: RabbitMQ's waits for that."""
     machine = Machine(message_ttl=20)
     its = published(machine, batches)
     due = [100 + min(20, 20 if each.ttl_ms is None else each.ttl_ms) for each in its]
     assert [entry.expires for entry in machine.queue.entries()] == due
-    machine.queue.expire(110)
-    left = next((at for at, time in enumerate(due) if time > 110), len(due))
-    assert [entry.message.uid for entry in machine.queue.entries()] == list(range(left + 1, len(its) + 1))
+    while 0 < machine.queue.deadline() <= 110:  # what is at the front goes in one turn, what stands behind in another
+        machine.queue.expire(110)
+    left = [uid for uid, time in enumerate(due, 1) if time > 110]
+    assert [entry.message.uid for entry in machine.queue.entries()] == left
 
 
 @given(BATCHES)
