@@ -10,7 +10,7 @@ from itertools import repeat
 
 from services.cli.ends import Ends, Known
 from services.common.errors import BrokerError
-from services.common.ledger.reading import Told, rows_of
+from services.common.ledger.reading import StageRow, rows_of
 from services.common.ledger.stages import NAMES
 from services.common.message import format_named
 from services.common.patterns import fits
@@ -99,7 +99,7 @@ class Following:
             return []
         return [self._ids[uid] for uid in _each(line) if uid in self._ids]
 
-    def _note(self, batch: LedgerBatch, told: Told) -> None:
+    def _note(self, batch: LedgerBatch, told: StageRow) -> None:
         row, place, uids = told
         stage = NAMES[batch.stages[row]] if batch.stages[row] < len(NAMES) else ""
         if self._published is not None and stage in {"received", "routed"}:
@@ -110,7 +110,7 @@ class Following:
         if self._sent is not None and stage == "sent" and self._consumers.fit(*to):
             _keep(self._sent, uids)
 
-    def _line(self, batch: LedgerBatch, told: Told) -> Line:
+    def _line(self, batch: LedgerBatch, told: StageRow) -> Line:
         row, place, uids = told
         return Line(
             time_us=batch.times_us[row],

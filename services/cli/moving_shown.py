@@ -11,7 +11,7 @@ from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeE
 
 
 class Shown:
-    """Takes what `services/store/moving/told.py` says."""
+    """Takes what `services/store/moving/progress.py` says."""
 
     def __init__(self, progress: Progress) -> None:
         self._progress = progress

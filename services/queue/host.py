@@ -29,7 +29,7 @@ from services.rpc import store_pb2
 from services.rpc.router_pb2 import ChangeReply, ChangeRequest, DeleteQueue, QueueDefinition
 
 if TYPE_CHECKING:
-    from services.queue.links.link import Link
+    from services.queue.links.link import PeerLink
     from services.queue.machine.queue import Queue
 
 log = structlog.get_logger()
@@ -69,9 +69,9 @@ class Host:
     recorder: Recorder = OFF
     account: MemoryAccount = field(default_factory=MemoryAccount)
     interned: Interned = field(default_factory=Interned)
-    links: dict[Link, None] = field(default_factory=dict)
+    links: dict[PeerLink, None] = field(default_factory=dict)
     greeted: Greeted = field(default_factory=Greeted)
-    departed: dict[int, Link] = field(default_factory=dict)  # the latest of a gateway, by origin, for a moment
+    departed: dict[int, PeerLink] = field(default_factory=dict)  # the latest of a gateway, by origin, for a moment
     expected: Expected = field(default_factory=Expected)
     returning: Returning = field(default_factory=Returning)
     tasks: Tasks = field(default_factory=Tasks)

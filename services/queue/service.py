@@ -40,7 +40,7 @@ from services.queue.dead_letters.office import DeadLetterOffice
 from services.queue.host import Host
 from services.queue.journal.writer import JournalWriter
 from services.queue.links.full import Gate
-from services.queue.links.handler import Attached
+from services.queue.links.peer_stream import PeerStream
 from services.queue.metered import Deleted, MeteredJournal, measure_host
 from services.queue.observe.journeys import Journeys
 from services.queue.partitions.definitions import Definitions
@@ -170,7 +170,9 @@ class Service:
         self._topology.listeners.append(Definitions(registry))
         await self._topology.start()
         await self._journal.start()
-        self._server.add_stream(path_of(_QUEUE.methods_by_name["Attach"]), partial(Attached, self._host, self._member))
+        self._server.add_stream(
+            path_of(_QUEUE.methods_by_name["Attach"]), partial(PeerStream, self._host, self._member)
+        )
         add_CountsServicer_to_server(Counting(registry), self._server)  # type: ignore[arg-type]  # as it is for health
         add_MetricsServicer_to_server(Serving(self._meters), self._server)  # type: ignore[arg-type]  # as above
         await self._server.listen()

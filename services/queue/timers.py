@@ -8,14 +8,14 @@ from collections.abc import Callable
 from functools import partial
 
 from services.common.containment import contained, for_each
-from services.common.ledger.place import Place
+from services.common.ledger.place import LedgerPlace
 from services.common.ledger.stages import QUEUE_DELETED
 from services.queue.host import Host
 from services.queue.links.releasing import release_held_by
 from services.queue.machine.entry import Entry
 from services.queue.machine.message import NOBODYS
 from services.queue.machine.record import uids_of
-from services.queue.partitions.partition import Partition, State
+from services.queue.partitions.partition import Partition, PartitionState
 from services.rpc.ledger_pb2 import DROPPED
 
 _TICK = 0.05  # at least, between two looks
@@ -75,7 +75,7 @@ class Timers:
     def tick(self, now: int) -> None:
         """Does what is due."""
         host = self._host
-        serving = [each for each in host.registry.partitions.values() if each.state is State.SERVING]
+        serving = [each for each in host.registry.partitions.values() if each.state is PartitionState.SERVING]
         for_each("what a partition does by the clock", serving, lambda each: self._check_partition(each, now))
         if self._has_place():
             for_each("dropping what deleted queues had", serving, self._drop_orphans)
@@ -121,5 +121,5 @@ class Timers:
 def _tell_orphaned(partition: Partition, entries: list[Entry]) -> None:
     """The record does not name the queue: nobody knows any more what it was called."""
     if partition.recorder.on and entries:
-        place = Place(entries[0].message.facts.virtual_host, partition=partition.number, epoch=partition.epoch)
+        place = LedgerPlace(entries[0].message.facts.virtual_host, partition=partition.number, epoch=partition.epoch)
         partition.recorder.record(DROPPED, place, uids_of(entries), reason=QUEUE_DELETED)

@@ -11,10 +11,10 @@ from services.common.errors import SyntaxFault, Unavailable
 from services.common.runtime import Tasks
 from services.router.changes import Changes
 from services.router.lease import Lease
-from services.router.places import Places
 from services.router.topology.effects import News
 from services.router.topology.topology import Topology
-from services.router.watchers import Attachment, Place, Watchers
+from services.router.watcher_presence import WatcherPresence
+from services.router.watchers import Attachment, ExpectedWatcher, Watchers
 from services.router.wire import news_frame, record_frames, records_frame, snapshot_frames
 from services.rpc import router_pb2
 
@@ -25,7 +25,7 @@ class Watch:
     """Serves all streams."""
 
     def __init__(
-        self, topology: Topology, changes: Changes, watchers: Watchers, places: Places, lease: Lease,
+        self, topology: Topology, changes: Changes, watchers: Watchers, places: WatcherPresence, lease: Lease,
         place_ttl_ms: int,
     ) -> None:  # fmt: skip
         self._topology = topology
@@ -73,7 +73,7 @@ class Watch:
         records = topology.all_records() if first.evaluates else None
         return snapshot_frames(version, topology.virtual_hosts, topology.queues.values(), self._place_ttl_ms, records)
 
-    async def _news(self, place: Place, attachment: Attachment) -> AsyncIterator[router_pb2.TopologyFrame]:
+    async def _news(self, place: ExpectedWatcher, attachment: Attachment) -> AsyncIterator[router_pb2.TopologyFrame]:
         while True:
             await attachment.wake.wait()
             attachment.wake.clear()
@@ -87,12 +87,14 @@ class Watch:
             yield frame
 
     @staticmethod
-    def _frame(place: Place, attachment: Attachment, news: News) -> router_pb2.TopologyFrame:
+    def _frame(place: ExpectedWatcher, attachment: Attachment, news: News) -> router_pb2.TopologyFrame:
         if place.role == ROLE:
             return records_frame(attachment.version, news)
         return news_frame(attachment.version, news, evaluates=attachment.evaluates)
 
-    async def _read(self, frames: AsyncIterator[router_pb2.WatcherFrame], place: Place, attachment: Attachment) -> None:
+    async def _read(
+        self, frames: AsyncIterator[router_pb2.WatcherFrame], place: ExpectedWatcher, attachment: Attachment
+    ) -> None:
         async for frame in frames:
             if frame.leaving:
                 # Not here: this task ends with the stream, and the stream with the place.

@@ -37,7 +37,7 @@ class Attachment:
 
 
 @dataclass(slots=True, eq=False)
-class Place:
+class ExpectedWatcher:
     """One watcher, attached or expected back."""
 
     member: str
@@ -48,19 +48,19 @@ class Place:
     attachment: Attachment | None = None
 
 
-def place_key(place: Place) -> RecordKey:
+def place_key(place: ExpectedWatcher) -> RecordKey:
     return RecordKey(RECORD_KIND, place.member)
 
 
-def place_record(place: Place) -> Record:
+def place_record(place: ExpectedWatcher) -> Record:
     """Lets the next router know for whom it must wait."""
     table = {"member": place.member, "role": place.role, "connections": place.connections}
     # On disk: when store and router go down together, the next router must know who may still route as before.
     return Record(json.dumps(table).encode(), transient=False)
 
 
-def read_place(value: bytes) -> Place:
-    return Place(**json.loads(value))
+def read_place(value: bytes) -> ExpectedWatcher:
+    return ExpectedWatcher(**json.loads(value))
 
 
 class Watchers:
@@ -69,20 +69,20 @@ class Watchers:
     def __init__(self, ttl: float, clock: Clock) -> None:
         self._ttl = ttl
         self._clock = clock
-        self._places: dict[str, Place] = {}
+        self._places: dict[str, ExpectedWatcher] = {}
         self._waiting: list[tuple[int, int, asyncio.Future[None]]] = []
         self._ticket = 0
 
     # -------------------------------------------------------------- places
 
-    def find(self, member: str) -> Place | None:
+    def find(self, member: str) -> ExpectedWatcher | None:
         return self._places.get(member)
 
-    def expect(self, place: Place) -> None:
+    def expect(self, place: ExpectedWatcher) -> None:
         """A watcher that the former router knew; it counts from when `renew_all` is called."""
         self._places[place.member] = place
 
-    def attach(self, place: Place, version: int) -> Attachment:
+    def attach(self, place: ExpectedWatcher, version: int) -> Attachment:
         """The place's new stream, which has been told everything up to `version`; an older stream ends."""
         if place.attachment:
             place.attachment.end()
@@ -91,12 +91,12 @@ class Watchers:
         self._places[place.member] = place
         return place.attachment
 
-    def detach(self, place: Place, attachment: Attachment) -> None:
+    def detach(self, place: ExpectedWatcher, attachment: Attachment) -> None:
         """The stream broke; the place stays until it runs out."""
         if place.attachment is attachment:
             place.attachment = None
 
-    def hear(self, place: Place, attachment: Attachment, acknowledged: int, beat_ms: int) -> None:
+    def hear(self, place: ExpectedWatcher, attachment: Attachment, acknowledged: int, beat_ms: int) -> None:
         """A frame came."""
         if place.attachment is not attachment:
             return
@@ -108,7 +108,7 @@ class Watchers:
             place.acknowledged = acknowledged
             self._settle()
 
-    def remove(self, place: Place) -> None:
+    def remove(self, place: ExpectedWatcher) -> None:
         """Its place is lost, or given up: nothing waits for it any more."""
         if self._places.get(place.member) is place:
             del self._places[place.member]
@@ -116,7 +116,7 @@ class Watchers:
             place.attachment.end()
         self._settle()
 
-    def overdue(self) -> list[Place]:
+    def overdue(self) -> list[ExpectedWatcher]:
         """Those that have been silent for too long."""
         now = self._clock()
         return [place for place in self._places.values() if place.until <= now]

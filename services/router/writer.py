@@ -15,12 +15,12 @@ from services.router.evaluate import evaluate
 from services.router.explaining import explained
 from services.router.finding import found_binding
 from services.router.lease import Lease
-from services.router.places import Places
 from services.router.record_store import RecordStore
 from services.router.topology.effects import Effects
 from services.router.topology.outcome import Outcome
 from services.router.topology.topology import Topology
 from services.router.watch import Watch
+from services.router.watcher_presence import WatcherPresence
 from services.router.watchers import Watchers, read_place
 from services.router.wire import description, queue_message
 from services.rpc import router_pb2
@@ -49,7 +49,7 @@ class Writer:
         ttl = place_ttl_ms / 1000
         self._watchers = Watchers(ttl, monotonic)
         self._changes = Changes(topology, store, self._watchers, lease, lease.epoch << _EPOCH_SHIFT, events)
-        self._places = Places(topology, self._changes, self._watchers, lease, ttl, events)
+        self._places = WatcherPresence(topology, self._changes, self._watchers, lease, ttl, events)
         self._watch = Watch(topology, self._changes, self._watchers, self._places, lease, place_ttl_ms)
         lease.on_store_restart = self._changes.restore_transient
         lease.on_regained = self._watchers.renew_all

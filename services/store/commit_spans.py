@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from services.common.clock import epoch_ns
 from services.common.telemetry import conventions as c
 from services.common.telemetry.context import SpanContext, new_root
-from services.common.telemetry.span import Attributes, Link, Span
+from services.common.telemetry.span import Attributes, Span, SpanLink
 from services.common.telemetry.tracer import OFF, Tracer
 
 _LINKS = 128  # on one span: as many as tools can take
@@ -33,7 +33,7 @@ class CommitSpans:
             c.PROVIDER: self._provider,
         }
         # The same message is journalled once for each queue process that has it.
-        links = [Link(SpanContext.from_bytes(context), {}) for context in dict.fromkeys(contexts)]
+        links = [SpanLink(SpanContext.from_bytes(context), {}) for context in dict.fromkeys(contexts)]
         for first in range(0, len(links), _LINKS):
             some = links[first : first + _LINKS]
             span = Span(c.COMMIT, c.Kind.INTERNAL, new_root(), None, dict(attributes), some, start_ns=start_ns)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from urllib.parse import unquote
 
-from spark.ledger.files import Place, files_of, place
+from spark.ledger.files import LedgerFolder, files_of, place
 from spark.ledger.soundness import damage
 from spark.schema import TABLES
 
@@ -23,7 +23,7 @@ def damaged_files(failure: str, ledger: str, since: datetime | None, until: date
     return damaged_among(failure, folder, paths)
 
 
-def damaged_among(failure: str, folder: Place, paths: Sequence[str]) -> dict[str, str]:
+def damaged_among(failure: str, folder: LedgerFolder, paths: Sequence[str]) -> dict[str, str]:
     """The same of some files."""
     named = {unquote(uri) for uri in _NAMED.findall(failure)}
     if not named:

@@ -12,7 +12,7 @@ _DAY, _HOUR = "date=", "hour="
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class LedgerFolder:
     """A folder, local or on anything that pyarrow has a file system for (s3, gs, hdfs)."""
 
     system: fs.FileSystem
@@ -24,16 +24,16 @@ class Place:
         return self.prefix + path
 
 
-def place(where: str) -> Place:
+def place(where: str) -> LedgerFolder:
     """The folder named by a path or a URI."""
     if "://" not in where:
         system, path = fs.FileSystem.from_uri(_absolute(where))
-        return Place(system, path, "file://")
+        return LedgerFolder(system, path, "file://")
     system, path = fs.FileSystem.from_uri(where)
     scheme, _, rest = where.partition("://")
     # A name node or the like stands before the path, and pyarrow's path does not repeat it.
     authority = "" if rest.startswith(path.strip("/")) else rest.partition("/")[0]
-    return Place(system, path, f"{scheme}://{authority}")
+    return LedgerFolder(system, path, f"{scheme}://{authority}")
 
 
 def _absolute(path: str) -> str:
@@ -42,7 +42,7 @@ def _absolute(path: str) -> str:
     return str(Path(path).absolute())
 
 
-def files_of(folder: Place, table: str, since: datetime | None, until: datetime | None) -> list[str]:
+def files_of(folder: LedgerFolder, table: str, since: datetime | None, until: datetime | None) -> list[str]:
     """Paths of the table's files of all hours that touch [since, until), in order of path.
 
     Names that begin with `.` or `_` are being written: they are left out.
@@ -59,7 +59,7 @@ def files_of(folder: Place, table: str, since: datetime | None, until: datetime 
     )
 
 
-def _entries(folder: Place, path: str, prefix: str) -> Iterator[fs.FileInfo]:
+def _entries(folder: LedgerFolder, path: str, prefix: str) -> Iterator[fs.FileInfo]:
     selector = fs.FileSelector(path, allow_not_found=True)
     for info in folder.system.get_file_info(selector):
         if info.base_name.startswith(prefix) and not info.base_name.startswith((".", "_")):

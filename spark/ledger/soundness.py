@@ -12,7 +12,7 @@ from types import MappingProxyType
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from spark.ledger.files import Place
+from spark.ledger.files import LedgerFolder
 from spark.schema import LATER
 
 _THREADS = 8
@@ -36,7 +36,7 @@ class Sound:
 
 
 def sort_out(
-    folder: Place, paths: Sequence[str], expected: pa.Schema, damaged: Mapping[str, str] = MappingProxyType({})
+    folder: LedgerFolder, paths: Sequence[str], expected: pa.Schema, damaged: Mapping[str, str] = MappingProxyType({})
 ) -> tuple[list[Sound], list[Refused]]:
     """Which of the files can be read as `expected`; columns beyond it do not matter. Reads footers only.
 
@@ -52,7 +52,7 @@ def sort_out(
     return sound, [one for one in judged if isinstance(one, Refused)] + copies
 
 
-def _each_once(folder: Place, sound: Sequence[Sound]) -> tuple[list[Sound], list[Refused]]:
+def _each_once(folder: LedgerFolder, sound: Sequence[Sound]) -> tuple[list[Sound], list[Refused]]:
     """A file that is there under another name too has every message twice: the first is read."""
     alike = Counter((one.rows, one.size) for one in sound)
     first: dict[tuple[int, int, bytes], str] = {}
@@ -68,19 +68,19 @@ def _each_once(folder: Place, sound: Sequence[Sound]) -> tuple[list[Sound], list
     return kept, copies
 
 
-def _digest(folder: Place, path: str) -> bytes:
+def _digest(folder: LedgerFolder, path: str) -> bytes:
     with folder.system.open_input_file(path) as file:
         return hashlib.file_digest(file, "sha256").digest()
 
 
-def damage(folder: Place, paths: Sequence[str]) -> dict[str, str]:
+def damage(folder: LedgerFolder, paths: Sequence[str]) -> dict[str, str]:
     """Files that cannot be read to their end, with the reasons. Reads all of them."""
     with ThreadPoolExecutor(_THREADS) as pool:
         reasons = pool.map(lambda path: _damage(folder, path), paths)
         return {path: reason for path, reason in zip(paths, reasons, strict=True) if reason}
 
 
-def _damage(folder: Place, path: str) -> str:
+def _damage(folder: LedgerFolder, path: str) -> str:
     try:
         with folder.system.open_input_file(path) as file:
             for _ in pq.ParquetFile(file).iter_batches():
@@ -98,7 +98,7 @@ def _line(error: Exception) -> str:
     return "".join(each if each.isprintable() else "?" for each in first)
 
 
-def _judge(folder: Place, path: str, expected: pa.Schema) -> Sound | Refused:
+def _judge(folder: LedgerFolder, path: str, expected: pa.Schema) -> Sound | Refused:
     try:
         with folder.system.open_input_file(path) as file:
             size = file.size()

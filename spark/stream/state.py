@@ -14,7 +14,7 @@ from pyarrow import fs
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
-from spark.ledger.files import Place, place
+from spark.ledger.files import LedgerFolder, place
 
 _KEPT = 2  # batches
 _SMALL = "table.parquet"
@@ -72,5 +72,5 @@ class State:
         there = self._place(name, batch)
         return there.uri(there.path)
 
-    def _place(self, name: str, batch: int) -> Place:
+    def _place(self, name: str, batch: int) -> LedgerFolder:
         return place(f"{self.checkpoint}/state/{name}/batch={batch}")

@@ -9,7 +9,7 @@ from pyarrow import ArrowException, fs
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from spark.ledger.files import Place, place
+from spark.ledger.files import LedgerFolder, place
 from spark.ledger.soundness import Refused
 from spark.traces import jaeger, otlp
 
@@ -53,7 +53,7 @@ def read_spans(spark: SparkSession, folders: Sequence[str]) -> SpansReading:
     return SpansReading(table, sum(map(len, found.values())), found_spans, total, bad, refused)
 
 
-def _files(folder: Place) -> Iterator[str]:
+def _files(folder: LedgerFolder) -> Iterator[str]:
     (top,) = folder.system.get_file_info([folder.path])
     if top.type == fs.FileType.File:
         yield top.path
@@ -65,7 +65,7 @@ def _files(folder: Place) -> Iterator[str]:
             yield info.path
 
 
-def _format(folder: Place, path: str) -> str:
+def _format(folder: LedgerFolder, path: str) -> str:
     """`otlp`, `jaeger`, or why the file cannot be read."""
     try:
         with folder.system.open_input_stream(path) as file:  # unpacks what ends with .gz

@@ -24,7 +24,7 @@ from spark.run import Sources, run
 from tests.support.fates.allowed import UNKNOWN
 from tests.support.fates.faults import Faults
 from tests.support.fates.judge import disagreements, lost, wrongs
-from tests.support.fates.told import Told, of_journey
+from tests.support.fates.told import Fate, of_journey
 from tests.support.fates.traffic import Traffic, count_left, publish_to_all
 from tests.support.fates.truth import Truth
 from tests.support.filed_ledger import FiledLedger
@@ -69,7 +69,7 @@ class Outcome(NamedTuple):
     steady_audit: dict[str, list[Any]]
     anomalies: list[Any]
     disturbed: Recorded
-    told: Told
+    told: Fate
     audit: dict[str, list[Any]]
 
 
@@ -147,7 +147,7 @@ def outcome(stack: Stack, tmp_path_factory: pytest.TempPathFactory, request: pyt
     shutil.copytree(stack.data / "ledger", folder / "disturbed/ledger")
     asyncio.run(count_left(truth, stack.address))
     loud = Recorded(truth, folder / "disturbed/ledger", begun, datetime.now(UTC))
-    return Outcome(quiet, steady_audit, anomalies, loud, Told(loud.ledger), loud.analyse(spark, "audit", grace=0))
+    return Outcome(quiet, steady_audit, anomalies, loud, Fate(loud.ledger), loud.analyse(spark, "audit", grace=0))
 
 
 def test_nothing_is_odd_of_steady_traffic(outcome: Outcome) -> None:
@@ -157,7 +157,7 @@ def test_nothing_is_odd_of_steady_traffic(outcome: Outcome) -> None:
     assert counts == dict.fromkeys(counts, 0)
     assert verdict["promised"] > RATE * STEADY_SECONDS / 2
     assert [row["sentence"] for row in outcome.anomalies] == []
-    told = Told(outcome.steady.ledger)
+    told = Fate(outcome.steady.ledger)
     assert wrongs(outcome.steady.truth, told) == []
     assert disagreements(told, outcome.steady_audit["fates"]) == {}
 

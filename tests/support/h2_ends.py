@@ -8,7 +8,7 @@ from h2 import events as h2_events
 from h2.config import H2Configuration
 from h2.connection import H2Connection
 
-from services.common.http2.connection import Connection
+from services.common.http2.connection import Http2Connection
 from services.common.http2.errors import ErrorCode
 from services.common.http2.events import Ended, Event, GoneAway, Headers, Message, Pong, Reset
 from tests.support.http2_transcript import LARGEST_MESSAGE, PREFACE, REQUEST, RESPONSE, TRAILERS, messages, receive
@@ -38,7 +38,7 @@ class OurEnd(End):
 
     def __init__(self, *, is_client: bool) -> None:
         super().__init__(is_client=is_client)
-        self.connection = Connection(is_client=is_client, largest_message=LARGEST_MESSAGE)
+        self.connection = Http2Connection(is_client=is_client, largest_message=LARGEST_MESSAGE)
 
     def request(self) -> None:
         self.known.append(self.connection.request(REQUEST))

@@ -11,7 +11,7 @@ from h2.connection import H2Connection
 from h2.exceptions import ProtocolError
 from h2.settings import Settings
 
-from services.common.http2.connection import Connection
+from services.common.http2.connection import Http2Connection
 from services.common.http2.errors import ConnectionFault, ErrorCode
 from services.common.http2.events import Ended, Headers, Message
 from services.common.http2.settings import CONNECTION_WINDOW, OURS
@@ -84,7 +84,7 @@ class Ours(Role):
 
     def __init__(self, *, is_client: bool) -> None:
         super().__init__(is_client=is_client)
-        self.connection = Connection(is_client=is_client, largest_message=LARGEST_MESSAGE)
+        self.connection = Http2Connection(is_client=is_client, largest_message=LARGEST_MESSAGE)
         self._messages: defaultdict[int, list[bytes]] = defaultdict(list)
 
     def request(self) -> None:

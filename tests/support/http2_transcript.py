@@ -9,7 +9,7 @@ from typing import NamedTuple, Self
 
 from hpack import Decoder, Encoder
 
-from services.common.http2.connection import Connection
+from services.common.http2.connection import Http2Connection
 from services.common.http2.events import Event, Fields
 
 PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
@@ -71,7 +71,7 @@ def read(data: bytes) -> list[Wire]:
     return found
 
 
-def receive(connection: Connection, data: bytes) -> list[Event]:
+def receive(connection: Http2Connection, data: bytes) -> list[Event]:
     """What comes of it that a connection's socket gives this."""
     events: list[Event] = []
     while data:
@@ -87,7 +87,7 @@ class Transcript:
     """Drives a connection; `sent` and `raw` empty what it has to say."""
 
     def __init__(self, *, is_client: bool) -> None:
-        self.connection = Connection(is_client=is_client, largest_message=LARGEST_MESSAGE)
+        self.connection = Http2Connection(is_client=is_client, largest_message=LARGEST_MESSAGE)
         self.encoder, self.decoder = Encoder(), Decoder()
         self._is_client = is_client
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from services.store.providers.jetstream import JetStreamProvider
 from services.store.providers.jetstream_encoding import Part
-from services.store.providers.jetstream_link import Link, Message
+from services.store.providers.jetstream_link import JetStreamLink, Message
 from services.store.providers.jetstream_url import parse
 
 
@@ -20,7 +20,7 @@ async def reopened(url: str) -> JetStreamProvider:
 
 async def messages(url: str, subject: str = ">") -> list[tuple[Message, Part]]:
     """All that the stream has."""
-    link = await Link.connect(parse(url))
+    link = await JetStreamLink.connect(parse(url))
     last = await link.last(f"{link.prefix}.{subject}")
     found = []
     if last:
@@ -32,7 +32,7 @@ async def messages(url: str, subject: str = ">") -> list[tuple[Message, Part]]:
 
 async def tear(url: str, part: Part, segment: int = 1) -> None:
     """Appends to the log, as a writer that ends then."""
-    link = await Link.connect(parse(url))
+    link = await JetStreamLink.connect(parse(url))
     last = (await link.held()).last
     await link.append(f"{link.prefix}.log.{segment}", last, [part.encode()])
     await link.close()

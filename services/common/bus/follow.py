@@ -20,14 +20,14 @@ _CONNECT_SECONDS = 2.0
 _AGAIN_SECONDS = 0.5
 
 
-class Told(NamedTuple):
+class BusMessage(NamedTuple):
     """One message of the bus."""
 
     subject: str
     payload: bytes
 
 
-async def follow(address: str, subject: str = ALL) -> AsyncGenerator[Told, None]:
+async def follow(address: str, subject: str = ALL) -> AsyncGenerator[BusMessage, None]:
     """Events from now on; reconnects for ever. Raises Unavailable when NATS cannot be reached at first."""
     client = Client()
     try:
@@ -42,7 +42,7 @@ async def follow(address: str, subject: str = ALL) -> AsyncGenerator[Told, None]
             )
         subscription = await client.subscribe(subject)
         async for message in subscription.messages:
-            yield Told(message.subject, message.data)
+            yield BusMessage(message.subject, message.data)
     except (Error, OSError, ValueError) as failure:
         raise Unavailable(f"{address}: {str(failure) or 'timeout'}") from failure
     finally:

@@ -37,7 +37,7 @@ _FIRST_WINDOW = initial()[Setting.INITIAL_WINDOW_SIZE]
 _STREAM_WINDOW = OURS[Setting.INITIAL_WINDOW_SIZE]
 
 
-class Connection:
+class Http2Connection:
     """`is_client` opens streams, the other end answers them."""
 
     def __init__(self, *, is_client: bool, largest_message: int) -> None:

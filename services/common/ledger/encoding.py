@@ -7,7 +7,7 @@ from itertools import chain
 from typing import NamedTuple
 
 from services.common.ledger.packed import NUMBERS, UIDS, packed
-from services.common.ledger.place import Keyed, Peer, Place
+from services.common.ledger.place import Keyed, LedgerPlace, Peer
 from services.common.ledger.uid_ranges import Ranges, compress
 from services.rpc.ledger_pb2 import DEAD_LETTERED, LedgerBatch
 
@@ -31,7 +31,7 @@ class Row(NamedTuple):
 
     time_us: int
     stage: int
-    place: Place
+    place: LedgerPlace
     uids: Sequence[int]
     outcome: str
     reason: str
@@ -77,7 +77,7 @@ class Draft:
         self.text = 0
         """Characters of all places; at MOST_TEXT the batch is full."""
         self._batch = LedgerBatch(service=header.service, instance=header.instance, first_row=first_row, words=[""])
-        self._places: dict[Place, int] = {}
+        self._places: dict[LedgerPlace, int] = {}
         self._keyed: dict[tuple[int, str], int] = {}
         self._words = {"": 0}
         self._singles: list[Sequence[int]] = []
@@ -121,7 +121,7 @@ class Draft:
         self._batch.uids = packed(UIDS, chain.from_iterable(self._singles))
         return Sealed(self.first_row, self.rows, self._batch.SerializeToString())
 
-    def _numbers_of_places(self, places: Sequence[Place], time_us: int) -> Iterator[int]:
+    def _numbers_of_places(self, places: Sequence[LedgerPlace], time_us: int) -> Iterator[int]:
         # By identity first: there are few objects, and comparing tuples of 13 fields costs more than all the rest.
         identities = list(map(id, places))
         by_identity = {}
@@ -133,14 +133,14 @@ class Draft:
             by_identity[identity] = number
         return map(by_identity.__getitem__, identities)
 
-    def _put(self, place: Place, time_us: int) -> None:
+    def _put(self, place: LedgerPlace, time_us: int) -> None:
         *facts, peer = place
-        self._batch.places.add(**dict(zip(Place._fields, facts, strict=False)))
+        self._batch.places.add(**dict(zip(LedgerPlace._fields, facts, strict=False)))
         self.text += sum([len(each) for each in facts if isinstance(each, str)])
         if peer and peer.told_hour != time_us // _HOUR_US:
             self._introduce(place, peer, time_us)
 
-    def _introduce(self, place: Place, peer: Peer, time_us: int) -> None:
+    def _introduce(self, place: LedgerPlace, peer: Peer, time_us: int) -> None:
         peer.told_hour = time_us // _HOUR_US
         who = {"virtual_host": place.virtual_host, "protocol": place.protocol, "connection": place.connection}
         who |= {"client": place.client, "user": peer.user, "peer": peer.address}

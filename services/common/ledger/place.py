@@ -16,7 +16,7 @@ class Peer:
     """The hour since the Unix epoch in which the ledger last named it: rows do not repeat it."""
 
 
-class Place(NamedTuple):
+class LedgerPlace(NamedTuple):
     """As in proto/ledger.proto. A service keeps the places that it uses again: rows hold them by reference."""
 
     virtual_host: str = ""
@@ -35,5 +35,5 @@ class Place(NamedTuple):
     """Named beside the rows, once an hour; None where the place belongs to no connection."""
 
 
-Keyed: TypeAlias = tuple[Place, str]
+Keyed: TypeAlias = tuple[LedgerPlace, str]
 """A place whose routing key is "", and the routing key, in which places differ most."""

@@ -10,7 +10,7 @@ from services.common.ledger.uid_ranges import compress
 from services.rpc.ledger_pb2 import LedgerBatch, Mixture, Place
 
 
-class Told(NamedTuple):
+class StageRow(NamedTuple):
     """Some messages at one stage and place."""
 
     row: int  # index in the batch
@@ -18,7 +18,7 @@ class Told(NamedTuple):
     uids: list[tuple[int, int]]  # first and last of each range
 
 
-def rows_of(batch: LedgerBatch) -> Iterator[Told]:
+def rows_of(batch: LedgerBatch) -> Iterator[StageRow]:
     """All rows of a batch; a row whose messages were at several places gives several.
 
     Raises IndexError or ValueError for a batch that contradicts itself.
@@ -34,7 +34,7 @@ def rows_of(batch: LedgerBatch) -> Iterator[Told]:
             yield from _apart(batch, row, mixtures[row], ranges)
         else:
             uids = [(first, first + length - 1) for first, length in ranges]
-            yield Told(row, batch.places[batch.place[row]], uids)
+            yield StageRow(row, batch.places[batch.place[row]], uids)
 
 
 def _singles(batch: LedgerBatch) -> Iterator[list[tuple[int, int]]]:
@@ -45,7 +45,7 @@ def _singles(batch: LedgerBatch) -> Iterator[list[tuple[int, int]]]:
     raise ValueError("a row of no messages")
 
 
-def _apart(batch: LedgerBatch, row: int, mixture: Mixture, ranges: list[tuple[int, int]]) -> Iterator[Told]:
+def _apart(batch: LedgerBatch, row: int, mixture: Mixture, ranges: list[tuple[int, int]]) -> Iterator[StageRow]:
     uids = [uid for first, length in ranges for uid in range(first, first + length)]
     found: dict[int, list[int]] = {}
     for uid, number in zip(uids, unpacked(NUMBERS, mixture.places), strict=True):
@@ -54,4 +54,4 @@ def _apart(batch: LedgerBatch, row: int, mixture: Mixture, ranges: list[tuple[in
         place = Place()
         place.CopyFrom(batch.places[batch.bases[number]])
         place.routing_key = batch.keys[number]
-        yield Told(row, place, [(first, first + length - 1) for first, length in zip(*compress(its), strict=True)])
+        yield StageRow(row, place, [(first, first + length - 1) for first, length in zip(*compress(its), strict=True)])

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from services.common.ledger.encoding import Mixture
-from services.common.ledger.place import Place
+from services.common.ledger.place import LedgerPlace
 
 
 class Recorder(Protocol):
@@ -17,7 +17,7 @@ class Recorder(Protocol):
     def record(
         self,
         stage: int,
-        place: Place,
+        place: LedgerPlace,
         uids: Sequence[int],
         *,
         outcome: str = "",
@@ -30,7 +30,7 @@ class Recorder(Protocol):
     def record_each(self, stage: int, mixture: Mixture, uids: Sequence[int], *, reason: str = "") -> None:
         """As `record`, with a place for each message; uids ascend. Arguments are kept: do not change them."""
 
-    def note(self, stage: int, place: Place) -> None:
+    def note(self, stage: int, place: LedgerPlace) -> None:
         """Tells of a partition, now: TAKEN_OVER or HANDED_OVER."""
 
     def identify(self, message_format: str, uids: Sequence[int], properties: Sequence[bytes]) -> None:
@@ -45,7 +45,7 @@ class NoRecorder:
     def record(
         self,
         stage: int,
-        place: Place,
+        place: LedgerPlace,
         uids: Sequence[int],
         *,
         outcome: str = "",
@@ -58,7 +58,7 @@ class NoRecorder:
     def record_each(self, stage: int, mixture: Mixture, uids: Sequence[int], *, reason: str = "") -> None:
         """Does nothing."""
 
-    def note(self, stage: int, place: Place) -> None:
+    def note(self, stage: int, place: LedgerPlace) -> None:
         """Does nothing."""
 
     def identify(self, message_format: str, uids: Sequence[int], properties: Sequence[bytes]) -> None:

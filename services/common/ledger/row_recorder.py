@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 from services.common.clock import epoch_ns
 from services.common.ledger.encoding import MOST_TEXT, Draft, Identified, Mixture, Row, Sealed, parts, ranges_of
-from services.common.ledger.place import Place
+from services.common.ledger.place import LedgerPlace
 from services.common.ledger.uid_ranges import condense
 from services.rpc.ledger_pb2 import LedgerBatch
 
@@ -49,7 +49,7 @@ class RowRecorder:
     def record(
         self,
         stage: int,
-        place: Place,
+        place: LedgerPlace,
         uids: Sequence[int],
         *,
         outcome: str = "",
@@ -77,7 +77,7 @@ class RowRecorder:
         elif count == _ROWS_AT_ONCE:
             self._later(self._encode_some)
 
-    def note(self, stage: int, place: Place) -> None:
+    def note(self, stage: int, place: LedgerPlace) -> None:
         """As Recorder says."""
         self._rows.append(Row(epoch_ns() // 1000, stage, place, (), "", "", 0, None))
         self._wake()

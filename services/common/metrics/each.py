@@ -8,7 +8,7 @@ from typing import Final
 
 from services.common.ledger import stages
 from services.common.ledger.encoding import Mixture
-from services.common.ledger.place import Place
+from services.common.ledger.place import LedgerPlace
 from services.common.metrics.catalogue import messages as m
 from services.common.metrics.instrument import Instrument
 from services.common.metrics.meters import Labels, Meters
@@ -49,7 +49,7 @@ class CountedEach:
         self,
         meters: Meters,
         instruments: Iterable[Instrument],
-        labels: Callable[[Place], Labels | None],
+        labels: Callable[[LedgerPlace], Labels | None],
         most: int | None = None,
     ) -> None:
         """`labels` tells whose a place is: None where it is nobody's."""
@@ -65,7 +65,7 @@ class CountedEach:
     def __len__(self) -> int:
         return len(self._each)
 
-    def count(self, stage: int, place: Place, why: str, count: int) -> None:
+    def count(self, stage: int, place: LedgerPlace, why: str, count: int) -> None:
         """As many of its messages have reached a stage."""
         if (labels := self._labels(place)) is not None:
             counts, key = self._of(labels), (stage, why, place.attempt)
@@ -113,7 +113,7 @@ class CountedQueues(CountedEach):
     def __init__(self, meters: Meters) -> None:
         super().__init__(meters, m.COUNTED_PER_QUEUE, _queue)
 
-    def count(self, stage: int, place: Place, why: str, count: int) -> None:
+    def count(self, stage: int, place: LedgerPlace, why: str, count: int) -> None:
         """Of one queue, unless it is gone."""
         if why != stages.QUEUE_DELETED:
             super().count(stage, place, why, count)
@@ -129,9 +129,9 @@ def counted_connections(meters: Meters) -> CountedEach:
     return CountedEach(meters, m.COUNTED_PER_CONNECTION, _connection, MOST)
 
 
-def _queue(place: Place) -> Labels | None:
+def _queue(place: LedgerPlace) -> Labels | None:
     return (place.virtual_host, place.queue) if place.queue else None
 
 
-def _connection(place: Place) -> Labels | None:
+def _connection(place: LedgerPlace) -> Labels | None:
     return (place.virtual_host, place.connection) if place.connection else None

@@ -11,7 +11,7 @@ from typing import Final
 
 from services.common.ledger import stages
 from services.common.ledger.encoding import Mixture
-from services.common.ledger.place import Place
+from services.common.ledger.place import LedgerPlace
 from services.common.ledger.recorder import Recorder
 from services.common.metrics.catalogue import messages as m
 from services.common.metrics.catalogue.queues import HANDED_OVER, TAKEN_OVER
@@ -104,7 +104,7 @@ class CountedStages:
     def record(
         self,
         stage: int,
-        place: Place,
+        place: LedgerPlace,
         uids: Sequence[int],
         *,
         outcome: str = "",
@@ -129,7 +129,7 @@ class CountedStages:
             for each in self._apart:
                 each.count_each(stage, mixture, reason)
 
-    def note(self, stage: int, place: Place) -> None:
+    def note(self, stage: int, place: LedgerPlace) -> None:
         """As Recorder.note."""
         self._recorder.note(stage, place)
         self._count((stage, "", "", 0), 1)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 
 from services.common.http2 import events as e
-from services.common.http2.connection import Connection
+from services.common.http2.connection import Http2Connection
 from services.common.http2.errors import ErrorCode
 from services.common.secret import fields_for
 from services.common.streams.address import Address
@@ -22,7 +22,7 @@ class CannotConnect(Exception):
 
 class _Client(Endpoint):
     def __init__(self, address: str) -> None:
-        super().__init__(Connection(is_client=True, largest_message=LARGEST_MESSAGE), address)
+        super().__init__(Http2Connection(is_client=True, largest_message=LARGEST_MESSAGE), address)
         self.answered: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
     def ready(self, _ready: e.Ready) -> None:

@@ -15,7 +15,7 @@ from typing import Any, ClassVar, cast
 import structlog
 
 from services.common.http2 import events as e
-from services.common.http2.connection import Connection
+from services.common.http2.connection import Http2Connection
 from services.common.http2.errors import ConnectionFault, ErrorCode
 from services.common.streams.stream import Stream, StreamListener
 
@@ -31,7 +31,7 @@ _UNTAKEN_MS = 5000  # after which data that the other machine has not acknowledg
 class Endpoint(asyncio.BufferedProtocol, ABC):
     """One end of a connection, and its streams."""
 
-    def __init__(self, connection: Connection, address: str) -> None:
+    def __init__(self, connection: Http2Connection, address: str) -> None:
         """`address` is the peer's, or the one listened on; for logs."""
         self.address = address
         self.lost = False

@@ -12,7 +12,7 @@ import grpc
 from services.common.few_lines import FewLines
 from services.common.grpc_health import Health
 from services.common.http2 import events as e
-from services.common.http2.connection import Connection
+from services.common.http2.connection import Http2Connection
 from services.common.http2.errors import ErrorCode
 from services.common.runtime import CannotStart, Tasks
 from services.common.secret import REFUSAL, is_open, may_call
@@ -109,7 +109,7 @@ class _Served(Endpoint):
     """A client's connection."""
 
     def __init__(self, server: StreamServer) -> None:
-        super().__init__(Connection(is_client=False, largest_message=LARGEST_MESSAGE), server.address)
+        super().__init__(Http2Connection(is_client=False, largest_message=LARGEST_MESSAGE), server.address)
         self._server = server
         self._parting = False
 

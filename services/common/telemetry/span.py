@@ -19,7 +19,7 @@ class Event(NamedTuple):
     attributes: Attributes
 
 
-class Link(NamedTuple):
+class SpanLink(NamedTuple):
     context: SpanContext
     attributes: Attributes
 
@@ -33,7 +33,7 @@ class Span:
     context: SpanContext
     parent: SpanContext | None = None
     attributes: Attributes = field(default_factory=dict)
-    links: list[Link] = field(default_factory=list)
+    links: list[SpanLink] = field(default_factory=list)
     events: list[Event] = field(default_factory=list)
     start_ns: int = field(default_factory=epoch_ns)
     end_ns: int = 0

@@ -24,7 +24,7 @@ from services.gateway.rules import followed
 from services.rpc import ledger_pb2, store_pb2
 
 if TYPE_CHECKING:
-    from services.common.ledger.place import Place
+    from services.common.ledger.place import LedgerPlace
     from services.common.message.facts import Facts
     from services.gateway.observe.client import Client
     from services.gateway.vocabulary import Publish
@@ -102,7 +102,7 @@ class Capture:
     def sent(
         self,
         client: Client,
-        place: Place,
+        place: LedgerPlace,
         uids: Sequence[int],
         columns: tuple[Sequence[Facts], Sequence[bytes], Sequence[bytes]],
     ) -> None:

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from services.common.clients.outbound import Messages, Ticket
     from services.common.clients.partition_table import PartitionTable
     from services.common.errors import BrokerError
-    from services.common.ledger.place import Place
+    from services.common.ledger.place import LedgerPlace
     from services.common.ledger.recorder import Recorder
     from services.common.message.facts import Facts
     from services.gateway.observe.client import Client
@@ -177,7 +177,7 @@ class Observer:
         self,
         client: Client,
         record: ClientRecord,
-        place: Place,
+        place: LedgerPlace,
         queue_id: int,
         uids: Sequence[int],
         columns: tuple[Sequence[Facts], Sequence[bytes], Sequence[bytes]],

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, cast
 from services.common.errors import AccessRefused, BrokerError, NotFound, Unavailable
 from services.common.ledger import stages
 from services.common.ledger.encoding import Mixture
-from services.common.ledger.place import Keyed, Peer, Place
+from services.common.ledger.place import Keyed, LedgerPlace, Peer
 from services.common.ledger.recorder import OFF, Recorder
 from services.common.memo import Memo
 from services.common.message import format_named
@@ -41,15 +41,15 @@ def client_name(properties: Mapping[str, Any], user: str) -> str:
 class ClientRecord:
     """One for each connection, made when it is open; `on` is False where nothing is recorded."""
 
-    def __init__(self, recorder: Recorder, here: Place, queues: Mapping[int, QueueDefinition]) -> None:
+    def __init__(self, recorder: Recorder, here: LedgerPlace, queues: Mapping[int, QueueDefinition]) -> None:
         """`here` is the connection, without any exchange or queue."""
         self.on = recorder.on
         self._recorder = recorder
         self._here = here
         self._queues = queues
-        self._published: Memo[tuple[str, str], Place] = Memo(_REMEMBERED, _NAMES)
-        self._routed: Memo[tuple[str, str, tuple[int, ...]], list[Place]] = Memo(_REMEMBERED, _ROUTED)
-        self._bases: Memo[tuple[str, int], Place] = Memo(_REMEMBERED, _BASES)
+        self._published: Memo[tuple[str, str], LedgerPlace] = Memo(_REMEMBERED, _NAMES)
+        self._routed: Memo[tuple[str, str, tuple[int, ...]], list[LedgerPlace]] = Memo(_REMEMBERED, _ROUTED)
+        self._bases: Memo[tuple[str, int], LedgerPlace] = Memo(_REMEMBERED, _BASES)
 
     def received(self, publish: Publish, uids: range) -> Published:
         """What a request publishes was read whole."""
@@ -57,20 +57,20 @@ class ClientRecord:
 
     # -------------------------------------------------------------- deliveries
 
-    def consumer(self, queue_id: int, tag: str) -> Place:
+    def consumer(self, queue_id: int, tag: str) -> LedgerPlace:
         """Where deliveries for a consumer are sent; tag "": taken without one."""
         definition = self._queues.get(queue_id)
         if definition is None:
             return self._here._replace(consumer=tag)
         return self._here._replace(queue=definition.name, partition=definition.partition, consumer=tag)
 
-    def sent(self, place: Place, uids: Sequence[int]) -> None:
+    def sent(self, place: LedgerPlace, uids: Sequence[int]) -> None:
         """Deliveries were written to the socket."""
         self._recorder.record(ledger.SENT, place, uids)
 
     # -------------------------------------------------------------- places and ids
 
-    def record(self, stage: int, place: Place, uids: Sequence[int], *, reason: str = "", size: int = 0) -> None:
+    def record(self, stage: int, place: LedgerPlace, uids: Sequence[int], *, reason: str = "", size: int = 0) -> None:
         """As Recorder says."""
         self._recorder.record(stage, place, uids, reason=reason, size=size)
 
@@ -78,7 +78,7 @@ class ClientRecord:
         """As Recorder says."""
         self._recorder.record_each(stage, mixture, uids, reason=reason)
 
-    def place(self, facts: Facts) -> Place:
+    def place(self, facts: Facts) -> LedgerPlace:
         """Where messages of an address are published."""
         key = facts.exchange, facts.routing_key
         place = self._published.get(key) or self._published.recall(key)
@@ -88,7 +88,7 @@ class ClientRecord:
             self._published.put(key, place, len(exchange) + len(routing_key))
         return place
 
-    def targets(self, place: Place, queue_ids: Targets) -> list[Place]:
+    def targets(self, place: LedgerPlace, queue_ids: Targets) -> list[LedgerPlace]:
         """Where messages go that were published there."""
         key = place.exchange, place.routing_key, queue_ids
         places = self._routed.get(key) or self._routed.recall(key)
@@ -117,7 +117,7 @@ class ClientRecord:
         bases = {exchange: self.at(exchange, queue_id) for exchange in {base.exchange for base, _ in places}}
         return [(bases[base.exchange], routing_key) for base, routing_key in places]
 
-    def at(self, exchange: str, queue_id: int = 0) -> Place:
+    def at(self, exchange: str, queue_id: int = 0) -> LedgerPlace:
         """An exchange, or the way from it to a queue, without a routing key."""
         key = exchange, queue_id
         place = self._bases.get(key) or self._bases.recall(key)
@@ -152,7 +152,7 @@ class Published:
         """Tells that they were read whole. `publish` is not kept: its bodies may be gone long before its last word."""
         self._record = record
         self._uids = uids
-        self._place: Place | None = None  # of all
+        self._place: LedgerPlace | None = None  # of all
         self._places: list[Keyed] = []  # where they differ
         self._which: Sequence[int] = ()  # of them, for each message
         kinds = objects(publish.kinds)
@@ -260,12 +260,12 @@ def _by_value(targets: Sequence[Targets]) -> Iterable[tuple[Targets, Sequence[in
     return found.items()
 
 
-NO_RECORD = ClientRecord(OFF, Place(), {})
+NO_RECORD = ClientRecord(OFF, LedgerPlace(), {})
 
 
-def here(client: Client, protocol: str) -> Place:
+def here(client: Client, protocol: str) -> LedgerPlace:
     """Where a connection is whose virtual host is known."""
-    return Place(
+    return LedgerPlace(
         client.virtual_host,
         protocol=protocol,
         connection=client.name,

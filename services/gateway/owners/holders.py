@@ -20,7 +20,7 @@ class Holder(Protocol):
     """The owner that knows what it holds; None when there is none."""
 
 
-class Attached(Holder, Protocol):
+class AttachedConsumer(Holder, Protocol):
     """A consumer, which owners know by its handle."""
 
     @property

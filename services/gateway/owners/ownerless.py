@@ -22,7 +22,7 @@ from services.rpc import queue_pb2 as pb
 if TYPE_CHECKING:
     from services.common.clients.publisher import Publisher
     from services.common.clients.queue_link import QueueLink
-    from services.gateway.owners.holders import Attached, Holder, Holding, Settled
+    from services.gateway.owners.holders import AttachedConsumer, Holder, Holding, Settled
     from services.rpc import router_pb2
 
     Holdings = Mapping[Holder, list[int]]
@@ -38,7 +38,7 @@ _AGAIN = 0.05  # seconds between looks while nothing happens
 class _OwnerlessQueue:
     """One queue without an owner, or with one that has not agreed yet."""
 
-    consumers: dict[Attached, None] = field(default_factory=dict)  # to be re-attached
+    consumers: dict[AttachedConsumer, None] = field(default_factory=dict)  # to be re-attached
     kept: list[tuple[pb.Outcome.ValueType, Sequence[int]]] = field(default_factory=list)
     late: list[tuple[pb.Outcome.ValueType, Sequence[int]]] = field(default_factory=list)  # since the owner was asked
     asked: set[int] = field(default_factory=set)  # handles of attachments that are not answered yet
@@ -126,17 +126,17 @@ class OwnerlessQueues:
     def _say(self, link: QueueLink, queue_id: int, outcome: pb.Outcome.ValueType, uids: Sequence[int]) -> None:
         link.settle(queue_id, outcome, uids, term=self._publisher.epoch_of(queue_id))
 
-    def add(self, consumer: Attached) -> None:
+    def add(self, consumer: AttachedConsumer) -> None:
         """A consumer has lost its owner, and is to be re-attached."""
         self._ownerless[consumer.queue_id].consumers[consumer] = None
         self.holds(consumer)
 
-    def holds(self, consumer: Attached) -> None:
+    def holds(self, consumer: AttachedConsumer) -> None:
         """The queue's next owner is told what a consumer holds, even if the consumer is not re-attached."""
         self._forget(self._ownerless[consumer.queue_id], consumer.handle)
         self.retry_soon()
 
-    def discard(self, consumer: Attached) -> None:
+    def discard(self, consumer: AttachedConsumer) -> None:
         """A consumer has ended; what it holds is still reported."""
         queue = self._ownerless.get(consumer.queue_id)
         if queue:

@@ -12,7 +12,7 @@ import enum
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from services.common.ledger.place import Place
+from services.common.ledger.place import LedgerPlace
 from services.gateway.sessions.timeout import Timeout
 from services.rpc import queue_pb2 as pb
 
@@ -66,7 +66,7 @@ class Consumer:
     limit: int  # prefetch; 0 is none
     by_credit: bool  # its client grants credit by messages (link credit); else prefetch limits it
     window: int  # bytes that may be on the way
-    place: Place  # of deliveries to it, for the ledger
+    place: LedgerPlace  # of deliveries to it, for the ledger
     state: ConsumerState = ConsumerState.ATTACHING
     link: QueueLink | None = None
     answer: asyncio.Future[pb.Attached] | None = None

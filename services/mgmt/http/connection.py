@@ -42,11 +42,11 @@ class Config(uvicorn.Config):
     """The only thing that uvicorn hands to all of its connections."""
 
     def __init__(self, bounds: Bounds, app: Any, **others: Any) -> None:  # noqa: ANN401 - uvicorn's
-        super().__init__(app, http=Connection, **others)
+        super().__init__(app, http=HttpConnection, **others)
         self.bounds = bounds
 
 
-class Connection(H11Protocol):
+class HttpConnection(H11Protocol):
     """Made by uvicorn for each accepted socket."""
 
     config: Config

@@ -13,7 +13,7 @@ from prometheus_client.registry import Collector, CollectorRegistry
 
 from services.common.metrics.catalogue.mgmt import INFO, UP
 from services.common.release import RELEASE
-from services.mgmt.metrics.gather import Told
+from services.mgmt.metrics.gather import ProcessMetrics
 from services.rpc import metrics_pb2 as pb
 
 _WHO: Final = ("service", "process")
@@ -23,7 +23,7 @@ _PLAIN: Final[dict[int, type[CounterMetricFamily | GaugeMetricFamily]]] = {
 }
 
 
-def exposition(told: list[Told], accepts: str, names: Collection[str] = ()) -> tuple[bytes, str]:
+def exposition(told: list[ProcessMetrics], accepts: str, names: Collection[str] = ()) -> tuple[bytes, str]:
     """The page and its content type, for an Accept header; of these names, if there are any.
 
     Takes as long as there are samples: in a thread.
@@ -35,14 +35,14 @@ def exposition(told: list[Told], accepts: str, names: Collection[str] = ()) -> t
 
 
 class _Gathered(Collector):
-    def __init__(self, told: list[Told], names: Collection[str]) -> None:
+    def __init__(self, told: list[ProcessMetrics], names: Collection[str]) -> None:
         self._told = told
         self._names = names
 
     def collect(self) -> Iterator[Metric]:
         """A family once, with the samples of every process."""
         yield from _about(self._told)
-        by_name: defaultdict[str, list[tuple[Told, pb.Family]]] = defaultdict(list)
+        by_name: defaultdict[str, list[tuple[ProcessMetrics, pb.Family]]] = defaultdict(list)
         for told in self._told:
             for family in told.families:
                 if not self._names or family.name in self._names:
@@ -51,7 +51,7 @@ class _Gathered(Collector):
             yield _metric(parts)
 
 
-def _about(told: Iterable[Told]) -> Iterator[Metric]:
+def _about(told: Iterable[ProcessMetrics]) -> Iterator[Metric]:
     up = GaugeMetricFamily(UP.prometheus, UP.help, labels=_WHO)
     for each in told:
         up.add_metric((each.service, each.process), each.answered)
@@ -61,7 +61,7 @@ def _about(told: Iterable[Told]) -> Iterator[Metric]:
     yield info
 
 
-def _metric(parts: list[tuple[Told, pb.Family]]) -> Metric:
+def _metric(parts: list[tuple[ProcessMetrics, pb.Family]]) -> Metric:
     first = parts[0][1]
     labels = (*_WHO, *first.labels)
     if first.kind == pb.HISTOGRAM:
@@ -76,7 +76,7 @@ def _metric(parts: list[tuple[Told, pb.Family]]) -> Metric:
     return metric
 
 
-def _add_histograms(metric: HistogramMetricFamily, told: Told, family: pb.Family) -> None:
+def _add_histograms(metric: HistogramMetricFamily, told: ProcessMetrics, family: pb.Family) -> None:
     size = len(family.bounds) + 1
     names = [*(str(bound) for bound in family.bounds), "+Inf"]
     for index, (its, total) in enumerate(zip(_labels(family), family.values, strict=True)):

@@ -36,7 +36,7 @@ log = structlog.get_logger()
 
 
 @dataclass(slots=True)
-class Told:
+class ProcessMetrics:
     """By one process, or by none: then there are no families."""
 
     service: str
@@ -60,7 +60,7 @@ class Gathering:
         self._ready = ready
         self._few = FewLines()
 
-    async def gather(self, *, per_object: bool) -> list[Told]:
+    async def gather(self, *, per_object: bool) -> list[ProcessMetrics]:
         """In the order of their names. A process that does not answer in time is in it, without families."""
         with contextlib.suppress(BrokerError):  # without the store there are those that were known before
             await self._ready()
@@ -73,14 +73,14 @@ class Gathering:
             for process, address in processes.items():
                 yield service, process, address
 
-    async def _here(self, *, per_object: bool) -> Told:
-        told = Told(self._own.service, self._own.process, answered=True)
+    async def _here(self, *, per_object: bool) -> ProcessMetrics:
+        told = ProcessMetrics(self._own.service, self._own.process, answered=True)
         async for said in collected(self._own, per_object=per_object):
             told.take(said)
         return told
 
-    async def _of(self, service: str, process: str, address: str, *, per_object: bool) -> Told:
-        told = Told(service, process)
+    async def _of(self, service: str, process: str, address: str, *, per_object: bool) -> ProcessMetrics:
+        told = ProcessMetrics(service, process)
         channel = connect(address)
         stub: MetricsAsyncStub = MetricsStub(channel)
         try:

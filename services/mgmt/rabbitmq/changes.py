@@ -110,7 +110,7 @@ class Changes:
 
     # -------------------------------------------------------------- bindings
 
-    async def bind(self, virtual_host: str, place: Place, told: BindingForm) -> str:
+    async def bind(self, virtual_host: str, place: BindingEnds, told: BindingForm) -> str:
         """The key of the binding, whether it was there or not."""
         arguments = dumped(told.arguments)
         await self._house.topology.change(virtual_host, bind=place.bind(told.routing_key, arguments))
@@ -118,11 +118,11 @@ class Changes:
         await self._until(lambda: self._is_bound(virtual_host, place, told.routing_key, text))
         return properties_key(told.routing_key, text)
 
-    async def unbind_told(self, virtual_host: str, place: Place, told: BindingForm) -> None:
+    async def unbind_told(self, virtual_host: str, place: BindingEnds, told: BindingForm) -> None:
         """By what it was bound with. Raises NotFound where there is none like that."""
         await self.unbind(virtual_host, place, properties_key(told.routing_key, dumped(told.arguments).decode()))
 
-    async def unbind(self, virtual_host: str, place: Place, key: str) -> None:
+    async def unbind(self, virtual_host: str, place: BindingEnds, key: str) -> None:
         """Raises NotFound where there is none of that key."""
         value = self._binding(virtual_host, place, key)
         if value is None:
@@ -132,12 +132,12 @@ class Changes:
         await self._house.topology.change(virtual_host, unbind=unbind)
         await self._until(lambda: not self._is_bound(virtual_host, place, routing_key, arguments))
 
-    def _is_bound(self, virtual_host: str, place: Place, routing_key: str, arguments: str) -> bool:
+    def _is_bound(self, virtual_host: str, place: BindingEnds, routing_key: str, arguments: str) -> bool:
         """Told by the record's key: what is asked after each of many changes must not look at all bindings."""
         parts = virtual_host, place.source, self._destination(virtual_host, place), routing_key, arguments
         return _key(*parts) in self._house.mirror.tables["binding"]
 
-    def _binding(self, virtual_host: str, place: Place, key: str) -> Mapping[str, Any] | None:
+    def _binding(self, virtual_host: str, place: BindingEnds, key: str) -> Mapping[str, Any] | None:
         """Looked for among those of the destination, which are few: an exchange may have thousands."""
         destination = self._destination(virtual_host, place)
         for each in self._house.mirror.grouped("binding", "destination").get(destination, ()):
@@ -147,7 +147,7 @@ class Changes:
                 return value
         return None
 
-    def _destination(self, virtual_host: str, place: Place) -> int | str | None:
+    def _destination(self, virtual_host: str, place: BindingEnds) -> int | str | None:
         """As bindings name it: an exchange by its name, a queue by its id. None where there is no such queue."""
         if place.to_exchange:
             return place.destination
@@ -158,7 +158,7 @@ class Changes:
         await self._house.mirror.until(holds)
 
 
-class Place:
+class BindingEnds:
     """Where a binding leads from, and where to."""
 
     def __init__(self, source: str, destination: str, *, to_exchange: bool) -> None:

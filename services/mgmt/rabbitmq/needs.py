@@ -5,7 +5,7 @@ from __future__ import annotations
 from services.common.access import questions
 from services.common.access.action import Action, Kind, Property
 from services.common.access.asked import Asked, Other
-from services.mgmt.rabbitmq.changes import Place
+from services.mgmt.rabbitmq.changes import BindingEnds
 from services.mgmt.rabbitmq.forms import ExchangeForm, QueueForm
 from services.mgmt.tree.kept_arguments import named
 
@@ -22,7 +22,9 @@ def to_declare_exchange(virtual_host: str, name: str, told: ExchangeForm) -> Ask
     return questions.create_exchange(virtual_host, name, named(told.arguments.get("alternate-exchange")), its)
 
 
-def to_bind(action: Action, virtual_host: str, place: Place, key: str, of_queue: questions.Properties = ()) -> Asked:
+def to_bind(
+    action: Action, virtual_host: str, place: BindingEnds, key: str, of_queue: questions.Properties = ()
+) -> Asked:
     """Or to unbind; `of_queue` is what the queue is like, where it is one."""
     other = Other(Kind.EXCHANGE if place.to_exchange else Kind.QUEUE, place.destination)
     return questions.bind(action, virtual_host, place.source, other, (*of_queue, (Property.ROUTING_KEY, key)))

@@ -9,7 +9,7 @@ from services.common.access import questions
 from services.common.access.action import Action
 from services.common.access.asked import Asked
 from services.mgmt.access.operations import CONFIGURE, OBSERVE, Question
-from services.mgmt.rabbitmq.changes import Place
+from services.mgmt.rabbitmq.changes import BindingEnds
 from services.mgmt.rabbitmq.forms import BindingForm
 from services.mgmt.rabbitmq.kinds import declared
 from services.mgmt.rabbitmq.needs import to_bind
@@ -24,9 +24,9 @@ def _bind(action: Action) -> Question:
     return asked
 
 
-def place_of(request: Any) -> Place:  # noqa: ANN401 - a BindRequest
+def place_of(request: Any) -> BindingEnds:  # noqa: ANN401 - a BindRequest
     """Where its binding is."""
-    return Place(request.source, request.destination, to_exchange=request.to_exchange)
+    return BindingEnds(request.source, request.destination, to_exchange=request.to_exchange)
 
 
 def _publish(request: Any) -> Asked:  # noqa: ANN401 - a PublishRequest

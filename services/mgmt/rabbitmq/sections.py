@@ -8,7 +8,7 @@ from typing import Any, Final, NamedTuple, NoReturn
 from services.common.access.records import Permission, TopicPermission
 from services.common.errors import BrokerError, SyntaxFault
 from services.common.limits import USER, VIRTUAL_HOST, Subject
-from services.mgmt.rabbitmq.changes import Changes, Place
+from services.mgmt.rabbitmq.changes import BindingEnds, Changes
 from services.mgmt.rabbitmq.forms import (
     VIRTUAL_HOST_LIMITS,
     NamedExchange,
@@ -103,7 +103,7 @@ async def _binding(broker: Broker, item: Mapping[str, Any]) -> str:
     broker.objects.check_virtual_host(told.vhost)
     if told.destination_type not in ("queue", "exchange"):
         raise SyntaxFault(f"a destination is a queue or an exchange, not {told.destination_type}")
-    place = Place(told.source, told.destination, to_exchange=told.destination_type == "exchange")
+    place = BindingEnds(told.source, told.destination, to_exchange=told.destination_type == "exchange")
     await broker.changes.bind(told.vhost, place, told)
     return ""
 

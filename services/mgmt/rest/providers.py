@@ -17,7 +17,7 @@ from services.mgmt.rest.own import Own
 _Name = Annotated[str, InPath(min_length=1, max_length=255, description="of the provider")]
 
 
-class Told(BaseModel):
+class ProviderForm(BaseModel):
     """A provider as it is told: its kind, and what that kind wants to know."""
 
     model_config = ConfigDict(extra="forbid")
@@ -26,7 +26,7 @@ class Told(BaseModel):
     options: Annotated[Mapping[str, Any], Field(description="one that is masked stays as it is")] = {}
 
 
-class Listed(Told):
+class NamedProvider(ProviderForm):
     """A provider."""
 
     name: str
@@ -38,13 +38,13 @@ def provider_routes(providers: Providers) -> APIRouter:
     router = APIRouter(prefix="/authentication-providers", tags=["authentication"], route_class=Own)
 
     @router.get("", responses=documented(503), summary="Who judges who signs in")
-    async def list_providers() -> list[Listed]:
+    async def list_providers() -> list[NamedProvider]:
         """Those of the settings, then those on record."""
         of_records = {name: each.masked() for name, each in (await providers.of_records()).items()}
         return [*_listed(providers.of_file, of_settings=True), *_listed(of_records, of_settings=False)]
 
     @router.put("/{name:names}", status_code=204, responses=documented(503), summary="Add a provider")
-    async def put_provider(name: _Name, told: Told) -> None:
+    async def put_provider(name: _Name, told: ProviderForm) -> None:
         """Adds a provider, or replaces the one of that name: who came in by it is disconnected."""
         await providers.put(name, Described(type=told.type, options=told.options))
 
@@ -56,8 +56,8 @@ def provider_routes(providers: Providers) -> APIRouter:
     return router
 
 
-def _listed(found: Mapping[str, Described], *, of_settings: bool) -> list[Listed]:
+def _listed(found: Mapping[str, Described], *, of_settings: bool) -> list[NamedProvider]:
     return [
-        Listed(name=name, type=each.type, options=each.options, of_settings=of_settings)
+        NamedProvider(name=name, type=each.type, options=each.options, of_settings=of_settings)
         for name, each in sorted(found.items())
     ]

@@ -14,7 +14,7 @@ from services.rpc.gateway_pb2 import Connection, Session
 OLDEST: Final = 5.0  # seconds
 
 
-class Told(NamedTuple):
+class ReportedConnection(NamedTuple):
     """What its gateway says of a connection, with its sessions by number: they are looked up one by one."""
 
     connection: Connection
@@ -25,7 +25,7 @@ class Connected:
     """`last` has what was told last: by virtual host, and by the connection's name."""
 
     def __init__(self, gateways: Gateways) -> None:
-        self.last: dict[str, dict[str, Told]] = {}
+        self.last: dict[str, dict[str, ReportedConnection]] = {}
         self._gateways = gateways
         self._at = -OLDEST
         self._turn = asyncio.Lock()
@@ -43,7 +43,9 @@ class Connected:
             told.pop(name, None)
 
     async def _ask(self) -> None:
-        began, found = monotonic(), defaultdict[str, dict[str, Told]](dict)
+        began, found = monotonic(), defaultdict[str, dict[str, ReportedConnection]](dict)
         for each in await self._gateways.connections():
-            found[each.virtual_host][each.name] = Told(each, {session.number: session for session in each.sessions})
+            found[each.virtual_host][each.name] = ReportedConnection(
+                each, {session.number: session for session in each.sessions}
+            )
         self.last, self._at = dict(found), began

@@ -31,7 +31,7 @@ from services.queue.dead_letters.record import DeadLetterRecord, Letters
 from services.queue.machine.context import DeadLetter
 from services.queue.machine.dead_letter import is_circle, rewrite, routing_keys
 from services.queue.machine.overflow import OverflowPolicy
-from services.queue.partitions.partition import Partition, State
+from services.queue.partitions.partition import Partition, PartitionState
 from services.queue.partitions.registry import Registry
 from services.rpc.queue_pb2 import OVERFLOW
 from services.rpc.router_pb2 import Message, Routed, RouteReply
@@ -208,7 +208,7 @@ class DeadLetterOffice:
 
     def _may_send(self, letter: _Letter) -> bool:
         """Whether this process still owns the letter: else the next owner finds it in the queue, and sends it."""
-        if letter.partition.state in (State.WRITTEN, State.GONE):
+        if letter.partition.state in (PartitionState.WRITTEN, PartitionState.GONE):
             self._let_go(letter)
             return False
         return True
@@ -249,7 +249,7 @@ class DeadLetterOffice:
         entry = letter.letter.entry
         if (journeys := partition.journeys) is not None and journeys.live:
             journeys.gone(entry.message.uid, letter.letter.queue.queue_id)
-        durable = entry.part is not None and partition.state in (State.SERVING, State.LEAVING)
+        durable = entry.part is not None and partition.state in (PartitionState.SERVING, PartitionState.LEAVING)
         partition.context.forget([entry], letter.letter.holding, durable=durable)
 
     def _passes_on(self, queue_id: int) -> bool:

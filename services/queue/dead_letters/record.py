@@ -7,7 +7,7 @@ from itertools import groupby
 
 from services.common.clients.outbound import Messages
 from services.common.ledger.encoding import Mixture
-from services.common.ledger.place import Keyed, Place
+from services.common.ledger.place import Keyed, LedgerPlace
 from services.common.ledger.recorder import Recorder
 from services.queue.machine.context import DeadLetter
 from services.queue.machine.record import QueueRecord, uids_of
@@ -42,7 +42,7 @@ class DeadLetterRecord:
 
     def routed(self, messages: Messages) -> None:
         """The queues to which they go as new messages."""
-        bases: dict[tuple[str, str, int], Place | None] = {}
+        bases: dict[tuple[str, str, int], LedgerPlace | None] = {}
         found: dict[int, tuple[list[Keyed], list[int]]] = {}
         for uid, facts, targets in zip(messages.uids, messages.facts, messages.targets, strict=True):
             for queue_id in targets:
@@ -56,11 +56,11 @@ class DeadLetterRecord:
         for places, uids in found.values():
             self._recorder.record_each(ROUTED, Mixture(places, range(len(places))), uids)
 
-    def _base(self, virtual_host: str, exchange: str, queue_id: int) -> Place | None:
+    def _base(self, virtual_host: str, exchange: str, queue_id: int) -> LedgerPlace | None:
         definition = self._registry.definitions.get(queue_id)
         if definition is None:
             return None
-        return Place(virtual_host, exchange, queue=definition.name, partition=definition.partition)
+        return LedgerPlace(virtual_host, exchange, queue=definition.name, partition=definition.partition)
 
     def _by_queue(self, letters: Letters) -> Iterator[tuple[QueueRecord, list[DeadLetter]]]:
         if not self._recorder.on:

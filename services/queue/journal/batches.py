@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 
 from services.queue.journal.ticket import Answers, Ticket, Unheard
 from services.queue.links.peer_terms import PeerTerms
-from services.queue.partitions.partition import Partition, State
+from services.queue.partitions.partition import Partition, PartitionState
 from services.rpc import queue_pb2 as pb
 
 
@@ -55,7 +55,7 @@ class Batches:
             partition = self._partitions.get(number)
             if oldest <= last or number in self._turned_away or partition is None or partition.epoch != epoch:
                 continue
-            if partition.state is not State.RECOVERING:
+            if partition.state is not PartitionState.RECOVERING:
                 del self._sent_again[number]
                 partition.known.sent_again(origin)
 

@@ -26,7 +26,7 @@ from services.queue.journal.content import add_content
 from services.queue.journal.known import Departure
 from services.queue.journal.ticket import Part, Ticket
 from services.queue.machine.journal_draft import ContentDraft
-from services.queue.partitions.partition import Partition, State
+from services.queue.partitions.partition import Partition, PartitionState
 from services.rpc import queue_pb2, store_pb2
 
 log = structlog.get_logger()
@@ -162,7 +162,9 @@ class JournalWriter:
         dirty, self._dirty = self._dirty, {}
         room = 0 if self._portion else max(_OF_ONE, _DEQUEUES // max(1, len(dirty)))
         for number, partition in dirty.items():
-            if partition.state is State.GONE:  # changes of a former term have no fence, even if it is here again
+            if (
+                partition.state is PartitionState.GONE
+            ):  # changes of a former term have no fence, even if it is here again
                 continue
             draft = partition.context.draft
             dequeues, delivered = draft.take(room)

@@ -21,8 +21,8 @@ from services.queue.links.consumer_events import attached, cancelled, detached
 from services.queue.links.draining import drain
 from services.queue.links.full import Full
 from services.queue.links.outbox import Outbox
+from services.queue.links.peer_reports import PeerReports
 from services.queue.links.releasing import release_held_by
-from services.queue.links.told import Told
 from services.queue.links.transactions import Transactions
 from services.queue.machine.claims import FINAL
 from services.queue.machine.columns import Columns, queue_ids_of
@@ -32,7 +32,7 @@ from services.queue.machine.newcomer import newcomer
 from services.queue.machine.queue import Queue
 from services.queue.machine.times import put_right
 from services.queue.observe.traced_batch import TracedAnswers, TracedBatch
-from services.queue.partitions.partition import Awaited, Partition, State
+from services.queue.partitions.partition import Awaited, Partition, PartitionState
 from services.rpc import queue_pb2 as pb
 
 log = structlog.get_logger()
@@ -40,7 +40,7 @@ log = structlog.get_logger()
 _RETURN_SECONDS = 1.0  # within which a gateway that is alive opens another stream
 
 
-class Link(Holder):
+class PeerLink(Holder):
     """Holder of the deliveries that the gateway has been sent and has not settled."""
 
     def __init__(self, host: Host, wake: Callable[[], None], fail: Callable[[Exception], None]) -> None:
@@ -63,7 +63,7 @@ class Link(Holder):
         self._settling = 0  # frames with settlements, so far
         self._tells = False
         self.member = ""  # the queue process that the peer addresses: perhaps a former one at this address
-        self.told = Told(host.registry)
+        self.told = PeerReports(host.registry)
         self._receiving = False
         self._unused: list[Queue] = []  # queues left without a consumer
         self._batches = Batches(host.registry.partitions, host.unheard)
@@ -352,7 +352,9 @@ class Link(Holder):
             queue.settle(settle.outcome, self._settled_here(settle, queue), now)
         elif partition := self._host.registry.awaited(settle.queue_id):
             partition.waiting.append(partial(self._settle, settle, now))
-        elif (partition := self._host.registry.partition_of(settle.queue_id)) and partition.state is State.WRITTEN:
+        elif (
+            partition := self._host.registry.partition_of(settle.queue_id)
+        ) and partition.state is PartitionState.WRITTEN:
             self.outbox.frame.unsettled.append(settle)
 
     def _settled_here(self, settle: pb.Settle, queue: Queue) -> list[int]:

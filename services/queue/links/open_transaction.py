@@ -18,7 +18,7 @@ from services.queue.partitions.partition import Partition
 from services.rpc import queue_pb2 as pb
 
 if TYPE_CHECKING:
-    from services.queue.links.link import Link
+    from services.queue.links.link import PeerLink
 
 
 def _nobody_asks() -> None:
@@ -26,7 +26,7 @@ def _nobody_asks() -> None:
 
 
 @dataclass(slots=True)
-class Settlement:
+class HeldEntries:
     """Entries of one queue that the transaction settles, and uids of those that are not there yet.
 
     A client may settle a message that died with the partition's former owner, and that its publisher resends later.
@@ -46,7 +46,7 @@ class OpenTransaction(Undecided):
     batches: list[tuple[int, Source]] = field(default_factory=list)  # sequence number, and the batch
     settles: list[pb.Settle] = field(default_factory=list)
     publications: list[tuple[Queue, Arrival]] = field(default_factory=list)
-    settlements: list[Settlement] = field(default_factory=list)
+    settlements: list[HeldEntries] = field(default_factory=list)
     contents: list[ContentDraft] = field(default_factory=list)
     traced: list[TracedBatch] = field(default_factory=list)
     partitions: dict[Partition, None] = field(default_factory=dict)
@@ -70,7 +70,7 @@ class OpenTransaction(Undecided):
         for partition in self.partitions:
             partition.undecided.discard(self)
 
-    def returning(self, settlement: Settlement, link: Link) -> dict[object, list[Entry]]:
+    def returning(self, settlement: HeldEntries, link: PeerLink) -> dict[object, list[Entry]]:
         """The entries still held, by the holder they return to: who claimed them since, who had them, or None."""
         returning: dict[object, list[Entry]] = defaultdict(list)
         for entry in settlement.entries:

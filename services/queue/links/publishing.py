@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from services.common.containment import contained
-from services.common.ledger.place import Place
+from services.common.ledger.place import LedgerPlace
 from services.common.ledger.stages import QUEUE_DELETED
 from services.common.uid import origin_of
 from services.queue.host import Host
@@ -16,7 +16,7 @@ from services.queue.machine.arrival import Arrival
 from services.queue.machine.columns import Columns
 from services.queue.machine.entrance import Refused
 from services.queue.machine.journal_draft import ContentDraft
-from services.queue.partitions.partition import Awaited, Partition, State
+from services.queue.partitions.partition import Awaited, Partition, PartitionState
 from services.rpc import queue_pb2 as pb
 from services.rpc.ledger_pb2 import DROPPED
 
@@ -191,7 +191,7 @@ class _Again:
         self.pending -= 1
         if self.pending:
             return
-        if self._partition.state is State.GONE:
+        if self._partition.state is PartitionState.GONE:
             # It may have left before they were on disk. The next owner knows which of them are.
             for indexes in self._parts:
                 self._ticket.turn_away(self._partition.number, indexes, self._queue_id)
@@ -205,7 +205,7 @@ class _Again:
 
 def _tell_deleted(host: Host, arrival: Arrival, queue_id: int) -> None:
     """The record names the queue if it was deleted lately."""
-    place = Place(arrival.facts[0].virtual_host)
+    place = LedgerPlace(arrival.facts[0].virtual_host)
     if definition := host.registry.departed.get(queue_id):
         place = place._replace(queue=definition.name, partition=definition.partition)
     host.recorder.record(DROPPED, place, arrival.span(0, len(arrival.uids)), reason=QUEUE_DELETED)

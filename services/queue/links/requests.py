@@ -19,7 +19,7 @@ from services.queue.machine.queue import Queue
 from services.rpc import queue_pb2 as pb
 
 if TYPE_CHECKING:
-    from services.queue.links.link import Link
+    from services.queue.links.link import PeerLink
 
 _LOOK_SECONDS = 0.02  # between looks whether a queue is up to date
 _NOT_WRITTEN = "what was purged is gone, but may come back with the queue's next owner: that could not be written"
@@ -31,17 +31,17 @@ def queue_id_of(request: pb.QueueRequest) -> int:
     return getattr(request, kind).queue_id if kind else 0
 
 
-def answer_all(host: Host, link: Link, asked: Iterable[pb.QueueRequest]) -> None:
+def answer_all(host: Host, link: PeerLink, asked: Iterable[pb.QueueRequest]) -> None:
     """Answers each request now, or when its queue can be asked."""
     if not link.broken:  # a request that has waited: its answer would be lost, and the message that a get takes
         for_each("answering a request", asked, partial(_ask, host, link), partial(_not_answered, link))
 
 
-def _not_answered(link: Link, request: pb.QueueRequest, error: BrokerError) -> None:
+def _not_answered(link: PeerLink, request: pb.QueueRequest, error: BrokerError) -> None:
     link.outbox.frame.replies.add(id=request.id, reason=pb.OTHER, text=error.text)
 
 
-def _ask(host: Host, link: Link, request: pb.QueueRequest) -> None:
+def _ask(host: Host, link: PeerLink, request: pb.QueueRequest) -> None:
     registry, queue_id, now = host.registry, queue_id_of(request), host.now()
     queue = registry.serving(queue_id, request.term)
     if queue is None and (partition := registry.awaited(queue_id)):
@@ -59,7 +59,7 @@ def _ask(host: Host, link: Link, request: pb.QueueRequest) -> None:
         answer(host, link, request, queue, now)
 
 
-def answer(host: Host, link: Link, request: pb.QueueRequest, queue: Queue, now: int) -> None:
+def answer(host: Host, link: PeerLink, request: pb.QueueRequest, queue: Queue, now: int) -> None:
     """Carries a request out; a delete answers when the router has deleted the definition."""
     reply = pb.QueueReply(id=request.id)
     kind = request.WhichOneof("request")
@@ -78,7 +78,7 @@ def answer(host: Host, link: Link, request: pb.QueueRequest, queue: Queue, now: 
     link.outbox.reply(reply)
 
 
-def _purge(host: Host, link: Link, queue: Queue, reply: pb.QueueReply) -> None:
+def _purge(host: Host, link: PeerLink, queue: Queue, reply: pb.QueueReply) -> None:
     """Drops as many messages as are ready now, some in each turn: what comes meanwhile is behind them."""
     left, written = queue.ready_count, Written()
     reply.message_count = _purge_some(host, queue, left, written)
@@ -87,7 +87,7 @@ def _purge(host: Host, link: Link, queue: Queue, reply: pb.QueueReply) -> None:
 
 
 async def _purge_the_rest(
-    host: Host, link: Link, queue: Queue, reply: pb.QueueReply, left: int, written: Written
+    host: Host, link: PeerLink, queue: Queue, reply: pb.QueueReply, left: int, written: Written
 ) -> None:
     """Answers when the purge is on disk, for then no later owner brings back what was purged."""
     try:
@@ -125,7 +125,7 @@ def _is_here(host: Host, queue: Queue) -> bool:
     return host.registry.queues.get(queue.options.queue_id) is queue
 
 
-def _get(host: Host, link: Link, request: pb.GetRequest, queue: Queue, reply: pb.QueueReply, now: int) -> None:
+def _get(host: Host, link: PeerLink, request: pb.GetRequest, queue: Queue, reply: pb.QueueReply, now: int) -> None:
     entry = queue.get(link, now, settled=request.settled)
     if entry is not None:
         link.holds_of(queue)
@@ -140,7 +140,7 @@ def _encode_entry(entry: Entry, batch: pb.DeliveryBatch) -> None:
     encode(Columns([message.uid], [message.facts], [message.properties], [message.body], [run]), batch)
 
 
-def _delete(host: Host, link: Link, request: pb.QueueRequest, queue: Queue, reply: pb.QueueReply) -> None:
+def _delete(host: Host, link: PeerLink, request: pb.QueueRequest, queue: Queue, reply: pb.QueueReply) -> None:
     asked = request.delete
     if asked.if_unused and len(queue.consumers):
         reply.reason, reply.text = pb.IN_USE, f"queue '{queue.options.name}' in use"
@@ -155,18 +155,18 @@ def _delete(host: Host, link: Link, request: pb.QueueRequest, queue: Queue, repl
     link.outbox.reply(reply)
 
 
-def delete_unusable(host: Host, link: Link, request: pb.QueueRequest) -> None:
+def delete_unusable(host: Host, link: PeerLink, request: pb.QueueRequest) -> None:
     """Deletes a queue that cannot be served: it has nothing to count or to check."""
     reply = pb.QueueReply(id=request.id)
     host.tasks.start(_delete_definition(host, link, request.delete.queue_id, reply), "delete an unusable queue")
 
 
-async def _delete_there(host: Host, link: Link, queue: Queue, reply: pb.QueueReply) -> None:
+async def _delete_there(host: Host, link: PeerLink, queue: Queue, reply: pb.QueueReply) -> None:
     reply.message_count = queue.ready_count
     await _delete_definition(host, link, queue.options.queue_id, reply)
 
 
-async def _delete_definition(host: Host, link: Link, queue_id: int, reply: pb.QueueReply) -> None:
+async def _delete_definition(host: Host, link: PeerLink, queue_id: int, reply: pb.QueueReply) -> None:
     definition = host.registry.definitions.get(queue_id)
     try:
         if definition is not None:

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 
-from services.queue.machine.consumers import Consumer, Link
+from services.queue.machine.consumers import Consumer, ConsumerLink
 from services.queue.machine.options import QueueOptions
 from services.queue.machine.queue import Queue
 from services.queue.partitions.partition import Awaited
@@ -51,7 +51,7 @@ class Returning:
         if partitions:
             self._drop(lambda consumer, partition: consumer.link.origin == origin and partition in partitions)
 
-    def over(self, link: Link) -> None:
+    def over(self, link: ConsumerLink) -> None:
         """The link's consumers are not waited for any more."""
         self._drop(lambda consumer, _: consumer.link is link)
 

@@ -26,7 +26,7 @@ from services.common.errors import BrokerError, PreconditionFailed
 from services.queue.host import Host
 from services.queue.journal.content import Source
 from services.queue.journal.ticket import Receipt
-from services.queue.links.open_transaction import OpenTransaction, Settlement
+from services.queue.links.open_transaction import HeldEntries, OpenTransaction
 from services.queue.links.publishing import arrivals
 from services.queue.machine.arrival import Arrival
 from services.queue.machine.claims import FINAL
@@ -39,7 +39,7 @@ from services.rpc import queue_pb2 as pb
 from services.rpc import store_pb2
 
 if TYPE_CHECKING:
-    from services.queue.links.link import Link
+    from services.queue.links.link import PeerLink
 
 log = structlog.get_logger()
 
@@ -55,7 +55,7 @@ _MISSING: Mapping[int, str] = {
 class Transactions:
     """The transactions of one link."""
 
-    def __init__(self, host: Host, link: Link) -> None:
+    def __init__(self, host: Host, link: PeerLink) -> None:
         self._host = host
         self._link = link
         self._open: dict[int, OpenTransaction] = {}
@@ -223,7 +223,7 @@ class Transactions:
         ends = settle.outcome == pb.ACCEPT or (settle.outcome == pb.REJECT and options.dead_letter_exchange is None)
         uids = settle.uids if settle.outcome in FINAL else queue.not_others(settle.uids, self._link)
         entries, coming = queue.hold(uids, transaction)
-        transaction.settlements.append(Settlement(queue, settle.outcome, entries, coming, ends))
+        transaction.settlements.append(HeldEntries(queue, settle.outcome, entries, coming, ends))
 
     def _stage(self, number: int, transaction: OpenTransaction) -> None:
         partitions = self._host.registry.partitions
@@ -302,7 +302,7 @@ class Transactions:
                 kept = [uid for uid, part in zip(arrival.uids, arrival.parts, strict=True) if part is not None]
                 queue.record.persisted(kept)
 
-    def _commit_settled(self, transaction: OpenTransaction, settlement: Settlement, now: int) -> None:
+    def _commit_settled(self, transaction: OpenTransaction, settlement: HeldEntries, now: int) -> None:
         if self._is_served(settlement.queue):
             entries = settlement.entries
             if settlement.outcome not in FINAL:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Final, NamedTuple, TypeAlias
 
 from services.common.ledger.stages import HELD
-from services.queue.machine.consumers import Consumer, Link
+from services.queue.machine.consumers import Consumer, ConsumerLink
 from services.queue.machine.entries import Entries
 from services.queue.machine.entry import Entry, Holder, Undecided
 from services.queue.machine.record import uids_of
@@ -28,7 +28,7 @@ FINAL: Final = frozenset({pb.ACCEPT, pb.REJECT})  # outcomes of which it does no
 class _Heir(NamedTuple):
     """As _Claim: who holds what somebody else holds too."""
 
-    link: Link
+    link: ConsumerLink
     consumer: Consumer | None
 
 
@@ -39,7 +39,7 @@ class _Claim:
     `outcome`: it was settled already; `undecided`: a transaction's.
     """
 
-    link: Link | None
+    link: ConsumerLink | None
     consumer: Consumer | None = None
     outcome: Outcome | None = None
     undecided: Undecided | None = None
@@ -68,7 +68,7 @@ class Claims:
     def __bool__(self) -> bool:
         return bool(self._waiting or self._heirs)
 
-    def claim(self, held: Sequence[int], link: Link, consumer: Consumer | None, now: int) -> list[Entry]:
+    def claim(self, held: Sequence[int], link: ConsumerLink, consumer: Consumer | None, now: int) -> list[Entry]:
         """`link` holds these, whether they are here or not; gives those that have left the list for it.
 
         They were delivered to a `consumer` of its, or to one that is no more. Two may hold one message, when a gateway
@@ -95,7 +95,7 @@ class Claims:
                 self._waiting[uid] = _Claim(link, consumer, undecided=before.undecided if before else None)
         return acquired
 
-    def _claim_unsettled(self, entry: Entry, link: Link, consumer: Consumer | None) -> None:
+    def _claim_unsettled(self, entry: Entry, link: ConsumerLink, consumer: Consumer | None) -> None:
         holder = entry.holder
         if isinstance(holder, Undecided):
             holder.heirs[entry] = link

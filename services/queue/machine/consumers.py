@@ -6,7 +6,7 @@ from collections import deque
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final, Protocol
 
-from services.common.ledger.place import Place
+from services.common.ledger.place import LedgerPlace
 from services.queue.machine.deliveries import Deliveries
 from services.queue.machine.delivery.single_active import SingleActive
 from services.rpc.queue_pb2 import Reason
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from services.queue.machine.delivery.interest import Interest
 
 
-class Link(Protocol):
+class ConsumerLink(Protocol):
     """Where deliveries go and who holds them until they are settled."""
 
     deliveries: Deliveries
@@ -30,7 +30,7 @@ class Link(Protocol):
         """Its queue is gone from here; the consumer is out of it already."""
 
 
-NOWHERE = (Place(), Place())  # for the ledger, of a consumer whose deliveries it is not told
+NOWHERE = (LedgerPlace(), LedgerPlace())  # for the ledger, of a consumer whose deliveries it is not told
 
 
 class Consumer:
@@ -44,7 +44,7 @@ class Consumer:
     def __init__(
         self,
         handle: int,
-        link: Link,
+        link: ConsumerLink,
         *,
         tag: str = "",
         connection: str = "",

@@ -15,7 +15,7 @@ from services.queue.machine.entries import Entries
 from services.queue.machine.entry import GONE
 from services.queue.machine.record import uids_of
 from services.queue.machine.room import Room
-from services.queue.machine.settlement import Settlement
+from services.queue.machine.settlement import EntrySettlement
 from services.rpc import queue_pb2 as pb
 
 Refused = tuple[int, int, "pb.Reason.ValueType"]
@@ -35,7 +35,7 @@ class Entrance:
         delivery: Delivery,
         backlog: Backlog,
         room: Room,
-        settlement: Settlement,
+        settlement: EntrySettlement,
     ) -> None:
         self._entries = entries
         self._consumers = consumers

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from services.common.selectors.selector import selector
-from services.queue.machine.consumers import Consumer, Link
+from services.queue.machine.consumers import Consumer, ConsumerLink
 from services.queue.machine.delivery.interest import Interest
 from services.queue.machine.options import QueueOptions
 from services.rpc import queue_pb2 as pb
 
 
-def newcomer(attach: pb.AttachConsumer, link: Link, options: QueueOptions) -> Consumer:
+def newcomer(attach: pb.AttachConsumer, link: ConsumerLink, options: QueueOptions) -> Consumer:
     """What the gateway behind `link` asks for, of a queue with these options. Raises InvalidSelector."""
     return Consumer(
         attach.consumer,

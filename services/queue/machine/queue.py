@@ -13,7 +13,7 @@ from services.queue.machine import turn
 from services.queue.machine.arrival import Arrival
 from services.queue.machine.backlog import Backlog
 from services.queue.machine.claims import Claims
-from services.queue.machine.consumers import Consumer, Consumers, Link
+from services.queue.machine.consumers import Consumer, ConsumerLink, Consumers
 from services.queue.machine.context import QueueContext
 from services.queue.machine.delivery.dispatcher import Dispatcher
 from services.queue.machine.delivery.single_active import SingleActive
@@ -26,7 +26,7 @@ from services.queue.machine.order.ready import CreateReady
 from services.queue.machine.overflow import OverflowPolicy
 from services.queue.machine.record import QueueRecord, uids_of
 from services.queue.machine.room import Room
-from services.queue.machine.settlement import Settlement
+from services.queue.machine.settlement import EntrySettlement
 from services.queue.machine.use import Use
 from services.rpc import queue_pb2 as pb
 
@@ -45,7 +45,7 @@ class Queue:
         self._room = Room(self._entries, policy)
         self._delivery = delivery = Dispatcher(self._entries, self.consumers)
         self._backlog = Backlog(self._entries, delivery)
-        self._settlement = Settlement(self._entries, self._claims, self._backlog, self._room)
+        self._settlement = EntrySettlement(self._entries, self._claims, self._backlog, self._room)
         self._entrance = Entrance(
             self._entries, self.consumers, self._claims, delivery, self._backlog, self._room, self._settlement
         )
@@ -95,7 +95,7 @@ class Queue:
         """What became of deliveries; unknown uids are ignored."""
         self._settlement.settle(outcome, uids, now)
 
-    def get(self, link: Link, now: int, *, settled: bool) -> Entry | None:
+    def get(self, link: ConsumerLink, now: int, *, settled: bool) -> Entry | None:
         """Hands out one entry without a consumer, whosever group it is of; nothing while it `lags`."""
         self.use.touch(now)
         if self.lags(now) or (entry := self._entries.ready.pop()) is None:
@@ -139,11 +139,11 @@ class Queue:
             self._claim(held, consumer.link, consumer, now)
         return pb.NONE
 
-    def claim(self, held: Sequence[int], link: Link, now: int) -> None:
+    def claim(self, held: Sequence[int], link: ConsumerLink, now: int) -> None:
         """`link` holds these from before, and no consumer stands for them."""
         self._claim(held, link, None, now)
 
-    def _claim(self, held: Sequence[int], link: Link, consumer: Consumer | None, now: int) -> None:
+    def _claim(self, held: Sequence[int], link: ConsumerLink, consumer: Consumer | None, now: int) -> None:
         if entries := self._claims.claim(held, link, consumer, now):
             self._entries.handed_out(entries)
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from services.common.ledger import stages
-from services.common.ledger.place import Place
+from services.common.ledger.place import LedgerPlace
 from services.common.ledger.recorder import OFF, Recorder
 from services.rpc import ledger_pb2 as ledger
 
@@ -29,9 +29,9 @@ class QueueRecord:
     def __init__(self, recorder: Recorder, options: QueueOptions, epoch: int) -> None:
         self._recorder = recorder
         self.on = recorder.on
-        self.place = Place(options.virtual_host, queue=options.name, partition=options.partition, epoch=epoch)
+        self.place = LedgerPlace(options.virtual_host, queue=options.name, partition=options.partition, epoch=epoch)
 
-    def places_for(self, connection: str, tag: str) -> tuple[Place, Place]:
+    def places_for(self, connection: str, tag: str) -> tuple[LedgerPlace, LedgerPlace]:
         """Where deliveries to a consumer are recorded: those for the first time, and others."""
         place = self.place._replace(connection=connection, consumer=tag, attempt=1)
         return place, place._replace(attempt=2)
@@ -46,7 +46,7 @@ class QueueRecord:
 
     def delivered(
         self,
-        place: Place,
+        place: LedgerPlace,
         uids: Sequence[int],
         consumer: Consumer | None = None,  # noqa: ARG002 - for TracedRecord
     ) -> None:

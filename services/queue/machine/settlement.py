@@ -18,7 +18,7 @@ from services.rpc import queue_pb2 as pb
 _BACK: Final = {pb.RELEASE: RELEASED, pb.ABANDON: CONSUMER_GONE, pb.RESTORE: NOT_SENT}
 
 
-class Settlement:
+class EntrySettlement:
     """Of one queue. See Queue, whose methods of the same names these are."""
 
     __slots__ = ("_backlog", "_claims", "_entries", "_room")

@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING
 from services.common.clock import epoch_ns
 from services.common.telemetry import conventions as c
 from services.common.telemetry.context import SpanContext, new_root
-from services.common.telemetry.span import Attributes, Link, Span
+from services.common.telemetry.span import Attributes, Span, SpanLink
 from services.common.telemetry.tracer import OFF, Tracer
 from services.rpc import queue_pb2 as pb
 
 if TYPE_CHECKING:
-    from services.queue.links.link import Link as GatewayLink
+    from services.queue.links.link import PeerLink as GatewayLink
     from services.queue.machine.consumers import Consumer
     from services.rpc.router_pb2 import QueueDefinition
 
@@ -163,7 +163,7 @@ class Journeys:
         span = copy.span(c.SEND, c.Kind.PRODUCER, copy.sent_ns, operation_type=c.SEND)
         span.context = context
         if context.trace_id != copy.parent.trace_id:
-            span.parent, span.links = None, [Link(copy.parent, {})]
+            span.parent, span.links = None, [SpanLink(copy.parent, {})]
         span.attributes[c.ATTEMPT], span.attributes[c.OUTCOME] = copy.attempts, c.GATEWAY_LOST
         span.fail(c.GATEWAY_LOST)
         self.tracer.end(span)
@@ -196,7 +196,7 @@ class Journeys:
         if copy.send and copy.send.trace_id == copy.parent.trace_id:
             span.parent = copy.send
         elif copy.send:
-            span.links.append(Link(copy.send, {}))
+            span.links.append(SpanLink(copy.send, {}))
         span.attributes[c.REASON] = c.MOVE_REASONS.get(reason, reason)
         if target:
             span.attributes[c.TARGET] = target

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from services.common.ledger import stages
-from services.common.ledger.place import Place
+from services.common.ledger.place import LedgerPlace
 from services.common.telemetry import conventions as c
 from services.queue.machine.record import QueueRecord
 
@@ -44,7 +44,7 @@ class TracedRecord(QueueRecord):
                 if copy.enqueue:
                     copy.enqueue.attributes[c.EPOCH] = self.place.epoch
 
-    def delivered(self, place: Place, uids: Sequence[int], consumer: Consumer | None = None) -> None:
+    def delivered(self, place: LedgerPlace, uids: Sequence[int], consumer: Consumer | None = None) -> None:
         super().delivered(place, uids, consumer)
         if self._journeys.live and (consumer is None or not consumer.browse):
             for uid, copy in self._journeys.copies(self._queue_id, uids):

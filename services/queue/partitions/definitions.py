@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from services.queue.partitions.partition import State
+from services.queue.partitions.partition import PartitionState
 from services.queue.partitions.registry import Registry
 from services.rpc.router_pb2 import Forget, QueueDefinition
 
@@ -16,7 +16,7 @@ class Definitions:
     def on_queue(self, definition: QueueDefinition) -> None:
         partition = self._registry.partitions.get(definition.partition)
         # A partition that is being read back makes its queues when it has been.
-        if partition and partition.state is State.SERVING and definition.id not in partition.queues:
+        if partition and partition.state is PartitionState.SERVING and definition.id not in partition.queues:
             self._registry.open(definition, partition)
         self._registry.unheard.heard(definition.id)
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from services.common.clock import Clock
 from services.common.partition import lease_name
-from services.queue.partitions.partition import Partition, State
+from services.queue.partitions.partition import Partition, PartitionState
 from services.rpc.store_pb2 import LeaseLoad
 
 _MEMORY = 5.0  # seconds over which a rate is averaged
@@ -62,7 +62,7 @@ class Loads:
         """
         now = self._clock()
         seconds, self._measured = now - self._measured, now
-        serving = {number: one for number, one in self._partitions.items() if one.state is State.SERVING}
+        serving = {number: one for number, one in self._partitions.items() if one.state is PartitionState.SERVING}
         self._meters = {
             number: meter if (meter := self._meters.get(number)) and meter.partition is one else _Meter(one, now)
             for number, one in serving.items()

@@ -26,7 +26,7 @@ class Prepared(Protocol):
         """Has the store decide it soon: it is aborted unless it was committed."""
 
 
-class State(enum.Enum):
+class PartitionState(enum.Enum):
     """What may be done for a partition."""
 
     RECOVERING = "what is for it waits until it has been read back"
@@ -61,7 +61,7 @@ class Partition(Awaited):
     context: QueueContext
     recorder: Recorder = OFF
     journeys: Journeys | None = None  # of traced messages; None where tracing is off
-    state: State = State.RECOVERING
+    state: PartitionState = PartitionState.RECOVERING
     queues: dict[int, Queue] = field(default_factory=dict)
     known: Known = field(default_factory=Known)
     orphans: dict[int, list[Entry]] = field(default_factory=dict)  # of queues that the topology does not know
@@ -77,4 +77,4 @@ class Partition(Awaited):
     @property
     def waits(self) -> bool:
         """Whether requests for it have to wait."""
-        return self.state in (State.RECOVERING, State.LEAVING)
+        return self.state in (PartitionState.RECOVERING, PartitionState.LEAVING)

@@ -14,7 +14,7 @@ from services.common.clients.partition_table import Owner
 from services.common.clock import monotonic
 from services.common.containment import contained, for_each
 from services.common.errors import Fenced
-from services.common.ledger.place import Place
+from services.common.ledger.place import LedgerPlace
 from services.common.partition import lease_name, partition_in
 from services.queue.dead_letters.office import DeadLetterOffice
 from services.queue.host import Host
@@ -25,7 +25,7 @@ from services.queue.machine.journal_draft import PartitionDraft
 from services.queue.observe.traced_record import queue_record
 from services.queue.partitions.hand_over import Row, frames, unwritten
 from services.queue.partitions.loads import Loads
-from services.queue.partitions.partition import Partition, Prepared, State
+from services.queue.partitions.partition import Partition, PartitionState, Prepared
 from services.queue.partitions.recovering import Recoveries, read_back, wait_again
 from services.queue.partitions.recovery import Recovery
 from services.queue.partitions.share import Placement, View
@@ -102,7 +102,7 @@ class Partitions:
         """Hands all partitions over: takes nothing more, waits until all is on disk and answered, ends the leases."""
         self._leaving = True
         partitions = list(self._host.registry.partitions.values())
-        serving = [partition for partition in partitions if partition.state is State.SERVING]
+        serving = [partition for partition in partitions if partition.state is PartitionState.SERVING]
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(_PATIENCE):
                 _tell(await self._hand_over(serving, _PATIENCE / 2))
@@ -147,7 +147,7 @@ class Partitions:
 
     def fenced(self, partition: Partition) -> None:
         """The store refused a write: another process owns the partition."""
-        if partition.state is not State.GONE:
+        if partition.state is not PartitionState.GONE:
             log.warning(
                 "another process has the partition, which is let go", partition=partition.number, epoch=partition.epoch
             )
@@ -201,7 +201,7 @@ class Partitions:
         """Hands over one after the other, so that each is without an owner as briefly as possible."""
         handed: list[int] = []
         for partition in partitions:
-            if partition.state is State.SERVING and not self._leaving:
+            if partition.state is PartitionState.SERVING and not self._leaving:
                 handed += await self._hand_over([partition], _PATIENCE)
                 assert self._leases is not None
                 self._leases.release({lease_name(partition.number): partition.epoch})
@@ -213,9 +213,9 @@ class Partitions:
         for_each("recalling a partition", partitions, self._host.registry.suspend)
         await self._ended(partitions, patience)
         for partition in partitions:
-            if partition.state is State.LEAVING and await self._write_out(partition):
+            if partition.state is PartitionState.LEAVING and await self._write_out(partition):
                 handed.append(partition.number)
-                self._host.recorder.note(HANDED_OVER, Place(partition=partition.number, epoch=partition.epoch))
+                self._host.recorder.note(HANDED_OVER, LedgerPlace(partition=partition.number, epoch=partition.epoch))
                 partition.replay()
         return handed
 
@@ -229,7 +229,7 @@ class Partitions:
         began = monotonic()
         while True:
             passed = monotonic() - began
-            leaving = [partition for partition in partitions if partition.state is State.LEAVING]
+            leaving = [partition for partition in partitions if partition.state is PartitionState.LEAVING]
             undecided = [each for partition in leaving for each in partition.undecided]
             if passed >= patience:
                 for_each("having a transaction decided", undecided, _ask)
@@ -240,7 +240,7 @@ class Partitions:
 
     async def _write_out(self, partition: Partition) -> bool:
         """False when the partition was lost meanwhile, or not all of it was written; it is handed over all the same."""
-        partition.state = State.WRITTEN
+        partition.state = PartitionState.WRITTEN
         rows = unwritten(partition, self._office.letters_of(partition))
         writing = asyncio.get_running_loop().create_task(self._write_all(partition, rows), name="write a partition out")
         try:
@@ -271,13 +271,13 @@ class Partitions:
         writer = self._host.writer
         await writer.drained()
         for frame in frames(partition, rows, self._host.take_id):
-            if partition.state is not State.WRITTEN:
+            if partition.state is not PartitionState.WRITTEN:
                 return False
             answer = await writer.append(frame)
             if answer.fenced:
                 self.fenced(partition)
                 return False
-        return partition.state is State.WRITTEN
+        return partition.state is PartitionState.WRITTEN
 
     def _gain(self, number: int, epoch: int) -> None:
         partition = self._new(number, epoch)
@@ -297,7 +297,7 @@ class Partitions:
 
     async def _recover(self, partition: Partition) -> None:
         recovery: Recovery | None = None
-        while partition.state is State.RECOVERING and not self._leaving:
+        while partition.state is PartitionState.RECOVERING and not self._leaving:
             try:
                 recovery = recovery or await read_back(self._host, self._store, partition)
                 await self._heard(partition)
@@ -314,7 +314,7 @@ class Partitions:
         It is a moment in which the leases hold: while they may have run out no frame is carried out.
         """
         host, give_up = self._host, monotonic() + _SHORTLY
-        while partition.state is State.RECOVERING:
+        while partition.state is PartitionState.RECOVERING:
             if not host.certain:
                 give_up = monotonic() + _SHORTLY
             elif partition.epoch == 1 or monotonic() >= give_up or self._have_told(partition):
@@ -325,7 +325,7 @@ class Partitions:
         return not self._host.expected and all(link.has_told(partition) for link in self._host.links)
 
     def _serve(self, partition: Partition, known: Known) -> None:
-        if partition.state is not State.RECOVERING or self._leaving:
+        if partition.state is not PartitionState.RECOVERING or self._leaving:
             return  # a message that is taken now would not be handed over
         partition.known = known
         self._host.registry.serve(partition)
@@ -338,11 +338,11 @@ class Partitions:
 
     def _check_settled(self) -> None:
         partitions = self._host.registry.partitions.values()
-        if not self._wanting and all(partition.state is not State.RECOVERING for partition in partitions):
+        if not self._wanting and all(partition.state is not PartitionState.RECOVERING for partition in partitions):
             self._settled.set()
 
     def _lose(self, partition: Partition) -> None:
-        if partition.state is State.GONE:
+        if partition.state is PartitionState.GONE:
             return
         self._host.registry.drop(partition)
         for link in self._host.links:

@@ -7,11 +7,11 @@ from functools import cache
 from typing import Protocol
 
 from services.common.containment import contained
-from services.common.ledger.place import Place
+from services.common.ledger.place import LedgerPlace
 from services.queue.host import Host
 from services.queue.machine.message import NOBODYS
 from services.queue.machine.options import QueueOptions
-from services.queue.partitions.partition import Partition, State
+from services.queue.partitions.partition import Partition, PartitionState
 from services.queue.partitions.recovery import Recovery
 from services.rpc import store_pb2
 from services.rpc.ledger_pb2 import RECOVERED, TAKEN_OVER
@@ -55,7 +55,7 @@ async def read_back(host: Host, store: Recoveries, partition: Partition) -> Reco
     except BaseException:
         _forget(partition, recovery)
         raise
-    if partition.state is not State.RECOVERING or registry.partitions.get(partition.number) is not partition:
+    if partition.state is not PartitionState.RECOVERING or registry.partitions.get(partition.number) is not partition:
         _forget(partition, recovery)
     else:
         partition.orphans = recovery.in_order()
@@ -77,7 +77,7 @@ def _tell(host: Host, partition: Partition, recovery: Recovery) -> None:
 
     The last row says that this is everything: messages of the former owner that no row names are lost.
     """
-    here = Place(partition=partition.number, epoch=partition.epoch)
+    here = LedgerPlace(partition=partition.number, epoch=partition.epoch)
     for (queue_id, reason), uids in recovery.recovered.items():
         definition = host.registry.definitions.get(queue_id)
         if not uids:

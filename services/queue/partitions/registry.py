@@ -15,7 +15,7 @@ from services.queue.machine.options import QueueOptions, read_options
 from services.queue.machine.queue import Queue
 from services.queue.machine.record import uids_of
 from services.queue.partitions.deletions import Deletions
-from services.queue.partitions.partition import Awaited, Partition, State
+from services.queue.partitions.partition import Awaited, Partition, PartitionState
 from services.queue.partitions.unheard_queues import UnheardQueues
 from services.rpc import queue_pb2 as pb
 from services.rpc.router_pb2 import QueueDefinition
@@ -72,7 +72,7 @@ class Registry:
         """The queue, also when it is sealed, or is leaving and not yet written down for the next owner."""
         queue = self.queues.get(queue_id)
         if queue is None and (partition := self.partition_of(queue_id)):
-            settles = State.SERVING if queue_id in self._sealed else State.LEAVING
+            settles = PartitionState.SERVING if queue_id in self._sealed else PartitionState.LEAVING
             queue = partition.queues.get(queue_id) if partition.state is settles else None
         return queue
 
@@ -86,7 +86,7 @@ class Registry:
         """The queue was deleted, or stays: carries out, or refuses, what has waited for it."""
         if sealed := self._sealed.pop(queue_id, None):
             partition = self.partition_of(queue_id)
-            if partition and partition.state is State.SERVING and (queue := partition.queues.get(queue_id)):
+            if partition and partition.state is PartitionState.SERVING and (queue := partition.queues.get(queue_id)):
                 self.queues[queue_id] = queue
             self._replay(sealed)
 
@@ -117,7 +117,7 @@ class Registry:
         partition.queues[definition.id] = queue
         if orphans := partition.orphans.pop(definition.id, None):
             queue.recover(orphans)
-        if partition.state is State.SERVING:
+        if partition.state is PartitionState.SERVING:
             self.queues[definition.id] = queue
         return queue
 
@@ -134,12 +134,12 @@ class Registry:
         for definition in list(self.definitions.values()):
             if definition.partition == partition.number and definition.id not in partition.queues:
                 self.open(definition, partition)
-        partition.state = State.SERVING
+        partition.state = PartitionState.SERVING
         self.queues.update(partition.queues)
 
     def suspend(self, partition: Partition) -> None:
         """The partition is about to be handed over: nothing comes in, nothing goes out any more."""
-        partition.state = State.LEAVING
+        partition.state = PartitionState.LEAVING
         self._withdraw(partition)
         for queue_id, queue in partition.queues.items():
             partition.recalled |= {(consumer.link, queue_id) for consumer in queue.consumers if not consumer.settled}
@@ -149,8 +149,8 @@ class Registry:
     def drop(self, partition: Partition) -> None:
         """Another process owns the partition: ends its queues, tells their consumers, gives their memory back."""
         self._withdraw(partition)
-        handed_over = partition.state is State.WRITTEN
-        partition.state = State.GONE
+        handed_over = partition.state is PartitionState.WRITTEN
+        partition.state = PartitionState.GONE
         self.partitions.pop(partition.number, None)
         for queue in partition.queues.values():
             if queue.record.on and not handed_over:

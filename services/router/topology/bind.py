@@ -14,12 +14,12 @@ from services.router.topology import access, names
 from services.router.topology.effects import Effects
 from services.router.topology.names import called
 from services.router.topology.outcome import Outcome
-from services.router.topology.state import State
+from services.router.topology.state import TopologyState
 from services.router.topology.virtual_host import VirtualHost
 from services.rpc.router_pb2 import Bind, ChangeRequest
 
 
-def bind(state: State, request: ChangeRequest, effects: Effects) -> Outcome:
+def bind(state: TopologyState, request: ChangeRequest, effects: Effects) -> Outcome:
     """Raises NotFound, AccessRefused (default exchange), ResourceLocked, PreconditionFailed (unusable arguments)."""
     host = state.host(request.virtual_host)
     table = arguments.declared(request.bind.arguments)
@@ -31,7 +31,7 @@ def bind(state: State, request: ChangeRequest, effects: Effects) -> Outcome:
     return Outcome(created=True)
 
 
-def unbind(state: State, request: ChangeRequest, effects: Effects) -> Outcome:
+def unbind(state: TopologyState, request: ChangeRequest, effects: Effects) -> Outcome:
     """Raises AccessRefused, ResourceLocked. Undoing what does not exist succeeds, as in RabbitMQ."""
     host = state.host(request.virtual_host)
     try:

@@ -9,13 +9,13 @@ from services.common.topology.definitions import Exchange
 from services.router.topology import access, equivalence, names
 from services.router.topology.effects import Effects
 from services.router.topology.outcome import Outcome
-from services.router.topology.state import State
+from services.router.topology.state import TopologyState
 from services.rpc.router_pb2 import ChangeRequest, DeclareExchange
 
 _ALTERNATE = "alternate-exchange"
 
 
-def declare_exchange(state: State, request: ChangeRequest, effects: Effects) -> Outcome:
+def declare_exchange(state: TopologyState, request: ChangeRequest, effects: Effects) -> Outcome:
     """Raises NotFound (passive), CommandInvalid (unknown type), PreconditionFailed, AccessRefused (reserved name)."""
     host, declare = state.host(request.virtual_host), request.declare_exchange
     names.check_not_default(declare.name)

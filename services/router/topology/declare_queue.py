@@ -9,12 +9,12 @@ from services.common.topology.definitions import Queue
 from services.router.topology import access, equivalence, names, queue_arguments
 from services.router.topology.effects import Effects
 from services.router.topology.outcome import Outcome
-from services.router.topology.state import State
+from services.router.topology.state import TopologyState
 from services.router.topology.virtual_host import VirtualHost
 from services.rpc.router_pb2 import ChangeRequest, DeclareQueue
 
 
-def declare_queue(state: State, request: ChangeRequest, effects: Effects) -> Outcome:
+def declare_queue(state: TopologyState, request: ChangeRequest, effects: Effects) -> Outcome:
     """Raises NotFound (passive), ResourceLocked, PreconditionFailed, AccessRefused (reserved name)."""
     host, declare = state.host(request.virtual_host), request.declare_queue
     if declare.passive:
@@ -28,7 +28,7 @@ def declare_queue(state: State, request: ChangeRequest, effects: Effects) -> Out
     return Outcome(queue, created=True)
 
 
-def _check_room(state: State, host: VirtualHost, name: str) -> None:
+def _check_room(state: TopologyState, host: VirtualHost, name: str) -> None:
     """In RabbitMQ's words."""
     most = state.most_queues(host.name)
     if most is not None and len(host.queues) >= most:
@@ -37,7 +37,7 @@ def _check_room(state: State, host: VirtualHost, name: str) -> None:
         )
 
 
-def _create(state: State, host: VirtualHost, declare: DeclareQueue, connection: str) -> Queue:
+def _create(state: TopologyState, host: VirtualHost, declare: DeclareQueue, connection: str) -> Queue:
     if declare.name:
         names.check_new("queue", declare.name, exclusive=declare.exclusive)
     if declare.exclusive and not connection:

@@ -7,11 +7,11 @@ from services.common.topology.predeclared import is_predeclared
 from services.router.topology import names
 from services.router.topology.effects import Effects
 from services.router.topology.outcome import Outcome
-from services.router.topology.state import State
+from services.router.topology.state import TopologyState
 from services.rpc.router_pb2 import ChangeRequest
 
 
-def delete_exchange(state: State, request: ChangeRequest, effects: Effects) -> Outcome:
+def delete_exchange(state: TopologyState, request: ChangeRequest, effects: Effects) -> Outcome:
     """Raises AccessRefused for a predeclared one, PreconditionFailed for one with bindings when `if_unused`."""
     host, delete = state.host(request.virtual_host), request.delete_exchange
     names.check_not_default(delete.name)

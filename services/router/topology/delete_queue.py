@@ -6,11 +6,11 @@ from services.common.topology.definitions import Queue
 from services.router.topology import access
 from services.router.topology.effects import Effects
 from services.router.topology.outcome import Outcome
-from services.router.topology.state import State
+from services.router.topology.state import TopologyState
 from services.rpc.router_pb2 import ChangeRequest
 
 
-def delete_queue(state: State, request: ChangeRequest, effects: Effects) -> Outcome:
+def delete_queue(state: TopologyState, request: ChangeRequest, effects: Effects) -> Outcome:
     """By id: only that incarnation; else whichever has the name. Raises ResourceLocked; a missing one is no error."""
     if queue := _find(state, request):
         access.check_owner(queue, request.connection)
@@ -18,20 +18,20 @@ def delete_queue(state: State, request: ChangeRequest, effects: Effects) -> Outc
     return Outcome()
 
 
-def _find(state: State, request: ChangeRequest) -> Queue | None:
+def _find(state: TopologyState, request: ChangeRequest) -> Queue | None:
     delete = request.delete_queue
     if delete.queue_id:
         return state.queues.get(delete.queue_id)
     return state.host(request.virtual_host).queues.get(delete.name)
 
 
-def close_connection(state: State, request: ChangeRequest, effects: Effects) -> Outcome:
+def close_connection(state: TopologyState, request: ChangeRequest, effects: Effects) -> Outcome:
     """Deletes the exclusive queues of the connection that asks."""
     delete_exclusive(state, request.connection, effects)
     return Outcome()
 
 
-def delete_exclusive(state: State, connection: str, effects: Effects) -> None:
+def delete_exclusive(state: TopologyState, connection: str, effects: Effects) -> None:
     """An exclusive queue goes with its connection, durable or not (AMQP 0-9-1, 1.7.2.1.5)."""
     for queue_id in list(state.exclusive.get(connection, ())):
         state.remove_queue(state.queues[queue_id], effects)

@@ -11,13 +11,13 @@ from collections.abc import Callable, Iterable, Mapping
 
 from services.common.topology import records
 from services.common.topology.exchanges.exchange_type import Binding
-from services.router.topology.state import State, Unreadable
+from services.router.topology.state import TopologyState, Unreadable
 
 Change = tuple[str, str, bytes | None]
 """Kind and key of a record, and its value: None when it is gone."""
 
 
-def replay(state: State, changes: Iterable[Change]) -> list[Unreadable]:
+def replay(state: TopologyState, changes: Iterable[Change]) -> list[Unreadable]:
     """Makes `state` what the records say, but for those that it gives: they cannot be read.
 
     What refers to something goes before it, and comes after it.
@@ -30,7 +30,7 @@ def replay(state: State, changes: Iterable[Change]) -> list[Unreadable]:
     return [unreadable for change in (*drops, *puts) if (unreadable := _carry_out(state, *change))]
 
 
-def _carry_out(state: State, kind: str, key: str, value: bytes | None) -> Unreadable | None:
+def _carry_out(state: TopologyState, kind: str, key: str, value: bytes | None) -> Unreadable | None:
     try:
         if value is None:
             _DROP[kind](state, key)
@@ -41,7 +41,7 @@ def _carry_out(state: State, kind: str, key: str, value: bytes | None) -> Unread
     return None
 
 
-def _put_virtual_host(state: State, value: bytes) -> None:
+def _put_virtual_host(state: TopologyState, value: bytes) -> None:
     definition = records.read_virtual_host(value)
     if known := state.virtual_hosts.get(definition.name):
         known.definition = definition  # what the former one held has records of its own
@@ -49,7 +49,7 @@ def _put_virtual_host(state: State, value: bytes) -> None:
         state.add_host(definition)
 
 
-def _put_exchange(state: State, value: bytes) -> None:
+def _put_exchange(state: TopologyState, value: bytes) -> None:
     exchange = records.read_exchange(value)
     host = state.virtual_hosts[exchange.virtual_host]
     known = host.sources.get(exchange.name)
@@ -60,7 +60,7 @@ def _put_exchange(state: State, value: bytes) -> None:
         host.restore_exchange(exchange)
 
 
-def _put_queue(state: State, value: bytes) -> None:
+def _put_queue(state: TopologyState, value: bytes) -> None:
     queue = records.read_queue(value)
     known = state.virtual_hosts[queue.virtual_host].queues.get(queue.name)
     if known and known.id != queue.id:
@@ -69,32 +69,32 @@ def _put_queue(state: State, value: bytes) -> None:
         state.restore_queue(queue)
 
 
-def _put_binding(state: State, value: bytes) -> None:
+def _put_binding(state: TopologyState, value: bytes) -> None:
     bound = records.read_binding(value)
     host = state.virtual_hosts[bound.virtual_host]
     if bound.binding not in host.sources[bound.source].bindings:
         host.restore_binding(bound.source, bound.binding)
 
 
-def _drop_virtual_host(state: State, key: str) -> None:
+def _drop_virtual_host(state: TopologyState, key: str) -> None:
     state.virtual_hosts.pop(key, None)
 
 
-def _drop_exchange(state: State, key: str) -> None:
+def _drop_exchange(state: TopologyState, key: str) -> None:
     virtual_host, name = json.loads(key)
     host = state.virtual_hosts.get(virtual_host)
     if host and name in host.sources:
         host.drop_exchange(name)
 
 
-def _drop_queue(state: State, key: str) -> None:
+def _drop_queue(state: TopologyState, key: str) -> None:
     virtual_host, name = json.loads(key)
     host = state.virtual_hosts.get(virtual_host)
     if host and (queue := host.queues.get(name)):
         state.drop_queue(queue)
 
 
-def _drop_binding(state: State, key: str) -> None:
+def _drop_binding(state: TopologyState, key: str) -> None:
     virtual_host, name, destination, routing_key, arguments = json.loads(key)
     host = state.virtual_hosts.get(virtual_host)
     source = host.sources.get(name) if host else None
@@ -103,13 +103,13 @@ def _drop_binding(state: State, key: str) -> None:
         host.drop_binding(name, binding)
 
 
-_PUT: Mapping[str, Callable[[State, bytes], None]] = {
+_PUT: Mapping[str, Callable[[TopologyState, bytes], None]] = {
     records.VIRTUAL_HOST: _put_virtual_host,
     records.EXCHANGE: _put_exchange,
     records.QUEUE: _put_queue,
     records.BINDING: _put_binding,
 }
-_DROP: Mapping[str, Callable[[State, str], None]] = {
+_DROP: Mapping[str, Callable[[TopologyState, str], None]] = {
     records.VIRTUAL_HOST: _drop_virtual_host,
     records.EXCHANGE: _drop_exchange,
     records.QUEUE: _drop_queue,

@@ -25,7 +25,7 @@ class Unreadable(NamedTuple):
     fault: Exception
 
 
-class State:
+class TopologyState:
     """What the use cases work on. `new_id` gives ids, never one twice; `new_name` the end of a queue's name.
 
     `most_queues` says how many there may be in a virtual host; None: any number.

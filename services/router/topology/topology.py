@@ -19,12 +19,12 @@ from services.router.topology.effects import Effects
 from services.router.topology.kinds import Kinds
 from services.router.topology.outcome import Outcome
 from services.router.topology.replay import Change, replay
-from services.router.topology.state import State, Stored, Unreadable
+from services.router.topology.state import Stored, TopologyState, Unreadable
 from services.router.topology.virtual_host import VirtualHost
 from services.router.topology.virtual_hosts import create_virtual_host, delete_virtual_host
 from services.rpc.router_pb2 import ChangeRequest
 
-_CHANGES: Mapping[str, Callable[[State, ChangeRequest, Effects], Outcome]] = {
+_CHANGES: Mapping[str, Callable[[TopologyState, ChangeRequest, Effects], Outcome]] = {
     "declare_exchange": declare_exchange,
     "delete_exchange": delete_exchange,
     "declare_queue": declare_queue,
@@ -48,7 +48,7 @@ class Topology:
         new_name: Callable[[], str],
         most_queues: Callable[[str], int | None] = lambda _: None,
     ) -> None:
-        self._create = partial(State, kinds, partitions, new_id, new_name, most_queues)
+        self._create = partial(TopologyState, kinds, partitions, new_id, new_name, most_queues)
         self._state = self._create()
 
     @property

@@ -7,11 +7,11 @@ from services.common.topology.definitions import Host
 from services.common.topology.predeclared import is_predeclared
 from services.router.topology.effects import Effects, Happened
 from services.router.topology.outcome import Outcome
-from services.router.topology.state import State
+from services.router.topology.state import TopologyState
 from services.rpc.router_pb2 import ChangeRequest
 
 
-def create_virtual_host(state: State, request: ChangeRequest, effects: Effects) -> Outcome:
+def create_virtual_host(state: TopologyState, request: ChangeRequest, effects: Effects) -> Outcome:
     """With the predeclared exchanges, which are no records: nobody can change them."""
     name = request.create_virtual_host.name
     if name in state.virtual_hosts:
@@ -23,7 +23,7 @@ def create_virtual_host(state: State, request: ChangeRequest, effects: Effects) 
     return Outcome(created=True)
 
 
-def delete_virtual_host(state: State, request: ChangeRequest, effects: Effects) -> Outcome:
+def delete_virtual_host(state: TopologyState, request: ChangeRequest, effects: Effects) -> Outcome:
     """With everything in it."""
     name = request.delete_virtual_host.name
     host = state.virtual_hosts.get(name)

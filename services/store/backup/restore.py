@@ -24,7 +24,7 @@ from services.rpc.store_pb2 import Record
 from services.store.backup.file import BackupReader, verify
 from services.store.backup.generation import Generation, Given, given_of, without_given
 from services.store.backup.manifest import Count, Manifest
-from services.store.backup.place import Place
+from services.store.backup.store_folder import StoreFolder
 from services.store.backup.wire import from_piece, to_piece
 from services.store.folder import DataFolder
 from services.store.provider import Provider, RecordRow
@@ -56,7 +56,7 @@ class Restore:
         self._leases = [ROUTER, *map(lease_name, range(partitions))]
         self._now_ms = now_ms
         self._files = make(folder).files()
-        self._place = Place(folder, self._files)
+        self._place = StoreFolder(folder, self._files)
 
     async def run(self, *, replace: bool) -> Outcome:
         """Restores. Raises PreconditionFailed, InternalError or ResourceError; then the folder is as it was.

@@ -12,12 +12,12 @@ from services.common.errors import PreconditionFailed
 from services.store.backup.wire import to_piece
 from services.store.moving.into import Into, Moved, Pieces
 from services.store.moving.mark import mark_in, unfinished
+from services.store.moving.progress import Progress
 from services.store.moving.site import Site
-from services.store.moving.told import Told
 from services.store.provider import Provider
 
 
-async def copy(source: Site, destination: Site, told: Told) -> Moved:
+async def copy(source: Site, destination: Site, told: Progress) -> Moved:
     """Copies everything. Raises PreconditionFailed, InternalError or ResourceError."""
     if source == destination:
         raise PreconditionFailed(f"{source} cannot be copied to itself")

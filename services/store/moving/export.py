@@ -18,9 +18,9 @@ from services.store.backup.continued import Changed, ContinuedWriter
 from services.store.backup.file import BackupReader
 from services.store.backup.manifest import Manifest
 from services.store.moving.copy import pieces_of
+from services.store.moving.progress import Progress
 from services.store.moving.site import Site
 from services.store.moving.tally import Tally
-from services.store.moving.told import Told
 from services.store.provider import Provider
 
 
@@ -32,7 +32,7 @@ class Exported:
     resumed: int
 
 
-async def export(source: Site, file: Path, told: Told) -> Exported:
+async def export(source: Site, file: Path, told: Progress) -> Exported:
     """Exports to `file`, which must not exist. Raises PreconditionFailed, InternalError or ResourceError."""
     async with source.source() as provider:
         try:
@@ -41,7 +41,7 @@ async def export(source: Site, file: Path, told: Told) -> Exported:
             return await _export(provider, ContinuedWriter(file, anew=True), file, told)
 
 
-async def _export(provider: Provider, writer: ContinuedWriter, file: Path, told: Told) -> Exported:
+async def _export(provider: Provider, writer: ContinuedWriter, file: Path, told: Progress) -> Exported:
     told.phase("exporting")
     with closing(writer), closing(Tally()) as tally:
         writer.add(BackupPiece(head=writer.head or await _head(provider)))
@@ -61,7 +61,7 @@ async def _head(provider: Provider) -> BackupHead:
     return BackupHead(time_ms=epoch_ms(), generation=generation)
 
 
-def _check(file: Path, tally: Tally, told: Told) -> None:
+def _check(file: Path, tally: Tally, told: Progress) -> None:
     told.phase("checking", file.stat().st_size)
     with closing(Tally()) as found, BackupReader(file) as reader:
         for piece in reader.pieces():

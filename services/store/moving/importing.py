@@ -19,8 +19,8 @@ from services.store.backup.manifest import Manifest
 from services.store.backup.restore import verified
 from services.store.backup.wire import from_piece
 from services.store.moving.into import Into, Moved, Pieces
+from services.store.moving.progress import Progress
 from services.store.moving.site import Site
-from services.store.moving.told import Told
 from services.store.provider import Changes, RecordRow
 
 
@@ -33,7 +33,7 @@ class Imported:
     moved: Moved
 
 
-async def import_file(file: Path, destination: Site, partitions: int, now_ms: int, told: Told) -> Imported:
+async def import_file(file: Path, destination: Site, partitions: int, now_ms: int, told: Progress) -> Imported:
     """Imports the file. Nothing is written before the whole file was verified.
 
     `partitions` is the stack's number of them; `now_ms` by the machine's clock. Raises PreconditionFailed,

@@ -15,8 +15,8 @@ from services.common.errors import BrokerError, InternalError, PreconditionFaile
 from services.rpc.store_pb2 import BackupPiece
 from services.store.backup.wire import from_piece, to_piece
 from services.store.moving.mark import KEY, KIND, Mark, mark_in
+from services.store.moving.progress import Progress
 from services.store.moving.tally import Tally
-from services.store.moving.told import Told
 from services.store.provider import Changes, Provider
 
 Pieces = AsyncGenerator[BackupPiece, None]
@@ -39,7 +39,7 @@ class Moved:
 class Into:
     """Writes into one destination, which is open."""
 
-    def __init__(self, provider: Provider, source: str, told: Told) -> None:
+    def __init__(self, provider: Provider, source: str, told: Progress) -> None:
         self._provider = provider
         self._source = source
         self._told = told

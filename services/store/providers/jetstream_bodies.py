@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator, Sequence
 from services.common.errors import InternalError
 from services.common.runtime import end, shielded
 from services.store.provider import StoredBatch
-from services.store.providers.jetstream_encoding import Part, Place
+from services.store.providers.jetstream_encoding import ContentPosition, Part
 from services.store.providers.jetstream_link import Lost
 from services.store.providers.jetstream_writer import Writer
 
@@ -42,7 +42,7 @@ class Bodies:
                 raise InternalError(f"the stream has lost the content {content}, at {place.sequence}")
         return None
 
-    async def at(self, place: Place) -> bytes | None:
+    async def at(self, place: ContentPosition) -> bytes | None:
         """The columns at a place; None where they are gone."""
         found = []
         for sequence, start, until in place.spans():

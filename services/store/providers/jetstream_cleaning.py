@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from services.store.provider import Changes
 from services.store.providers.jetstream_bodies import Bodies
-from services.store.providers.jetstream_encoding import Place
+from services.store.providers.jetstream_encoding import ContentPosition
 from services.store.providers.jetstream_index import Index
 from services.store.providers.jetstream_load import log_subject
 from services.store.providers.jetstream_space import Segment
@@ -40,7 +40,7 @@ class Cleaning:
 
     async def _empty(self, segment: Segment) -> None:
         index = self._writer.index
-        moved, size = dict[int, tuple[Place, bytes]](), 0
+        moved, size = dict[int, tuple[ContentPosition, bytes]](), 0
         for content in await index.between(segment.first, index.space.until(segment)):
             place = index.place(content)
             columns = await self._bodies.at(place) if place else None
@@ -52,11 +52,11 @@ class Cleaning:
                 moved, size = {}, 0
         await self._move(moved)
 
-    async def _move(self, moved: dict[int, tuple[Place, bytes]]) -> None:
+    async def _move(self, moved: dict[int, tuple[ContentPosition, bytes]]) -> None:
         await self._writer.move(lambda: _still_there(self._writer.index, moved))
 
 
-def _still_there(index: Index, moved: dict[int, tuple[Place, bytes]]) -> Changes:
+def _still_there(index: Index, moved: dict[int, tuple[ContentPosition, bytes]]) -> Changes:
     """The contents that were neither removed nor written again meanwhile."""
     changes = Changes()
     for content, (place, columns) in moved.items():

@@ -8,7 +8,7 @@ from contextlib import aclosing
 from services.common.errors import InternalError
 from services.store.provider import Changes
 from services.store.providers.jetstream_bodies import Bodies
-from services.store.providers.jetstream_encoding import Place
+from services.store.providers.jetstream_encoding import ContentPosition
 from services.store.providers.jetstream_index import Index
 from services.store.snapshot import Pieces, Row, Table, counted
 
@@ -38,7 +38,7 @@ async def _rows(tables: list[Table], bodies: Bodies) -> AsyncGenerator[tuple[str
 
 async def _content(row: Row, bodies: Bodies) -> Row:
     number, packed, whole = row
-    columns = await bodies.at(Place.unpack(packed))
+    columns = await bodies.at(ContentPosition.unpack(packed))
     if columns is None:
         raise InternalError(f"the stream has lost the content {number}")
     return number, columns, whole

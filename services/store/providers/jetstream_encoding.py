@@ -47,7 +47,7 @@ class Part(NamedTuple):
         return cls(writer, number, nth, total, message[_HEAD.size :])
 
 
-class Place(NamedTuple):
+class ContentPosition(NamedTuple):
     """Where a content's columns are: in the group whose first part has `sequence`, `size` bytes from `offset` on.
 
     All its parts but the last have `cut` bytes of it.
@@ -63,7 +63,7 @@ class Place(NamedTuple):
         return _PLACE.pack(*self)
 
     @classmethod
-    def unpack(cls, packed: bytes) -> Place:
+    def unpack(cls, packed: bytes) -> ContentPosition:
         return cls._make(_PLACE.unpack(packed))
 
     def spans(self) -> Iterator[tuple[int, int, int]]:
@@ -113,7 +113,7 @@ def decode(body: bytes, sequence: int, cut: int) -> Changes:
         head = Group.FromString(body[_LENGTH.size : _LENGTH.size + length])
     except (ValueError, DecodeError, error) as wrong:
         raise InternalError(f"the group at {sequence} cannot be read: {wrong}") from wrong
-    _place(head, Place(sequence, _LENGTH.size + length, 0, cut))
+    _place(head, ContentPosition(sequence, _LENGTH.size + length, 0, cut))
     deleted = [record for record in head.rows.records if record.deleted]
     changes = from_piece(head.rows)
     changes.dead_batches, changes.dead_contents = list(head.dead_batches), list(head.dead_contents)
@@ -126,21 +126,21 @@ def decode(body: bytes, sequence: int, cut: int) -> Changes:
 def places(changes: Changes, body: bytes, sequence: int, cut: int) -> Changes:
     """As `decode`, for a caller that has the changes from which `body` was encoded."""
     sizes = [*map(len, changes.contents.values()), *map(len, changes.blanked.values())]
-    found = iter(_along(sizes, Place(sequence, len(body) - sum(sizes), 0, cut)))
+    found = iter(_along(sizes, ContentPosition(sequence, len(body) - sum(sizes), 0, cut)))
     # Both are taken in the order in which `encode` has them.
     contents = dict(zip(changes.contents, found, strict=False))
     return replace(changes, contents=contents, blanked=dict(zip(changes.blanked, found, strict=True)))
 
 
-def _place(head: Group, first: Place) -> None:
+def _place(head: Group, first: ContentPosition) -> None:
     for content, place in zip(head.rows.contents, _along(list(head.sizes), first), strict=True):
         content.columns = place
 
 
-def _along(sizes: list[int], first: Place) -> list[bytes]:
+def _along(sizes: list[int], first: ContentPosition) -> list[bytes]:
     """Packed places for these sizes, one behind the other."""
     found, offset = [], first.offset
     for size in sizes:
-        found.append(Place(first.sequence, offset, size, first.cut).pack())
+        found.append(ContentPosition(first.sequence, offset, size, first.cut).pack())
         offset += size
     return found

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from services.store.provider import Changes, EntryRow, LiveRow
-from services.store.providers.jetstream_encoding import Place
+from services.store.providers.jetstream_encoding import ContentPosition
 from services.store.providers.jetstream_space import Space
 from services.store.providers.memory import MemoryProvider
 from services.store.snapshot import Row, Table
@@ -42,16 +42,16 @@ class Index(MemoryProvider):
         put = changes.contents | changes.blanked
         for number in {*changes.dead_contents, *put}:
             if found := self._contents.get(number):
-                place = Place.unpack(found[0])
+                place = ContentPosition.unpack(found[0])
                 self.space.uses(place.sequence, -place.size)
         for packed in put.values():
-            place = Place.unpack(packed)
+            place = ContentPosition.unpack(packed)
             self.space.uses(place.sequence, place.size)
 
-    def place(self, content: int) -> Place | None:
+    def place(self, content: int) -> ContentPosition | None:
         """The place of a content's columns; None where it is gone."""
         found = self._contents.get(content)
-        return found and Place.unpack(found[0])
+        return found and ContentPosition.unpack(found[0])
 
     def whole(self, content: int) -> bool:
         """Whether no body of the content was blanked."""
@@ -85,7 +85,9 @@ class Index(MemoryProvider):
         all_of_them, found = list(self._contents.items()), []
         for start in range(0, len(all_of_them), _AT_ONCE):
             part = all_of_them[start : start + _AT_ONCE]
-            found += [number for number, (packed, _) in part if first <= Place.unpack(packed).sequence < until]
+            found += [
+                number for number, (packed, _) in part if first <= ContentPosition.unpack(packed).sequence < until
+            ]
             await asyncio.sleep(0)
         return found
 

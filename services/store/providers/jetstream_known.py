@@ -13,7 +13,7 @@ from services.common.errors import InternalError
 from services.store.provider import Changes
 from services.store.providers import jetstream_encoding as encoding
 from services.store.providers.jetstream_encoding import Part
-from services.store.providers.jetstream_link import Behind, Damaged, Link, Lost, Message, NotThere
+from services.store.providers.jetstream_link import Behind, Damaged, JetStreamLink, Lost, Message, NotThere
 from services.store.providers.jetstream_load import Loaded, part_of
 from services.store.providers.jetstream_space import Left
 from services.store.providers.standing import Standing
@@ -50,7 +50,7 @@ class Known:
 
     # ------------------------------------------------------------------ what is written
 
-    async def append_group(self, link: Link, body: bytes, changes: Changes) -> None:
+    async def append_group(self, link: JetStreamLink, body: bytes, changes: Changes) -> None:
         """Appends the next group. Raises Behind where there is more in the stream than is known."""
         number, cut = self.loaded.group + 1, encoding.room(link.largest)
         parts = encoding.parts(self._me, number, body, cut)
@@ -58,7 +58,7 @@ class Known:
         self.loaded.wrote(first, [len(part.body) for part in parts])
         await self.loaded.apply(number, encoding.places(changes, body, first, cut))
 
-    async def put(self, link: Link, subject: str, body: bytes) -> int:
+    async def put(self, link: JetStreamLink, subject: str, body: bytes) -> int:
         """Appends a message that is no group; gives the sequence of its last part."""
         parts = encoding.parts(self._me, self.loaded.group, body, encoding.room(link.largest))
         try:
@@ -67,7 +67,7 @@ class Known:
             raise Lost("a message of before came in between", passing=True) from None
         return self.loaded.last
 
-    async def _append(self, link: Link, subject: str, parts: list[Part]) -> int:
+    async def _append(self, link: JetStreamLink, subject: str, parts: list[Part]) -> int:
         self.doubt = True
         payloads = [part.encode() for part in parts]
         first = await link.append(f"{link.prefix}.{subject}", self.loaded.last, payloads)
@@ -78,12 +78,12 @@ class Known:
 
     # ------------------------------------------------------------------ what is found
 
-    async def look(self, link: Link) -> None:
+    async def look(self, link: JetStreamLink) -> None:
         """Reads new messages, if there are any."""
         if await self._there(link) != self.loaded.last:
             await self.catch_up(link)
 
-    async def catch_up(self, link: Link) -> None:
+    async def catch_up(self, link: JetStreamLink) -> None:
         """Reads the messages behind the last known one."""
         there = await self._there(link)
         if there < self.loaded.last:
@@ -99,7 +99,7 @@ class Known:
             raise self._gap()
         self.doubt = False
 
-    async def _there(self, link: Link) -> int:
+    async def _there(self, link: JetStreamLink) -> int:
         try:
             held = await link.held()
         except NotThere:
@@ -112,7 +112,7 @@ class Known:
         missing = self.loaded.last + 1
         return Damaged(f"message {missing} is not there any more: was it deleted? Start the store again without it")
 
-    async def _take(self, link: Link, message: Message) -> None:
+    async def _take(self, link: JetStreamLink, message: Message) -> None:
         part = await self._part(link, message)
         if message.sequence != self.loaded.last + 1:
             raise self._gap()
@@ -126,7 +126,7 @@ class Known:
             if found and sent and sent.body == found.body:
                 sent.there = True
 
-    async def _part(self, link: Link, message: Message) -> Part:
+    async def _part(self, link: JetStreamLink, message: Message) -> Part:
         try:
             part = part_of(message)
         except InternalError as wrong:
@@ -135,17 +135,17 @@ class Known:
             await self._overtaken(link)
         return part
 
-    async def _overtaken(self, link: Link) -> NoReturn:
+    async def _overtaken(self, link: JetStreamLink) -> NoReturn:
         await _hush(link)  # or its own answer would come
         who = await link.writer(_LOOK_SECONDS) or "one that does not answer"
         self._standing.end(f"another store process ({who}) has begun to write to {self._shown}: stop it, or this one")
 
-    async def _end(self, link: Link, why: str) -> NoReturn:
+    async def _end(self, link: JetStreamLink, why: str) -> NoReturn:
         await _hush(link)
         self._standing.end(why)
 
 
-async def _hush(link: Link) -> None:
+async def _hush(link: JetStreamLink) -> None:
     """Stops answering as the writer, so that others learn that none writes. They do, too, if the connection is gone."""
     with suppress(Lost):
         await link.hush()

@@ -96,7 +96,7 @@ class Held(NamedTuple):
     most: int  # the limit in bytes; 0: none
 
 
-class Link:
+class JetStreamLink:
     """A connection, made by `connect`; it must not be used any more once a method has raised Lost."""
 
     def __init__(self, client: Client, url: Url, end: asyncio.Future[None], heard: Iterable[Exception]) -> None:
@@ -114,7 +114,7 @@ class Link:
         self._wanted = wanted(url.stream, f"{self.prefix}.>")
 
     @classmethod
-    async def connect(cls, url: Url) -> Link:
+    async def connect(cls, url: Url) -> JetStreamLink:
         """Connects to one of the URL's servers. Raises Lost."""
         arguments = _arguments(url)
         client, failures = Client(), deque[Exception](maxlen=_HEARD)

@@ -12,7 +12,7 @@ from services.store.backup.wire import from_piece
 from services.store.provider import Changes
 from services.store.providers.jetstream_encoding import Part, decode
 from services.store.providers.jetstream_index import Index
-from services.store.providers.jetstream_link import Damaged, Link, Lost, Message
+from services.store.providers.jetstream_link import Damaged, JetStreamLink, Lost, Message
 from services.store.providers.jetstream_replay import Found, Replay
 from services.store.providers.jetstream_space import Segment
 
@@ -67,7 +67,7 @@ class Loaded:
         self.index.space.wrote(self.segment, first, sum(sizes))
         self.grown += sum(sizes)
 
-    async def take(self, link: Link, message: Message, part: Part) -> Found | None:
+    async def take(self, link: JetStreamLink, message: Message, part: Part) -> Found | None:
         """Takes the next message of the stream; gives a group that it completes. Raises Lost where one is missing."""
         kind, _, number = message.subject.removeprefix(f"{link.prefix}.").partition(".")
         if kind == MARK:  # the answer to it was lost, or the former writer has written it meanwhile
@@ -89,7 +89,7 @@ class Loaded:
         self.groups += 1
 
 
-async def load(link: Link) -> Loaded:
+async def load(link: JetStreamLink) -> Loaded:
     """Reads everything. Raises Lost, also where the stream changes meanwhile so that it has to begin again."""
     loaded = Loaded(last=(await link.held()).last)
     mark = await link.last(f"{link.prefix}.{MARK}")
@@ -105,7 +105,7 @@ async def load(link: Link) -> Loaded:
     return loaded
 
 
-async def _check_end(link: Link, loaded: Loaded) -> None:
+async def _check_end(link: JetStreamLink, loaded: Loaded) -> None:
     """Checks against the last writer's first message, which has the number of the last group at that time."""
     writer = await link.last(f"{link.prefix}.{WRITER}")
     if loaded.last and not loaded.group and not writer:
@@ -114,7 +114,7 @@ async def _check_end(link: Link, loaded: Loaded) -> None:
         raise Damaged(f"the log ends with group {loaded.group}, and group {number} was there: {_RESTORE}")
 
 
-async def _read_snapshot(link: Link, loaded: Loaded) -> None:
+async def _read_snapshot(link: JetStreamLink, loaded: Loaded) -> None:
     mark, pieces, replay = loaded.mark, 0, Replay()
     loaded.group, loaded.segment = mark.group, mark.segment
     loaded.index.space.segments = [Segment(each.number, each.first, each.bytes) for each in mark.segments]
@@ -129,7 +129,7 @@ async def _read_snapshot(link: Link, loaded: Loaded) -> None:
         raise Damaged(f"snapshot {mark.snapshot} is not whole any more: {_RESTORE}")
 
 
-async def _read_log(link: Link, loaded: Loaded, until: int) -> None:
+async def _read_log(link: JetStreamLink, loaded: Loaded, until: int) -> None:
     async with aclosing(link.scan(f"{link.prefix}.{_LOG}.>", loaded.mark.base + 1, until)) as messages:
         async for message in messages:
             await loaded.take(link, message, part_of(message))

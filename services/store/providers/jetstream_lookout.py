@@ -10,7 +10,7 @@ from __future__ import annotations
 from services.common.clock import Clock, monotonic
 from services.common.errors import InternalError
 from services.store.providers import standstill
-from services.store.providers.jetstream_link import Link, Lost
+from services.store.providers.jetstream_link import JetStreamLink, Lost
 from services.store.providers.jetstream_url import Url
 
 _ABSENT_SECONDS = 1.0
@@ -53,7 +53,7 @@ class Lookout:
 
     def __init__(self, url: Url) -> None:
         self._url = url
-        self._link: Link | None = None
+        self._link: JetStreamLink | None = None
         self._absence = Absence()
 
     async def writer(self) -> str:
@@ -72,9 +72,9 @@ class Lookout:
         if link:
             await link.close()
 
-    async def _connected(self) -> Link:
+    async def _connected(self) -> JetStreamLink:
         if self._link is None or not self._link.up:
             await self.close()
-            self._link = await Link.connect(self._url)
+            self._link = await JetStreamLink.connect(self._url)
             await self._link.when_writer_ends(self._absence.ends)
         return self._link

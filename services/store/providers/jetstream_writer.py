@@ -33,7 +33,7 @@ from services.store.providers import jetstream_words as words
 from services.store.providers.jetstream_encoding import Part
 from services.store.providers.jetstream_index import Index
 from services.store.providers.jetstream_known import Known, Sent
-from services.store.providers.jetstream_link import Behind, Damaged, Link, Lost
+from services.store.providers.jetstream_link import Behind, Damaged, JetStreamLink, Lost
 from services.store.providers.jetstream_load import WRITER, Loaded, load
 from services.store.providers.jetstream_space import Left
 from services.store.providers.jetstream_url import Url
@@ -59,7 +59,7 @@ class Writer:
         self._url = url
         self._id = secrets.randbits(63)
         self._who = f"process {os.getpid()} on {socket.gethostname()} since {utc(epoch_ms())}"
-        self._link: Link | None = None
+        self._link: JetStreamLink | None = None
         self._turn = asyncio.Lock()
         self._missing = ""  # what the last attempt has found missing
         self._standing = Standing(str(url), "NATS", _MEND)
@@ -121,7 +121,7 @@ class Writer:
 
     async def _begin(self) -> None:
         self._known.owns = False
-        link = await Link.connect(self._url)
+        link = await JetStreamLink.connect(self._url)
         try:
             link.check()
             copies = await link.make_stream(self._url.replicas)
@@ -139,14 +139,14 @@ class Writer:
             say = "say ?replicas=3 in HOPLINE_STORE_URL, or 1 if that is meant"
             log.warning("the stream has one copy: all is lost with that server's disk", stream=str(self._url), do=say)
 
-    async def _wait_for_the_last(self, link: Link) -> None:
+    async def _wait_for_the_last(self, link: JetStreamLink) -> None:
         deadline = monotonic() + _PREDECESSOR_SECONDS
         while who := await link.writer(_LOOK_SECONDS):
             if monotonic() > deadline:
                 raise Occupied(f"another store process ({who}) writes to {self._url}: stop it, or this one")
             await asyncio.sleep(_POLL_SECONDS)
 
-    async def _take_over(self, link: Link, former: int) -> None:
+    async def _take_over(self, link: JetStreamLink, former: int) -> None:
         subject = f"{link.prefix}.{WRITER}"
         part = Part(self._id, self._known.loaded.group, 0, 1, self._who.encode())
         try:
@@ -201,12 +201,12 @@ class Writer:
         async with self.turn() as link:
             return await self._known.put(link, subject, body)
 
-    async def fence(self, link: Link, subject: str) -> None:
+    async def fence(self, link: JetStreamLink, subject: str) -> None:
         """Writes a fence, in a turn: nothing sent earlier arrives after it, and no other process has written."""
         await self._known.put(link, subject, b"")
 
     @asynccontextmanager
-    async def turn(self) -> AsyncIterator[Link]:
+    async def turn(self) -> AsyncIterator[JetStreamLink]:
         """A turn to write, with everything in the stream known. Raises Away, or why this writer has ended."""
         async with self._turn:
             if self.ended:
@@ -221,7 +221,7 @@ class Writer:
             self._standing.back()
             self._missing = ""
 
-    async def _write(self, link: Link, sent: Sent) -> None:
+    async def _write(self, link: JetStreamLink, sent: Sent) -> None:
         for _ in range(_ATTEMPTS):
             if sent.there:
                 return
@@ -238,7 +238,7 @@ class Writer:
     # ------------------------------------------------------------------ what is known
 
     @property
-    def link(self) -> Link | None:
+    def link(self) -> JetStreamLink | None:
         """The connection for reads, while there is one."""
         return self._link if self._link and self._link.up else None
 
@@ -247,7 +247,7 @@ class Writer:
         """Why this process is not the writer any more, or None."""
         return self._standing.ended
 
-    async def _settled(self) -> Link:
+    async def _settled(self) -> JetStreamLink:
         """A connection, with all known that is there."""
         if self.link is None and not self.trouble:
             # Before there is another one: who renews leases would wait for that.
@@ -256,7 +256,7 @@ class Writer:
             await self._drop()
         if self._link is None:
             self._known.doubt = True
-            link = await Link.connect(self._url)
+            link = await JetStreamLink.connect(self._url)
             self._link = link
             await link.answer(lambda: self._who)
         if self._known.doubt:

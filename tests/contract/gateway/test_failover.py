@@ -11,7 +11,7 @@ import pytest
 import pytest_asyncio
 from pamqp import commands
 
-from services.queue.links.link import Link
+from services.queue.links.link import PeerLink
 from services.queue.links.transactions import Transactions
 from services.rpc.queue_pb2 import LinkFrame, TransactionStep
 from tests.contract.gateway.test_settling import ready
@@ -260,16 +260,16 @@ async def test_a_torn_stream_is_not_noticed(wide: BrokerHouse, monkeypatch: pyte
     for number in range(3):
         client.publish(b"%d" % number, "q")
     await client.bodies(2)
-    receive = Link.receive
+    receive = PeerLink.receive
     torn: list[str] = []
 
-    def tear_once(self: Link, frame: LinkFrame) -> None:
+    def tear_once(self: PeerLink, frame: LinkFrame) -> None:
         if frame.publishes and not torn:
             torn.append(self.name)
             raise ConnectionResetError("the stream breaks")
         receive(self, frame)
 
-    monkeypatch.setattr(Link, "receive", tear_once)
+    monkeypatch.setattr(PeerLink, "receive", tear_once)
     client.publish(b"3", "q")
     async with asyncio.timeout(10):
         while not torn:

@@ -10,13 +10,13 @@ from tests.support.fates.allowed import LOST_TRANSIENT, UNKNOWN, allowed
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from tests.support.fates.told import Said, Told
+    from tests.support.fates.told import Fate, Said
     from tests.support.fates.truth import Copy, Truth
 
 SHOWN = 20
 
 
-def wrongs(truth: Truth, told: Told) -> list[str]:
+def wrongs(truth: Truth, told: Fate) -> list[str]:
     """Everything that is said and not true, and what should be said and is not; the first ones in words."""
     found = [wrong for name in truth.messages for wrong in _of_message(truth, name, told.of(name))]
     return [f"{len(found)} in all", *found[:SHOWN]] if found else []
@@ -40,7 +40,7 @@ def _has_more(said: Said) -> bool:
     return said.fate in {"expired", "rejected"} or bool(said.fate == UNKNOWN and said.gap)
 
 
-def disagreements(told: Told, fates: list[Any]) -> dict[tuple[str, str], tuple[int, int]]:
+def disagreements(told: Fate, fates: list[Any]) -> dict[tuple[str, str], tuple[int, int]]:
     """Where look-ups and the audit count differently, by queue and fate. `fates` are rows of the audit's table."""
     by_look_up = Counter((one.queue, one.fate) for one in told.everything())
     audited: Counter[tuple[str, str]] = Counter()
@@ -50,6 +50,6 @@ def disagreements(told: Told, fates: list[Any]) -> dict[tuple[str, str], tuple[i
     return {key: (by_look_up[key], audited[key]) for key in sorted(keys) if by_look_up[key] != audited[key]}
 
 
-def lost(truth: Truth, told: Told) -> set[Copy]:
+def lost(truth: Truth, told: Fate) -> set[Copy]:
     """Transient messages that are said to be."""
     return {(name, one.queue) for name in truth.messages for one in told.of(name) if one.fate == LOST_TRANSIENT}

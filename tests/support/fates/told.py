@@ -38,7 +38,7 @@ class Said(NamedTuple):
     gap: str
 
 
-class Told:
+class Fate:
     """All that is said of the messages of the ledger in `folder`."""
 
     def __init__(self, folder: Path) -> None:

@@ -11,7 +11,7 @@ from rich.console import Console
 from services.cli import events
 from services.common.bus.event import Event
 from services.common.bus.facts import Facts, Gap, LeaseAcquired, VirtualHostCreated
-from services.common.bus.follow import Told
+from services.common.bus.follow import BusMessage
 from services.common.bus.subject import ALL, subject_of
 
 
@@ -37,10 +37,10 @@ def told(monkeypatch: pytest.MonkeyPatch) -> list[Event]:
     """What a bus tells; it ends then, as no real one does."""
     told: list[Event] = []
 
-    async def follow(_address: str, _subject: str) -> AsyncIterator[Told]:
+    async def follow(_address: str, _subject: str) -> AsyncIterator[BusMessage]:
         for event in told:
-            yield Told(subject_of(event.facts), event.to_json())
-        yield Told("hopline.event._.queue.painted", b'{"kind": "queue.painted"}')
+            yield BusMessage(subject_of(event.facts), event.to_json())
+        yield BusMessage("hopline.event._.queue.painted", b'{"kind": "queue.painted"}')
 
     monkeypatch.setattr(events, "follow", follow)
     return told

@@ -12,20 +12,20 @@ from services.cli import ends, ledger
 from services.cli import following as picking
 from services.cli.following import Following
 from services.cli.ledger import text
-from services.common.bus.follow import Told
+from services.common.bus.follow import BusMessage
 from services.common.ledger.encoding import Draft, Identified, Row, ranges_of
-from services.common.ledger.place import Place
+from services.common.ledger.place import LedgerPlace
 from services.common.question import Sought
 from services.rpc.ledger_pb2 import DELIVERED, RECEIVED, ROUTED, SETTLED, Connection, LedgerBatch
 from services.rpc.ledger_pb2 import SENT as SENT_STAGE
 
-TAKEN = Place(virtual_host="/", exchange="e", routing_key="k")
-WORK = Place(virtual_host="/", queue="work", partition=7, epoch=3, consumer="[c1]", attempt=2)
-OTHER = Place(virtual_host="/", queue="other")
-ELSEWHERE = Place(virtual_host="b", queue="work")
+TAKEN = LedgerPlace(virtual_host="/", exchange="e", routing_key="k")
+WORK = LedgerPlace(virtual_host="/", queue="work", partition=7, epoch=3, consumer="[c1]", attempt=2)
+OTHER = LedgerPlace(virtual_host="/", queue="other")
+ELSEWHERE = LedgerPlace(virtual_host="b", queue="work")
 
 
-def _row(stage: int, place: Place, uids: Sequence[int], outcome: str = "", reason: str = "") -> Row:
+def _row(stage: int, place: LedgerPlace, uids: Sequence[int], outcome: str = "", reason: str = "") -> Row:
     return Row(1_787_313_600_000_000, stage, place, uids, outcome, reason, 0, None)
 
 
@@ -109,9 +109,9 @@ def told(monkeypatch: pytest.MonkeyPatch) -> list[bytes]:
     """What a bus tells; it ends then, as no real one does."""
     told: list[bytes] = []
 
-    async def follow(_address: str, subject: str) -> AsyncIterator[Told]:
+    async def follow(_address: str, subject: str) -> AsyncIterator[BusMessage]:
         for payload in told:
-            yield Told(subject, payload)
+            yield BusMessage(subject, payload)
 
     monkeypatch.setattr(ledger, "follow", follow)
     return told
@@ -152,8 +152,8 @@ async def test_written_in_time(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ledger, "_HELD", 0.01)
     written = io.StringIO()
 
-    async def follow(_address: str, subject: str) -> AsyncIterator[Told]:
-        yield Told(subject, _payload(_row(DELIVERED, WORK, [7])))
+    async def follow(_address: str, subject: str) -> AsyncIterator[BusMessage]:
+        yield BusMessage(subject, _payload(_row(DELIVERED, WORK, [7])))
         async with asyncio.timeout(5):
             while not written.getvalue():
                 await asyncio.sleep(0.01)
@@ -167,11 +167,11 @@ async def test_ends_at_ctrl_c(monkeypatch: pytest.MonkeyPatch) -> None:
     """It takes leave of the bus while the loop still runs, not among all tasks that are cancelled at the loop's end."""
     followed, left = asyncio.Event(), asyncio.Event()
 
-    async def follow(_address: str, _subject: str) -> AsyncIterator[Told]:
+    async def follow(_address: str, _subject: str) -> AsyncIterator[BusMessage]:
         try:
             followed.set()
             await asyncio.Event().wait()
-            yield Told("", b"")
+            yield BusMessage("", b"")
         finally:
             await asyncio.sleep(0)
             left.set()
@@ -186,8 +186,8 @@ async def test_ends_at_ctrl_c(monkeypatch: pytest.MonkeyPatch) -> None:
     assert left.is_set()
 
 
-PUBLISHED = Place(virtual_host="/", exchange="e", routing_key="eu.new", client="shop", connection="5.1")
-SENT = Place(virtual_host="/", queue="work", connection="6.2", client="desk", consumer="[c1]")
+PUBLISHED = LedgerPlace(virtual_host="/", exchange="e", routing_key="eu.new", client="shop", connection="5.1")
+SENT = LedgerPlace(virtual_host="/", queue="work", connection="6.2", client="desk", consumer="[c1]")
 
 
 @pytest.mark.parametrize(
@@ -207,7 +207,7 @@ SENT = Place(virtual_host="/", queue="work", connection="6.2", client="desk", co
 def test_fitting(sought: Sought, fitting: list[tuple[int, int]] | None) -> None:
     """Of what happens in a queue, that is told which happens to messages that fit, whoever told of these later."""
     following = Following(sought)
-    here = Place(virtual_host="/", queue="work")
+    here = LedgerPlace(virtual_host="/", queue="work")
     lines = list(following.lines(_payload(_row(SETTLED, here, [1, 2, 3, 4], "rejected"))))
     list(following.lines(_payload(_row(RECEIVED, PUBLISHED, [1, 2]))))
     list(following.lines(_payload(_row(SENT_STAGE, SENT, [2, 3]))))
@@ -239,7 +239,7 @@ WHO = [
 def test_users_and_addresses_that_are_told(sought: Sought, fitting: list[tuple[int, int]] | None) -> None:
     """Who publishes and who gets is known by user and by address, which are told beside the first row of an hour."""
     following = Following(sought)
-    here = Place(virtual_host="/", queue="work")
+    here = LedgerPlace(virtual_host="/", queue="work")
     lines = list(following.lines(_payload(_row(SETTLED, here, [1, 2, 3, 4], "accepted"))))
     taken = _payload(_row(RECEIVED, PUBLISHED, [1, 2]))
     list(following.lines(_introduced(taken, ("5.1", "alice", "10.0.0.1:5000"))))

@@ -18,7 +18,7 @@ from services.common.metrics.catalogue.queues import JOURNAL
 from services.common.metrics.meters import Meters, family
 from services.common.metrics.serving import Serving
 from services.mgmt.metrics.exposition import exposition
-from services.mgmt.metrics.gather import Gathering, Told
+from services.mgmt.metrics.gather import Gathering, ProcessMetrics
 from services.mgmt.metrics.requests import CountedRequests
 from services.mgmt.service import Service
 from services.rpc import metrics_pb2 as pb
@@ -42,8 +42,8 @@ def _meters(process: str, count: int) -> Meters:
     return meters
 
 
-def _told(process: str, count: int) -> Told:
-    return Told("queue", process, True, [family(each) for each in _meters(process, count).measured()])
+def _told(process: str, count: int) -> ProcessMetrics:
+    return ProcessMetrics("queue", process, True, [family(each) for each in _meters(process, count).measured()])
 
 
 def _samples(page: bytes, read: Any = read_text) -> dict[tuple[str, ...], float]:
@@ -71,7 +71,7 @@ def test_every_process_has_samples_of_its_own() -> None:
 
 def test_a_process_that_says_nothing() -> None:
     """It is 0 in `hopline_up`, so that an alert has something to see, and nowhere else."""
-    samples = _samples(exposition([Told("gateway", "gateway-3")], _TEXT)[0])
+    samples = _samples(exposition([ProcessMetrics("gateway", "gateway-3")], _TEXT)[0])
     assert {name: value for name, value in samples.items() if "process=gateway-3" in name} == {
         ("hopline_up", "process=gateway-3", "service=gateway"): 0
     }

@@ -6,7 +6,7 @@ import pytest
 
 from services.queue.journal.ticket import Ticket, Unheard
 from services.queue.links.peer_terms import PeerTerms
-from services.queue.partitions.partition import State
+from services.queue.partitions.partition import PartitionState
 from tests.unit.queue.test_journal_refusals import Refuser, alternating
 from tests.unit.queue.test_large_queues import Desk
 
@@ -22,7 +22,7 @@ async def test_rest_of_a_former_term(monkeypatch: pytest.MonkeyPatch) -> None:
     desk.drop(old, *range(12))
     desk.wait("the former term's")
     assert await desk.turn() == list(range(10))
-    old.state = State.GONE
+    old.state = PartitionState.GONE
     answers = Refuser()
     ticket = Ticket(answers, 1, set(), Unheard(), PeerTerms({}))
     desk.answer()

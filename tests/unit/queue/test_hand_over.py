@@ -12,7 +12,7 @@ import pytest
 from services.common.clock import epoch_ms, monotonic
 from services.queue.links import link as links
 from services.queue.partitions import partitions, recovering
-from services.queue.partitions.partition import Partition, State
+from services.queue.partitions.partition import Partition, PartitionState
 from services.queue.service import Service
 from services.rpc import queue_pb2 as pb
 from tests.support.queue_house import House, RawLink
@@ -116,7 +116,7 @@ async def sent_again(house: House, one: RawLink) -> tuple[int, dict[str, Any]]:
     consumer = pb.AttachConsumer(consumer=1, queue_id=queue_id, messages=10, bytes=1 << 30)
     await one.send(attaches=[consumer], publishes=[raw], told=told)
     await asyncio.sleep(0.1)
-    assert partition.state is State.RECOVERING
+    assert partition.state is PartitionState.RECOVERING
     attach = pb.AttachConsumer(consumer=2, queue_id=queue_id, held=held, again=True)
     return queue_id, {"attaches": [attach], "told": told}
 
@@ -204,10 +204,10 @@ async def test_nobody_is_waited_for_long(house: House, monkeypatch: pytest.Monke
     queue_id, partition = await orphaned(house)
     await link.send(told=[pb.Told(partition=partition.number, epoch=partition.epoch - 1)])
     await clock.is_looked_at()
-    assert partition.state is State.RECOVERING
+    assert partition.state is PartitionState.RECOVERING
     clock.now += partitions._SHORTLY
     await link.attach(queue_id)
-    assert partition.state is State.SERVING
+    assert partition.state is PartitionState.SERVING
 
 
 async def test_who_published_what_waits_is_gone(house: House) -> None:
@@ -354,10 +354,10 @@ async def test_a_partition_that_is_read_back_in_doubt(
         partition.epoch, told = epoch, partition.epoch
         clock.now += 3600
         await clock.is_looked_at()
-        assert partition.state is State.RECOVERING
+        assert partition.state is PartitionState.RECOVERING
         partition.epoch = told
     monkeypatch.setattr(heir, "leases_hold", lambda: True)
     await link.send(told=[pb.Told(partition=partition.number, epoch=told)])
     heir.resume(valid=True)
     await link.attach(queue_id)
-    assert partition.state is State.SERVING
+    assert partition.state is PartitionState.SERVING

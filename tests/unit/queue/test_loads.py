@@ -6,7 +6,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from services.queue.partitions.loads import Loads
-from services.queue.partitions.partition import State
+from services.queue.partitions.partition import PartitionState
 
 
 class _Process:
@@ -18,7 +18,7 @@ class _Process:
         self.loads = Loads(self.partitions, lambda: self.now)
 
     def gain(self, number: int) -> Any:
-        partition = SimpleNamespace(state=State.SERVING, context=SimpleNamespace(traffic=0), queues={})
+        partition = SimpleNamespace(state=PartitionState.SERVING, context=SimpleNamespace(traffic=0), queues={})
         self.partitions[number] = partition
         return partition
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from services.common.ledger.place import Place
+from services.common.ledger.place import LedgerPlace
 from services.common.ledger.recorder import OFF
 from services.common.metrics.each import CountedQueues
 from services.common.metrics.meters import Meters
@@ -125,7 +125,7 @@ def test_ten_thousand_queues() -> None:
     queues = CountedQueues(Meters("queue", "queue-1-a"))
     counted = CountedStages(OFF, Meters("queue", "queue-1-a"), [queues])
     fates = (ledger.ENQUEUED, ledger.PERSISTED, ledger.DELIVERED, ledger.SETTLED, ledger.REQUEUED, ledger.EXPIRED)
-    places = [Place("/", queue=f"queue {number}", partition=number % 64) for number in range(10_000)]
+    places = [LedgerPlace("/", queue=f"queue {number}", partition=number % 64) for number in range(10_000)]
     tracemalloc.start()
     for _ in range(3):
         for place in places:

@@ -10,7 +10,7 @@ import pytest
 
 from services.common.disk import Room
 from services.queue.partitions import partitions
-from services.queue.partitions.partition import Partition, State
+from services.queue.partitions.partition import Partition, PartitionState
 from services.rpc import queue_pb2 as pb
 from services.store import committer
 from tests.support.queue_house import House, RawLink
@@ -85,9 +85,9 @@ async def test_a_partition_on_its_way_is_not_stuck(house: House) -> None:
     moved = of_queue(house, queue_id)
     assert moved
     await asyncio.wait_for(house.queues["queue-1"]._partitions._move([moved]), 30)
-    await until(lambda: moved.state is State.GONE)
+    await until(lambda: moved.state is PartitionState.GONE)
     await link.until(lambda: (0, 1, pb.NOT_OWNER) in link.refusals())
-    await until(lambda: (back := of_queue(house, queue_id)) and back.state is State.SERVING)
+    await until(lambda: (back := of_queue(house, queue_id)) and back.state is PartitionState.SERVING)
     assert await link.ready(queue_id, 7) == 1
 
 
@@ -101,10 +101,10 @@ async def test_what_only_memory_has_is_not_left_behind(house: House) -> None:
     assert moved
     moving = asyncio.ensure_future(house.queues["queue-1"]._partitions._move([moved]))
     await asyncio.sleep(0.5)
-    assert moved.state is State.WRITTEN
+    assert moved.state is PartitionState.WRITTEN
     has_room(house, _TOTAL)
     await asyncio.wait_for(moving, 30)
-    await until(lambda: (back := of_queue(house, queue_id)) and back.state is State.SERVING)
+    await until(lambda: (back := of_queue(house, queue_id)) and back.state is PartitionState.SERVING)
     assert await link.ready(queue_id, 7) == 2
 
 

@@ -13,7 +13,7 @@ from services.queue.host import Host
 from services.queue.journal import writer as journal_writer
 from services.queue.links import publishing
 from services.queue.machine.queue import Queue
-from services.queue.partitions.partition import Partition, State
+from services.queue.partitions.partition import Partition, PartitionState
 from services.queue.partitions.registry import Registry
 from services.rpc import queue_pb2 as pb
 from services.rpc import store_pb2
@@ -170,7 +170,7 @@ async def test_what_of_a_batch_has_waited_is_one_content(house: House, monkeypat
     writes = journal_writer.add_content
     monkeypatch.setattr(journal_writer, "add_content", lambda *args: written.append(args) or writes(*args))
     registry.queues.update(queues)
-    partition.state = State.SERVING
+    partition.state = PartitionState.SERVING
     partition.replay()
     await link.until(link.done)
     assert not link.refusals()
@@ -195,5 +195,5 @@ def _on_its_way(house: House, queue_id: int) -> Partition:
     partition = registry.partition_of(queue_id)
     assert partition
     registry.queues.clear()
-    partition.state = State.RECOVERING
+    partition.state = PartitionState.RECOVERING
     return partition

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import pytest
 
 from services.queue.journal import ticket
-from services.queue.partitions.partition import State
+from services.queue.partitions.partition import PartitionState
 from services.rpc import queue_pb2 as pb
 from tests.support.queue_house import House, RawLink
 
@@ -166,7 +166,7 @@ async def delivered_while_some_waits(house: House) -> Parted:
     partition = registry.partition_of(coming)
     assert partition
     queue = registry.queues.pop(coming)
-    partition.state = State.RECOVERING
+    partition.state = PartitionState.RECOVERING
     consumer, publisher = await house.link(origin=1001), await house.link(origin=1000)
     await consumer.attach(here)
     await publisher.send(publishes=[publisher.batch([here, coming], [b"1"], uids=[FIRST + 1])])
@@ -174,7 +174,7 @@ async def delivered_while_some_waits(house: House) -> Parted:
 
     def comes() -> None:
         registry.queues[coming] = queue
-        partition.state = State.SERVING
+        partition.state = PartitionState.SERVING
         partition.replay()
 
     return Parted(here, consumer, publisher, comes)
@@ -279,14 +279,14 @@ async def test_who_comes_again_comes_first(house: House) -> None:
     partition = registry.partition_of(queue_id)
     assert partition
     queue = registry.queues.pop(queue_id)
-    partition.state = State.RECOVERING
+    partition.state = PartitionState.RECOVERING
     fast, former = await house.link(origin=1001), await house.link(origin=1002)
     await fast.send(attaches=[pb.AttachConsumer(consumer=1, queue_id=queue_id)])
     await fast.until(lambda: partition.waiting)
     await former.send(attaches=[pb.AttachConsumer(consumer=2, queue_id=queue_id, exclusive=True, again=True)])
     await former.until(lambda: partition.claiming)
     registry.queues[queue_id] = queue
-    partition.state = State.SERVING
+    partition.state = PartitionState.SERVING
     partition.replay()
     for link, reason in ((former, pb.NONE), (fast, pb.EXCLUSIVE_USE)):
         await link.until(lambda link=link: any(frame.attached for frame in link.frames))

@@ -8,8 +8,8 @@ from unittest.mock import Mock, call
 
 import pytest
 
-from services.queue.links.told import Told
-from services.queue.partitions.partition import State
+from services.queue.links.peer_reports import PeerReports
+from services.queue.partitions.partition import PartitionState
 from services.rpc import queue_pb2 as pb
 
 QUEUE, EPOCH = 7, 3
@@ -19,11 +19,11 @@ USED = pb.Told(partition=0, epoch=EPOCH, used=[QUEUE, 8])
 class House:
     """One partition with one queue."""
 
-    def __init__(self, state: State = State.SERVING) -> None:
+    def __init__(self, state: PartitionState = PartitionState.SERVING) -> None:
         self.queue = Mock()
         self.partition: Any = SimpleNamespace(number=0, epoch=EPOCH, state=state, queues={QUEUE: self.queue})
         self.registry: Any = SimpleNamespace(partitions={0: self.partition})
-        self.told = Told(self.registry)
+        self.told = PeerReports(self.registry)
 
     @property
     def heard(self) -> list[Any]:
@@ -40,7 +40,7 @@ def test_at_once() -> None:
 
 def test_when_it_has_been_read_back() -> None:
     """What is said before that is kept until the partition is served, and passed on once."""
-    house = House(State.RECOVERING)
+    house = House(PartitionState.RECOVERING)
     house.told.hear([USED], now=5)
     assert house.heard == []
     for _ in range(2):

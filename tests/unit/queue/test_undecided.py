@@ -7,7 +7,7 @@ import asyncio
 import pytest
 
 from services.queue.partitions import partitions
-from services.queue.partitions.partition import State
+from services.queue.partitions.partition import PartitionState
 from services.rpc import queue_pb2 as pb
 from services.rpc import store_pb2
 from tests.support.queue_house import House
@@ -76,7 +76,7 @@ async def test_a_store_that_does_not_say(house: House, monkeypatch: pytest.Monke
     assert partition
     moving = asyncio.create_task(owner._partitions._hand_over([partition], 0.1))
     await asyncio.sleep(0.5)
-    assert partition.state is State.LEAVING
+    assert partition.state is PartitionState.LEAVING
     assert (await owner._store.commit_transaction(5, 0)).committed
     back.set()
     assert await moving == [partition.number]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from services.queue.links import link as link_module
-from services.queue.partitions.partition import State
+from services.queue.partitions.partition import PartitionState
 from services.rpc import queue_pb2 as pb
 from tests.support.queue_house import House
 from tests.unit.queue.test_sent_again import queues_of_one_partition
@@ -24,13 +24,13 @@ async def test_a_get_of_a_link_that_is_gone_takes_nothing(
     partition = host.registry.partition_of(queue_id)
     assert partition
     queue = host.registry.queues.pop(queue_id)
-    partition.state = State.RECOVERING
+    partition.state = PartitionState.RECOVERING
     await gone.send(requests=[pb.QueueRequest(id=1, get=pb.GetRequest(queue_id=queue_id, settled=settled))])
     await gone.until(lambda: partition.waiting)
     await gone.close()
     await other.until(lambda: 1001 not in {link.origin for link in host.links} | host.departed.keys())
     host.registry.queues[queue_id] = queue
-    partition.state = State.SERVING
+    partition.state = PartitionState.SERVING
     partition.replay()
     assert await other.ready(queue_id, 1) == 1
 

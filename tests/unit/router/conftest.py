@@ -11,9 +11,9 @@ import pytest
 from services.common.clients.store import StoreClient
 from services.common.clients.topology import TopologyClient
 from services.common.config import Settings
-from services.router.places import Places
 from services.router.service import Service
-from services.router.watchers import Place
+from services.router.watcher_presence import WatcherPresence
+from services.router.watchers import ExpectedWatcher
 from tests.support.memory_store import MemoryStore
 from tests.support.topology_bench import Bench, request
 
@@ -82,13 +82,13 @@ async def cluster(tmp_path: Any, ttl_ms: int) -> AsyncIterator[SimpleNamespace]:
 def lost_places(monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
     """Watchers that have lost their places so far → why."""
     lost: dict[str, str] = {}
-    lose = Places.lose
+    lose = WatcherPresence.lose
 
-    async def note(self: Places, places: list[Place], reason: str) -> None:
+    async def note(self: WatcherPresence, places: list[ExpectedWatcher], reason: str) -> None:
         lost.update({place.member: reason for place in places})
         await lose(self, places, reason)
 
-    monkeypatch.setattr(Places, "lose", note)
+    monkeypatch.setattr(WatcherPresence, "lose", note)
     return lost
 
 

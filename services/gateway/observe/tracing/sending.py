@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from services.common.clock import epoch_ns
 from services.common.telemetry import conventions as c
 from services.common.telemetry.context import SpanContext, new_root
-from services.common.telemetry.span import Attributes, Link, Span
+from services.common.telemetry.span import Attributes, Span, SpanLink
 from services.common.telemetry.tracer import Tracer
 from services.gateway.observe.tracing.peer import peer_attributes
 from services.rpc import queue_pb2 as pb
@@ -60,7 +60,7 @@ class Sending:
             context=context._replace(remote=False),
             parent=origin if in_trace else None,
             attributes=attributes,
-            links=[] if in_trace else [Link(origin, {})],
+            links=[] if in_trace else [SpanLink(origin, {})],
         )
         # What was parked here when its owner went away comes again from the next one.
         self.ended(queue_id, c.OWNER_CHANGED, [traced.uid])
@@ -95,7 +95,7 @@ class Sending:
             c.BATCH_COUNT: len(uids),
             **peer_attributes(client),
         }
-        links = [Link(span.context, {c.UID: span.attributes[c.UID]}) for span in spans]
+        links = [SpanLink(span.context, {c.UID: span.attributes[c.UID]}) for span in spans]
         self._tracer.end(
             Span(c.span_name(word, name), c.Kind.CLIENT, new_root(), None, attributes, links, start_ns=now), now
         )

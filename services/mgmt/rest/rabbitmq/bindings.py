@@ -12,7 +12,7 @@ from fastapi.responses import JSONResponse
 from services.common.access.action import Action, Kind
 from services.common.access.asked import Asked
 from services.common.errors import NotFound
-from services.mgmt.rabbitmq.changes import Place
+from services.mgmt.rabbitmq.changes import BindingEnds
 from services.mgmt.rabbitmq.forms import BindingForm
 from services.mgmt.rabbitmq.needs import to_bind
 from services.mgmt.rabbitmq.objects import Row
@@ -65,17 +65,17 @@ class _Between:
         self._objects = broker.objects
         self._house = broker.house
 
-    def place(self, source: str, destination: str) -> Place:
+    def place(self, source: str, destination: str) -> BindingEnds:
         """Where such a binding is."""
-        return Place(source, destination, to_exchange=self._kind is Kind.EXCHANGE)
+        return BindingEnds(source, destination, to_exchange=self._kind is Kind.EXCHANGE)
 
-    async def found(self, caller: Caller, vhost: str, place: Place) -> list[Row]:
+    async def found(self, caller: Caller, vhost: str, place: BindingEnds) -> list[Row]:
         """All there. Raises AccessRefused, NotFound of the virtual host."""
         await self._objects.known()
         caller.seen(self._objects, vhost)
         return self._objects.bindings_between(vhost, place.source, place.destination, to_exchange=place.to_exchange)
 
-    def asked(self, action: Action, vhost: str, place: Place, key: str) -> Asked:
+    def asked(self, action: Action, vhost: str, place: BindingEnds, key: str) -> Asked:
         """Of who binds, or unbinds."""
         its = () if place.to_exchange else properties_of(self._house.mirror, vhost, place.destination)
         return to_bind(action, vhost, place, key, its)

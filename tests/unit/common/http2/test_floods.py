@@ -10,7 +10,7 @@ from types import BuiltinFunctionType, FunctionType, MethodType, ModuleType
 import pytest
 from hpack import Decoder
 
-from services.common.http2.connection import Connection
+from services.common.http2.connection import Http2Connection
 from services.common.http2.errors import ConnectionFault, ErrorCode
 from tests.support.http2_transcript import (
     ACK,
@@ -44,7 +44,7 @@ _ALLOWED = 8 << 10  # octets: tables are full before it is looked at
 _OWED = 640 << 10  # answers that nobody reads
 
 
-def _size(connection: Connection) -> int:
+def _size(connection: Http2Connection) -> int:
     """Octets of all that hangs on a connection."""
     seen: dict[int, object] = {}
     found: list[object] = [connection]

@@ -7,7 +7,7 @@ from itertools import chain
 from hypothesis import given
 from hypothesis import strategies as st
 
-from services.common.http2.connection import Connection
+from services.common.http2.connection import Http2Connection
 from services.common.http2.events import Ended, Event, Headers, Message
 from tests.support.http2_transcript import (
     CONTINUATION,
@@ -78,9 +78,9 @@ class _Pair:
     """A client and a server, each of whom is told windows and frame sizes that are not those of its peer."""
 
     def __init__(self, windows: tuple[int, int], frame_size: int) -> None:
-        self.client = Connection(is_client=True, largest_message=LARGEST_MESSAGE)
-        self.server = Connection(is_client=False, largest_message=LARGEST_MESSAGE)
-        self.come: dict[Connection, list[Event]] = {self.client: [], self.server: []}
+        self.client = Http2Connection(is_client=True, largest_message=LARGEST_MESSAGE)
+        self.server = Http2Connection(is_client=False, largest_message=LARGEST_MESSAGE)
+        self.come: dict[Http2Connection, list[Event]] = {self.client: [], self.server: []}
         self.pass_on()
         for end, window in zip((self.client, self.server), windows, strict=True):
             receive(end, settings(initial_window_size=window, max_frame_size=frame_size))
@@ -90,7 +90,7 @@ class _Pair:
         while any([self._pass(self.client, self.server), self._pass(self.server, self.client)]):
             pass
 
-    def _pass(self, teller: Connection, hearer: Connection) -> bool:
+    def _pass(self, teller: Http2Connection, hearer: Http2Connection) -> bool:
         data = b"".join(teller.data_to_send())
         # The last message of the transcript may come together with anything else.
         self.come[hearer] += receive(hearer, data)

@@ -13,13 +13,13 @@ from nats.js.errors import NotFoundError
 from services.common.config import Settings
 from services.common.ledger import stream
 from services.common.ledger.ledger import Ledger
-from services.common.ledger.place import Place
+from services.common.ledger.place import LedgerPlace
 from services.common.ledger.recorder import OFF
 from services.mgmt.ledger.instances import Gap, Instances
 from services.rpc.ledger_pb2 import ENQUEUED, LedgerBatch
 from tests.support.nats_server import NatsServer
 
-PLACE = Place("/", queue="q")
+PLACE = LedgerPlace("/", queue="q")
 
 
 @pytest.fixture

@@ -9,12 +9,16 @@ from hypothesis import strategies as st
 from services.common.clock import epoch_ns
 from services.common.ledger import encoding, reading
 from services.common.ledger.encoding import Mixture, Sealed
-from services.common.ledger.place import Peer, Place
+from services.common.ledger.place import LedgerPlace, Peer
 from services.common.ledger.recorder import OFF
 from services.common.ledger.row_recorder import RowRecorder
 from services.rpc.ledger_pb2 import DEAD_LETTERED, ENQUEUED, RECEIVED, SETTLED, TAKEN_OVER, LedgerBatch
 
-PLACES = [Place("/", queue="a", partition=1), Place("/", queue="b", partition=2), Place("/", queue="a", partition=1)]
+PLACES = [
+    LedgerPlace("/", queue="a", partition=1),
+    LedgerPlace("/", queue="b", partition=2),
+    LedgerPlace("/", queue="a", partition=1),
+]
 ROWS = st.lists(
     st.tuples(
         st.sampled_from([RECEIVED, ENQUEUED, SETTLED]),
@@ -46,7 +50,7 @@ def rows_of(batch: LedgerBatch) -> list[tuple[object, ...]]:
 
 
 @given(ROWS)
-def test_a_batch_says_what_was_recorded(rows: list[tuple[int, Place, list[int], str, int]]) -> None:
+def test_a_batch_says_what_was_recorded(rows: list[tuple[int, LedgerPlace, list[int], str, int]]) -> None:
     """Stage, place, uids, outcome and bytes of every row arrive, and equal places are said once."""
     told, batches = recorder()
     for stage, place, uids, outcome, size in rows:
@@ -156,7 +160,7 @@ def test_properties_travel_with_the_row_that_tells_of_their_messages() -> None:
 def test_a_connection_is_told_of_once_in_an_hour(monkeypatch: pytest.MonkeyPatch) -> None:
     """Who is at the other end is said beside the first row of each hour, whatever its places are; not in others."""
     told, batches = recorder()
-    here = Place("/", protocol="amqp", connection="5.1", client="app", peer=Peer("alice", "10.0.0.1:5000"))
+    here = LedgerPlace("/", protocol="amqp", connection="5.1", client="app", peer=Peer("alice", "10.0.0.1:5000"))
     for minute in (0, 1, 59, 60, 61):
         monkeypatch.setattr("services.common.ledger.row_recorder.epoch_ns", lambda now=minute: now * 60_000_000_000)
         told.record(RECEIVED, here._replace(exchange=f"e{minute}"), [minute + 1])
@@ -174,7 +178,7 @@ def test_each_connection_is_told_of() -> None:
     """Two connections of one user from one address are two."""
     told, batches = recorder()
     for name in ("5.1", "5.2"):
-        told.record(RECEIVED, Place("/", connection=name, peer=Peer("alice", "local")), [1])
+        told.record(RECEIVED, LedgerPlace("/", connection=name, peer=Peer("alice", "local")), [1])
     told.record(ENQUEUED, PLACES[0], [1])
     told.seal()
     assert [each.connection for each in batches[0].connections] == ["5.1", "5.2"]

@@ -6,7 +6,7 @@ import pytest
 
 from services.common.ledger import stages
 from services.common.ledger.encoding import Mixture, Sealed
-from services.common.ledger.place import Place
+from services.common.ledger.place import LedgerPlace
 from services.common.ledger.recorder import OFF
 from services.common.ledger.row_recorder import RowRecorder
 from services.common.metrics import each
@@ -15,8 +15,8 @@ from services.common.metrics.meters import Meters
 from services.common.metrics.stages import CountedStages
 from services.rpc import ledger_pb2 as ledger
 
-HERE = Place("/", exchange="shop", protocol="AMQP 0-9-1", connection="1.1")
-QUEUE = Place("/", queue="work", partition=3, epoch=1)
+HERE = LedgerPlace("/", exchange="shop", protocol="AMQP 0-9-1", connection="1.1")
+QUEUE = LedgerPlace("/", queue="work", partition=3, epoch=1)
 
 
 def told(meters: Meters) -> dict[tuple[str, ...], float]:
@@ -102,9 +102,9 @@ def test_partitions_that_move() -> None:
     """A partition that is given up, or taken over, counts one."""
     meters = Meters("queue", "queue-1-a")
     counted = CountedStages(OFF, meters)
-    counted.note(ledger.HANDED_OVER, Place(partition=3))
-    counted.note(ledger.TAKEN_OVER, Place(partition=4))
-    counted.note(ledger.TAKEN_OVER, Place(partition=5))
+    counted.note(ledger.HANDED_OVER, LedgerPlace(partition=3))
+    counted.note(ledger.TAKEN_OVER, LedgerPlace(partition=4))
+    counted.note(ledger.TAKEN_OVER, LedgerPlace(partition=5))
     assert told(meters) == {("partitions.handed_over",): 1, ("partitions.taken_over",): 2}
 
 
@@ -117,7 +117,7 @@ def test_the_ledger_hears_all_of_it() -> None:
         recorder.record(ledger.DEAD_LETTERED, QUEUE, [1, 2], reason=stages.REJECTED, successors=range(7, 9))
         recorder.record(ledger.SETTLED, QUEUE, [], outcome=stages.ACCEPTED)
         recorder.record_each(ledger.ROUTED, Mixture([(HERE, "a")], [0]), [7])
-        recorder.note(ledger.TAKEN_OVER, Place(partition=3))
+        recorder.note(ledger.TAKEN_OVER, LedgerPlace(partition=3))
         recorder.identify("amqp-0-9", [7], [b"id"])
     assert (alone.seal(), beside.seal()) == (True, True)
     assert alone.written == beside.written == 3
@@ -155,7 +155,7 @@ def test_memory_does_not_grow_with_messages() -> None:
     counted.record(ledger.DELIVERED, QUEUE._replace(attempt=1), range(3))
     before = len(counted._counts)
     for number in range(10_000):
-        place = Place("/", queue=f"queue {number}", connection=str(number), consumer=str(number), attempt=1)
+        place = LedgerPlace("/", queue=f"queue {number}", connection=str(number), consumer=str(number), attempt=1)
         counted.record(ledger.DELIVERED, place, range(number, number + 3))
     assert len(counted._counts) == before
 
@@ -173,7 +173,7 @@ def test_exchanges_and_connections_apart() -> None:
     counted.record(ledger.RECEIVED, second._replace(protocol="AMQP 1.0"), range(3), size=5000)
     counted.record_each(ledger.RECEIVED, Mixture([(HERE, "a"), (audit, "b")], [0, 1, 1], [1, 1, 1]), [1, 2, 3])
     counted.record_each(ledger.RETURNED, Mixture([(audit, "b")], [0]), [2], reason=stages.NO_ROUTE)
-    counted.record(ledger.SENT, Place("/", queue="work", connection="1.2"), range(7))
+    counted.record(ledger.SENT, LedgerPlace("/", queue="work", connection="1.2"), range(7))
     assert apart(meters, "exchange.messages.received") == {("/", "shop"): 1004, ("/", "audit"): 2}
     assert apart(meters, "exchange.messages.returned") == {("/", "audit", "no_route"): 1}
     assert apart(meters, "connection.messages.received") == {("/", "1.1"): 1003, ("/", "1.2"): 3}

@@ -7,7 +7,7 @@ import asyncio
 import pytest
 from structlog.testing import capture_logs
 
-from services.common.http2.connection import Connection
+from services.common.http2.connection import Http2Connection
 from services.common.streams import endpoint
 from services.common.streams.client import connect
 from tests.support.http2_transcript import ACK, PING, PREFACE, frame, settings
@@ -74,20 +74,20 @@ async def test_a_client_that_answers_no_more_is_given_up(monkeypatch: pytest.Mon
 
 
 @pytest.fixture
-def asked(monkeypatch: pytest.MonkeyPatch) -> list[Connection]:
+def asked(monkeypatch: pytest.MonkeyPatch) -> list[Http2Connection]:
     """Who has sent a ping, each time."""
-    pings: list[Connection] = []
-    ping = Connection.ping
+    pings: list[Http2Connection] = []
+    ping = Http2Connection.ping
 
-    def counted(connection: Connection) -> None:
+    def counted(connection: Http2Connection) -> None:
         pings.append(connection)
         ping(connection)
 
-    monkeypatch.setattr(Connection, "ping", counted)
+    monkeypatch.setattr(Http2Connection, "ping", counted)
     return pings
 
 
-async def test_two_of_ours_keep_each_other(asked: list[Connection]) -> None:
+async def test_two_of_ours_keep_each_other(asked: list[Http2Connection]) -> None:
     """Each answers the other's pings, and messages go through afterwards."""
     heard = Heard()
     async with serving(_TCP) as served:
@@ -131,7 +131,7 @@ async def test_a_peer_on_this_machine_is_never_asked(unix: str) -> None:
         stream.close()
 
 
-async def test_a_server_of_grpc_answers(asked: list[Connection]) -> None:
+async def test_a_server_of_grpc_answers(asked: list[Http2Connection]) -> None:
     """Its answer keeps the stream."""
     heard = Heard()
     async with grpc_serving(_TCP, echo) as target:

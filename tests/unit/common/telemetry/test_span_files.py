@@ -9,7 +9,7 @@ import pytest
 
 from services.common.telemetry.context import SpanContext
 from services.common.telemetry.conventions import SCHEMA_URL, Kind
-from services.common.telemetry.span import Event, Link, Span
+from services.common.telemetry.span import Event, Span, SpanLink
 from services.common.telemetry.span_files import SpanFiles
 from tests.support.small_disk import fill, small_disk
 
@@ -40,7 +40,7 @@ def test_otlp_json(tmp_path: Path) -> None:
     full = span(
         parent=SpanContext(0xABC, 1, remote=True),
         attributes={"text": "ü\n", "int": 1 << 62, "yes": True, "double": 1.5},
-        links=[Link(SpanContext(2, 3, "a=b", remote=True), {"uid": 7})],
+        links=[SpanLink(SpanContext(2, 3, "a=b", remote=True), {"uid": 7})],
         events=[Event("q enqueue", 5, {"outcome": "accepted"})],
         end_ns=1_700_000_000_000_000_001,
         failed=True,

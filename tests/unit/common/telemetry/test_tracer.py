@@ -11,7 +11,7 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTrace
 from services.common.config import Settings
 from services.common.telemetry import conventions as c
 from services.common.telemetry.context import new_root
-from services.common.telemetry.span import Event, Link, Span
+from services.common.telemetry.span import Event, Span, SpanLink
 from services.common.telemetry.tracer import Tracer
 
 
@@ -28,7 +28,7 @@ def tracer(folder: Path) -> Tracer:
 def full_span() -> Span:
     parent = new_root()
     span = Span("receive ex", c.Kind.CONSUMER, parent.child(), parent, {"n": 1, "text": "t"})
-    span.links.append(Link(new_root(), {"l": 2}))
+    span.links.append(SpanLink(new_root(), {"l": 2}))
     span.events.append(Event("q enqueue", 5, {"e": 3}))
     span.fail("overflow")
     return span

@@ -7,7 +7,7 @@ from typing import Any
 from unittest.mock import MagicMock
 
 from services.common.config import Settings
-from services.common.ledger.place import Place
+from services.common.ledger.place import LedgerPlace
 from services.common.ledger.recorder import OFF
 from services.common.metrics.meters import Meters
 from services.common.metrics.stages import CountedStages
@@ -82,7 +82,7 @@ async def test_single_exchanges_and_connections(tmp_path: Path) -> None:
     counted = CountedStages(OFF, meters, apart.counted)
     apart.measure(SimpleNamespace(connections=[here, coming]))  # type: ignore[arg-type]
     for exchange, connection in (("shop", "1.1"), ("none", "1.1"), ("shop", "1.0")):
-        counted.record(ledger.RECEIVED, Place("/", exchange=exchange, connection=connection), range(2))
+        counted.record(ledger.RECEIVED, LedgerPlace("/", exchange=exchange, connection=connection), range(2))
     await meters.survey()
     found = {name: value for name, value in _apart(meters).items() if not name[0].startswith("messages.")}
     assert found == {

@@ -14,7 +14,7 @@ from services.common.capture.cost import RECORD_KIND as TAKEN_KIND
 from services.common.capture.cost import Account, Cost, captured
 from services.common.capture.rules import LONGEST_SECONDS, RECORD_KIND, Rule
 from services.common.errors import Unavailable
-from services.common.ledger.place import Place
+from services.common.ledger.place import LedgerPlace
 from services.common.message.facts import Attributes, Facts
 from services.gateway.observe import capture as module
 from services.gateway.observe.capture import Capture
@@ -24,7 +24,7 @@ from services.rpc.ledger_pb2 import RECEIVED, SENT, Captured
 from services.rpc.store_pb2 import Record, Records
 
 WHO: Any = SimpleNamespace(virtual_host="/", client="shop", user="alice", name="5.1")
-WORK = Place("/", queue="work", consumer="tag")
+WORK = LedgerPlace("/", queue="work", consumer="tag")
 
 
 class Bus:
@@ -97,7 +97,7 @@ def _publish(capture: Capture, *addresses: tuple[str, str], body: bytes = b"body
         _settle(capture)
 
 
-def _send(capture: Capture, place: Place, uids: Sequence[int], body: bytes = b"body") -> None:
+def _send(capture: Capture, place: LedgerPlace, uids: Sequence[int], body: bytes = b"body") -> None:
     facts = [_facts("ex", "key")] * len(uids)
     if capture.on:
         capture.sent(WHO, place, uids, (facts, [b"\0\0"] * len(uids), [body] * len(uids)))

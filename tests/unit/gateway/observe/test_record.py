@@ -8,14 +8,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from services.common.ledger.encoding import Mixture
-from services.common.ledger.place import Place
+from services.common.ledger.place import LedgerPlace
 from services.common.message.facts import Attributes, Facts
 from services.gateway.observe.record import ClientRecord
 from services.gateway.vocabulary import Kind, Publish
 from services.rpc.ledger_pb2 import CONFIRMED, RECEIVED, ROUTED
 from services.rpc.router_pb2 import QueueDefinition
 
-HERE = Place("/", protocol="amqp", connection="1.1")
+HERE = LedgerPlace("/", protocol="amqp", connection="1.1")
 QUEUES = {number: QueueDefinition(name=f"q{number}", partition=number) for number in (1, 2, 3)}
 GONE = 9  # a queue that is no more
 KINDS = [
@@ -37,7 +37,7 @@ class Heard:
         self.told: list[Told] = []
         self.bytes = 0
 
-    def record(self, stage: int, place: Place, uids: Sequence[int], *, size: int = 0, **_: object) -> None:
+    def record(self, stage: int, place: LedgerPlace, uids: Sequence[int], *, size: int = 0, **_: object) -> None:
         self.bytes += size
         self.told += [(stage, place.exchange, place.routing_key, place.queue, uid) for uid in uids]
 

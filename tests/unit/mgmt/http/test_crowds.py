@@ -20,7 +20,7 @@ from services.common.config import Settings
 from services.common.files import files
 from services.mgmt.http import server
 from services.mgmt.http.bodies import Bodies
-from services.mgmt.http.connection import Bounds, Config, Connection
+from services.mgmt.http.connection import Bounds, Config, HttpConnection
 from services.mgmt.http.doors import Doors
 from services.mgmt.http.server import HttpServer
 from services.mgmt.http.unread import Unread
@@ -176,7 +176,7 @@ async def test_a_body_behind_its_answer() -> None:
 async def test_large_reads() -> None:
     """After each of them it is the turn of others, however much there is to read."""
     bounds = Bounds(Doors(9, 0, 99), Bodies(1 << 20), Unread(1 << 20), head=10, unread=10)
-    connection, transport = Connection(Config(bounds, _refuse, log_config=None), ServerState(), {}), Mock()
+    connection, transport = HttpConnection(Config(bounds, _refuse, log_config=None), ServerState(), {}), Mock()
     transport.get_extra_info.return_value = None
     connection.connection_made(transport)
     connection.data_received(_HEAD.replace(b"100", b"9000000") + b"\r\n" + bytes(1 << 16))

@@ -12,7 +12,7 @@ from fastapi import FastAPI, Request
 from uvicorn.server import ServerState
 
 from services.mgmt.http.bodies import Bodies
-from services.mgmt.http.connection import Bounds, Config, Connection
+from services.mgmt.http.connection import Bounds, Config, HttpConnection
 from services.mgmt.http.doors import Doors
 from services.mgmt.http.unread import Unread
 from services.mgmt.rest.bodies import body
@@ -36,9 +36,9 @@ def _reads() -> FastAPI:
     return app
 
 
-def _connected(app: Any, unread: float = 10) -> Connection:
+def _connected(app: Any, unread: float = 10) -> HttpConnection:
     bounds = Bounds(Doors(9, 0, 99), Bodies(1 << 20), Unread(1 << 20), 10, unread)
-    connection, transport = Connection(Config(bounds, app, log_config=None), ServerState(), {}), Mock()
+    connection, transport = HttpConnection(Config(bounds, app, log_config=None), ServerState(), {}), Mock()
     transport.get_extra_info.return_value = None
     transport.get_write_buffer_size.return_value = 100
     transport.is_closing.return_value = False
@@ -48,7 +48,7 @@ def _connected(app: Any, unread: float = 10) -> Connection:
     return connection
 
 
-async def _after(connection: Connection) -> None:
+async def _after(connection: HttpConnection) -> None:
     async with asyncio.timeout(10):
         while connection.tasks:
             await asyncio.sleep(0)

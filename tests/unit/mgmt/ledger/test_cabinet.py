@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from services.common.ledger.encoding import Sealed
-from services.common.ledger.place import Place
+from services.common.ledger.place import LedgerPlace
 from services.common.ledger.row_recorder import RowRecorder
 from services.mgmt.ledger import cabinet as module
 from services.mgmt.ledger.cabinet import Cabinet
@@ -35,7 +35,7 @@ def rows(uids: list[int], time_s: int = HOUR) -> pa.Table:
     sealed: list[Sealed] = []
     recorder = RowRecorder("queue", "a", sealed.append)
     for uid in uids:
-        recorder.record(ENQUEUED, Place(queue=f"q{uid % 3}"), [uid])
+        recorder.record(ENQUEUED, LedgerPlace(queue=f"q{uid % 3}"), [uid])
     recorder.seal()
     batch = LedgerBatch.FromString(sealed[0].payload)
     batch.times_us[:] = [time_s * 1_000_000] * len(uids)

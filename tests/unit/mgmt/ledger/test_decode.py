@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from services.common.ledger.encoding import Sealed
-from services.common.ledger.place import Peer, Place
+from services.common.ledger.place import LedgerPlace, Peer
 from services.common.ledger.row_recorder import RowRecorder
 from services.common.ledger.stages import NAMES
 from services.common.message import field_table
@@ -21,7 +21,7 @@ from services.rpc.ledger_pb2 import DEAD_LETTERED, RECEIVED, SENT, SETTLED, TAKE
 from tests.support.ledger_schema import plain
 
 TRACE = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
-PLACE = Place("/", "ex", "key", "q", 3, 7, "AMQP 0-9-1", "1.1", "app", "tag", "dlx", 2)
+PLACE = LedgerPlace("/", "ex", "key", "q", 3, 7, "AMQP 0-9-1", "1.1", "app", "tag", "dlx", 2)
 # Of three origins, so that rows are split.
 UIDS = st.lists(
     st.builds(lambda origin, sequence: (origin << 39) + sequence, st.integers(1, 3), st.integers(1, 30)),
@@ -79,7 +79,7 @@ def test_rows_of_partitions_have_no_messages(rows: list[list[int] | None]) -> No
     recorder = RowRecorder("queue", "queue-1-a", sealed.append)
     for uids in rows:
         if uids is None:
-            recorder.note(TAKEN_OVER, Place(partition=3, epoch=7))
+            recorder.note(TAKEN_OVER, LedgerPlace(partition=3, epoch=7))
         else:
             recorder.record(SETTLED, PLACE, uids)
     recorder.seal()
@@ -98,7 +98,9 @@ def test_a_row_says_where_it_was_written() -> None:
     batch = recorded({"stage": SETTLED, "place": PLACE, "uids": [5], "outcome": "rejected", "reason": "why"})
     table = decode(batch).stages
     (row,) = table.to_pylist()
-    assert {name: row[name] for name in Place._fields[:-1]} == dict(zip(Place._fields, PLACE[:-1], strict=False))
+    assert {name: row[name] for name in LedgerPlace._fields[:-1]} == dict(
+        zip(LedgerPlace._fields, PLACE[:-1], strict=False)
+    )
     assert (row["stage"], row["service"], row["instance"]) == ("settled", "queue", "queue-1-a")
     assert (row["outcome"], row["reason"], row["successors"]) == ("rejected", "why", [])
     assert table.cast(plain(TABLES["stages"])).schema == plain(TABLES["stages"])

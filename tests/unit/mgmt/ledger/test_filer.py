@@ -20,7 +20,7 @@ from services.common.config import Settings
 from services.common.disk import Room
 from services.common.ledger import stream
 from services.common.ledger.ledger import Ledger
-from services.common.ledger.place import Place
+from services.common.ledger.place import LedgerPlace
 from services.mgmt.ledger import filer as filer_module
 from services.mgmt.ledger import instances
 from services.mgmt.ledger.cabinet import Cabinet, seen
@@ -77,11 +77,11 @@ class Office:
         return self._ledgers[name]
 
     def tell(self, name: str, uid: int) -> None:
-        self.instance(name).recorder.record(ENQUEUED, Place("/", queue="q"), [uid])
+        self.instance(name).recorder.record(ENQUEUED, LedgerPlace("/", queue="q"), [uid])
 
     def tell_much(self, name: str) -> None:
         """More than fits into the last page of a file."""
-        self.instance(name).recorder.record(ENQUEUED, Place("/", queue="q"), range(10_000, 40_000, 2))
+        self.instance(name).recorder.record(ENQUEUED, LedgerPlace("/", queue="q"), range(10_000, 40_000, 2))
 
     def uids(self) -> list[int]:
         return sorted(row["first_uid"] for row in self.filed.rows("stages"))

@@ -12,16 +12,20 @@ from hypothesis import strategies as st
 
 from services.common.ledger import encoding
 from services.common.ledger.encoding import Mixture, Sealed
-from services.common.ledger.place import Place
+from services.common.ledger.place import LedgerPlace
 from services.common.ledger.reading import rows_of
 from services.common.ledger.row_recorder import RowRecorder
 from services.common.ledger.stages import NAMES
 from services.mgmt.ledger.decode import decode
 from services.rpc.ledger_pb2 import DEAD_LETTERED, RECEIVED, ROUTED, SETTLED, LedgerBatch
 
-BASES = [Place("/", "ex"), Place("/", "ex", queue="a", partition=1), Place("b", "other", queue="b", partition=2)]
+BASES = [
+    LedgerPlace("/", "ex"),
+    LedgerPlace("/", "ex", queue="a", partition=1),
+    LedgerPlace("b", "other", queue="b", partition=2),
+]
 KEYED = [(base, key) for base in BASES for key in ("k", "l", "ключ")]
-PLAIN = [Place("/", "ex", "k"), Place("/", queue="a", partition=1, epoch=7)]
+PLAIN = [LedgerPlace("/", "ex", "k"), LedgerPlace("/", queue="a", partition=1, epoch=7)]
 
 Told = tuple[str, str, str, int]  # stage, queue, routing key, uid
 Rows = list[tuple[int, list[int], list[tuple[int, int]] | None]]

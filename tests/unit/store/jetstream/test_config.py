@@ -17,7 +17,7 @@ from nats.js.api import (
 
 from services.store.providers.jetstream import JetStreamProvider
 from services.store.providers.jetstream_config import fault, wanted
-from services.store.providers.jetstream_link import Link
+from services.store.providers.jetstream_link import JetStreamLink
 from services.store.providers.standing import Away
 from tests.support.written_groups import alive, commit, group
 
@@ -64,7 +64,7 @@ def test_what_it_can(edit: dict[str, Any]) -> None:
 
 async def edit(provider: JetStreamProvider, max_age: float) -> None:
     """As `nats stream edit` does."""
-    link = await Link.connect(provider._writer._url)
+    link = await JetStreamLink.connect(provider._writer._url)
     found = await link._jetstream.stream_info(link._stream)
     await link._jetstream.update_stream(found.config.evolve(max_age=max_age))
     await link.close()

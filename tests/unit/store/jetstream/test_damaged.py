@@ -10,7 +10,7 @@ import pytest
 from services.common.errors import InternalError
 from services.store.providers.jetstream import JetStreamProvider
 from services.store.providers.jetstream_encoding import Part
-from services.store.providers.jetstream_link import Link, Lost
+from services.store.providers.jetstream_link import JetStreamLink, Lost
 from services.store.providers.jetstream_url import parse
 from services.store.providers.jetstream_writer import Writer
 from services.store.providers.standing import Away
@@ -19,14 +19,14 @@ from tests.support.written_stream import reopened
 
 
 async def purge(url: str, subject: str, keep: int = 0) -> None:
-    link = await Link.connect(parse(url))
+    link = await JetStreamLink.connect(parse(url))
     await link.purge(f"{link.prefix}.{subject}", keep)
     await link.close()
 
 
 async def delete(url: str, sequence: int) -> None:
     """As `nats stream rmm` does."""
-    link = await Link.connect(parse(url))
+    link = await JetStreamLink.connect(parse(url))
     await link._jetstream.delete_msg(parse(url).stream, sequence)
     await link.close()
 
@@ -88,7 +88,7 @@ async def ended(provider: JetStreamProvider) -> list[BaseException]:
 
 async def stray(url: str, subject: str = "note", payload: bytes = b"hello") -> int:
     """Somebody's message in the store's subjects."""
-    link = await Link.connect(parse(url))
+    link = await JetStreamLink.connect(parse(url))
     answer = await link._jetstream.publish(f"{link.prefix}.{subject}", payload)
     await link.close()
     return answer.seq
@@ -155,7 +155,7 @@ async def test_subjects_like_those_of_snapshots(url: str, provider: JetStreamPro
 
 async def test_the_stream_is_deleted(url: str, provider: JetStreamProvider, ended: list[BaseException]) -> None:
     """It is said, and the process ends."""
-    link = await Link.connect(parse(url))
+    link = await JetStreamLink.connect(parse(url))
     await link._jetstream.delete_stream(parse(url).stream)
     await link.close()
     with pytest.raises(InternalError, match="the stream is not there any more: was it deleted"):

@@ -18,7 +18,7 @@ from services.store.provider import (
     RefusalRow,
     TakenRow,
 )
-from services.store.providers.jetstream_encoding import Part, Place, decode, encode, parts, places
+from services.store.providers.jetstream_encoding import ContentPosition, Part, decode, encode, parts, places
 from services.store.providers.jetstream_replay import Replay
 
 IDS = st.integers(0, (1 << 63) - 1)
@@ -64,7 +64,7 @@ CHANGES = st.builds(
 
 def read(body: bytes, packed: bytes) -> bytes:
     """What is at a place, of a group that is one message."""
-    [(_, start, end)] = list(Place.unpack(packed).spans()) or [(0, 0, 0)]
+    [(_, start, end)] = list(ContentPosition.unpack(packed).spans()) or [(0, 0, 0)]
     return body[start:end]
 
 
@@ -85,7 +85,7 @@ def test_places_in_parts(changes: Changes, cut: int, first: int) -> None:
     body = encode(changes)
     found = {first + each.nth: each.body for each in parts(1, 1, body, cut)}
     for number, packed in decode(body, first, cut).contents.items():
-        spans = Place.unpack(packed).spans()
+        spans = ContentPosition.unpack(packed).spans()
         assert b"".join(found[at][start:end] for at, start, end in spans) == changes.contents[number]
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from services.common.errors import InternalError
 from services.store.providers.jetstream import JetStreamProvider
-from services.store.providers.jetstream_link import Behind, Link, Lost
+from services.store.providers.jetstream_link import Behind, JetStreamLink, Lost
 from services.store.providers.jetstream_url import parse
 from tests.support.jetstream import Servers
 from tests.support.tcp_proxy import Proxy
@@ -25,7 +25,7 @@ async def nobody(*_: object) -> str:
 @pytest.fixture
 def deaf(monkeypatch: pytest.MonkeyPatch) -> None:
     """Who starts hears of nobody: they cannot reach each other, or ask at once."""
-    monkeypatch.setattr(Link, "writer", nobody)
+    monkeypatch.setattr(JetStreamLink, "writer", nobody)
 
 
 async def test_with_its_connection(url: str, provider: JetStreamProvider, deaf: None) -> None:
@@ -54,7 +54,7 @@ async def test_an_idle_process_finds_out(
 
 async def test_who_has_ended_says_so(url: str, provider: JetStreamProvider) -> None:
     """Whoever asks who writes hears of it no more, though it is there: not it itself, nor who would be the next."""
-    asking = await Link.connect(parse(url))
+    asking = await JetStreamLink.connect(parse(url))
     assert await asking.writer(5)
     await asking._jetstream.publish(f"{asking.prefix}.note", b"what no store has written")
     with pytest.raises(InternalError, match="does not understand"):
@@ -71,7 +71,7 @@ async def test_who_is_overtaken_names_the_other(
 ) -> None:
     """And not itself, which is as near."""
     with monkeypatch.context() as patch:
-        patch.setattr(Link, "writer", nobody)
+        patch.setattr(JetStreamLink, "writer", nobody)
         following = await reopened(url)
     monkeypatch.setattr(provider._writer, "_who", "the former one")
     monkeypatch.setattr(following._writer, "_who", "the following one")
@@ -82,16 +82,16 @@ async def test_who_is_overtaken_names_the_other(
 
 async def test_it_answers_from_its_beginning_on(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Who asks as soon as it is the writer hears of it: he would begin, and shut it out."""
-    claim, heard = Link.claim, []
+    claim, heard = JetStreamLink.claim, []
 
-    async def asked(link: Link, subject: str, former: int, payload: bytes) -> int:
+    async def asked(link: JetStreamLink, subject: str, former: int, payload: bytes) -> int:
         sequence = await claim(link, subject, former, payload)
-        asking = await Link.connect(parse(url))
+        asking = await JetStreamLink.connect(parse(url))
         heard.append(await asking.writer(5))
         await asking.close()
         return sequence
 
-    monkeypatch.setattr(Link, "claim", asked)
+    monkeypatch.setattr(JetStreamLink, "claim", asked)
     provider = await reopened(url)
     assert heard == [provider._writer._who]
     await provider.close()
@@ -139,12 +139,12 @@ async def test_renewals_do_not_wait_for_a_connection(
     """While another one is made, which takes seconds where a server says nothing, nobody's lease lapses."""
     connecting, answered = asyncio.Event(), asyncio.Event()
 
-    async def slow(_: object) -> Link:
+    async def slow(_: object) -> JetStreamLink:
         connecting.set()
         await answered.wait()
         raise Lost("it says nothing")
 
-    monkeypatch.setattr(Link, "connect", slow)
+    monkeypatch.setattr(JetStreamLink, "connect", slow)
     assert provider._writer.link
     await provider._writer.link.close()
     await asyncio.wait_for(connecting.wait(), 5)

@@ -12,7 +12,7 @@ from services.common.disk import Room
 from services.common.errors import InternalError
 from services.store.providers import jetstream_snapshot
 from services.store.providers.jetstream import JetStreamProvider
-from services.store.providers.jetstream_link import Link
+from services.store.providers.jetstream_link import JetStreamLink
 from services.store.providers.jetstream_space import Left
 from services.store.providers.jetstream_url import Url, parse
 from services.store.providers.standing import Away
@@ -26,7 +26,7 @@ LIMIT = 2_000_000
 
 async def limit(url: Url, size: int = 0) -> None:
     """As `nats stream edit --max-bytes` does; without a size not a byte more than there is."""
-    link = await Link.connect(url)
+    link = await JetStreamLink.connect(url)
     found = await link._jetstream.stream_info(link._stream)
     await link._jetstream.update_stream(found.config.evolve(max_bytes=size or found.state.bytes))
     await link.close()

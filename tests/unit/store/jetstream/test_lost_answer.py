@@ -11,7 +11,7 @@ import pytest
 from services.common.errors import InternalError
 from services.store.provider import Changes
 from services.store.providers.jetstream import JetStreamProvider
-from services.store.providers.jetstream_link import Link
+from services.store.providers.jetstream_link import JetStreamLink
 from services.store.providers.jetstream_load import MARK
 from services.store.providers.jetstream_url import parse
 from services.store.providers.standing import Away
@@ -85,16 +85,16 @@ async def test_what_comes_late_comes_first(cut: JetStreamProvider, proxy: Proxy,
     changes = group(2)
     with pytest.raises(Away):
         await cut.commit(changes)
-    append = Link.append
+    append = JetStreamLink.append
 
-    async def overtaken(link: Link, *arguments: object) -> int:
+    async def overtaken(link: JetStreamLink, *arguments: object) -> int:
         await proxy.let_go()
         await asyncio.sleep(0.2)
         return await append(link, *arguments)  # type: ignore[arg-type]
 
     before = await groups(url)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Link, "append", overtaken)
+        patch.setattr(JetStreamLink, "append", overtaken)
         await cut.commit(changes)
     assert await groups(url) == before + 1
     assert list(await alive(cut)) == [1, 2]
@@ -242,7 +242,7 @@ async def test_groups_that_the_stream_has_lost(cut: JetStreamProvider, url: str)
     """Where what was confirmed is not there any more, the process ends: it knows of too much."""
     ended: list[BaseException] = []
     cut.watch(ended.append)
-    link = await Link.connect(parse(url))
+    link = await JetStreamLink.connect(parse(url))
     await link._jetstream.delete_stream(parse(url).stream)
     await link.make_stream(1)
     await link.close()

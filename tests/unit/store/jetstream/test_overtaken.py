@@ -11,7 +11,7 @@ import pytest
 from services.common.errors import InternalError
 from services.store.provider import Changes, RecordRow
 from services.store.providers.jetstream import JetStreamProvider
-from services.store.providers.jetstream_link import Link, Lost
+from services.store.providers.jetstream_link import JetStreamLink, Lost
 from services.store.providers.jetstream_snapshot import Snapshots
 from services.store.providers.jetstream_url import parse
 from services.store.providers.standing import Away
@@ -28,7 +28,7 @@ def deaf(monkeypatch: pytest.MonkeyPatch) -> None:
     async def nobody(*_: object) -> str:
         return ""
 
-    monkeypatch.setattr(Link, "writer", nobody)
+    monkeypatch.setattr(JetStreamLink, "writer", nobody)
 
 
 @pytest.fixture
@@ -114,16 +114,16 @@ class Late:
 
     def __init__(self, url: str, monkeypatch: pytest.MonkeyPatch, there: int) -> None:
         self._url = url
-        self._append = Link.append
+        self._append = JetStreamLink.append
         self._rest: tuple[str, int, Sequence[bytes]] | None = None
         self._there = there
 
-        async def torn(link: Link, subject: str, last: int, payloads: Sequence[bytes]) -> int:
+        async def torn(link: JetStreamLink, subject: str, last: int, payloads: Sequence[bytes]) -> int:
             return await self._torn(link, subject, last, payloads)
 
-        monkeypatch.setattr(Link, "append", torn)
+        monkeypatch.setattr(JetStreamLink, "append", torn)
 
-    async def _torn(self, link: Link, subject: str, last: int, payloads: Sequence[bytes]) -> int:
+    async def _torn(self, link: JetStreamLink, subject: str, last: int, payloads: Sequence[bytes]) -> int:
         if self._rest is not None or ".log." not in subject:
             return await self._append(link, subject, last, payloads)
         await self._append(link, subject, last, payloads[: self._there])
@@ -133,7 +133,7 @@ class Late:
     async def let_go(self) -> None:
         """It comes to the stream, which takes it or not."""
         assert self._rest
-        link = await Link.connect(parse(self._url))
+        link = await JetStreamLink.connect(parse(self._url))
         await asyncio.gather(self._append(link, *self._rest), return_exceptions=True)
         await link.close()
 
@@ -177,9 +177,9 @@ async def test_a_start_by_a_snapshot(
     await quiet._snapshots.take()
     await quiet.commit(group(2, 5000))
     await quiet.commit(dead(1, 2))
-    last, once = Link.last, iter((None,))
+    last, once = JetStreamLink.last, iter((None,))
 
-    async def overtaken(link: Link, subject: str) -> Any:
+    async def overtaken(link: JetStreamLink, subject: str) -> Any:
         if "log.>" in subject and next(once, 0) is None:
             await quiet._snapshots.take()
             await quiet._cleaning.step()
@@ -187,7 +187,7 @@ async def test_a_start_by_a_snapshot(
                 await quiet.commit(group(3))
         return await last(link, subject)
 
-    monkeypatch.setattr(Link, "last", overtaken)
+    monkeypatch.setattr(JetStreamLink, "last", overtaken)
     following = await reopened(url)
     await calm(following)
     expected = await alive(quiet), await quiet.writers()

@@ -13,7 +13,7 @@ from services.common.errors import InternalError
 from services.store.provider import Changes, EntryRow, RecordRow
 from services.store.providers import jetstream_snapshot
 from services.store.providers.jetstream import JetStreamProvider
-from services.store.providers.jetstream_link import Link
+from services.store.providers.jetstream_link import JetStreamLink
 from services.store.providers.jetstream_space import Segment
 from services.store.providers.standing import Away
 from tests.support.kept import everything, write_everything
@@ -228,9 +228,9 @@ async def test_one_is_replaced_while_it_is_read(url: str, monkeypatch: pytest.Mo
     provider = await reopened(url)
     await provider.commit(group(1))
     await provider._snapshots.take()
-    last, once = Link.last, iter((None,))
+    last, once = JetStreamLink.last, iter((None,))
 
-    async def overtaken(link: Link, subject: str) -> Any:
+    async def overtaken(link: JetStreamLink, subject: str) -> Any:
         found = await last(link, subject)
         if subject.endswith("mark") and next(once, 0) is None:
             await provider.commit(group(2))
@@ -238,7 +238,7 @@ async def test_one_is_replaced_while_it_is_read(url: str, monkeypatch: pytest.Mo
         return found
 
     monkeypatch.setattr("services.store.providers.jetstream_writer.Writer._wait_for_the_last", _at_once)
-    monkeypatch.setattr(Link, "last", overtaken)
+    monkeypatch.setattr(JetStreamLink, "last", overtaken)
     again = await reopened(url)
     assert list(await alive(again)) == [1, 2]
     await provider.close()

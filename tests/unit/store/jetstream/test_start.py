@@ -11,7 +11,7 @@ from nats.js.api import StreamConfig
 from services.common.errors import InternalError
 from services.store.provider import Changes
 from services.store.providers.jetstream import JetStreamProvider
-from services.store.providers.jetstream_link import Link
+from services.store.providers.jetstream_link import JetStreamLink
 from services.store.providers.jetstream_url import parse
 from tests.support.certificates import Authority
 from tests.support.jetstream import Servers, alone
@@ -163,7 +163,7 @@ async def test_a_server_that_is_too_old(url: str, monkeypatch: pytest.MonkeyPatc
 
 async def test_a_stream_of_others(nats: Servers, url: str) -> None:
     """One that has other subjects is not written to."""
-    link = await Link.connect(parse(url))
+    link = await JetStreamLink.connect(parse(url))
     await link._jetstream.add_stream(StreamConfig(name=parse(url).stream, subjects=[f"other{parse(url).stream}.>"]))
     await link.close()
     assert "the stream is not one of a store" in await refused(url)
@@ -174,7 +174,7 @@ async def test_a_stream_that_was_emptied(url: str) -> None:
     provider = await reopened(url)
     await provider.commit(group(1))
     await provider.close()
-    link = await Link.connect(parse(url))
+    link = await JetStreamLink.connect(parse(url))
     await link.purge(f"{link.prefix}.>")
     await link.close()
     assert "the stream had a store, and has none any more: were its messages deleted?" in await refused(url)

@@ -13,8 +13,8 @@ from services.rpc.store_pb2 import EntryBatch, PutRecordsRequest, Record
 from services.store import snapshot
 from services.store.folder import DataFolder
 from services.store.moving.copy import copy
+from services.store.moving.progress import Silent
 from services.store.moving.site import Site, site
-from services.store.moving.told import Silent
 from services.store.provider import Changes
 from tests.support.kept import everything
 from tests.support.moving import KINDS, house_of

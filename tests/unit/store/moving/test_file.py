@@ -19,8 +19,8 @@ from services.store.backup.continued import ContinuedWriter
 from services.store.backup.file import verify
 from services.store.moving.export import export
 from services.store.moving.importing import import_file
+from services.store.moving.progress import Silent
 from services.store.moving.site import Site
-from services.store.moving.told import Silent
 from tests.support.backups import restored
 from tests.support.kept import everything
 from tests.support.moving import KINDS, house_of

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Protocol
 
 
-class Told(Protocol):
+class Progress(Protocol):
     """Shows progress to a person who waits."""
 
     def phase(self, what: str, total: int = 0) -> None:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from services.queue.partitions.partition import Partition, State
+from services.queue.partitions.partition import Partition, PartitionState
 from services.queue.partitions.registry import Registry
 from services.rpc import queue_pb2 as pb
 
 
-class Told:
+class PeerReports:
     """The gateway may know sooner than this process that a partition is here: then it reports everything again."""
 
     def __init__(self, registry: Registry) -> None:
@@ -37,7 +37,7 @@ class Told:
             self._used[each.partition] = list(each.used)
             if (partition := self._registry.partitions.get(each.partition)) and self.has(partition):
                 heard.add(partition.number)
-                if partition.state is State.SERVING:
+                if partition.state is PartitionState.SERVING:
                     self.pass_on(partition, now)
         return heard
 

@@ -29,7 +29,7 @@ class Undertaking(BaseModel):
     aside: str
 
 
-class Place:
+class StoreFolder:
     """A folder whose lock is held, and the names in it that a store consists of."""
 
     def __init__(self, folder: Path, files: Sequence[str]) -> None:

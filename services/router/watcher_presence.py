@@ -17,14 +17,14 @@ from services.router.changes import Changes
 from services.router.lease import Lease
 from services.router.topology.effects import Effects
 from services.router.topology.topology import Topology
-from services.router.watchers import Place, Watchers, place_key, place_record
+from services.router.watchers import ExpectedWatcher, Watchers, place_key, place_record
 
 _SILENT = "silent"
 
 log = structlog.get_logger()
 
 
-class Places:
+class WatcherPresence:
     """What happens when watchers come and go."""
 
     def __init__(
@@ -37,11 +37,11 @@ class Places:
         self._ttl = ttl
         self._events = events
 
-    async def take(self, member: str, role: str, connections: str) -> Place:
+    async def take(self, member: str, role: str, connections: str) -> ExpectedWatcher:
         """The place of a watcher that is known, or a new one as soon as it is kept; raises Unavailable."""
         if place := self._watchers.find(member):
             return place
-        place = Place(member, role, connections, until=monotonic() + self._ttl)
+        place = ExpectedWatcher(member, role, connections, until=monotonic() + self._ttl)
         self._watchers.expect(place)
 
         def keep(effects: Effects) -> None:
@@ -52,7 +52,7 @@ class Places:
             raise Unavailable("the watcher's place ran out before the store had kept it")
         return place
 
-    async def lose(self, places: list[Place], reason: str) -> None:
+    async def lose(self, places: list[ExpectedWatcher], reason: str) -> None:
         """They are gone, and with them the exclusive queues of their connections; these may stay, which is logged."""
         for place in places:
             log.info("watcher has no place any more", member=place.member, role=place.role, reason=reason)

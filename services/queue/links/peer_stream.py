@@ -9,13 +9,13 @@ from services.common.streams.grpc_fields import trailers
 from services.common.streams.soon import Soon
 from services.common.streams.stream import Stream
 from services.queue.host import Host
-from services.queue.links.link import Link
+from services.queue.links.link import PeerLink
 from services.rpc.queue_pb2 import Hello, LinkFrame
 
 log = structlog.get_logger()
 
 
-class Attached:
+class PeerStream:
     """A stream of hopline.queue.Queue/Attach: frames in, and their answers out in the same turn.
 
     What other links, the journal or the clock cause goes out at the turn's end. While the peer reads nothing, it
@@ -26,7 +26,7 @@ class Attached:
         """`member` is this process; a peer that means another one is refused before anything it says is heard."""
         self._member = member
         self._write_soon = Soon(self._write)
-        self._link = Link(host, self._write_soon, stream.fail)
+        self._link = PeerLink(host, self._write_soon, stream.fail)
         self._stream = stream
 
     def received(self, message: bytes) -> None:
