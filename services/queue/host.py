@@ -19,8 +19,9 @@ from services.common.uid import UidSource, origin_of
 from services.queue.journal.ticket import Receipt, Unheard
 from services.queue.journal.writer import JournalWriter
 from services.queue.links.expected import Expected
-from services.queue.links.full import Gate
+from services.queue.links.full import Full, Gate
 from services.queue.links.greeted import Greeted
+from services.queue.links.overfull import Overfull
 from services.queue.links.returning import Returning
 from services.queue.machine.message import Interned, MemoryAccount
 from services.queue.observe.journeys import Journeys
@@ -70,6 +71,7 @@ class Host:
     account: MemoryAccount = field(default_factory=MemoryAccount)
     interned: Interned = field(default_factory=Interned)
     links: dict[PeerLink, None] = field(default_factory=dict)
+    overfull: Overfull = field(default_factory=Overfull)
     greeted: Greeted = field(default_factory=Greeted)
     departed: dict[int, PeerLink] = field(default_factory=dict)  # the latest of a gateway, by origin, for a moment
     expected: Expected = field(default_factory=Expected)
@@ -106,19 +108,31 @@ class Host:
         self.unheard.hold(receipt)
         receipt.part_done()
 
-    def check_memory(self) -> None:
+    @property
+    def full(self) -> Full:
+        """Where publishers have to wait, for want of memory, or because a queue has more than it wants."""
+        return Full(self.gate.full.everywhere, self.gate.full.queue_ids | self.overfull.queue_ids)
+
+    def check_full(self) -> None:
         """Holds publishers back from full queues, and lets them go on."""
-        used, gate, before = self.account.used, self.gate, self.gate.full
-        if not gate.wants_look(used):
+        overfull, memory = self.overfull.look(self.registry.queues), self._memory_changed()
+        if not overfull and not memory:
             return
-        if not gate.look(used, ((queue_id, queue.holding.size) for queue_id, queue in self.registry.queues.items())):
-            return
+        full = self.full
         for link in self.links:
-            link.tell_full(gate.full)
-        if bool(gate.full) is not bool(before):
-            log.info("publishers held back" if gate.full else "publishers go on", used=used, limit=gate.limit)
+            link.tell_full(full)
         # What expires, or goes on to where it is dead-lettered, makes room without a word from any link.
         self.timed.set()
+
+    def _memory_changed(self) -> bool:
+        used, gate, before = self.account.used, self.gate, self.gate.full
+        if not gate.wants_look(used):
+            return False
+        if not gate.look(used, ((queue_id, queue.holding.size) for queue_id, queue in self.registry.queues.items())):
+            return False
+        if bool(gate.full) is not bool(before):
+            log.info("publishers held back" if gate.full else "publishers go on", used=used, limit=gate.limit)
+        return True
 
     @property
     def certain(self) -> bool:

@@ -68,9 +68,7 @@ class Timers:
     def _is_watchful(self) -> bool:
         """Deadlines may become sooner, memory has to become free, or orphans wait until the topology is known."""
         partitions = self._host.registry.partitions.values()
-        return bool(self._host.gate.full) or any(
-            partition.context.timed or partition.orphans for partition in partitions
-        )
+        return bool(self._host.full) or any(partition.context.timed or partition.orphans for partition in partitions)
 
     def tick(self, now: int) -> None:
         """Does what is due."""
@@ -79,7 +77,7 @@ class Timers:
         for_each("what a partition does by the clock", serving, lambda each: self._check_partition(each, now))
         if self._has_place():
             for_each("dropping what deleted queues had", serving, self._drop_orphans)
-        host.check_memory()
+        host.check_full()
 
     def _check_partition(self, partition: Partition, now: int) -> None:
         timed = partition.context.timed

@@ -14,10 +14,12 @@ from services.common.arguments.argument import Alias, Argument, Said
 from services.common.arguments.checks import MS_AT_MOST, Check, integer, key, one_of, text
 
 NO_OVERFLOW: Final = "none"
+FLOW_CONTROL: Final = "producer-flow-control"
 POLICIES: Final = {
     "NONE": NO_OVERFLOW,
     "RING": queue.DROP_HEAD,
     "REJECT": "reject-publish",
+    "PRODUCER_FLOW_CONTROL": FLOW_CONTROL,
     "REJECT_TO_ALTERNATE": "reject-publish-dlx",
 }
 """Overflow policies; the last one is Hopline's own, RabbitMQ's reject-publish-dlx."""
@@ -39,6 +41,11 @@ def _policy(value: str) -> Said:
 def _is_policy(value: object) -> str | None:
     """In capitals or not, as Broker-J has it."""
     return one_of(tuple(POLICIES))(value.upper() if isinstance(value, str) else value)
+
+
+def _resume(value: int) -> Said:
+    """The policy that it is for is said with it."""
+    return {queue.RESUME_BYTES.name: value, queue.OVERFLOW.name: FLOW_CONTROL}
 
 
 def _levels(value: int) -> Said:
@@ -90,6 +97,8 @@ ALIASES: Final = (
         _number(queue.MAX_LENGTH_BYTES, none=-1),
         implies=_NOT_LIMITED,
     ),
+    Alias("x-qpid-capacity", integer(0), _number(queue.MAX_LENGTH_BYTES, none=0), implies=_NOT_LIMITED),
+    Alias("x-qpid-flow-resume-capacity", integer(0), _resume),
     *_both(("qpid.policy_type", "overflowPolicy"), _is_policy, _policy),
     *_both(
         ("x-qpid-maximum-delivery-count", "maximumDeliveryAttempts"),

@@ -38,6 +38,8 @@ OVERFLOW: Final[Argument[str]] = Argument("x-overflow", text, DROP_HEAD)
 QUEUE_TYPE: Final[Argument[str]] = Argument("x-queue-type", text, CLASSIC)
 SINGLE_ACTIVE: Final[Argument[bool]] = Argument("x-single-active-consumer", boolean, False)
 
+RESUME_BYTES: Final[Argument[int | None]] = Argument("x-flow-resume-bytes", integer(0), None)
+"""Where publishers are held back from a queue that has too much, they go on when no more than that is in it."""
 LEAST_TTL: Final[Argument[int]] = Argument("minimumMessageTtl", integer(0, MS_AT_MOST), 0)
 """Of messages that have a time to live of their own: a shorter one is taken for it."""
 LOWEST_PRIORITY: Final[Argument[int]] = Argument("x-qpid-lowest-priority", integer(0, 9), 0)
@@ -74,6 +76,7 @@ ARGUMENTS: Final[tuple[Argument[Any], ...]] = (
     MAX_LENGTH,
     MAX_LENGTH_BYTES,
     MAX_PRIORITY,
+    RESUME_BYTES,
     MESSAGE_TTL,
     LEAST_TTL,
     Argument("x-queue-leader-locator", text, None),

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 from services.mgmt.model.attribute import Operation, Statistic, attribute, derived
 from services.mgmt.model.configured_object import ConfiguredObject
 
-OVERFLOW = ("NONE", "RING", "REJECT", "REJECT_TO_ALTERNATE")
+OVERFLOW = ("NONE", "RING", "REJECT", "REJECT_TO_ALTERNATE", "PRODUCER_FLOW_CONTROL")
 EXCLUSIVE = ("NONE", "CONNECTION")
 
 

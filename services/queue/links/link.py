@@ -80,8 +80,8 @@ class PeerLink(Holder):
             former.close()
         self._host.links[self] = None
         self._host.expected.came(self.origin)
-        if self._host.gate.full:
-            self.tell_full(self._host.gate.full)
+        if full := self._host.full:
+            self.tell_full(full)
         return True
 
     # -------------------------------------------------------------- frames
@@ -115,7 +115,7 @@ class PeerLink(Holder):
         self._host.returning.came(self.origin, self.told.hear(frame.told, now))
         self._batches.sent_again(frame.sent_again)
         self._batches.forget_former(self.origin)
-        self._host.check_memory()
+        self._host.check_full()
         self._receiving = False
 
     def resume(self) -> None:
@@ -190,7 +190,7 @@ class PeerLink(Holder):
         for_each("giving deliveries back", touched, lambda queue: release_held_by(self._host, queue, self))
         for_each("serving those that are left", touched, lambda queue: queue.dispatch(now))
         self._touched.clear()
-        self._host.check_memory()
+        self._host.check_full()
 
     def has_told(self, partition: Partition) -> bool:
         """Whether the peer has reported all that its consumers hold of a partition; true for peers that never do."""

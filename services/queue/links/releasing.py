@@ -26,4 +26,4 @@ async def _release(host: Host, queue: Queue, holder: object, uids: list[int]) ->
         end = first + turn.AT_ONCE
         release = partial(queue.release, uids[first:end], holder, host.now(), last=end >= len(uids))
         by_itself("giving deliveries back", release)
-        host.check_memory()
+        host.check_full()

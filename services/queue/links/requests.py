@@ -94,7 +94,7 @@ async def _purge_the_rest(
         while left > 0 and await _is_next(host, queue) and (count := _purge_some(host, queue, left, written)):
             reply.message_count += count
             left -= count
-        host.check_memory()
+        host.check_full()
         written.part_done()
         if not await written:
             reply.reason, reply.text = pb.OTHER, _NOT_WRITTEN
@@ -115,7 +115,7 @@ def _purge_some(host: Host, queue: Queue, most: int, written: Written) -> int:
 
 async def _is_next(host: Host, queue: Queue) -> bool:
     """Lets other tasks have their turns; then whether the queue is still here."""
-    host.check_memory()
+    host.check_full()
     await asyncio.sleep(0)
     await host.until_certain()
     return _is_here(host, queue)

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 from services.common.arguments import queue as argument
-from services.common.arguments.broker_j import NO_OVERFLOW
+from services.common.arguments.argument import Argument
+from services.common.arguments.broker_j import FLOW_CONTROL, NO_OVERFLOW
 from services.common.arguments.reading import said
 
+_TAKE_ALL = frozenset({NO_OVERFLOW, FLOW_CONTROL})
 PRIORITY, SORTED, LAST_VALUE = "priority", "sorted", "last-value"
 
 
@@ -29,6 +31,7 @@ class QueueOptions:
     overflow: str = "drop-head"
     max_length: int | None = None
     max_bytes: int | None = None
+    resume_bytes: int | None = None
     ttl_ms: int | None = None
     least_ttl_ms: int = 0
     unused_ms: int | None = None
@@ -52,7 +55,7 @@ class QueueOptions:
     @property
     def limited(self) -> bool:
         """Whether ready messages may become too many."""
-        return self.overflow != NO_OVERFLOW and (self.max_length is not None or self.max_bytes is not None)
+        return self.overflow not in _TAKE_ALL and (self.max_length is not None or self.max_bytes is not None)
 
     def lifetime(self, own_ms: int | None) -> int | None:
         """For how long a message may wait that says this itself; None: for ever."""
@@ -66,6 +69,32 @@ class QueueOptions:
         """The queue type that the arguments ask for; None: it is as declared."""
         asked = {PRIORITY: self.max_priority, SORTED: self.sort_key, LAST_VALUE: self.last_value_key}
         return next((kind for kind, value in asked.items() if value), None)
+
+
+_SAID_BY: Final[Mapping[str, Argument[Any]]] = {
+    "overflow": argument.OVERFLOW,
+    "max_length": argument.MAX_LENGTH,
+    "max_bytes": argument.MAX_LENGTH_BYTES,
+    "resume_bytes": argument.RESUME_BYTES,
+    "ttl_ms": argument.MESSAGE_TTL,
+    "least_ttl_ms": argument.LEAST_TTL,
+    "unused_ms": argument.EXPIRES,
+    "max_priority": argument.MAX_PRIORITY,
+    "lowest_priority": argument.LOWEST_PRIORITY,
+    "sort_key": argument.SORT_KEY,
+    "last_value_key": argument.LAST_VALUE_KEY,
+    "groups": argument.GROUP_TYPE,
+    "group_key": argument.GROUP_KEY,
+    "default_group": argument.DEFAULT_GROUP,
+    "most_groups": argument.MOST_GROUPS,
+    "nondestructive": argument.NONDESTRUCTIVE,
+    "holds": argument.HOLDS,
+    "default_selector": argument.DEFAULT_FILTERS,
+    "single_active": argument.SINGLE_ACTIVE,
+    "delivery_limit": argument.DELIVERY_LIMIT,
+    "dead_letter_exchange": argument.DEAD_LETTER_EXCHANGE,
+    "dead_letter_key": argument.DEAD_LETTER_KEY,
+}
 
 
 def read_options(
@@ -87,26 +116,6 @@ def read_options(
         partition,
         durable=durable,
         auto_delete=auto_delete,
-        overflow=argument.OVERFLOW.of(found),
-        max_length=argument.MAX_LENGTH.of(found),
-        max_bytes=argument.MAX_LENGTH_BYTES.of(found),
-        ttl_ms=argument.MESSAGE_TTL.of(found),
-        least_ttl_ms=argument.LEAST_TTL.of(found),
-        unused_ms=argument.EXPIRES.of(found),
-        max_priority=argument.MAX_PRIORITY.of(found),
-        lowest_priority=argument.LOWEST_PRIORITY.of(found),
-        sort_key=argument.SORT_KEY.of(found),
-        last_value_key=argument.LAST_VALUE_KEY.of(found),
-        groups=argument.GROUP_TYPE.of(found),
-        group_key=argument.GROUP_KEY.of(found),
-        default_group=argument.DEFAULT_GROUP.of(found),
-        most_groups=argument.MOST_GROUPS.of(found),
-        nondestructive=argument.NONDESTRUCTIVE.of(found),
-        holds=argument.HOLDS.of(found),
-        default_selector=argument.DEFAULT_FILTERS.of(found),
-        single_active=argument.SINGLE_ACTIVE.of(found),
-        delivery_limit=argument.DELIVERY_LIMIT.of(found),
         consumer_timeout_ms=argument.CONSUMER_TIMEOUT.of(found) or 0,
-        dead_letter_exchange=argument.DEAD_LETTER_EXCHANGE.of(found),
-        dead_letter_key=argument.DEAD_LETTER_KEY.of(found),
+        **{field: its.of(found) for field, its in _SAID_BY.items()},
     )

@@ -20,6 +20,7 @@ from services.queue.machine.delivery.single_active import SingleActive
 from services.queue.machine.entrance import Entrance, Refused
 from services.queue.machine.entries import Entries
 from services.queue.machine.entry import Entry, Holder, Undecided
+from services.queue.machine.flow import Flow
 from services.queue.machine.message import Holding
 from services.queue.machine.options import QueueOptions
 from services.queue.machine.order.ready import CreateReady
@@ -32,7 +33,9 @@ from services.rpc import queue_pb2 as pb
 
 
 class Queue:
-    """What the shell asks of it. `holding`: the bytes that it keeps; `use`: whether it goes for want of it."""
+    """What the shell asks of it. `holding`: the bytes that it keeps; `use`: whether it goes for want of it; `flow`: of
+    one from which publishers are held back, whether they are.
+    """
 
     def __init__(
         self, create_ready: CreateReady, options: QueueOptions, context: QueueContext, policy: OverflowPolicy, now: int
@@ -43,6 +46,7 @@ class Queue:
         self._entries = Entries(options, context, create_ready)
         self._claims = Claims(self._entries)
         self._room = Room(self._entries, policy)
+        self.flow = Flow(self._entries) if policy.holds_back else None
         self._delivery = delivery = Dispatcher(self._entries, self.consumers)
         self._backlog = Backlog(self._entries, delivery)
         self._settlement = EntrySettlement(self._entries, self._claims, self._backlog, self._room)

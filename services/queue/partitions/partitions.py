@@ -332,7 +332,7 @@ class Partitions:
         partition.replay()
         for link in self._host.links:
             link.told.pass_on(partition, self._host.now())
-        self._host.check_memory()
+        self._host.check_full()
         self._host.timed.set()
         self._check_settled()
 

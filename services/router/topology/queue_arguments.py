@@ -44,6 +44,8 @@ def _check_kinds(found: Said, kinds: Kinds) -> None:
     most = queue.MESSAGE_TTL.of(found)
     if most is not None and queue.LEAST_TTL.of(found) > most:
         raise Wrong(queue.LEAST_TTL.name, f"must be no more than {queue.MESSAGE_TTL.name}, {most}")
+    if (resume := queue.RESUME_BYTES.of(found)) is not None and resume > (queue.MAX_LENGTH_BYTES.of(found) or 0):
+        raise Wrong(queue.RESUME_BYTES.name, f"must be no more than {queue.MAX_LENGTH_BYTES.name}")
     if queue.DEAD_LETTER_KEY.name in found and queue.DEAD_LETTER_EXCHANGE.name not in found:
         raise Wrong(queue.DEAD_LETTER_KEY.name, f"needs {queue.DEAD_LETTER_EXCHANGE.name}")
 

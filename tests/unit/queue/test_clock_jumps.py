@@ -50,14 +50,14 @@ async def test_nothing_expires_for_a_jump(house: House, wall: Wall, off: int, mo
     await link.publish(queue_id, [b"1"], time_ms=epoch_ms())
     host = house.queues["queue-1"]._host
     ticks = 0
-    check = host.check_memory
+    check = host.check_full
 
     def counted() -> None:
         nonlocal ticks
         ticks += 1
         check()
 
-    monkeypatch.setattr(type(host), "check_memory", lambda _: counted())
+    monkeypatch.setattr(type(host), "check_full", lambda _: counted())
     wall.off = off
     await looked(house, lambda: ticks)
     await link.publish(queue_id, [b"2"], time_ms=epoch_ms())

@@ -12,6 +12,7 @@ class RejectPublish:
 
     drops_head = False
     dead_letters_refused = False
+    holds_back = False
 
     def admits(self, options: QueueOptions, count: int, size: int, sizes: Sequence[int]) -> int:
         """As many from the first as fit."""

@@ -12,6 +12,7 @@ class Unlimited:
 
     drops_head = False
     dead_letters_refused = False
+    holds_back = False
 
     def admits(self, options: QueueOptions, count: int, size: int, sizes: Sequence[int]) -> int:  # noqa: ARG002
         """Everybody comes in."""

@@ -26,6 +26,14 @@ EACH: dict[str, tuple[Any, dict[str, Any], Any, Any]] = {
     "x-max-length-bytes": (0, {"x-max-length-bytes": 0}, 1.5, 1 << 63),
     "x-max-priority": (255, {"x-max-priority": 255}, "9", 256),
     "x-message-ttl": (0, {"x-message-ttl": 0}, "0", 1 << 32),
+    "x-flow-resume-bytes": (7, {"x-flow-resume-bytes": 7}, "7", -1),
+    "x-qpid-capacity": (5, {"x-max-length-bytes": 5, "x-overflow": "none"}, "5", -1),
+    "x-qpid-flow-resume-capacity": (
+        3,
+        {"x-flow-resume-bytes": 3, "x-overflow": "producer-flow-control"},
+        "3",
+        -1,
+    ),
     "minimumMessageTtl": (7, {"minimumMessageTtl": 7}, "7", -1),
     "x-queue-leader-locator": ("client-local", {"x-queue-leader-locator": "client-local"}, 1, None),
     "x-queue-master-locator": ("min-masters", {"x-queue-master-locator": "min-masters"}, 1, None),
@@ -97,6 +105,15 @@ def test_the_same_twice() -> None:
     assert checked({"x-message-ttl": 5, "maximumMessageTtl": 5}) == {"x-message-ttl": 5}
     with pytest.raises(Wrong, match="'maximumMessageTtl' says something else than 'x-message-ttl'"):
         checked({"x-message-ttl": 5, "maximumMessageTtl": 6})
+
+
+def test_a_capacity_with_a_resume_capacity() -> None:
+    """The two say what either does, and the policy; another one beside them is a contradiction."""
+    both = {"x-qpid-capacity": 5, "x-qpid-flow-resume-capacity": 3}
+    said_so = {"x-max-length-bytes": 5, "x-overflow": "producer-flow-control", "x-flow-resume-bytes": 3}
+    assert checked(both) == said_so
+    with pytest.raises(Wrong, match="says something else than"):
+        checked({**both, "qpid.policy_type": "RING"})
 
 
 def test_a_last_value_queue_with_a_key() -> None:

@@ -25,6 +25,10 @@ BOTH: list[tuple[dict[str, Any], dict[str, Any]]] = [
         {"maximumQueueDepthMessages": 5, "overflowPolicy": "NONE"},
         {"x-max-length": 5, "x-overflow": "none"},
     ),
+    (
+        {"maximumQueueDepthMessages": 5, "overflowPolicy": "PRODUCER_FLOW_CONTROL"},
+        {"x-max-length": 5, "x-overflow": "producer-flow-control"},
+    ),
     ({"overflowPolicy": "REJECT_TO_ALTERNATE"}, {"x-overflow": "reject-publish-dlx"}),
     ({"maximumMessageTtl": 60000}, {"x-message-ttl": 60000}),
     (

@@ -171,6 +171,14 @@ def test_the_least_and_the_most(bench: Bench) -> None:
     assert bench.queue("q", arguments={"minimumMessageTtl": 9, "maximumMessageTtl": 9})
 
 
+@pytest.mark.parametrize("more", [{}, {"x-qpid-capacity": 4}])
+def test_what_publishers_go_on_at(bench: Bench, more: dict[str, int]) -> None:
+    """No more than the queue wants."""
+    with pytest.raises(PreconditionFailed, match=r"invalid arg 'x-flow-resume-bytes' .* x-max-length-bytes"):
+        bench.queue("q", arguments={"x-qpid-flow-resume-capacity": 5, **more})
+    assert bench.queue("q", arguments={"x-qpid-flow-resume-capacity": 5, "x-qpid-capacity": 5})
+
+
 def test_one_order(bench: Bench) -> None:
     """A queue is sorted, keeps last values, or goes by priorities: not two of them."""
     with pytest.raises(PreconditionFailed, match=r"invalid arg 'qpid\.queue_sort_key' .* x-max-priority"):

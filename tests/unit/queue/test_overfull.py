@@ -1,0 +1,40 @@
+"""Publishers are held back from a queue that has more than it wants, and hear when they may go on."""
+
+from __future__ import annotations
+
+from services.rpc import queue_pb2 as pb
+from tests.support.queue_house import House, RawLink
+
+
+def blocked(link: RawLink) -> list[list[int]]:
+    """The queues of each word of where publishers have to wait."""
+    return [list(frame.blocked.queue_ids) for frame in link.frames if frame.HasField("blocked")]
+
+
+async def test_until_there_is_room(house: House) -> None:
+    """All gateways are told, and those that come later; consumers make room, and the end of the queue does."""
+    queue_id = await house.declare("q", max_length=10, overflow="producer-flow-control")
+    link, other = await house.link(), await house.link(origin=1001)
+    await link.publish(queue_id, [b"x"] * 10)
+    assert blocked(link) == []
+    await link.publish(queue_id, [b"x"])
+    await link.until(lambda: blocked(link) == [[queue_id]])
+    await other.until(lambda: blocked(other) == [[queue_id]])
+    late = await house.link(origin=1002)
+    await late.until(lambda: blocked(late) == [[queue_id]])
+    assert link.refusals() == []
+    await other.attach(queue_id, messages=2)
+    await other.until(lambda: len(other.bodies) == 2)
+    await other.send(credits=[pb.Credit(consumer=1, messages=1)])
+    await link.until(lambda: blocked(link) == [[queue_id], []])
+    assert not house.queues["queue-1"]._host.full
+
+
+async def test_a_queue_that_goes(house: House) -> None:
+    """Nobody waits for one that is not there any more."""
+    queue_id = await house.declare("q", max_length=1, overflow="producer-flow-control")
+    link = await house.link()
+    await link.publish(queue_id, [b"x"] * 2)
+    await link.until(lambda: blocked(link) == [[queue_id]])
+    await house.delete("q")
+    await link.until(lambda: blocked(link) == [[queue_id], []])
