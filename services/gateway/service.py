@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Awaitable, Callable
 
 from services.common.advertise import reachable_address
 from services.common.audit.audit import Audit
@@ -13,6 +14,7 @@ from services.common.bus.event_bus import EventBus
 from services.common.capture.rules import RECORD_KIND as CAPTURE_KIND
 from services.common.clients.access import KINDS as ACCESS_KINDS
 from services.common.clients.access import Access
+from services.common.clients.first_snapshot import FirstSnapshots
 from services.common.clients.mgmt import MgmtClient
 from services.common.clients.partition_table import ROLE, PartitionTable
 from services.common.clients.store import StoreClient
@@ -92,16 +94,17 @@ class Service:
         self._listener = Listener(
             settings, self._broker, authenticator, Engines(settings), prefix, permits, self._limits
         )
-        # Who came before the first user is known would be refused with the right password.
+        # Who came before the first user is known would be refused with the right password, and before limits, let in.
+        limits_known = self._follow_limits()
         await authenticator.until_some_user()
         await access.known()
+        await limits_known()
         await self._listener.start()
         self._tasks.start(AskedAgain(authenticator, self._listener.signed_in).run(), name="ask for users again")
         telling.listener, serving.meters = self._listener, self._meters
         measure_clients(self._meters, self._listener, self._bus)
         self._apart.measure(self._listener)
         self._exporting.start()
-        self._follow_limits()
         self._ports = Ports(self._listener, self._name, self._store.put_records, await self._reachable())
         self._ports.start(self._store.watch_records([PORT_KIND]))
         await self._server.ready()
@@ -158,13 +161,16 @@ class Service:
         start(observer.capture.follow(store.watch_records([CAPTURE_KIND])), name="follow capture rules")
         start(observer.capture.report(self._name, store), "cost of capture")
 
-    def _follow_limits(self) -> None:
-        store, self._elsewhere = self._store, Elsewhere(self._name, self._listener.limited)
-        self._tasks.start(self._limits.follow(store.watch_records([*LIMITS])), name="follow limits")
-        rules = self._listener.by_rules.follow(store.watch_records([LIMIT_RULES]))
-        self._tasks.start(rules, name="follow connection limits")
-        self._tasks.start(self._elsewhere.follow(store.watch_records(ELSEWHERE)), name="follow what is used of limits")
-        self._tasks.start(self._elsewhere.report(store.put_records), name="tell what is used of limits")
+    def _follow_limits(self) -> Callable[[], Awaitable[None]]:
+        """Gives what returns when they are known."""
+        store, start, first = self._store, self._tasks.start, FirstSnapshots()
+        self._elsewhere = elsewhere = Elsewhere(self._name, self._listener.limited)
+        by_rules = self._listener.by_rules
+        start(self._limits.follow(first.of(store.watch_records([*LIMITS]))), name="follow limits")
+        start(by_rules.follow(first.of(store.watch_records([LIMIT_RULES]))), name="follow connection limits")
+        start(elsewhere.follow(first.of(store.watch_records(ELSEWHERE))), name="follow what is used of limits")
+        start(elsewhere.report(store.put_records), name="tell what is used of limits")
+        return first.known
 
     async def stop(self) -> None:
         """Says farewell to clients, then leaves the other services."""

@@ -1,7 +1,9 @@
-"""What bodies of requests take that are not answered yet: one budget for all, whoever sends them.
+"""What bodies of requests take that are not answered yet: one budget for all clients, and one for large bodies.
 
-Of each a mebibyte counts: what comes beyond is of those alone who have signed in. When there is too much, those that
-began first and do not come to their end are closed until there is not; where all are whole, the newest one is.
+Of each body a mebibyte counts: only clients that have signed in are read beyond that. When there is too much, bodies
+that began first and do not come to their end are closed until there is not; where all are whole, the newest one is.
+What goes beyond a mebibyte has a budget of the same size: where it is used up, the client whose body became large last
+is closed.
 """
 
 from __future__ import annotations
@@ -28,30 +30,46 @@ class Bodies:
         """In bytes."""
         self.limit = limit
         self.total = 0
+        self.beyond = 0  # what is more than EACH, of all
         self._sizes: dict[Peer, int] = {}
+        self._large: dict[Peer, None] = {}  # longer than EACH; the latest to become so is the last
         self._begun: dict[Peer, None] = {}  # not whole; who began first comes first
         self._few = FewLines(1, _SECONDS)
 
     def note(self, peer: Peer, more: int, *, whole: bool) -> None:
         """So much more of a request's body has come."""
-        before = self._sizes.get(peer, 0)
-        size = min(before + more, EACH)
-        self._sizes[peer] = size
-        self.total += size - before
+        self._add(peer, more)
         if whole:
             self._begun.pop(peer, None)
         else:
             self._begun.setdefault(peer, None)
         while self.total > self.limit:
             self._close(next(iter(self._begun), peer))
+        while self.beyond > self.limit:
+            self._close(next(reversed(self._large)))
+
+    def _add(self, peer: Peer, more: int) -> None:
+        before = self._sizes.get(peer, 0)
+        size = self._sizes[peer] = before + more
+        self.total += min(size, EACH) - min(before, EACH)
+        self.beyond += _beyond(size) - _beyond(before)
+        if size > EACH:
+            self._large.setdefault(peer, None)
 
     def forget(self, peer: Peer) -> None:
         """It is answered, or gone."""
         self._begun.pop(peer, None)
-        self.total -= self._sizes.pop(peer, 0)
+        self._large.pop(peer, None)
+        size = self._sizes.pop(peer, 0)
+        self.total -= min(size, EACH)
+        self.beyond -= _beyond(size)
 
     def _close(self, peer: Peer) -> None:
-        what = "too much in bodies of requests over HTTP: those that began first and do not end are closed"
-        self._few.say(log.warning, what, bytes=self.total, requests=len(self._sizes), do=_DO)
+        what = "too much in bodies of requests over HTTP: those that do not end, or became large last, are closed"
+        self._few.say(log.warning, what, bytes=self.total + self.beyond, requests=len(self._sizes), do=_DO)
         self.forget(peer)
         peer.cut_off()
+
+
+def _beyond(size: int) -> int:
+    return max(0, size - EACH)

@@ -75,7 +75,7 @@ class Doors:
     def come(self, peer: Peer, address: str) -> bool:
         """A socket was accepted: whether there is room, which another one may have to make."""
         place = place_of(address)
-        lot = self._lots.get(place) or _Lot(self._each, _OF_ONE)
+        lot = self._lots.get(place) or _Lot(self._each, _OF_ONE if self._each < self.limit else _IN_ALL)
         if not (self._has_room(lot, address) and self._has_room(self._all, address)):
             return False
         self._lots[place] = lot

@@ -16,7 +16,9 @@ from services.common.authentication import authenticator as authentication
 from services.common.authentication.claims import Credentials
 from services.common.clients.store import StoreClient
 from services.common.errors import AccessRefused
+from services.common.limits import Limits
 from services.mgmt.users import Users
+from services.rpc.store_pb2 import Records
 from tests.support.broker_house import BrokerHouse
 from tests.support.ports import free_port
 from tests.support.programs import until
@@ -48,6 +50,25 @@ async def test_no_client_before_the_first_user(house: BrokerHouse) -> None:
         await starting
     await house.connect(1)
     await store.close()
+
+
+async def test_no_client_before_limits_are_known(house: BrokerHouse) -> None:
+    """A gateway does not listen before it knows the limits of users and virtual hosts: it would let in too many."""
+    known, port, follow = asyncio.Event(), free_port(), Limits.follow
+
+    async def late(limits: Limits, records: AsyncIterator[Records]) -> None:
+        await known.wait()
+        await follow(limits, records)
+
+    with patch.object(Limits, "follow", late):
+        starting = asyncio.create_task(house.start_gateway(port))
+        await asyncio.wait([starting], timeout=0.5)
+        assert not starting.done()
+        with pytest.raises(ConnectionRefusedError):
+            await asyncio.open_connection("127.0.0.1", port)
+        known.set()
+        await starting
+    await house.connect(1)
 
 
 @pytest.mark.parametrize("said", [b"", _HEADER])

@@ -41,10 +41,26 @@ async def test_where_all_are_whole() -> None:
 
 
 async def test_a_large_one() -> None:
-    """Counts as a mebibyte, however large it is: it is of somebody who has signed in."""
-    bodies, peer = Bodies(2 * EACH), Peer()
+    """Counts as a mebibyte among all, however large it is: its client has signed in."""
+    bodies, peer = Bodies(64 * EACH), Peer()
     for _ in range(64):
         bodies.note(peer, EACH, whole=False)
     assert (bodies.total, peer.closed) == (EACH, False)
     bodies.forget(peer)
     assert bodies.total == 0
+
+
+async def test_large_ones_have_a_budget_too() -> None:
+    """What goes beyond a mebibyte each: the client whose body became large last is closed, the others are read on."""
+    bodies, large = Bodies(8 * EACH), [Peer() for _ in range(4)]
+    for _ in range(6):
+        for each in large:
+            if not each.closed:
+                bodies.note(each, EACH // 2, whole=False)
+    for _ in range(4):
+        bodies.note(large[0], EACH, whole=False)
+    assert bodies.beyond <= bodies.limit
+    assert [each.closed for each in large] == [False, False, True, True]
+    for each in large:
+        bodies.forget(each)
+    assert (bodies.total, bodies.beyond) == (0, 0)
