@@ -152,6 +152,6 @@ async def test_publishers_wait(house: House) -> None:
         assert not under_way[-1].done()
         sent = sum(done.done() for done in under_way)
         await consume(house, range(first, first + sent))
-        assert not await told(house, "")
+        # That there is room may be true for a moment: those that wait fill it at once.
         await asyncio.wait_for(asyncio.gather(*under_way), 60)
         await consume(house, range(first + sent, first + 100))
