@@ -11,7 +11,7 @@ from operator import attrgetter
 from sys import intern
 from typing import Any, Final, NamedTuple
 
-from services.rpc.queue_pb2 import MessageFacts
+from services.rpc.queue_pb2 import MessageFacts, PublishRun
 
 _REMEMBERED: Final = 8192  # what repeats is translated once; of keys that never come back the oldest go
 
@@ -26,8 +26,8 @@ class Facts(NamedTuple):
     persistent: bool = False
     priority: int = 0  # 0 to 255
     ttl_ms: int | None = None  # the message's own expiration
-    not_before: int | None = None  # Unix ms: it is not to be delivered before that, by queues that hold
-    publisher: str = ""  # the connection that it came on, where that has a consumer which does not want its own
+    not_before: int | None = None  # Unix ms: queues that hold messages do not deliver it before that
+    publisher: str = ""  # the connection that it came on, if a consumer of that connection wants none of its own
 
 
 class Attributes(NamedTuple):
@@ -62,6 +62,7 @@ _TEXT: Final = 2  # protobuf's wire type
 _KEY_TAG: Final = bytes((_NAMED["routing_key"].number << 3 | _TEXT,))
 _REPEATING: Final = tuple(map(Facts._fields.index, ("virtual_host", "exchange", "format", "publisher")))
 _OPTIONAL: Final = tuple(name for name, value in Facts._field_defaults.items() if value is None)
+_OF_RUNS: Final = tuple(name for name in Facts._fields if name in PublishRun.DESCRIPTOR.fields_by_name)
 _values: Final = attrgetter(*Facts._fields)
 
 
@@ -77,11 +78,7 @@ def to_bytes(facts: Facts) -> bytes:
 @lru_cache(_REMEMBERED)
 def from_bytes(raw: bytes) -> Facts:
     """Of a serialised MessageFacts; equal bytes mostly give the same object. Raises DecodeError."""
-    return from_fields(MessageFacts.FromString(raw))
-
-
-def from_fields(fields: Any) -> Facts:  # noqa: ANN401 - any protobuf message that has them
-    """Of anything on the wire that has fields of the same names."""
+    fields: Any = MessageFacts.FromString(raw)
     values = list(_values(fields))
     for index in _REPEATING:
         values[index] = intern(values[index])
@@ -89,6 +86,13 @@ def from_fields(fields: Any) -> Facts:  # noqa: ANN401 - any protobuf message th
         if not fields.HasField(name):
             values[Facts._fields.index(name)] = None
     return Facts._make(values)
+
+
+def from_run(run: PublishRun) -> Facts:
+    """Of a run of a former release, which says fewer facts: the others are as for messages without them."""
+    fields: Any = run
+    said = {name: getattr(fields, name) for name in _OF_RUNS if name not in _OPTIONAL or fields.HasField(name)}
+    return Facts(**said)._replace(virtual_host=intern(run.virtual_host), exchange=intern(run.exchange))
 
 
 @lru_cache(_REMEMBERED)

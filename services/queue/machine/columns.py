@@ -7,7 +7,7 @@ from itertools import groupby
 from typing import NamedTuple
 
 from services.common.message import columns
-from services.common.message.facts import Facts, from_fields
+from services.common.message.facts import Facts, from_run
 from services.common.message.indexes import chosen, condensed
 from services.queue.machine.message import Interned, Message
 from services.queue.machine.times import times_of
@@ -75,7 +75,7 @@ class Columns:
         own = iter(batch.properties)
         for run in batch.runs:
             indexes = range(len(self.facts), len(self.facts) + run.count)
-            self.facts += [from_fields(run)] * run.count
+            self.facts += [from_run(run)] * run.count
             shared = run.HasField("shared_properties")
             properties += [run.shared_properties] * run.count if shared else [next(own) for _ in indexes]
             for queue_id in run.queue_ids:

@@ -5,14 +5,27 @@ from __future__ import annotations
 import pytest
 
 from services.common.clock import epoch_ms
+from services.common.message.columns import put
+from services.common.message.facts import Facts
 from services.queue.machine.message import Interned, MemoryAccount
 from services.queue.partitions.recovery import Recovery
-from services.rpc.queue_pb2 import PublishBatch, PublishRun
+from services.rpc.queue_pb2 import PublishBatch, QueueMessages
 from services.rpc.store_pb2 import EntryBatch, EntryColumns, RecoveredBatch
-from tests.support.queue_house import House
+from tests.support.queue_house import PROPERTIES, House, RawLink
 
+FACTS = Facts("/", "", "key", "amqp-0-9")
 SOON = 700
 LATER = 600_000
+
+
+async def publish(link: RawLink, queue_id: int, body: bytes, facts: Facts) -> None:
+    """Returns when that is done."""
+    batch = PublishBatch.FromString(link.batch(queue_id, [body], time_ms=epoch_ms()))
+    batch.ClearField("runs")
+    put(batch, [facts], [PROPERTIES])
+    batch.queues.append(QueueMessages(queue_id=queue_id, count=1))
+    await link.send(publishes=[batch.SerializeToString()])
+    await link.until(lambda: batch.sequence in link.done())
 
 
 @pytest.mark.parametrize("durable", [False, True])
@@ -20,9 +33,9 @@ async def test_after_a_move(house: House, *, durable: bool) -> None:
     """Transient and persistent messages, until their time has come; one whose time has not stays."""
     queue_id = await house.declare("q", durable=durable, table={"holdOnPublishEnabled": True})
     link, now = await house.link(), epoch_ms()
-    await link.publish(queue_id, [b"soon"], time_ms=now, not_before=now + SOON, persistent=durable)
-    await link.publish(queue_id, [b"later"], time_ms=now, not_before=now + LATER)
-    await link.publish(queue_id, [b"now"], time_ms=now)
+    await publish(link, queue_id, b"soon", FACTS._replace(not_before=now + SOON, persistent=durable))
+    await publish(link, queue_id, b"later", FACTS._replace(not_before=now + LATER))
+    await publish(link, queue_id, b"now", FACTS)
     await house.queues.pop("queue-1").stop()
     await house.start_queue("queue-1")
     link = await house.link(origin=1001)
@@ -37,8 +50,8 @@ async def test_after_a_move(house: House, *, durable: bool) -> None:
 def test_after_a_kill() -> None:
     """The journal has the time as a fact of the message."""
     recovery = Recovery(MemoryAccount(), Interned(), 2, lambda _: None, lambda *_: None)
-    uid, run = (5 << 39) + 1, PublishRun(count=1, not_before=LATER)
-    columns = PublishBatch(uids=[uid], bodies=[b""], properties=[b""], runs=[run])
+    columns = PublishBatch(uids=[(5 << 39) + 1], bodies=[b""])
+    put(columns, [FACTS._replace(not_before=LATER)], [b""])
     batch = RecoveredBatch(columns=columns.SerializeToString())
     entries = EntryColumns(queue_id=[1], first=[0], count=[1], position=[0])
     batch.entries.CopyFrom(EntryBatch(id=1, count=1, entries=entries.SerializeToString()))
