@@ -18,6 +18,7 @@ import pika
 import pytest
 
 from tests.support.interop_pika import connected
+from tests.support.stack import wait_until
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -149,5 +150,7 @@ def test_the_broker_lives_on(stack: Stack, name: str, tmp_path: Path) -> None:
     assert not {b"late", lately} & set(found)
     assert set(load.confirmed[-20:]) | {b"after"} <= set(found)
     stack.wait_until_healthy()  # the router that wrote before has gone, and another one begins
-    assert "generation 2: messages confirmed in between are not here" in hopline(stack, "health")
+    # mgmt hears it when it has found the store again.
+    missing = "generation 2: messages confirmed in between are not here"
+    wait_until(lambda: missing in hopline(stack, "health"), 30, "word of the backup")
     assert "messages acknowledged in between come again" in stack.log.read_text()
