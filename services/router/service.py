@@ -15,7 +15,6 @@ from services.common import plugins
 from services.common.advertise import reachable_address
 from services.common.bus.address import bus_address
 from services.common.bus.event_bus import EventBus
-from services.common.clients.first_snapshot import FirstSnapshots
 from services.common.clients.store import StoreClient
 from services.common.config import Settings
 from services.common.errors import Fenced
@@ -92,10 +91,8 @@ class Service:
         self._lease = Lease(self._store, self._member, await self._reachable(), self._settings.lease_ttl_ms)
         self._lease.on_lost = self._on_lost
         await self._lease.start()
-        first = FirstSnapshots()
-        self._tasks.start(self._limits.follow(first.of(self._store.watch_records([VIRTUAL_HOST]))), "follow limits")
-        await first.known()  # a queue is declared as soon as there is a router
         self._tasks.start(self._become(self._lease), "role")
+        self._tasks.start(self._limits.follow(self._store.watch_records([VIRTUAL_HOST])), "follow limits")
         self._tasks.start(report(self._tracer, "router", self._member, self._store.put_records), "spans status")
         await self._ready.wait()
         await self._server.ready()
