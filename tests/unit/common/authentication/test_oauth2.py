@@ -169,7 +169,7 @@ async def test_keys_are_asked_for_seldom(issuer: Issuer) -> None:
 
 async def test_an_issuer_that_does_not_answer(issuer: Issuer) -> None:
     """An error after its timeout, also for tokens that were good while it did, once its keys are too old."""
-    async with trusting(issuer, timeout=0.5, keys_seconds=4, cache_seconds=0) as authenticator:
+    async with trusting(issuer, timeout=2, keys_seconds=4, cache_seconds=0) as authenticator:
         issuer.be_silent()
         with pytest.raises(Unavailable, match="'cloud' does not answer"):
             await told(authenticator, issuer.token())
