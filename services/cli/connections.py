@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from services.cli.changing import change_each
-from services.cli.completing import names
+from services.cli.completing import names, users
 from services.cli.listing import AnyHost, AsJson, AsLines, Most, Where, show_json, show_list
 from services.cli.talking import on_objects
 
@@ -26,7 +26,7 @@ _Names = Annotated[list[str], typer.Argument(metavar="CONNECTION…", autocomple
 @connections.command("list")
 def list_connections(
     virtual_host: AnyHost = None,
-    user: Annotated[str, typer.Option(metavar="PATTERN", help="Of users of such names.")] = "",
+    user: Annotated[str, typer.Option(metavar="PATTERN", help="Of users of such names.", autocompletion=users)] = "",
     client: Annotated[str, typer.Option(metavar="PATTERN", help="Of applications that call themselves so.")] = "",
     where: Where = None,
     limit: Most = 0,

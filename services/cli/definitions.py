@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from services.cli import completing
 from services.cli.asking import fail
 from services.cli.talking import on_mgmt
 
@@ -20,7 +21,15 @@ if TYPE_CHECKING:
 
 definitions = typer.Typer(no_args_is_help=True, help="Users, permissions, exchanges, queues and bindings as a file.")
 
-_Host = Annotated[str | None, typer.Option("--vhost", help="Of one virtual host, whose name is not in the file.")]
+_Host = Annotated[
+    str | None,
+    typer.Option(
+        "--vhost",
+        metavar="NAME",
+        help="Of one virtual host, whose name is not in the file.",
+        autocompletion=completing.virtual_hosts,
+    ),
+]
 
 
 @definitions.command("import")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from services.cli.changing import change_each
-from services.cli.completing import names
+from services.cli.completing import kinds, names
 from services.cli.listing import AnyHost, AsJson, AsLines, Host, Most, Where, show_json, show_list
 from services.cli.talking import on_objects
 from services.cli.told import Arguments, table
@@ -59,7 +59,14 @@ def show_exchange(name: _Name, virtual_host: Host = "/", as_json: AsJson = False
 @exchanges.command("declare")
 def declare_exchange(
     name: Annotated[str, typer.Argument(metavar="EXCHANGE")],
-    kind: Annotated[str, typer.Option("--type", help="direct, fanout, topic, headers, or a plug-in's.")] = "direct",
+    kind: Annotated[
+        str,
+        typer.Option(
+            "--type",
+            help="direct, fanout, topic, headers, or a plug-in's.",
+            autocompletion=kinds("exchange_types"),
+        ),
+    ] = "direct",
     virtual_host: Host = "/",
     transient: Annotated[bool, typer.Option("--transient", help="It goes when the store ends.")] = False,
     auto_delete: Annotated[bool, typer.Option("--auto-delete", help="It goes with its last binding.")] = False,

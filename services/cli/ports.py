@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
 import typer
 
+from services.cli import completing
 from services.cli.asking import fail
 
 if TYPE_CHECKING:
@@ -29,7 +30,9 @@ def commands(talk: Talk) -> typer.Typer:
     )
 
     @ports.command("remove")
-    def remove(name: str) -> None:
+    def remove(
+        name: Annotated[str, typer.Argument(metavar="PORT", autocompletion=completing.ports)],
+    ) -> None:
         """Has a port closed. Who is connected by it stays connected."""
         talk(lambda client: client.remove(name))
 
@@ -55,18 +58,32 @@ def _add_command(ports: typer.Typer, talk: Talk) -> None:
         address: Annotated[str, typer.Option(metavar="HOST:PORT", help="*:PORT for everywhere, [::1]:PORT for IPv6.")],
         transport: Annotated[
             list[str] | None,
-            typer.Option(help="What clients may begin with: plain, tls, websocket. Repeatable; else all there are."),
+            typer.Option(
+                help="What clients may begin with: plain, tls, websocket. Repeatable; else all there are.",
+                autocompletion=completing.words("plain", "tls", "websocket"),
+            ),
         ] = None,
         protocol: Annotated[
             list[str] | None,
-            typer.Option(help="What is spoken, told by its first bytes: amqp-0-9, amqp-1-0. Repeatable; else both."),
+            typer.Option(
+                help="What is spoken, told by its first bytes: amqp-0-9, amqp-1-0. Repeatable; else both.",
+                autocompletion=completing.kinds("protocols"),
+            ),
         ] = None,
         mechanism: Annotated[
             list[str] | None,
-            typer.Option(help="How clients may sign in, best first. Repeatable; else as HOPLINE_SASL_MECHANISMS."),
+            typer.Option(
+                help="How clients may sign in, best first. Repeatable; else as HOPLINE_SASL_MECHANISMS.",
+                autocompletion=completing.kinds("sasl_mechanisms"),
+            ),
         ] = None,
         provider: Annotated[
-            str, typer.Option(metavar="NAME", help="Who judges who signs in; else as HOPLINE_AUTHENTICATION_PROVIDER.")
+            str,
+            typer.Option(
+                metavar="NAME",
+                help="Who judges who signs in; else as HOPLINE_AUTHENTICATION_PROVIDER.",
+                autocompletion=completing.providers,
+            ),
         ] = "",
         most: Annotated[int, typer.Option(metavar="N", help="Connections at once, in each gateway; 0: no limit.")] = 0,
         unsecured_passwords: Annotated[

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from services.cli import completing
 from services.cli.asking import fail
 from services.cli.talking import on_mgmt
 
@@ -25,7 +26,13 @@ def add(
     name: Annotated[
         str, typer.Argument(help="A provider of this name is replaced; who came in by it is disconnected.")
     ],
-    kind: Annotated[str, typer.Argument(help="ldap, oauth2, file, composite, …: hopline providers kinds.")],
+    kind: Annotated[
+        str,
+        typer.Argument(
+            help="ldap, oauth2, file, composite, …: hopline providers kinds.",
+            autocompletion=completing.kinds("authentication_providers"),
+        ),
+    ],
     option: Annotated[
         list[str] | None, typer.Option("--set", metavar="OPTION=VALUE", help="JSON, or a text as it is; repeatable.")
     ] = None,
@@ -40,7 +47,9 @@ def add(
 
 
 @providers.command("remove")
-def remove(name: str) -> None:
+def remove(
+    name: Annotated[str, typer.Argument(metavar="PROVIDER", autocompletion=completing.providers)],
+) -> None:
     """Removes a provider; who came in by it is disconnected."""
     on_mgmt(lambda client: client.remove_provider(name))
 
