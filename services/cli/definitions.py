@@ -77,7 +77,7 @@ def export_definitions(
     """Writes down what is here, as RabbitMQ would: in it are hashes of passwords, so it is for its owner alone."""
     from services.cli.definitions_shown import indented
 
-    text = indented(on_mgmt(lambda client: client.export_definitions(virtual_host)))
+    text = indented(on_mgmt(lambda client: client.export_definitions(virtual_host), "collecting definitions"))
     if file == "-":
         typer.echo(text)
         return
@@ -111,11 +111,14 @@ def _read(source: str) -> bytes:
 
 
 def _fetched(url: str, password_file: str | None) -> bytes:
+    from services.cli.bar import bar_beside
     from services.cli.definitions_fetched import fetched, user_of
     from services.cli.password import read_password
 
     try:
         user, given = user_of(url)
-        return fetched(url, user, given or read_password(None, password_file, twice=False))
+        password = given or read_password(None, password_file, twice=False)
+        with bar_beside("asking for definitions"):
+            return fetched(url, user, password)
     except (OSError, ValueError) as error:
         fail(f"no definitions from there: {error}")

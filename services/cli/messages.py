@@ -143,7 +143,7 @@ def _trace(asked: str | Sought, limit: int, *, every: bool, payloads: bool, as_j
             return client.search(asked, limit)
         return client.trace(asked, limit, everything=every, payloads=payloads)
 
-    found = on_mgmt(ask)
+    found = on_mgmt(ask, "looking up")
     if as_json:
         typer.echo(printable_json(found.model_dump_json(indent=2)))
     elif found.journeys:
