@@ -33,21 +33,10 @@ def on_mgmt(call: Callable[[MgmtClient], Coroutine[Any, Any, _Result]], doing: s
 
 
 def on_objects(call: Callable[[ObjectsClient], Coroutine[Any, Any, _Result]]) -> _Result:
-    """As `on_mgmt`, for objects in virtual hosts. An error says what to do, too."""
+    """As `on_mgmt`, for objects in virtual hosts."""
     from services.common.clients.objects import ObjectsClient
 
-    async def advise(client: ObjectsClient) -> _Result:
-        from services.cli.hints import advised
-        from services.common.errors import BrokerError, Unavailable
-
-        try:
-            return await call(client)
-        except Unavailable:
-            raise
-        except BrokerError as error:
-            raise BrokerError(advised(error.text)) from None
-
-    return _talk("mgmt", lambda settings: ObjectsClient(settings.address_of("mgmt")), advise)
+    return _talk("mgmt", lambda settings: ObjectsClient(settings.address_of("mgmt")), call)
 
 
 def on_router(call: Callable[[VirtualHostsClient], Coroutine[Any, Any, _Result]], doing: str = "") -> _Result:
