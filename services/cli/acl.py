@@ -26,6 +26,10 @@ _Host = Annotated[
         metavar="NAME", help="Rules of a virtual host; else the broker's.", autocompletion=completing.virtual_hosts
     ),
 ]
+_Tags = Annotated[
+    list[str] | None,
+    typer.Option(help="That the user's provider gives it. Repeatable.", autocompletion=completing.words(*KNOWN)),
+]
 _User = Annotated[str, typer.Argument(metavar="USER", autocompletion=completing.users)]
 _DENIED = 1
 
@@ -87,10 +91,7 @@ def ask(
             autocompletion=completing.groups,
         ),
     ] = None,
-    tag: Annotated[
-        list[str] | None,
-        typer.Option(help="That the user's provider gives it. Repeatable.", autocompletion=completing.words(*KNOWN)),
-    ] = None,
+    tag: _Tags = None,
 ) -> None:
     """Says whether a user may, and which rule says so. Exit status 1: it may not."""
     from services.common.printable import printable

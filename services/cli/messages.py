@@ -27,6 +27,14 @@ _VirtualHost = Annotated[
     str, typer.Option("--vhost", metavar="NAME", help="Virtual host.", autocompletion=completing.virtual_hosts)
 ]
 _QUEUES = completing.names("QUEUE")
+_Queue = Annotated[str, typer.Option(metavar="PATTERN", help="Messages that came to a queue.", autocompletion=_QUEUES)]
+_Follow = Annotated[str, typer.Option(metavar="QUEUE", help="What happens in a queue, live.", autocompletion=_QUEUES)]
+_Fate = Annotated[
+    str,
+    typer.Option(
+        metavar="FATE", help=f"What became of them: {', '.join(FATES)}.", autocompletion=completing.words(*FATES)
+    ),
+]
 
 
 def add_to(app: typer.Typer) -> None:
@@ -39,9 +47,7 @@ def trace(
     id: Annotated[  # noqa: A002 - as it is called on the command line
         str, typer.Argument(help="Message id, correlation id, trace id or uid.", show_default=False)
     ] = "",
-    queue: Annotated[
-        str, typer.Option(metavar="PATTERN", help="Messages that came to a queue.", autocompletion=_QUEUES)
-    ] = "",
+    queue: _Queue = "",
     client: Annotated[
         str,
         typer.Option(
@@ -50,22 +56,13 @@ def trace(
     ] = "",
     consumer: Annotated[str, typer.Option(metavar="PATTERN", help="Who got them: the tag, or as a client.")] = "",
     key: Annotated[str, typer.Option(metavar="PATTERN", help="Their routing key.")] = "",
-    fate: Annotated[
-        str,
-        typer.Option(
-            metavar="FATE",
-            help=f"What became of them: {', '.join(FATES)}.",
-            autocompletion=completing.words(*FATES),
-        ),
-    ] = "",
+    fate: _Fate = "",
     since: Annotated[str, typer.Option(metavar="TIME", help="90s, 15m, 2h or 1d ago, or 2026-11-23T08:00.")] = "",
     until: Annotated[str, typer.Option(metavar="TIME", help="The same; before it.")] = "",
     every: Annotated[bool, typer.Option("--all", help="The way of each; of an id's, of all time.")] = False,
     limit: Annotated[int, typer.Option(min=1, max=MOST_JOURNEYS, help="At most so many messages.")] = 10,
     payload: Annotated[bool, typer.Option("--payload", help="Of an id: with what was captured of it.")] = False,
-    follow: Annotated[
-        str, typer.Option(metavar="QUEUE", help="What happens in a queue, live.", autocompletion=_QUEUES)
-    ] = "",
+    follow: _Follow = "",
     virtual_host: _VirtualHost = "/",
     as_json: Annotated[bool, _JSON] = False,
 ) -> None:
