@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from services.cli.completing import destinations, names
-from services.cli.listing import AnyHost, AsLines, Host, Most, Where, show_list
+from services.cli.listing import AnyHost, AsLines, Descending, Host, Most, Order, Where, show_list
 from services.cli.talking import on_objects
 from services.cli.told import Arguments, table
 
@@ -51,6 +51,8 @@ def list_bindings(
     ] = None,
     virtual_host: AnyHost = None,
     where: Where = None,
+    sort: Order = "",
+    descending: Descending = False,
     limit: Most = 0,
     as_json: AsLines = False,
 ) -> None:
@@ -61,6 +63,7 @@ def list_bindings(
     wanted = {"source": source, "destination": destination}
     fits = {name: pattern for name, pattern in wanted.items() if pattern is not None}
     request = pb.ListRequest(kind=pb.BINDING, virtual_host=virtual_host, most=limit, fits=fits)
+    request.sort, request.descending = sort, descending
     show_list(request, BINDINGS, where, as_json=as_json)
 
 

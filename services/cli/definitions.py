@@ -39,7 +39,8 @@ def import_definitions(
         typer.Argument(
             metavar="FILE|URL",
             help="As RabbitMQ exports it; - is standard input. Or RabbitMQ's management itself: "
-            "http://user@host:15672 - its password is asked for.",
+            "http://user@host:15672 - its password is asked for; one in the URL is seen by everyone who lists the "
+            "processes of this machine.",
         ),
     ],
     password_file: Annotated[

@@ -8,7 +8,7 @@ import typer
 
 from services.cli.changing import change_each
 from services.cli.completing import kinds, names
-from services.cli.listing import AnyHost, AsJson, AsLines, Host, Most, Where, show_json, show_list
+from services.cli.listing import AnyHost, AsJson, AsLines, Descending, Host, Most, Order, Where, show_json, show_list
 from services.cli.talking import on_objects
 from services.cli.told import Arguments, table
 
@@ -30,6 +30,8 @@ def list_exchanges(
     pattern: Annotated[str, typer.Argument(help="Of names, with * and ?.")] = "",
     virtual_host: AnyHost = None,
     where: Where = None,
+    sort: Order = "",
+    descending: Descending = False,
     limit: Most = 0,
     as_json: AsLines = False,
 ) -> None:
@@ -37,7 +39,7 @@ def list_exchanges(
     from services.cli.columns import EXCHANGES
     from services.rpc import objects_pb2 as pb
 
-    request = pb.ListRequest(kind=pb.EXCHANGE, virtual_host=virtual_host, most=limit)
+    request = pb.ListRequest(kind=pb.EXCHANGE, virtual_host=virtual_host, sort=sort, descending=descending, most=limit)
     show_list(request, EXCHANGES, where, pattern, as_json=as_json)
 
 

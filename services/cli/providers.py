@@ -36,7 +36,13 @@ def add(
         ),
     ],
     option: Annotated[
-        list[str] | None, typer.Option("--set", metavar="OPTION=VALUE", help="JSON, or a text as it is; repeatable.")
+        list[str] | None,
+        typer.Option(
+            "--set",
+            metavar="OPTION=VALUE",
+            help="JSON, or a text as it is; repeatable. Secrets are seen by everyone who lists the processes of this "
+            "machine: better in a file.",
+        ),
     ] = None,
     options_file: Annotated[
         str | None, typer.Option(metavar="FILE", help="Options in TOML, the secret ones too; - is standard input.")

@@ -71,6 +71,14 @@ ASKED: dict[tuple[str, ...], pb.ListRequest] = {
         kind=pb.QUEUE, fits={"durable": "false", "arguments.x-queue-type": "a=b"}
     ),
     ("exchanges", "list", "amq.*"): pb.ListRequest(kind=pb.EXCHANGE, fits={"name": "amq.*"}),
+    ("exchanges", "list", "--sort", "type"): pb.ListRequest(kind=pb.EXCHANGE, sort="type"),
+    ("bindings", "list", "--sort", "destination"): pb.ListRequest(kind=pb.BINDING, sort="destination"),
+    ("connections", "list", "--sort", "channels", "--descending"): pb.ListRequest(
+        kind=pb.CONNECTION, sort="channels", descending=True
+    ),
+    ("consumers", "list", "--sort", "consumer_tag", "--limit", "3"): pb.ListRequest(
+        kind=pb.CONSUMER, sort="consumer_tag", most=3
+    ),
     ("bindings", "list", "--from", "", "--to", "q*"): pb.ListRequest(
         kind=pb.BINDING, fits={"source": "", "destination": "q*"}
     ),
