@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from services.cli import completing
 from services.cli.asking import fail
 from services.cli.talking import on_mgmt
+from services.common.access.tags import KNOWN
 
 if TYPE_CHECKING:
     from services.rpc.mgmt_pb2 import TestAccessReply
@@ -18,7 +20,17 @@ if TYPE_CHECKING:
 
 acl = typer.Typer(no_args_is_help=True, help="Rules in the grammar of Broker-J's ACL files, which come first.")
 
-_Host = Annotated[str | None, typer.Option(metavar="NAME", help="Rules of a virtual host; else the broker's.")]
+_Host = Annotated[
+    str | None,
+    typer.Option(
+        metavar="NAME", help="Rules of a virtual host; else the broker's.", autocompletion=completing.virtual_hosts
+    ),
+]
+_Tags = Annotated[
+    list[str] | None,
+    typer.Option(help="That the user's provider gives it. Repeatable.", autocompletion=completing.words(*KNOWN)),
+]
+_User = Annotated[str, typer.Argument(metavar="USER", autocompletion=completing.users)]
 _DENIED = 1
 
 
@@ -57,19 +69,29 @@ def remove(vhost: _Host = None) -> None:
 
 @acl.command("test")
 def ask(
-    user: str,
+    user: _User,
     action: Annotated[str, typer.Argument(help="As in rules: publish, consume, create, bind, access, …")],
     resource: Annotated[str, typer.Argument(help="exchange:NAME, queue:NAME, vhost:NAME, management, broker, …")],
-    vhost: Annotated[str, typer.Option(metavar="NAME", help="Virtual host of an exchange or a queue.")] = "/",
+    vhost: Annotated[
+        str,
+        typer.Option(
+            metavar="NAME",
+            help="Virtual host of an exchange or a queue.",
+            autocompletion=completing.virtual_hosts,
+        ),
+    ] = "/",
     property: Annotated[  # noqa: A002 - as in rules
         list[str] | None, typer.Option(help="As in rules: routing_key=eu.new, durable=true. Repeatable.")
     ] = None,
     host: Annotated[str, typer.Option("--from", metavar="ADDRESS", help="From where it is asked.")] = "",
     group: Annotated[
         list[str] | None,
-        typer.Option(help="That the user's provider says it is in, beside those on record. Repeatable."),
+        typer.Option(
+            help="That the user's provider says it is in, beside those on record. Repeatable.",
+            autocompletion=completing.groups,
+        ),
     ] = None,
-    tag: Annotated[list[str] | None, typer.Option(help="That the user's provider gives it. Repeatable.")] = None,
+    tag: _Tags = None,
 ) -> None:
     """Says whether a user may, and which rule says so. Exit status 1: it may not."""
     from services.common.printable import printable

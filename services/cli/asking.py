@@ -54,9 +54,10 @@ def read_bus_address(settings: Settings) -> str:
 
 
 def run(work: Coroutine[Any, Any, _Result], peer: str = "") -> _Result:
-    """What `work` gives; exits with a line when `peer` does not answer, or with the error that it answers with."""
+    """What `work` gives; exits with a line when `peer` does not answer, or with its error and what to do."""
     import uvloop
 
+    from services.cli.hints import advised
     from services.common.errors import BrokerError, Unavailable
     from services.common.runtime import CannotStart
 
@@ -69,7 +70,7 @@ def run(work: Coroutine[Any, Any, _Result], peer: str = "") -> _Result:
         asked = f"no answer from {peer}; does Hopline run? " if peer else ""
         fail(f"{asked}({str(error) or 'timeout'})")
     except (BrokerError, CannotStart) as error:
-        fail(str(error))
+        fail(advised(str(error)))
 
 
 async def _interruptible(work: Coroutine[Any, Any, _Result]) -> _Result:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+import threading
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -35,12 +36,14 @@ class Bar:
     def show(self) -> None:
         """Where standard error is a terminal, until `hide`."""
         from rich.console import Console
-        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+        from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
+        from services.cli.bar_column import HowMany
 
         console = Console(stderr=True)
         if self._over or not console.is_terminal:
             return
-        columns = TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn()
+        columns = TextColumn("{task.description}"), BarColumn(), HowMany(), TimeElapsedColumn()
         # What the command writes goes where it writes it, which may be a file.
         progress = Progress(*columns, console=console, transient=True, redirect_stdout=False, redirect_stderr=False)
         self._shown = progress, progress.add_task(self._text, completed=self._done, total=self._total)
@@ -63,4 +66,19 @@ async def bar(text: str, *, wanted: bool = True) -> AsyncIterator[Bar]:
     finally:
         if waiting:
             waiting.cancel()
+        found.hide()
+
+
+@contextmanager
+def bar_beside(text: str) -> Iterator[None]:
+    """The same for what keeps the process busy, or waits without an event loop."""
+    found = Bar(text)
+    timer = threading.Timer(_PATIENCE, found.show)
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
+        timer.join()
         found.hide()

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from services.cli.completing import names
-from services.cli.listing import AnyHost, AsLines, Host, Most, Where, show_list
+from services.cli.completing import destinations, names
+from services.cli.listing import AnyHost, AsLines, Descending, Host, Most, Order, Where, show_list
 from services.cli.talking import on_objects
 from services.cli.told import Arguments, table
 
@@ -23,7 +23,7 @@ bindings = typer.Typer(no_args_is_help=True, help="Bindings of the running stack
 
 _Source = Annotated[str, typer.Argument(metavar="EXCHANGE", autocompletion=names("EXCHANGE"))]
 _Destination = Annotated[
-    str, typer.Argument(metavar="TO", help="A queue, or with --to-exchange an exchange.", autocompletion=names("QUEUE"))
+    str, typer.Argument(metavar="TO", help="A queue, or with --to-exchange an exchange.", autocompletion=destinations)
 ]
 _ToExchange = Annotated[bool, typer.Option("--to-exchange", help="What gets the messages is an exchange.")]
 _Key = Annotated[str, typer.Option(help="Routing key; with * and # for a topic exchange.")]
@@ -33,13 +33,26 @@ _Key = Annotated[str, typer.Option(help="Routing key; with * and # for a topic e
 def list_bindings(
     source: Annotated[
         str | None,
-        typer.Option("--from", metavar="PATTERN", help="From exchanges of such names; '' is the default one."),
+        typer.Option(
+            "--from",
+            metavar="PATTERN",
+            help="From exchanges of such names; '' is the default one.",
+            autocompletion=names("EXCHANGE"),
+        ),
     ] = None,
     destination: Annotated[
-        str | None, typer.Option("--to", metavar="PATTERN", help="To queues and exchanges of such names.")
+        str | None,
+        typer.Option(
+            "--to",
+            metavar="PATTERN",
+            help="To queues and exchanges of such names.",
+            autocompletion=destinations,
+        ),
     ] = None,
     virtual_host: AnyHost = None,
     where: Where = None,
+    sort: Order = "",
+    descending: Descending = False,
     limit: Most = 0,
     as_json: AsLines = False,
 ) -> None:
@@ -50,6 +63,7 @@ def list_bindings(
     wanted = {"source": source, "destination": destination}
     fits = {name: pattern for name, pattern in wanted.items() if pattern is not None}
     request = pb.ListRequest(kind=pb.BINDING, virtual_host=virtual_host, most=limit, fits=fits)
+    request.sort, request.descending = sort, descending
     show_list(request, BINDINGS, where, as_json=as_json)
 
 

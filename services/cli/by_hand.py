@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 import typer
 
 from services.cli.asking import fail, read_settings
-from services.cli.completing import names
+from services.cli.completing import keys, names, users
 from services.cli.listing import AsLines, Host
 from services.cli.password import read_password
 from services.cli.talking import on_objects
@@ -28,7 +28,10 @@ _MOST = 10_000
 _User = Annotated[
     str,
     typer.Option(
-        metavar="NAME", help="Who signs in; the password is asked for.", show_default="HOPLINE_USER, or guest"
+        metavar="NAME",
+        help="Who signs in; the password is asked for.",
+        show_default="HOPLINE_USER, or guest",
+        autocompletion=users,
     ),
 ]
 _PasswordFile = Annotated[str | None, typer.Option(metavar="FILE", help="Holds the password; - is standard input.")]
@@ -44,7 +47,9 @@ def add_to(app: typer.Typer) -> None:
 def publish(
     body: Annotated[str | None, typer.Argument(help="Text.")] = None,
     exchange: Annotated[str, typer.Option(help="Empty: the default exchange.", autocompletion=names("EXCHANGE"))] = "",
-    key: Annotated[str, typer.Option(help="Routing key; for the default exchange the queue's name.")] = "",
+    key: Annotated[
+        str, typer.Option(help="Routing key; for the default exchange the queue's name.", autocompletion=keys)
+    ] = "",
     file: Annotated[str | None, typer.Option(metavar="FILE", help="Has the body; - is standard input.")] = None,
     header: Annotated[
         list[str] | None, typer.Option(metavar="NAME=TEXT", help="Or NAME:=JSON for what is no text. Repeatable.")

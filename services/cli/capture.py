@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
 import typer
 
+from services.cli import completing
 from services.cli.asking import fail
 
 if TYPE_CHECKING:
@@ -16,6 +17,12 @@ if TYPE_CHECKING:
 
 Talk: TypeAlias = "Callable[[Callable[[CaptureClient], Coroutine[Any, Any, Any]]], Any]"
 Pattern = Annotated[str | None, typer.Option(metavar="PATTERN", help="With * and ?.")]
+_Exchange = Annotated[
+    str | None, typer.Option(metavar="PATTERN", help="With * and ?.", autocompletion=completing.names("EXCHANGE"))
+]
+_Host = Annotated[
+    str | None, typer.Option(metavar="PATTERN", help="With * and ?.", autocompletion=completing.virtual_hosts)
+]
 
 
 def commands(talk: Talk) -> typer.Typer:
@@ -25,7 +32,9 @@ def commands(talk: Talk) -> typer.Typer:
     )
 
     @capture.command("remove")
-    def remove(name: str) -> None:
+    def remove(
+        name: Annotated[str, typer.Argument(metavar="RULE", autocompletion=completing.capture_rules)],
+    ) -> None:
         """Removes a rule. What it has captured is kept as long as HOPLINE_CAPTURE_DAYS says."""
         talk(lambda client: client.remove(name))
 
@@ -49,14 +58,19 @@ def _add_command(capture: typer.Typer, talk: Talk) -> None:
     def add(
         name: Annotated[str, typer.Argument(help="A rule of this name is replaced.")],
         queue: Annotated[
-            str | None, typer.Option(metavar="PATTERN", help="What is sent from it; else, what is published.")
+            str | None,
+            typer.Option(
+                metavar="PATTERN",
+                help="What is sent from it; else, what is published.",
+                autocompletion=completing.names("QUEUE"),
+            ),
         ] = None,
-        exchange: Pattern = None,
+        exchange: _Exchange = None,
         key: Pattern = None,
         client: Annotated[
             str | None, typer.Option(metavar="PATTERN", help="Who publishes; with --queue, who gets it.")
         ] = None,
-        vhost: Pattern = None,
+        vhost: _Host = None,
         seconds: Annotated[int, typer.Option("--seconds", help="For so long.")] = 600,
         limit: Annotated[int, typer.Option(help="Bytes at most, in all gateways together.")] = 16 << 20,
         body: Annotated[int, typer.Option(help="Bytes of each body that are kept.")] = 4096,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from functools import partial
 from typing import Any
@@ -32,6 +33,12 @@ USERS = (
     Column("user", "name"),
     Column("tags", lambda row: ", ".join(row["tags"])),
     Column("may log in from", lambda row: "this machine" if row["loopback_only"] else "anywhere"),
+)
+PROVIDERS = (
+    Column("provider", "name"),
+    Column("type", "type"),
+    Column("of the settings", "of_settings"),
+    Column("options", lambda row: " ".join(f"{name}={json.dumps(value)}" for name, value in row["options"].items())),
 )
 LIMITS = (
     Column("limits of", lambda row: "user" if "user" in row else "vhost"),

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from services.cli.changing import change_each
-from services.cli.completing import names
-from services.cli.listing import AnyHost, AsJson, AsLines, Most, Where, show_json, show_list
+from services.cli.completing import names, users
+from services.cli.listing import AnyHost, AsJson, AsLines, Descending, Most, Order, Where, show_json, show_list
 from services.cli.talking import on_objects
 
 if TYPE_CHECKING:
@@ -26,9 +26,11 @@ _Names = Annotated[list[str], typer.Argument(metavar="CONNECTION…", autocomple
 @connections.command("list")
 def list_connections(
     virtual_host: AnyHost = None,
-    user: Annotated[str, typer.Option(metavar="PATTERN", help="Of users of such names.")] = "",
+    user: Annotated[str, typer.Option(metavar="PATTERN", help="Of users of such names.", autocompletion=users)] = "",
     client: Annotated[str, typer.Option(metavar="PATTERN", help="Of applications that call themselves so.")] = "",
     where: Where = None,
+    sort: Order = "",
+    descending: Descending = False,
     limit: Most = 0,
     as_json: AsLines = False,
 ) -> None:
@@ -38,6 +40,7 @@ def list_connections(
 
     fits = {name: pattern for name, pattern in (("user", user), ("user_provided_name", client)) if pattern}
     request = pb.ListRequest(kind=pb.CONNECTION, virtual_host=virtual_host, most=limit, fits=fits)
+    request.sort, request.descending = sort, descending
     show_list(request, CONNECTIONS, where, as_json=as_json)
 
 
@@ -77,6 +80,8 @@ def list_consumers(
     ] = "",
     virtual_host: AnyHost = None,
     where: Where = None,
+    sort: Order = "",
+    descending: Descending = False,
     limit: Most = 0,
     as_json: AsLines = False,
 ) -> None:
@@ -86,4 +91,5 @@ def list_consumers(
 
     fits = {"queue.name": queue} if queue else {}
     request = pb.ListRequest(kind=pb.CONSUMER, virtual_host=virtual_host, most=limit, fits=fits)
+    request.sort, request.descending = sort, descending
     show_list(request, CONSUMERS, where, as_json=as_json)

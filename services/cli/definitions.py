@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from services.cli import completing
 from services.cli.asking import fail
 from services.cli.talking import on_mgmt
 
@@ -20,7 +21,15 @@ if TYPE_CHECKING:
 
 definitions = typer.Typer(no_args_is_help=True, help="Users, permissions, exchanges, queues and bindings as a file.")
 
-_Host = Annotated[str | None, typer.Option("--vhost", help="Of one virtual host, whose name is not in the file.")]
+_Host = Annotated[
+    str | None,
+    typer.Option(
+        "--vhost",
+        metavar="NAME",
+        help="Of one virtual host, whose name is not in the file.",
+        autocompletion=completing.virtual_hosts,
+    ),
+]
 
 
 @definitions.command("import")
@@ -30,7 +39,8 @@ def import_definitions(
         typer.Argument(
             metavar="FILE|URL",
             help="As RabbitMQ exports it; - is standard input. Or RabbitMQ's management itself: "
-            "http://user@host:15672 - its password is asked for.",
+            "http://user@host:15672 - its password is asked for; one in the URL is seen by everyone who lists the "
+            "processes of this machine.",
         ),
     ],
     password_file: Annotated[
@@ -68,7 +78,7 @@ def export_definitions(
     """Writes down what is here, as RabbitMQ would: in it are hashes of passwords, so it is for its owner alone."""
     from services.cli.definitions_shown import indented
 
-    text = indented(on_mgmt(lambda client: client.export_definitions(virtual_host)))
+    text = indented(on_mgmt(lambda client: client.export_definitions(virtual_host), "collecting definitions"))
     if file == "-":
         typer.echo(text)
         return
@@ -102,11 +112,14 @@ def _read(source: str) -> bytes:
 
 
 def _fetched(url: str, password_file: str | None) -> bytes:
+    from services.cli.bar import bar_beside
     from services.cli.definitions_fetched import fetched, user_of
     from services.cli.password import read_password
 
     try:
         user, given = user_of(url)
-        return fetched(url, user, given or read_password(None, password_file, twice=False))
+        password = given or read_password(None, password_file, twice=False)
+        with bar_beside("asking for definitions"):
+            return fetched(url, user, password)
     except (OSError, ValueError) as error:
         fail(f"no definitions from there: {error}")

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from services.cli.changing import change_each
-from services.cli.completing import names
-from services.cli.listing import AnyHost, AsJson, AsLines, Host, Most, Where, show_json, show_list
+from services.cli.completing import kinds, names
+from services.cli.listing import AnyHost, AsJson, AsLines, Descending, Host, Most, Order, Where, show_json, show_list
 from services.cli.talking import on_objects
 from services.cli.told import Arguments, table
 
@@ -30,6 +30,8 @@ def list_exchanges(
     pattern: Annotated[str, typer.Argument(help="Of names, with * and ?.")] = "",
     virtual_host: AnyHost = None,
     where: Where = None,
+    sort: Order = "",
+    descending: Descending = False,
     limit: Most = 0,
     as_json: AsLines = False,
 ) -> None:
@@ -37,7 +39,7 @@ def list_exchanges(
     from services.cli.columns import EXCHANGES
     from services.rpc import objects_pb2 as pb
 
-    request = pb.ListRequest(kind=pb.EXCHANGE, virtual_host=virtual_host, most=limit)
+    request = pb.ListRequest(kind=pb.EXCHANGE, virtual_host=virtual_host, sort=sort, descending=descending, most=limit)
     show_list(request, EXCHANGES, where, pattern, as_json=as_json)
 
 
@@ -59,7 +61,14 @@ def show_exchange(name: _Name, virtual_host: Host = "/", as_json: AsJson = False
 @exchanges.command("declare")
 def declare_exchange(
     name: Annotated[str, typer.Argument(metavar="EXCHANGE")],
-    kind: Annotated[str, typer.Option("--type", help="direct, fanout, topic, headers, or a plug-in's.")] = "direct",
+    kind: Annotated[
+        str,
+        typer.Option(
+            "--type",
+            help="direct, fanout, topic, headers, or a plug-in's.",
+            autocompletion=kinds("exchange_types"),
+        ),
+    ] = "direct",
     virtual_host: Host = "/",
     transient: Annotated[bool, typer.Option("--transient", help="It goes when the store ends.")] = False,
     auto_delete: Annotated[bool, typer.Option("--auto-delete", help="It goes with its last binding.")] = False,

@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from services.cli import completing
 from services.cli.listing import AsLines, show_rows
 from services.cli.talking import on_mgmt
 
@@ -14,10 +15,16 @@ from services.cli.talking import on_mgmt
 groups = typer.Typer(no_args_is_help=True, help="Groups of users, which rules may name (hopline acl).")
 
 
+_Group = Annotated[str, typer.Argument(metavar="GROUP", autocompletion=completing.groups)]
+_User = Annotated[str, typer.Argument(metavar="USER", autocompletion=completing.users)]
+_Members = Annotated[
+    list[str] | None,
+    typer.Option(help="A user; repeatable. Else nobody.", autocompletion=completing.users),
+]
+
+
 @groups.command("set")
-def set_group(
-    name: str, member: Annotated[list[str] | None, typer.Option(help="A user; repeatable. Else nobody.")] = None
-) -> None:
+def set_group(name: _Group, member: _Members = None) -> None:
     """Adds a group, or replaces its members."""
     from services.rpc.mgmt_pb2 import Group
 
@@ -25,7 +32,7 @@ def set_group(
 
 
 @groups.command("join")
-def join(name: str, user: str) -> None:
+def join(name: _Group, user: _User) -> None:
     """Makes a user a member; the group is made where there is none."""
     from services.rpc.mgmt_pb2 import Membership
 
@@ -33,7 +40,7 @@ def join(name: str, user: str) -> None:
 
 
 @groups.command("leave")
-def leave(name: str, user: str) -> None:
+def leave(name: _Group, user: _User) -> None:
     """Makes a user no member any more."""
     from services.rpc.mgmt_pb2 import Membership
 
@@ -41,7 +48,7 @@ def leave(name: str, user: str) -> None:
 
 
 @groups.command("delete")
-def delete_group(name: str) -> None:
+def delete_group(name: _Group) -> None:
     """Deletes a group; its members stay users."""
     from services.rpc.mgmt_pb2 import GroupKey
 

@@ -1,4 +1,4 @@
-"""What to do about an error that mgmt answers with: told along with it."""
+"""What to do about an error that a service answers with: told along with it."""
 
 from __future__ import annotations
 
@@ -7,9 +7,20 @@ from typing import Final
 
 _HINTS: Final[Mapping[str, str]] = {
     "no vhost '": "`hopline vhosts list` says which there are",
+    "no virtual host '": "`hopline vhosts list` says which there are",
+    "' not found": "`hopline vhosts list` says which there are",
     "no queue '": "`hopline queues list` says which there are",
     "no exchange '": "`hopline exchanges list` says which there are",
     "no connection '": "`hopline connections list` says which there are",
+    "no user '": "`hopline users list` says which there are",
+    "no group '": "`hopline groups list` says which there are, and who is in them",
+    "has no permission of its own": "`hopline permissions list` says who has which",
+    "has no topic permission": "`hopline permissions topics list` says who has which",
+    "has no limit": "`hopline limits list` says who has which",
+    "no authentication provider '": "`hopline providers list` says which there are",
+    "no port '": "`hopline ports list` says which there are",
+    "no tracing rule '": "`hopline tracing rules list` says which there are",
+    "no capture rule '": "`hopline capture list` says which there are",
     "no binding '": "`hopline bindings list` says which there are, with their keys and arguments",
     " not empty": "`hopline queues purge` empties it",
     " in use": "`hopline consumers list` and `hopline bindings list` say by whom",

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from services.cli.asking import fail
-from services.cli.completing import users, virtual_hosts
+from services.cli.completing import users, virtual_hosts, words
 from services.cli.listing import AsLines, show_rows
 from services.cli.talking import on_mgmt
 
@@ -22,6 +22,10 @@ _User = Annotated[str | None, typer.Option(metavar="NAME", help="Of a user.", au
 _Host = Annotated[str | None, typer.Option(metavar="NAME", help="Of a virtual host.", autocompletion=virtual_hosts)]
 _WHOSE = "whose limit: --user NAME or --vhost NAME, one of both"
 _NAMES = ("max-connections", "max-channels", "max-queues")
+_Limit = Annotated[
+    str,
+    typer.Argument(metavar="[LIMIT]", help=f"One of {', '.join(_NAMES)}; without: all.", autocompletion=words(*_NAMES)),
+]
 
 
 def _most(of: str) -> Any:  # noqa: ANN401 - as typer has it
@@ -49,7 +53,7 @@ def set_limits(
 
 @limits.command("clear")
 def clear_limit(
-    limit: Annotated[str, typer.Argument(metavar="[LIMIT]", help=f"One of {', '.join(_NAMES)}; without: all.")] = "",
+    limit: _Limit = "",
     user: _User = None,
     vhost: _Host = None,
 ) -> None:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from services.cli import completing
 from services.cli.asking import fail, read_bus_address, read_settings, run
 from services.cli.talking import on_mgmt
 from services.common.clock import epoch_ms
@@ -22,7 +23,18 @@ if TYPE_CHECKING:
 # ruff: noqa: PLC0415 - each command imports what it asks and shows with: it takes time and memory
 
 _JSON = typer.Option("--json", help="As JSON.")
-_VirtualHost = Annotated[str, typer.Option("--vhost", help="Virtual host.")]
+_VirtualHost = Annotated[
+    str, typer.Option("--vhost", metavar="NAME", help="Virtual host.", autocompletion=completing.virtual_hosts)
+]
+_QUEUES = completing.names("QUEUE")
+_Queue = Annotated[str, typer.Option(metavar="PATTERN", help="Messages that came to a queue.", autocompletion=_QUEUES)]
+_Follow = Annotated[str, typer.Option(metavar="QUEUE", help="What happens in a queue, live.", autocompletion=_QUEUES)]
+_Fate = Annotated[
+    str,
+    typer.Option(
+        metavar="FATE", help=f"What became of them: {', '.join(FATES)}.", autocompletion=completing.words(*FATES)
+    ),
+]
 
 
 def add_to(app: typer.Typer) -> None:
@@ -35,7 +47,7 @@ def trace(
     id: Annotated[  # noqa: A002 - as it is called on the command line
         str, typer.Argument(help="Message id, correlation id, trace id or uid.", show_default=False)
     ] = "",
-    queue: Annotated[str, typer.Option(metavar="PATTERN", help="Messages that came to a queue.")] = "",
+    queue: _Queue = "",
     client: Annotated[
         str,
         typer.Option(
@@ -44,13 +56,13 @@ def trace(
     ] = "",
     consumer: Annotated[str, typer.Option(metavar="PATTERN", help="Who got them: the tag, or as a client.")] = "",
     key: Annotated[str, typer.Option(metavar="PATTERN", help="Their routing key.")] = "",
-    fate: Annotated[str, typer.Option(metavar="FATE", help=f"What became of them: {', '.join(FATES)}.")] = "",
+    fate: _Fate = "",
     since: Annotated[str, typer.Option(metavar="TIME", help="90s, 15m, 2h or 1d ago, or 2026-11-23T08:00.")] = "",
     until: Annotated[str, typer.Option(metavar="TIME", help="The same; before it.")] = "",
     every: Annotated[bool, typer.Option("--all", help="The way of each; of an id's, of all time.")] = False,
     limit: Annotated[int, typer.Option(min=1, max=MOST_JOURNEYS, help="At most so many messages.")] = 10,
     payload: Annotated[bool, typer.Option("--payload", help="Of an id: with what was captured of it.")] = False,
-    follow: Annotated[str, typer.Option(metavar="QUEUE", help="What happens in a queue, live.")] = "",
+    follow: _Follow = "",
     virtual_host: _VirtualHost = "/",
     as_json: Annotated[bool, _JSON] = False,
 ) -> None:
@@ -74,7 +86,9 @@ def trace(
 
 
 def route(
-    exchange: Annotated[str, typer.Option(help="Empty: the default exchange.")] = "",
+    exchange: Annotated[
+        str, typer.Option(help="Empty: the default exchange.", autocompletion=completing.names("EXCHANGE"))
+    ] = "",
     key: Annotated[str, typer.Option(help="Routing key.")] = "",
     header: Annotated[
         list[str] | None,
@@ -126,7 +140,7 @@ def _trace(asked: str | Sought, limit: int, *, every: bool, payloads: bool, as_j
             return client.search(asked, limit)
         return client.trace(asked, limit, everything=every, payloads=payloads)
 
-    found = on_mgmt(ask)
+    found = on_mgmt(ask, "looking up")
     if as_json:
         typer.echo(printable_json(found.model_dump_json(indent=2)))
     elif found.journeys:

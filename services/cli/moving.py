@@ -12,7 +12,10 @@ from services.common.clock import epoch_ms
 
 # ruff: noqa: PLC0415 - as in services/__main__.py
 
-_PLACE = "A data folder (SQLite), PROVIDER:FOLDER, or a URL: postgresql://user@host/database, nats://host/stream."
+_PLACE = (
+    "A data folder (SQLite), PROVIDER:FOLDER, or a URL: postgresql://user@host/database, nats://host/stream; with"
+    " passfile=FILE in it, since who lists the processes of this machine sees a password."
+)
 _From = Annotated[str, typer.Argument(metavar="FROM", help=f"A store that does not run. {_PLACE}")]
 _To = Annotated[str, typer.Argument(metavar="TO", help=f"Where there is no store yet. {_PLACE}")]
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -34,5 +33,5 @@ def shown() -> Iterator[Shown]:
     """On the standard error: what comes out is in the standard output."""
     columns = (TextColumn("{task.description:>16}"), BarColumn(), DownloadColumn(), TransferSpeedColumn())
     console = Console(stderr=True)
-    with Progress(*columns, TimeElapsedColumn(), console=console, disable=not sys.stderr.isatty()) as progress:
+    with Progress(*columns, TimeElapsedColumn(), console=console, disable=not console.is_terminal) as progress:
         yield Shown(progress)

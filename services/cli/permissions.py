@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from services.cli import completing
 from services.cli.asking import fail
 from services.cli.talking import on_mgmt
 
@@ -18,7 +19,9 @@ permissions = typer.Typer(
 topics = typer.Typer(no_args_is_help=True, help="By which routing keys users may publish and bind; else by all.")
 permissions.add_typer(topics, name="topics")
 
-_Host = Annotated[str, typer.Option(metavar="NAME", help="Virtual host.")]
+_User = Annotated[str, typer.Argument(metavar="USER", autocompletion=completing.users)]
+_Exchange = Annotated[str, typer.Argument(metavar="EXCHANGE", autocompletion=completing.names("EXCHANGE"))]
+_Host = Annotated[str, typer.Option(metavar="NAME", help="Virtual host.", autocompletion=completing.virtual_hosts)]
 _Everywhere = Annotated[
     bool, typer.Option("--all-vhosts", help="In every virtual host in which the user has no other.")
 ]
@@ -28,7 +31,7 @@ _WHERE = "--vhost, or --all-vhosts: not both"
 
 @permissions.command("set")
 def set_permission(
-    user: str,
+    user: _User,
     configure: Annotated[str | None, typer.Option(metavar="REGEX", help="Names to declare and delete.")] = None,
     write: Annotated[str | None, typer.Option(metavar="REGEX", help="Names to publish to, to bind to.")] = None,
     read: Annotated[str | None, typer.Option(metavar="REGEX", help="Names to consume from, purge, bind from.")] = None,
@@ -51,7 +54,7 @@ def set_permission(
 
 
 @permissions.command("clear")
-def clear_permission(user: str, vhost: _Host = "", all_vhosts: _Everywhere = False) -> None:
+def clear_permission(user: _User, vhost: _Host = "", all_vhosts: _Everywhere = False) -> None:
     """Permits a user nothing any more there; who is connected stays connected."""
     from services.rpc.mgmt_pb2 import PermissionKey
 
@@ -73,8 +76,8 @@ def list_permissions(
 
 @topics.command("set")
 def set_topic_permission(
-    user: str,
-    exchange: str,
+    user: _User,
+    exchange: _Exchange,
     write: Annotated[str | None, typer.Option(metavar="REGEX", help="Keys to publish with; else none.")] = None,
     read: Annotated[str | None, typer.Option(metavar="REGEX", help="Keys to bind with; else none.")] = None,
     vhost: _Host = "/",
@@ -89,7 +92,7 @@ def set_topic_permission(
 
 
 @topics.command("clear")
-def clear_topic_permission(user: str, exchange: str, vhost: _Host = "/") -> None:
+def clear_topic_permission(user: _User, exchange: _Exchange, vhost: _Host = "/") -> None:
     """Permits a user every key of an exchange again."""
     from services.rpc.mgmt_pb2 import TopicPermissionKey
 

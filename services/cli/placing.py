@@ -68,7 +68,7 @@ def move_partitions(
             return None
         return member
 
-    member = on_placement(move)
+    member = on_placement(move, "moving")
     if member is None:
         fail(f"asked for, and not done within {_MOVE_SECONDS:.0f} seconds; see `hopline partitions`")
     typer.echo(f"{len(found)} served by {member}")

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
 import typer
 
+from services.cli import completing
 from services.cli.asking import fail
 
 if TYPE_CHECKING:
@@ -20,6 +21,35 @@ _NO_PROVIDER = (
     "warning: there is no authentication provider '{}' on record: nobody can sign in there before it is added (hopline"
     " providers add), unless gateways have it of HOPLINE_AUTHENTICATION_PROVIDERS_FILE"
 )
+_Transports = Annotated[
+    list[str] | None,
+    typer.Option(
+        help="What clients may begin with: plain, tls, websocket. Repeatable; else all there are.",
+        autocompletion=completing.words("plain", "tls", "websocket"),
+    ),
+]
+_Protocols = Annotated[
+    list[str] | None,
+    typer.Option(
+        help="What is spoken, told by its first bytes: amqp-0-9, amqp-1-0. Repeatable; else both.",
+        autocompletion=completing.kinds("protocols"),
+    ),
+]
+_Mechanisms = Annotated[
+    list[str] | None,
+    typer.Option(
+        help="How clients may sign in, best first. Repeatable; else as HOPLINE_SASL_MECHANISMS.",
+        autocompletion=completing.kinds("sasl_mechanisms"),
+    ),
+]
+_Provider = Annotated[
+    str,
+    typer.Option(
+        metavar="NAME",
+        help="Who judges who signs in; else as HOPLINE_AUTHENTICATION_PROVIDER.",
+        autocompletion=completing.providers,
+    ),
+]
 
 
 def commands(talk: Talk) -> typer.Typer:
@@ -29,7 +59,9 @@ def commands(talk: Talk) -> typer.Typer:
     )
 
     @ports.command("remove")
-    def remove(name: str) -> None:
+    def remove(
+        name: Annotated[str, typer.Argument(metavar="PORT", autocompletion=completing.ports)],
+    ) -> None:
         """Has a port closed. Who is connected by it stays connected."""
         talk(lambda client: client.remove(name))
 
@@ -53,21 +85,10 @@ def _add_command(ports: typer.Typer, talk: Talk) -> None:
     def add(
         name: Annotated[str, typer.Argument(help="A port of this name is replaced; who is connected stays.")],
         address: Annotated[str, typer.Option(metavar="HOST:PORT", help="*:PORT for everywhere, [::1]:PORT for IPv6.")],
-        transport: Annotated[
-            list[str] | None,
-            typer.Option(help="What clients may begin with: plain, tls, websocket. Repeatable; else all there are."),
-        ] = None,
-        protocol: Annotated[
-            list[str] | None,
-            typer.Option(help="What is spoken, told by its first bytes: amqp-0-9, amqp-1-0. Repeatable; else both."),
-        ] = None,
-        mechanism: Annotated[
-            list[str] | None,
-            typer.Option(help="How clients may sign in, best first. Repeatable; else as HOPLINE_SASL_MECHANISMS."),
-        ] = None,
-        provider: Annotated[
-            str, typer.Option(metavar="NAME", help="Who judges who signs in; else as HOPLINE_AUTHENTICATION_PROVIDER.")
-        ] = "",
+        transport: _Transports = None,
+        protocol: _Protocols = None,
+        mechanism: _Mechanisms = None,
+        provider: _Provider = "",
         most: Annotated[int, typer.Option(metavar="N", help="Connections at once, in each gateway; 0: no limit.")] = 0,
         unsecured_passwords: Annotated[
             bool | None,

@@ -9,11 +9,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from services.cli import completing
 from services.cli.asking import fail
+from services.cli.listing import AsLines, show_rows
 from services.cli.talking import on_mgmt
 
 if TYPE_CHECKING:
     from services.common.authentication.provider import Provider
+    from services.rpc.mgmt_pb2 import Provider as ListedProvider
 
 # ruff: noqa: PLC0415 - as in services/__main__.py
 
@@ -25,9 +28,21 @@ def add(
     name: Annotated[
         str, typer.Argument(help="A provider of this name is replaced; who came in by it is disconnected.")
     ],
-    kind: Annotated[str, typer.Argument(help="ldap, oauth2, file, composite, …: hopline providers kinds.")],
+    kind: Annotated[
+        str,
+        typer.Argument(
+            help="ldap, oauth2, file, composite, …: hopline providers kinds.",
+            autocompletion=completing.kinds("authentication_providers"),
+        ),
+    ],
     option: Annotated[
-        list[str] | None, typer.Option("--set", metavar="OPTION=VALUE", help="JSON, or a text as it is; repeatable.")
+        list[str] | None,
+        typer.Option(
+            "--set",
+            metavar="OPTION=VALUE",
+            help="JSON, or a text as it is; repeatable. Secrets are seen by everyone who lists the processes of this "
+            "machine: better in a file.",
+        ),
     ] = None,
     options_file: Annotated[
         str | None, typer.Option(metavar="FILE", help="Options in TOML, the secret ones too; - is standard input.")
@@ -40,28 +55,19 @@ def add(
 
 
 @providers.command("remove")
-def remove(name: str) -> None:
+def remove(
+    name: Annotated[str, typer.Argument(metavar="PROVIDER", autocompletion=completing.providers)],
+) -> None:
     """Removes a provider; who came in by it is disconnected."""
     on_mgmt(lambda client: client.remove_provider(name))
 
 
 @providers.command("list")
-def list_providers(
-    as_json: Annotated[bool, typer.Option("--json", help="One JSON object on each line.")] = False,
-) -> None:
+def list_providers(as_json: AsLines = False) -> None:
     """Lists providers with their options; what is secret is masked."""
-    from services.common.authentication.described import Described
-    from services.common.printable import printable, printable_json
+    from services.cli.columns import PROVIDERS
 
-    for each in on_mgmt(lambda client: client.list_providers()):
-        told = Described.from_json(each.described)
-        if as_json:
-            line = {"name": each.name, "type": told.type, "of_settings": each.of_settings, "options": told.options}
-            typer.echo(printable_json(json.dumps(line)))
-            continue
-        options = " ".join(f"{option}={json.dumps(value)}" for option, value in told.options.items())
-        where = "\t(settings)" if each.of_settings else ""
-        typer.echo(f"{printable(each.name)}\t{printable(told.type)}\t{printable(options)}{where}")
+    show_rows(map(_row, on_mgmt(lambda client: client.list_providers())), PROVIDERS, as_json=as_json)
 
 
 @providers.command("kinds")
@@ -76,6 +82,13 @@ def kinds() -> None:
         for option, field in kind.options_type.model_fields.items():
             usually = "" if field.is_required() else f" [{_told(field.get_default(call_default_factory=True))}]"
             typer.echo(f"    {option}{usually}: {field.description}")
+
+
+def _row(each: ListedProvider) -> dict[str, Any]:
+    from services.common.authentication.described import Described
+
+    told = Described.from_json(each.described)
+    return {"name": each.name, "type": told.type, "of_settings": each.of_settings, "options": told.options}
 
 
 def _told(value: object) -> str:

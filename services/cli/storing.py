@@ -60,10 +60,12 @@ def backup(
 
 def verify(file: _File) -> None:
     """Reads all of a backup, says what is in it, and whether it is whole; nothing is written."""
+    from services.cli.bar import bar_beside
     from services.store.backup.file import verify as verified
 
     async def look() -> Manifest:
-        return verified(file)
+        with bar_beside("reading"):
+            return verified(file)
 
     typer.echo(run(look()))
     typer.echo("whole, and as it was written")
@@ -83,13 +85,16 @@ def restore(
 
 
 async def _restore(settings: Settings, file: Path, to: Path, *, replace: bool) -> Outcome:
+    from services.cli.bar import bar_beside
     from services.store.backup.restore import Restore
     from services.store.choice import choose
 
-    return await Restore(file, to, choose(settings).make, settings.partitions, epoch_ms()).run(replace=replace)
+    with bar_beside("restoring"):
+        return await Restore(file, to, choose(settings).make, settings.partitions, epoch_ms()).run(replace=replace)
 
 
 async def _back_up(address: str, path: Path) -> tuple[Manifest, Path]:
+    from services.cli.moving_shown import shown
     from services.common.clients.store import StoreClient
     from services.store.backup.file import BackupWriter
 
@@ -97,9 +102,12 @@ async def _back_up(address: str, path: Path) -> tuple[Manifest, Path]:
     writer = BackupWriter(file)
     client = StoreClient(address)
     try:
-        async with aclosing(client.backup()) as pieces:
-            async for piece in pieces:
-                writer.add(piece)
+        with shown() as told:
+            told.phase("backing up")
+            async with aclosing(client.backup()) as pieces:
+                async for piece in pieces:
+                    writer.add(piece)
+                    told.step(piece.ByteSize())
         return writer.finish(), file
     finally:
         writer.discard()

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
 import typer
 
+from services.cli import completing
+
 if TYPE_CHECKING:
     from services.common.clients.tracing import TracingClient
 
@@ -14,6 +16,15 @@ if TYPE_CHECKING:
 
 Talk: TypeAlias = "Callable[[Callable[[TracingClient], Coroutine[Any, Any, Any]]], Any]"
 Pattern = Annotated[str | None, typer.Option(metavar="PATTERN", help="With * and ?.")]
+_Queue = Annotated[
+    str | None, typer.Option(metavar="PATTERN", help="With * and ?.", autocompletion=completing.names("QUEUE"))
+]
+_Exchange = Annotated[
+    str | None, typer.Option(metavar="PATTERN", help="With * and ?.", autocompletion=completing.names("EXCHANGE"))
+]
+_Host = Annotated[
+    str | None, typer.Option(metavar="PATTERN", help="With * and ?.", autocompletion=completing.virtual_hosts)
+]
 
 
 def commands(talk: Talk) -> typer.Typer:
@@ -41,7 +52,9 @@ def _rules(talk: Talk) -> typer.Typer:
     rules = typer.Typer(no_args_is_help=True, help="Which messages get spans besides those traced by publishers.")
 
     @rules.command("remove")
-    def remove(name: str) -> None:
+    def remove(
+        name: Annotated[str, typer.Argument(metavar="RULE", autocompletion=completing.tracing_rules)],
+    ) -> None:
         """Removes a rule."""
         talk(lambda client: client.remove(name))
 
@@ -64,14 +77,14 @@ def _add_command(rules: typer.Typer, talk: Talk) -> None:
     @rules.command("add")
     def add(
         name: Annotated[str, typer.Argument(help="A rule of this name is replaced.")],
-        queue: Pattern = None,
-        exchange: Pattern = None,
+        queue: _Queue = None,
+        exchange: _Exchange = None,
         client: Annotated[
             str | None, typer.Option(metavar="PATTERN", help="Its user, connection, or what it calls itself.")
         ] = None,
         message_id: Pattern = None,
         header: Annotated[str | None, typer.Option(metavar="NAME[=PATTERN]", help="A header that is there.")] = None,
-        vhost: Pattern = None,
+        vhost: _Host = None,
         ratio: Annotated[float, typer.Option(min=0, max=1, help="Share that is traced; 0: never any.")] = 1.0,
     ) -> None:
         """Has messages traced that fit all of the patterns; with ratio 0, none of them ever."""

@@ -10,6 +10,7 @@ from services.cli import completing
 from services.cli.listing import AsLines, show_rows
 from services.cli.password import read_password
 from services.cli.talking import on_mgmt
+from services.common.access.tags import KNOWN
 
 # ruff: noqa: PLC0415 - as in services/__main__.py
 
@@ -22,12 +23,20 @@ _Password = Annotated[
 ]
 _PasswordFile = Annotated[str | None, typer.Option(metavar="FILE", help="Holds the password; - is standard input.")]
 _Kind = Annotated[
-    str, typer.Option(help="How the password is kept: argon2; recoverable, for CRAM-MD5; or as --hashed says.")
+    str,
+    typer.Option(
+        help="How the password is kept: argon2; recoverable, for CRAM-MD5; or as --hashed says.",
+        autocompletion=completing.kinds("credential_kinds"),
+    ),
 ]
 _Hashed = Annotated[
     bool, typer.Option("--hashed", help="What is given is a hash of that kind, as rabbitmq-sha256:BASE64.")
 ]
-_Tags = Annotated[list[str] | None, typer.Option(help="What the user may do beyond messaging; repeatable.")]
+_TAG = completing.words(*KNOWN)
+_Tags = Annotated[
+    list[str] | None,
+    typer.Option(help="What the user may do beyond messaging; repeatable.", autocompletion=_TAG),
+]
 
 
 @users.command("add")
@@ -76,7 +85,10 @@ def change_user(
 
 
 @users.command("tags")
-def set_tags(name: _Name, tag: Annotated[list[str] | None, typer.Argument(help="None: it has none.")] = None) -> None:
+def set_tags(
+    name: _Name,
+    tag: Annotated[list[str] | None, typer.Argument(help="None: it has none.", autocompletion=_TAG)] = None,
+) -> None:
     """Gives a user these tags in place of those that it has: administrator, monitoring, policymaker, management."""
     on_mgmt(lambda client: client.set_tags(name, tag or ()))
 

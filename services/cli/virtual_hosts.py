@@ -18,7 +18,7 @@ vhosts = typer.Typer(no_args_is_help=True, help="Virtual hosts of the running st
 @vhosts.command("add")
 def add_virtual_host(name: str) -> None:
     """Adds a virtual host with its predeclared exchanges; one that is there stays as it is."""
-    on_router(lambda client: client.create(name))
+    on_router(lambda client: client.create(name), "adding")
 
 
 @vhosts.command("delete")
@@ -26,7 +26,7 @@ def delete_virtual_host(
     name: Annotated[str, typer.Argument(metavar="VHOST", autocompletion=virtual_hosts)],
 ) -> None:
     """Deletes a virtual host with everything in it."""
-    on_router(lambda client: client.delete(name))
+    on_router(lambda client: client.delete(name), "deleting")
 
 
 @vhosts.command("list")

@@ -154,10 +154,20 @@ def test_no_password(hopline: CliRunner, put: list[tuple[str, str]], arguments: 
 
 
 def test_password_on_the_command_line(hopline: CliRunner, put: list[tuple[str, str]]) -> None:
-    """It still works, and its help says who sees it."""
+    """It still works."""
     assert hopline.invoke(app, ["users", "add", "alice", "--password", "secret"]).exit_code == 0
     assert put == [("alice", "secret")]
-    assert "processes" in hopline.invoke(app, ["users", "add", "--help"]).stdout
+
+
+@pytest.mark.parametrize(
+    "command",
+    ["users add", "users change", "providers add", "definitions import", "store export", "store import", "store copy"],
+)
+def test_who_sees_a_secret(hopline: CliRunner, command: str) -> None:
+    """Where one may be said on a command line, its help tells that others see it, and of a file."""
+    told = hopline.invoke(app, [*command.split(), "--help"]).stdout
+    assert "processes" in told
+    assert "file" in told.lower()
 
 
 def test_no_event_bus(hopline: CliRunner) -> None:

@@ -10,6 +10,7 @@ from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from itertools import chain, islice
 from typing import Final, NamedTuple
 
+from services.common.containment import contained
 from services.common.metrics.histogram import Histogram
 from services.common.metrics.instrument import Instrument, Kind
 from services.rpc import metrics_pb2 as pb
@@ -69,21 +70,31 @@ class Meters:
         return found
 
     async def survey(self) -> None:
-        """Must be awaited before `measured`."""
+        """Must be awaited before `measured`. What one of them cannot find out stays as it was."""
         for survey in self.surveys:
-            await survey()
+            try:
+                await survey()
+            except Exception as fault:  # noqa: BLE001 - the others find out theirs
+                contained("surveying for metrics", fault)
 
     def measured(self, *, per_object: bool = False) -> Iterator[Measured]:
-        """All metrics in portions; an instrument may have several portions."""
+        """All metrics in portions; an instrument may have several portions. One that cannot be read hides no other."""
         for instrument, read in self._readers:
             if instrument.per_object and not per_object:
                 continue
-            left = iter(read())
-            for first in left:  # an instrument without samples gives no portion
-                yield Measured(instrument, [first, *islice(left, AT_ONCE - 1)], [])
+            try:
+                yield from _portions(instrument, read)
+            except Exception as fault:  # noqa: BLE001 - the others are read
+                contained("reading a metric", fault, metric=instrument.name)
         for instrument, histograms in self._histograms:
             if histograms:
                 yield Measured(instrument, [], list(histograms.items()))
+
+
+def _portions(instrument: Instrument, read: Callable[[], Samples]) -> Iterator[Measured]:
+    left = iter(read())
+    for first in left:  # an instrument without samples gives no portion
+        yield Measured(instrument, [first, *islice(left, AT_ONCE - 1)], [])
 
 
 def family(measured: Measured) -> pb.Family:

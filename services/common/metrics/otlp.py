@@ -34,6 +34,8 @@ from services.common.telemetry import conventions as c
 from services.common.telemetry.span import Value
 
 _CUMULATIVE = AggregationTemporality.CUMULATIVE
+_NUMBERS = frozenset({"http.response.status_code"})
+"""Attributes that the conventions have as numbers; labels of Prometheus are texts."""
 
 
 class NotTaken(Exception):
@@ -78,11 +80,14 @@ def _metrics(measured: Iterable[Measured], began_ns: int, time_ns: int) -> Itera
         yield Metric(instrument.name, instrument.help, instrument.unit, HistogramData(buckets, _CUMULATIVE))
 
 
-def _attributes(instrument: Instrument, labels: Labels) -> dict[str, str]:
-    return dict(zip(instrument.labels, labels, strict=True))
+def _attributes(instrument: Instrument, labels: Labels) -> dict[str, str | int]:
+    named = zip(instrument.labels, labels, strict=True)
+    return {name: int(label) if name in _NUMBERS else label for name, label in named}
 
 
-def _of_histogram(attributes: dict[str, str], found: Histogram, began_ns: int, time_ns: int) -> HistogramDataPoint:
+def _of_histogram(
+    attributes: dict[str, str | int], found: Histogram, began_ns: int, time_ns: int
+) -> HistogramDataPoint:
     nothing: Any = None  # smallest and largest value are not kept; the wire format lets them be missing
     return HistogramDataPoint(
         attributes, began_ns, time_ns, found.count, found.total, found.buckets, found.bounds, nothing, nothing

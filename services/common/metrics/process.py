@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import resource
+from errno import EMFILE
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -27,8 +28,8 @@ def measure_process(meters: Meters) -> None:
     started = epoch_ns() / 1e9
     meters.number(p.CPU, _cpu)
     meters.number(p.RESIDENT, _resident)
-    meters.number(p.FILES, lambda: sum(1 for _ in (_SELF / "fd").iterdir()))
-    meters.number(p.FILES_LIMIT, lambda: resource.getrlimit(resource.RLIMIT_NOFILE)[0])
+    meters.number(p.FILES, _files)
+    meters.number(p.FILES_LIMIT, _most_files)
     meters.number(p.STARTED, lambda: started)
 
 
@@ -55,6 +56,19 @@ def measure_sign_ins(meters: Meters, audit: Audit) -> None:
 def _cpu() -> float:
     used = resource.getrusage(resource.RUSAGE_SELF)
     return used.ru_utime + used.ru_stime
+
+
+def _files() -> int:
+    try:
+        return sum(1 for _ in (_SELF / "fd").iterdir())
+    except OSError as error:
+        if error.errno != EMFILE:
+            raise
+        return _most_files()  # to count them takes one more
+
+
+def _most_files() -> int:
+    return resource.getrlimit(resource.RLIMIT_NOFILE)[0]
 
 
 def _resident() -> int:

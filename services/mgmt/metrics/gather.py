@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Awaitable, Callable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
@@ -50,6 +50,12 @@ class ProcessMetrics:
         self.families.extend(said.families)
 
 
+def _each_once(told: Iterable[ProcessMetrics]) -> list[ProcessMetrics]:
+    """Who begins again where a killed one was answers for both, as long as that one is believed alive."""
+    found = {(each.service, each.process): each for each in sorted(told, key=lambda each: each.answered)}
+    return [found[who] for who in sorted(found)]
+
+
 class Gathering:
     """`addresses` are those of the others; `own` is what mgmt counts itself."""
 
@@ -61,12 +67,12 @@ class Gathering:
         self._few = FewLines()
 
     async def gather(self, *, per_object: bool) -> list[ProcessMetrics]:
-        """In the order of their names. A process that does not answer in time is in it, without families."""
+        """In the order of their names, each once. One that does not answer in time is in it, without families."""
         with contextlib.suppress(BrokerError):  # without the store there are those that were known before
             await self._ready()
         asked = [self._of(*each, per_object=per_object) for each in self._all()]
         told = await asyncio.gather(self._here(per_object=per_object), *asked)
-        return sorted(told, key=lambda each: (each.service, each.process))
+        return _each_once(told)
 
     def _all(self) -> Iterator[tuple[str, str, str]]:
         for service, processes in self._addresses().items():

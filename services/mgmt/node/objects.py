@@ -19,6 +19,7 @@ from services.mgmt.tree.changes import Changes
 from services.mgmt.tree.tree import Tree
 
 _ITSELF: Final = "virtualhost"
+_ACTUALS: Final = "actuals"
 _ADDRESSING: Final = frozenset({"operation", "type", "identity", "index", "key"})
 _NO_ARGUMENTS: Final = ("JMS", "x-", "traceparent", "tracestate", "baggage")
 """How properties begin that clients and their instrumentation add."""
@@ -93,8 +94,12 @@ class Objects:
 
     async def _read(self) -> Reply:
         await self._caller.check([self._keeper.sees])
-        actuals = str(self._asked.properties.get("actuals", True)).lower() == "true"
-        return self._told(self._found(await self._place()), actuals=actuals)
+        return self._told(self._found(await self._place()), actuals=self._actuals())
+
+    def _actuals(self) -> bool:
+        """Broker-J has it in the body; a property says it as well."""
+        body = self._asked.body if isinstance(self._asked.body, dict) else {}
+        return str(body.get(_ACTUALS, self._asked.properties.get(_ACTUALS, True))).lower() == "true"
 
     async def _update(self) -> Reply:
         self._check_changes(of_itself=True)

@@ -28,6 +28,17 @@ async def test_where_somebody_looks(
     assert ("listing" in said.err and "2/7" in said.err) is shown
 
 
+async def test_what_nobody_counts(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    """Is not said to be 0 of something."""
+    monkeypatch.setattr(bars, "_PATIENCE", 0.0)
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    async with bars.bar("waiting"):
+        await asyncio.sleep(0.2)
+    said = capsys.readouterr().err
+    assert "waiting" in said
+    assert "?" not in said.replace("\x1b[?25", "")  # what hides and shows the cursor
+
+
 @pytest.mark.parametrize("patience", [0.0, 60.0])
 async def test_what_is_done_at_once(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], patience: float

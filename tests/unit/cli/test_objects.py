@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from services.common.clients.mgmt import MgmtClient
+from services.common.clients.ports import PortsClient
+from services.common.clients.tracing import TracingClient
 from services.common.clients.virtual_hosts import VirtualHostsClient
-from services.common.errors import PreconditionFailed, SyntaxFault
+from services.common.errors import NotFound, PreconditionFailed, SyntaxFault
 from services.rpc import objects_pb2 as pb
 from tests.support.told_objects import QUEUE, Told, hopline, told_by
 
@@ -67,6 +71,14 @@ ASKED: dict[tuple[str, ...], pb.ListRequest] = {
         kind=pb.QUEUE, fits={"durable": "false", "arguments.x-queue-type": "a=b"}
     ),
     ("exchanges", "list", "amq.*"): pb.ListRequest(kind=pb.EXCHANGE, fits={"name": "amq.*"}),
+    ("exchanges", "list", "--sort", "type"): pb.ListRequest(kind=pb.EXCHANGE, sort="type"),
+    ("bindings", "list", "--sort", "destination"): pb.ListRequest(kind=pb.BINDING, sort="destination"),
+    ("connections", "list", "--sort", "channels", "--descending"): pb.ListRequest(
+        kind=pb.CONNECTION, sort="channels", descending=True
+    ),
+    ("consumers", "list", "--sort", "consumer_tag", "--limit", "3"): pb.ListRequest(
+        kind=pb.CONSUMER, sort="consumer_tag", most=3
+    ),
     ("bindings", "list", "--from", "", "--to", "q*"): pb.ListRequest(
         kind=pb.BINDING, fits={"source": "", "destination": "q*"}
     ),
@@ -199,6 +211,35 @@ def test_what_to_do(mgmt: Told, text: str, hint: str) -> None:
     said = hopline("queues", "show", "q", status=1)
     assert said.startswith(f"{text}; ")
     assert hint in said
+
+
+@pytest.mark.parametrize(
+    ("words", "owner", "method", "text"),
+    [
+        (("users", "delete", "x"), MgmtClient, "delete_user", "no user 'x'"),
+        (("groups", "delete", "x"), MgmtClient, "change_access", "no group 'x'"),
+        (("groups", "leave", "g", "x"), MgmtClient, "change_access", "user 'x' is in no group 'g'"),
+        (("permissions", "set", "a", "--read", "", "--vhost", "x"), MgmtClient, "change_access", "vhost 'x' not found"),
+        (("permissions", "clear", "a"), MgmtClient, "change_access", "user 'a' has no permission of its own in …"),
+        (("limits", "clear", "--user", "a"), MgmtClient, "change_access", "'a' has no limit"),
+        (("vhosts", "delete", "x"), VirtualHostsClient, "delete", "vhost 'x' not found"),
+        (("providers", "remove", "x"), MgmtClient, "remove_provider", "no authentication provider 'x'"),
+        (("ports", "remove", "x"), PortsClient, "remove", "no port 'x'"),
+        (("tracing", "rules", "remove", "x"), TracingClient, "remove", "no tracing rule 'x'"),
+    ],
+)
+def test_what_to_do_about_others(
+    mgmt: Told, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...], owner: type, method: str, text: str
+) -> None:
+    """Is told by all commands: how to find what there is."""
+
+    async def refuse(*_: Any, **__: Any) -> None:
+        raise NotFound(text)
+
+    monkeypatch.setattr(owner, method, refuse)
+    said = hopline(*words, status=1)
+    assert said.startswith(f"{text}; `hopline ")
+    assert " list` says " in said
 
 
 def test_what_mgmt_refuses(mgmt: Told) -> None:

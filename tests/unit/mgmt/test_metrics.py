@@ -138,6 +138,25 @@ async def test_gathering(tmp_path: Any) -> None:
         await each.stop(0)
 
 
+async def test_one_that_is_called_twice(tmp_path: Path) -> None:
+    """Where one was killed and another began at its address, that one is asked twice, and told of once."""
+    server, address = grpc.aio.server(), f"unix:{tmp_path}/queue.sock"
+    add_MetricsServicer_to_server(Serving(_meters("queue-1-b", 3)), server)
+    server.add_insecure_port(address)
+    await server.start()
+
+    async def ready() -> None:
+        """It is known."""
+
+    both = {"queue-1-a": address, "queue-1-b": address}
+    gathering = Gathering(lambda: {"queue": both}, Meters("mgmt", "mgmt-1"), ready)
+    told = await gathering.gather(per_object=False)
+    assert [each.process for each in told] == ["mgmt-1", "queue-1-b"]
+    page = exposition(told, _TEXT)[0].decode()
+    assert page.count('hopline_messages_enqueued_total{process="queue-1-b",service="queue"}') == 1
+    await server.stop(0)
+
+
 async def test_over_http(get: Get, client: Any) -> None:
     """Who may observe gets the page; what this very process has been asked is in it."""
     await client.put_user("watcher", "secret", ["monitoring"])

@@ -13,8 +13,10 @@ from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import ExportM
 
 from services.common.clock import epoch_ns
 from services.common.metrics.catalogue.messages import QUEUE_READY, READY, SETTLED
+from services.common.metrics.catalogue.mgmt import HTTP
 from services.common.metrics.catalogue.queues import JOURNAL
 from services.common.metrics.exporting import Exporting
+from services.common.metrics.histogram import Histogram
 from services.common.metrics.meters import Measured, Meters
 
 VARIABLES = ("OTEL_SDK_DISABLED", "OTEL_METRICS_EXPORTER", "OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_METRIC_EXPORT_INTERVAL")
@@ -29,12 +31,13 @@ def environment(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def meters() -> Meters:
-    """Of three messages, of which two are settled, and one journal frame."""
+    """Of three messages, of which two are settled, one journal frame, and a request over HTTP."""
     meters = Meters("queue", "queue-1-a")
     meters.number(READY, lambda: 3)
     meters.read(SETTLED, lambda: [(("accepted",), 2), (("rejected",), 0)])
     meters.read(QUEUE_READY, lambda: [(("/", "q"), 3)])
     meters.histogram(JOURNAL).observe(0.002)
+    meters.histograms(HTTP)["GET", "404"] = Histogram(HTTP.bounds)
     return meters
 
 
@@ -73,7 +76,7 @@ async def test_otlp(meters: Meters, monkeypatch: pytest.MonkeyPatch) -> None:
     who = {each.key: each.value.string_value for each in resource.resource.attributes}
     assert (who["service.name"], who["service.instance.id"]) == ("hopline-queue", "queue-1-a")
     found = {each.name: each for each in resource.scope_metrics[0].metrics}
-    assert set(found) == {READY.name, SETTLED.name, JOURNAL.name}
+    assert set(found) == {READY.name, SETTLED.name, JOURNAL.name, HTTP.name}
     settled = found[SETTLED.name]
     assert (settled.unit, settled.sum.is_monotonic, settled.sum.aggregation_temporality) == ("{message}", True, 2)
     assert {point.attributes[0].value.string_value: point.as_int for point in settled.sum.data_points} == {
@@ -85,6 +88,9 @@ async def test_otlp(meters: Meters, monkeypatch: pytest.MonkeyPatch) -> None:
     assert (list(point.explicit_bounds), point.count, point.sum) == (list(JOURNAL.bounds), 1, 0.002)
     assert (list(point.bucket_counts)[2], point.HasField("min"), point.HasField("max")) == (1, False, False)
     assert [each.as_int for each in found[READY.name].gauge.data_points] == [3]
+    [point] = found[HTTP.name].histogram.data_points
+    method, status = point.attributes
+    assert (method.value.string_value, status.value.int_value) == ("GET", 404)
 
 
 class Kept:

@@ -1,6 +1,9 @@
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
+from errno import EMFILE
+from pathlib import Path
 
 import pytest
 
@@ -73,6 +76,38 @@ async def test_what_is_for_single_objects() -> None:
         told = [values async for said in collected(meters, per_object=per_object) for values in said.families]
         assert bool(told) is per_object
     assert list(told[0].values) == [2]
+
+
+async def test_what_cannot_be_read() -> None:
+    """Is missing, and hides nothing else: neither the survey before it nor what is read after it."""
+    meters = Meters("queue", "queue-1")
+
+    async def fails() -> None:
+        raise OSError("away")
+
+    def breaks_off() -> Iterator[tuple[tuple[str, ...], float]]:
+        raise OSError("away")
+        yield
+
+    meters.surveys.append(fails)
+    meters.number(gauge("hopline.ratio", "", "What is 0."), lambda: 1 / 0)
+    meters.read(gauge("hopline.parts", "", "Some."), breaks_off)
+    meters.read(THINGS, lambda: [(("a",), 1)])
+    told = [family.name async for said in collected(meters, per_object=False) for family in said.families]
+    assert told == ["hopline_things_total"]
+
+
+def test_no_file_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
+    """To count those that are open takes one more: then all are, which the alert on them has to see."""
+
+    def none_left(_: Path) -> Iterator[Path]:
+        raise OSError(EMFILE, "Too many open files")
+
+    meters = Meters("queue", "queue-1")
+    measure_process(meters)
+    monkeypatch.setattr(Path, "iterdir", none_left)
+    told = {instrument.prometheus: samples[0][1] for instrument, samples, _ in meters.measured()}
+    assert told["process_open_fds"] == told["process_max_fds"] > 0
 
 
 def test_what_the_system_says() -> None:

@@ -29,8 +29,8 @@ async def test_a_queue(managed: Managed) -> None:
 
 
 async def test_read(managed: Managed) -> None:
-    """As it was set, or with all that is known of it; by its type alone where it is of that; the virtual host is at the
-    empty path.
+    """As it was set, or with all that is known of it, as the body says, or a property; by its type alone where it is of
+    that; the virtual host is at the empty path.
     """
     ask, by = managed.ask, {"index": "object-path", "key": "amq.topic"}
     assert (await ask("READ", type=EXCHANGE, **by)).body.keys() == {
@@ -38,6 +38,9 @@ async def test_read(managed: Managed) -> None:
     }  # fmt: skip
     whole = (await ask("READ", type=EXCHANGE, actuals="false", **by)).body
     assert (whole["state"], whole["bindings"], whole["type"]) == ("ACTIVE", [], "org.apache.qpid.TopicExchange")
+    for actuals in (False, "false"):
+        assert (await ask("READ", {"actuals": actuals}, type=EXCHANGE, **by)).body == whole
+    assert (await ask("READ", {"actuals": True}, type=EXCHANGE, **by)).body != whole
     assert (await ask("READ", type="org.apache.qpid.TopicExchange", **by)).status == 200
     assert (await ask("READ", type="org.apache.qpid.DirectExchange", **by)).status == 404
     assert (await ask("READ", type=EXCHANGE, name="amq.topic")).status == 200
