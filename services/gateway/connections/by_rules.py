@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from services.gateway.connections.connection import Connection
+    from services.gateway.connections.former import Former
 
 log = structlog.get_logger()
 
@@ -34,7 +35,8 @@ _Place = tuple[str | None, str, str]
 class ByRules:
     """The counts of one gateway. Rules apply to new connections; open ones stay when rules change."""
 
-    def __init__(self, clock: Clock = monotonic) -> None:
+    def __init__(self, former: Former, clock: Clock = monotonic) -> None:
+        self._former = former
         self._clock = clock
         self._rules: dict[str | None, LimitRules] = {}
         self._counts: Counter[_Place] = Counter()
@@ -56,7 +58,7 @@ class ByRules:
         user, port, groups = connection.user, connection.login.port, frozenset(groups)
         bounds = {
             (scope, port, user): self._rules[scope].of(user, groups, port)
-            for scope in (None, virtual_host)
+            for scope in self._scopes(virtual_host)
             if scope in self._rules
         }
         for place, bound in bounds.items():
@@ -74,6 +76,9 @@ class ByRules:
             self._counts[place] -= 1
             if not self._counts[place]:
                 del self._counts[place]
+
+    def _scopes(self, virtual_host: str) -> tuple[str | None, ...]:
+        return (None,) if self._former.has_limits(virtual_host) else (None, virtual_host)
 
     def _check(self, place: _Place, bound: Bound) -> None:
         _, port, user = place

@@ -13,6 +13,7 @@ import structlog
 from services.common.errors import NotAllowed
 from services.common.limit_rules import RECORD_KIND, key_of
 from services.gateway.connections.by_rules import ByRules
+from services.gateway.connections.former import Former
 from services.rpc.store_pb2 import Record, Records
 
 
@@ -30,7 +31,7 @@ def _record(text: str, virtual_host: str | None = None, *, deleted: bool = False
 
 
 async def _with(*records: Record, clock: Any = lambda: 0.0) -> ByRules:
-    rules = ByRules(clock)
+    rules = ByRules(Former(), clock)
     await _tell(rules, *records, snapshot=True)
     return rules
 
