@@ -7,6 +7,7 @@ its end, or an answer that is not read, would stay.
 from __future__ import annotations
 
 import asyncio
+from functools import partial
 from typing import Any, NamedTuple
 
 import h11
@@ -14,7 +15,7 @@ import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol, RequestResponseCycle
 
 from services.mgmt.http.bodies import Bodies
-from services.mgmt.http.doors import Doors
+from services.mgmt.http.doors import SIGNED_IN, Doors
 from services.mgmt.http.unread import Unread
 
 _READ = 64 << 10
@@ -56,17 +57,23 @@ class HttpConnection(H11Protocol):
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # uvicorn says so too
         super().connection_made(transport)
+        self._application, self.app = self.app, self._ask
         if self.config.bounds.doors.come(self, self.client[0] if self.client else ""):
             self._expect_head()
         else:
             transport.write(_REFUSED)
             transport.close()
 
+    async def _ask(self, scope: Any, receive: Any, send: Any) -> None:  # noqa: ANN401 - as ASGI says
+        scope[SIGNED_IN] = partial(self.config.bounds.doors.signed_in, self)
+        await self._application(scope, receive, send)
+
     def connection_lost(self, exc: Exception | None) -> None:
         self.config.bounds.doors.leave(self)
         self.config.bounds.bodies.forget(self)
         self._end_head()
         self._end_unread()
+        self.app = self._application  # else it would refer to itself
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:

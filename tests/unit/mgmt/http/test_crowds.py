@@ -127,6 +127,21 @@ async def test_half_open(said: bytes) -> None:
     assert [line["log_level"] for line in logged] == ["warning"]
 
 
+async def test_who_sends_slowly_from_elsewhere() -> None:
+    """Is not closed for a crowd of one address, and is answered when it has sent all."""
+    slow = socket.socket()
+    slow.setblocking(False)
+    slow.bind(("127.0.0.2", 0))
+    loop = asyncio.get_running_loop()
+    async with _serving(http_max_connections=20, http_max_connections_each=0) as port:
+        await loop.sock_connect(slow, ("127.0.0.1", port))
+        await loop.sock_sendall(slow, _HEAD + b"\r\nbegun")
+        async with _crowd(port, 60, _HEAD + b"\r\nbegun"):
+            await loop.sock_sendall(slow, bytes(95))
+            assert (await loop.sock_recv(slow, 1000)).startswith(b"HTTP/1.1 200")
+    slow.close()
+
+
 async def test_unfinished_bodies(monkeypatch: pytest.MonkeyPatch) -> None:
     """Are closed when there is too much of them, though there may be so many connections."""
     monkeypatch.setattr(server, "_BUDGET", 4 << 20)
@@ -175,7 +190,8 @@ async def test_a_body_behind_its_answer() -> None:
 
 async def test_large_reads() -> None:
     """After each of them it is the turn of others, however much there is to read."""
-    bounds = Bounds(Doors(9, 0, 99), Bodies(1 << 20), Unread(1 << 20), head=10, unread=10)
+    doors = Doors(9, 0, 99)
+    bounds = Bounds(doors, Bodies(1 << 20, doors.whose), Unread(1 << 20, doors.whose), head=10, unread=10)
     connection, transport = HttpConnection(Config(bounds, _refuse, log_config=None), ServerState(), {}), Mock()
     transport.get_extra_info.return_value = None
     connection.connection_made(transport)
