@@ -77,9 +77,11 @@ class HttpConnection(H11Protocol):
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
+        if not self._is_too_much(len(data)):
+            self._read(data)
         self._give_turns(len(data))
-        if self._is_too_much(len(data)):
-            return
+
+    def _read(self, data: bytes) -> None:
         super().data_received(data)
         self._look()
         if self._is_asked:
@@ -125,7 +127,8 @@ class HttpConnection(H11Protocol):
         self.transport.abort()
 
     def _give_turns(self, size: int) -> None:
-        if size >= _LARGE_READ and not self.flow.read_paused:
+        # Where uvicorn has paused, nobody takes what was read: it goes on when somebody does.
+        if size >= _LARGE_READ and not self.flow.read_paused and not self.transport.is_closing():
             self.flow.pause_reading()
             self.loop.call_soon(self.flow.resume_reading)
 
