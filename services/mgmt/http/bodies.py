@@ -13,8 +13,9 @@ from typing import Final
 
 import structlog
 
+from services.common.crowd import Whose, of_the_most
 from services.common.few_lines import FewLines
-from services.mgmt.http.crowd import Peer, Whose, of_the_most
+from services.mgmt.http.doors import Peer
 
 log = structlog.get_logger()
 

@@ -11,13 +11,13 @@ has no connection gets one of the address that has most.
 from __future__ import annotations
 
 from collections import Counter
-from typing import Final
+from typing import Final, Protocol
 
 import structlog
 
 from services.common.authentication.attempts import place_of
+from services.common.crowd import Ranks, Waiting, Whose
 from services.common.few_lines import FewLines
-from services.mgmt.http.crowd import Peer, Ranks, Waiting, Whose
 
 log = structlog.get_logger()
 
@@ -33,6 +33,13 @@ _IN_ALL = "raise HOPLINE_HTTP_MAX_CONNECTIONS, or see who opens them (ss -tn)"
 _OF_ONE = "raise HOPLINE_HTTP_MAX_CONNECTIONS_EACH where many come from there, a proxy's clients perhaps"
 
 
+class Peer(Protocol):
+    """One connection."""
+
+    def cut_off(self) -> None:
+        """Closes it at once."""
+
+
 class Doors:
     """Of one server."""
 
@@ -46,7 +53,7 @@ class Doors:
         self._each = min(each or limit, limit)
         self._peers: dict[Peer, Whose] = {}  # who came first is the first
         self._places: Ranks[str] = Ranks()
-        self._waiting = Waiting()
+        self._waiting: Waiting[Peer] = Waiting()
         self._few = FewLines(1, _SECONDS)
         self.ended: Counter[str] = Counter()
         """How many were too many, by what became of them."""

@@ -6,8 +6,8 @@ from operator import attrgetter
 
 import structlog
 
+from services.common.crowd import Whose
 from services.mgmt.http.bodies import EACH, Bodies
-from services.mgmt.http.crowd import Whose
 
 
 class Peer:

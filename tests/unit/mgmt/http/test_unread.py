@@ -6,7 +6,7 @@ from operator import attrgetter
 
 import structlog
 
-from services.mgmt.http.crowd import Whose
+from services.common.crowd import Whose
 from services.mgmt.http.unread import Unread
 
 

@@ -7,17 +7,10 @@ signed in; those that have not count as one. Pure.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterable, Mapping
-from typing import Generic, NamedTuple, Protocol, TypeVar
+from collections.abc import Callable, Iterable, Mapping
+from typing import Generic, NamedTuple, TypeVar
 
-_K = TypeVar("_K", bound=Hashable)
-
-
-class Peer(Protocol):
-    """One connection."""
-
-    def cut_off(self) -> None:
-        """Closes it at once."""
+_K = TypeVar("_K")
 
 
 class Whose(NamedTuple):
@@ -67,15 +60,15 @@ class Ranks(Generic[_K]):
             del self._counts[key]
 
 
-class Waiting:
+class Waiting(Generic[_K]):
     """Peers whose turn it is: who takes longest is one of the user that has most, at the place that has most."""
 
     def __init__(self) -> None:
-        self._peers: dict[Whose, dict[Peer, None]] = {}  # who has taken longest first
+        self._peers: dict[Whose, dict[_K, None]] = {}  # who has taken longest first
         self._places: Ranks[str] = Ranks()
         self._users: dict[str, Ranks[Whose]] = {}  # by place
 
-    def add(self, peer: Peer, whose: Whose) -> None:
+    def add(self, peer: _K, whose: Whose) -> None:
         """Without effect where it is there already."""
         peers = self._peers.setdefault(whose, {})
         if peer not in peers:
@@ -83,7 +76,7 @@ class Waiting:
             self._places.add(whose.place)
             self._users.setdefault(whose.place, Ranks()).add(whose)
 
-    def remove(self, peer: Peer, whose: Whose) -> bool:
+    def remove(self, peer: _K, whose: Whose) -> bool:
         """Whether it was there."""
         peers = self._peers.get(whose, {})
         if peer not in peers:
@@ -97,14 +90,14 @@ class Waiting:
             del self._users[whose.place]
         return True
 
-    def longest(self, place: str | None = None) -> Peer | None:
+    def longest(self, place: str | None = None) -> _K | None:
         """Of one place, or of that which has most; None where nobody waits."""
         place = self._places.most if place is None else place
         whose = self._users[place].most if place in self._users else None
         return next(iter(self._peers[whose])) if whose else None
 
 
-def of_the_most(among: Iterable[Peer], sizes: Mapping[Peer, int], whose: Callable[[Peer], Whose]) -> Peer:
+def of_the_most(among: Iterable[_K], sizes: Mapping[_K, int], whose: Callable[[_K], Whose]) -> _K:
     """The first whose place has most of all sizes, and whose user has most there."""
     places, users = Counter[str](), Counter[Whose]()
     for peer, size in sizes.items():
@@ -112,7 +105,7 @@ def of_the_most(among: Iterable[Peer], sizes: Mapping[Peer, int], whose: Callabl
         places[its.place] += size
         users[its] += size
 
-    def has(peer: Peer) -> tuple[int, int]:
+    def has(peer: _K) -> tuple[int, int]:
         its = whose(peer)
         return places[its.place], users[its]
 

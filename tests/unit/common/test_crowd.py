@@ -5,12 +5,11 @@ from __future__ import annotations
 import random
 from collections import Counter
 
-from services.mgmt.http.crowd import Ranks, Waiting, Whose
+from services.common.crowd import Ranks, Waiting, Whose
 
 
 class Peer:
-    def cut_off(self) -> None:
-        """Nobody does it."""
+    """One connection."""
 
 
 def test_ranks() -> None:
@@ -32,7 +31,7 @@ def test_ranks() -> None:
 
 def test_who_waits_for_longest() -> None:
     """Where the most wait, and of the user that waits most often there; twice is once."""
-    waiting = Waiting()
+    waiting = Waiting[Peer]()
     peers = {
         Whose(*each): [Peer() for _ in range(count)] for *each, count in (("a", "x", 2), ("a", "y", 3), ("b", "", 4))
     }
