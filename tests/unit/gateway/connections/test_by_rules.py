@@ -75,6 +75,20 @@ async def test_how_often() -> None:
     rules.enter(peer(), "/", ())
 
 
+async def test_who_comes_once() -> None:
+    """Is forgotten after the period, however many they are; who came within it is not."""
+    now = [0.0]
+    rules = await _with(_record("CLT ALL connection_frequency_limit=1/m"), clock=lambda: now[0])
+    for number in range(5000):
+        now[0] = number / 10
+        each = peer(f"user {number}")
+        rules.enter(each, "/", ())
+        rules.leave(each)
+    assert len(rules._times) < 2000
+    with pytest.raises(NotAllowed, match="1 times in 60 s"):
+        rules.enter(peer("user 4500"), "/", ())
+
+
 async def test_whose_rules() -> None:
     """Those of the virtual host count beside the broker's; those of a group for each who is in it; BLOCK for all."""
     rules = await _with(_record("CLT clerks connection_limit=1"), _record("CLT anna BLOCK", "work"))
