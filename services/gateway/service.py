@@ -42,6 +42,7 @@ from services.gateway.connections.asked_again import AskedAgain
 from services.gateway.connections.elsewhere import KINDS as ELSEWHERE
 from services.gateway.connections.elsewhere import Elsewhere
 from services.gateway.connections.engines import Engines
+from services.gateway.connections.former import KINDS as FORMER
 from services.gateway.connections.listener import Listener
 from services.gateway.connections.metered import measure_clients
 from services.gateway.connections.ports import Ports
@@ -165,7 +166,8 @@ class Service:
         """Gives what returns when they are known."""
         store, start, first = self._store, self._tasks.start, FirstSnapshots()
         self._elsewhere = elsewhere = Elsewhere(self._name, self._listener.limited)
-        by_rules = self._listener.by_rules
+        by_rules, former = self._listener.by_rules, self._listener.former
+        start(former.follow(first.of(store.watch_records(FORMER))), name="follow whose limits there are")
         start(self._limits.follow(first.of(store.watch_records([*LIMITS]))), name="follow limits")
         start(by_rules.follow(first.of(store.watch_records([LIMIT_RULES]))), name="follow connection limits")
         start(elsewhere.follow(first.of(store.watch_records(ELSEWHERE))), name="follow what is used of limits")

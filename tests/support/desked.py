@@ -13,6 +13,7 @@ from services.common.message.facts import facts_of
 from services.gateway import vocabulary as v
 from services.gateway.management.desk import Desk
 from services.rpc import mgmt_pb2 as pb
+from tests.support.permitted import everything
 from tests.support.published import Client, ScriptedRouter
 
 
@@ -44,11 +45,12 @@ class Mgmt:
 class Desked:
     """A client whose publishes to the node are taken; must be made in a running loop."""
 
-    def __init__(self, beside: Desked | None = None) -> None:
+    def __init__(self, beside: Desked | None = None, user: str = "guest") -> None:
         """`beside` another one: at the same desk."""
         self.mgmt = beside.mgmt if beside else Mgmt()
         self.desk = beside.desk if beside else Desk(cast("Any", lambda: self.mgmt))
         self.client = Client(ScriptedRouter({v.MANAGEMENT: (), "nowhere": ()}))
+        self.client.permitted = everything(user)
         self.client.broker.management = self.desk
         self.client.broker.topology = SimpleNamespace(by_name={})
         for name in ("name", "peer"):

@@ -11,9 +11,9 @@ from services.gateway.sessions.permitted import Permits, Permitted
 from services.rpc.store_pb2 import Record
 
 
-def everything() -> Permitted:
+def everything(user: str = "guest") -> Permitted:
     """Of a user that may do everything."""
-    return Permits(Access(["allow_all"])).of("guest", "")
+    return Permits(Access(["allow_all"])).of(user, "")
 
 
 class Ruled:

@@ -6,6 +6,7 @@ import json
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import AsyncIterator
+from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
@@ -22,23 +23,35 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from services.gateway.connections.connection import Connection
+    from services.gateway.connections.former import Former
 
 log = structlog.get_logger()
 
 _SECONDS: Final = 60.0  # for one line of the log
 _DO: Final = "see the rules (connectionlimitprovider below /api/latest), and who connects: hopline connections"
+_FEW: Final = 1000  # users whose times are kept, though none of them may count any more
 _Place = tuple[str | None, str, str]
 """The scope of the rules: the broker's (None) or a virtual host's; a port, and a user."""
+
+
+@dataclass(slots=True)
+class _Times:
+    """When a user has connected; none of it counts after `until`."""
+
+    at: list[float] = field(default_factory=list)
+    until: float = 0.0
 
 
 class ByRules:
     """The counts of one gateway. Rules apply to new connections; open ones stay when rules change."""
 
-    def __init__(self, clock: Clock = monotonic) -> None:
+    def __init__(self, former: Former, clock: Clock = monotonic) -> None:
+        self._former = former
         self._clock = clock
         self._rules: dict[str | None, LimitRules] = {}
         self._counts: Counter[_Place] = Counter()
-        self._times: dict[_Place, list[float]] = {}
+        self._times: dict[_Place, _Times] = {}
+        self._most_times = _FEW
         self._places: dict[Connection, tuple[_Place, ...]] = {}
         self._few = FewLines(1, _SECONDS)
 
@@ -56,17 +69,16 @@ class ByRules:
         user, port, groups = connection.user, connection.login.port, frozenset(groups)
         bounds = {
             (scope, port, user): self._rules[scope].of(user, groups, port)
-            for scope in (None, virtual_host)
+            for scope in self._scopes(virtual_host)
             if scope in self._rules
         }
         for place, bound in bounds.items():
             self._check(place, bound)
         self._places[connection] = places = ((None, port, user), (virtual_host, port, user))
         self._counts.update(places)
-        now = self._clock()
         for place, bound in bounds.items():
             if bound.frequencies:
-                self._times.setdefault(place, []).append(now)
+                self._note(place, max(bound.frequencies))
 
     def leave(self, connection: Connection) -> None:
         """The connection is gone."""
@@ -74,6 +86,9 @@ class ByRules:
             self._counts[place] -= 1
             if not self._counts[place]:
                 del self._counts[place]
+
+    def _scopes(self, virtual_host: str) -> tuple[str | None, ...]:
+        return (None,) if self._former.has_limits(virtual_host) else (None, virtual_host)
 
     def _check(self, place: _Place, bound: Bound) -> None:
         _, port, user = place
@@ -87,12 +102,22 @@ class ByRules:
         if not bound.frequencies:
             self._times.pop(place, None)
             return
-        now, times = self._clock(), self._times.get(place, [])
+        now, times = self._clock(), self._times[place].at if place in self._times else []
         del times[: bisect_right(times, now - max(bound.frequencies))]
         for period, limit in bound.frequencies.items():
             if len(times) - bisect_right(times, now - period) >= limit:
                 often = f"{limit} times in {period:g} s"
                 self._refuse(f"user '{place[2]}' has connected {often} to port '{place[1]}', which is the limit")
+
+    def _note(self, place: _Place, period: float) -> None:
+        """Now it has connected. Those that came once, and do not come again, are forgotten when they are many."""
+        now = self._clock()
+        times = self._times.setdefault(place, _Times())
+        times.at.append(now)
+        times.until = now + period
+        if len(self._times) > self._most_times:
+            self._times = {each: kept for each, kept in self._times.items() if kept.until > now}
+            self._most_times = max(_FEW, 2 * len(self._times))
 
     def _refuse(self, why: str) -> None:
         self._few.say(log.warning, "a connection is refused by a limit", reason=why, do=_DO)

@@ -1,8 +1,9 @@
 """How many may be connected to a gateway, and how many may be on their way in.
 
 A client is refused in its protocol's words, so it is admitted as far as connection.open; for that there are always some
-sockets more than connections. When peers that do not finish their handshake use them up, the oldest of these is closed
-for the next: real handshakes take milliseconds.
+sockets more than connections. When peers that do not finish their handshake use them up, one of these is closed for the
+next: of the address that has most of them, the one that takes longest. Real handshakes take milliseconds, but who opens
+thousands in a second from one address would close them too.
 """
 
 from __future__ import annotations
@@ -11,6 +12,8 @@ from typing import TYPE_CHECKING
 
 import structlog
 
+from services.common.authentication.attempts import place_of
+from services.common.crowd import Waiting, Whose
 from services.common.errors import NotAllowed
 
 if TYPE_CHECKING:
@@ -34,7 +37,8 @@ class Doors:
         if wanted > self.limit:
             log.warning("fewer connections than wanted: too few files (ulimit -n)", wanted=wanted, limit=self.limit)
         self.sockets = min(self.limit + max(self.limit // _SPARE, _LEAST_SPARE), sockets)
-        self._coming: dict[Connection, None] = {}  # oldest first
+        self._coming: dict[Connection, Whose] = {}
+        self._waiting: Waiting[Connection] = Waiting()  # those that are coming, by address
         self._in: dict[Connection, None] = {}
         self._told: set[str] = set()
 
@@ -50,17 +54,16 @@ class Doors:
 
     def come(self, connection: Connection) -> None:
         """A socket was accepted."""
-        self._coming[connection] = None
-        if len(self._coming) + len(self._in) > self.sockets:
-            longest = next(iter(self._coming))
-            del self._coming[longest]
-            self._tell("too many peers that have not signed in: the one that takes longest is closed for the next")
+        self._comes_from(connection)
+        if len(self._coming) + len(self._in) > self.sockets and (longest := self._longest()):
+            self._comes_no_more(longest)
+            self._tell("too many peers that have not signed in: those of who has most are closed for the next")
             longest.cut_off()
 
     def enter(self, connection: Connection) -> None:
         """Admits a client that has signed in; raises NotAllowed when the limit is reached."""
         self.check()
-        self._coming.pop(connection, None)
+        self._comes_no_more(connection)
         self._in[connection] = None
 
     def check(self) -> None:
@@ -71,10 +74,27 @@ class Doors:
 
     def leave(self, connection: Connection) -> None:
         """The connection is gone."""
-        self._coming.pop(connection, None)
+        self._comes_no_more(connection)
         self._in.pop(connection, None)
         if self._told and len(self._coming) + len(self._in) < self.limit * 9 // 10:
             self._told.clear()
+
+    def _comes_from(self, connection: Connection) -> None:
+        self._coming[connection] = whose = Whose(place_of(connection.peer_host))
+        self._waiting.add(connection, whose)
+
+    def _comes_no_more(self, connection: Connection) -> None:
+        if whose := self._coming.pop(connection, None):
+            self._waiting.remove(connection, whose)
+
+    def _longest(self) -> Connection | None:
+        """Of the address that has most; a balancer may have said meanwhile where some of its peers are."""
+        while longest := self._waiting.longest():
+            if self._coming[longest].place == place_of(longest.peer_host):
+                return longest
+            self._comes_no_more(longest)
+            self._comes_from(longest)
+        return None
 
     def _tell(self, what: str) -> None:
         """Logs it once, until there is room again."""

@@ -17,6 +17,7 @@ from services.common.limits import CHANNELS, CONNECTIONS, USER, VIRTUAL_HOST, Li
 
 if TYPE_CHECKING:
     from services.gateway.connections.connection import Connection
+    from services.gateway.connections.former import Former
 
 log = structlog.get_logger()
 
@@ -30,8 +31,9 @@ Uses = Mapping[Subject, Mapping[str, int]]
 class LimitedConnections:
     """The counts of one gateway; `elsewhere` are those of the others."""
 
-    def __init__(self, limits: Limits) -> None:
+    def __init__(self, limits: Limits, former: Former) -> None:
         self.limits = limits
+        self._former = former
         self.elsewhere: Uses = {}
         self._of: dict[Subject, dict[Connection, None]] = {}
         self._subjects: dict[Connection, tuple[Subject, Subject]] = {}
@@ -64,7 +66,7 @@ class LimitedConnections:
     def begin_session(self, connection: Connection) -> None:
         """Admits one more session; raises NotAllowed when the user's limit of channels is reached."""
         subject, user = Subject(USER, connection.user), connection.user
-        if self.limits.of(subject, CHANNELS) is None:
+        if self._limit(subject, CHANNELS) is None:
             return
         limit = self._reached(subject, CHANNELS, self._channels(subject))
         if limit is not None:
@@ -79,12 +81,17 @@ class LimitedConnections:
             if self.limits.limits_some(subject)
         }
 
+    def _limit(self, subject: Subject, what: str) -> int | None:
+        if subject.kind == VIRTUAL_HOST and self._former.has_limits(subject.name):
+            return None
+        return self.limits.of(subject, what)
+
     def _channels(self, subject: Subject) -> int:
         return sum(len(each.sessions) for each in self._of.get(subject, ()))
 
     def _reached(self, subject: Subject, what: str, here: int) -> int | None:
         """The limit, if it is reached; None: there may be one more."""
-        limit = self.limits.of(subject, what)
+        limit = self._limit(subject, what)
         if limit is None or here + self.elsewhere.get(subject, {}).get(what, 0) < limit:
             return None
         kind, name = subject

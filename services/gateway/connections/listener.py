@@ -22,6 +22,7 @@ from services.gateway.connections.by_rules import ByRules
 from services.gateway.connections.connection import Connection
 from services.gateway.connections.doors import Doors
 from services.gateway.connections.entrance import Entrance
+from services.gateway.connections.former import Former
 from services.gateway.connections.incoming import Incoming
 from services.gateway.connections.limited import LimitedConnections
 from services.gateway.connections.turns import Turns
@@ -67,8 +68,9 @@ class Listener:
         self.outgoing = Outgoing(min(available() // 16, settings.outgoing_memory))
         self.turns = Turns()
         self.doors = Doors(settings.max_connections, files())
-        self.limited = LimitedConnections(limits)
-        self.by_rules = ByRules()
+        self.former = Former()
+        self.limited = LimitedConnections(limits, self.former)
+        self.by_rules = ByRules(self.former)
         self.few = FewLines()  # limits log lines that peers can cause before they have signed in
         self.tasks = Tasks()
         self.balancers = Balancers(settings.proxy_sources, self.tasks)

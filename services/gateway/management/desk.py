@@ -5,6 +5,7 @@ it is done in the background, in order for each connection. A reply is published
 its permissions. Where a client has gone, or the broker ends it since its user is another now, what mgmt has begun goes
 on and nobody is told; what waits is dropped: it would be done in the name of somebody who is there no more. That
 happens at its turn, or before, when another client asks, or there is no room: while mgmt hangs, nobody has a turn.
+Users have their turns one after the other, and fair shares of the room, however many connections each has.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from weakref import WeakKeyDictionary, ref
 import structlog
 
 from services.common.audit.acting import act_for
+from services.common.authentication.fair_slots import FairSlots
 from services.common.clients.mgmt import MgmtClient
 from services.common.containment import contained
 from services.common.errors import BrokerError, SyntaxFault, Unavailable
@@ -45,6 +47,7 @@ _AT_ONCE: Final = 8  # requests of all clients that mgmt has
 _LAST_ONES: Final = 2.0  # seconds for those that were taken, when the gateway stops
 _SECONDS: Final = 60.0  # for one line of the log
 _DO: Final = "see why mgmt does not answer (hopline health); who asks for something and is gone is dropped by itself"
+_TOO_MUCH: Final = "a user has more requests to management nodes than there is room for"
 
 _LONGEST: Final = 1000  # characters of a description: a header has to fit into a frame
 
@@ -73,7 +76,7 @@ class Desk:
         self._few = FewLines(1, _SECONDS)
         # Weakly: a consumer leads to its client, and both would stay for ever.
         self._replies: WeakKeyDictionary[Client, dict[str, tuple[str, ref[Consumer]]]] = WeakKeyDictionary()
-        self._at_once = asyncio.Semaphore(_AT_ONCE)
+        self._at_once = FairSlots(_AT_ONCE, 0)
         self._tasks = Tasks()
 
     async def stop(self) -> None:
@@ -86,11 +89,17 @@ class Desk:
 
     def take(self, client: Client, request: Publish, indexes: Sequence[int]) -> list[int]:
         """Those of a request that it takes: not more than there is room for, nor what nobody can read."""
+        if is_over(client):
+            return []
+        size = sum(len(request.properties[index]) + len(request.bodies[index]) for index in indexes)
+        # Once for all that was read: it looks at every line.
+        if client not in self._lines or not self._room.has_for(_user_of(client), len(indexes), size):
+            self._sweep()
         return [index for index in indexes if self._take(client, request, index)]
 
     def _take(self, client: Client, request: Publish, index: int) -> bool:
         name, properties = request.kinds[index].facts.format, request.properties[index]
-        if (form := form_of(name)) is None or is_over(client):
+        if (form := form_of(name)) is None:
             return False
         try:
             requester = form.requester(properties)
@@ -99,12 +108,10 @@ class Desk:
         return self._queue(client, waiting_of(name, form, requester, properties, request.bodies[index]))
 
     def _queue(self, client: Client, waiting: Waiting) -> bool:
-        if client not in self._lines or not self._room.has_for(waiting):
-            self._sweep()
-        line = self._lines.get(client) or Line(self._room)
+        line = self._lines.get(client) or Line(self._room, _user_of(client))
         if not line.add(waiting):
-            if not self._room.has_for(waiting):
-                self._few.say(log.warning, "more requests to management nodes than there is room for", do=_DO)
+            if not self._room.has_for(line.whose, 1, waiting.weight):
+                self._few.say(log.warning, _TOO_MUCH, user=client.permitted.who.name, do=_DO)
             return False
         if client not in self._lines:
             self._lines[client] = line
@@ -128,7 +135,7 @@ class Desk:
         try:
             while line.waiting:
                 self._without_turn[client] = serving
-                async with self._at_once:
+                async with self._at_once.slot(line.whose, good=True):
                     del self._without_turn[client]
                     waiting = self._next(client, line)
                     reply = await self._answer(client, waiting) if waiting else None
@@ -209,6 +216,11 @@ class Desk:
         if not slash or (client.virtual_host, to.reply_to) in client.broker.topology.by_name:
             return "", to.reply_to
         return exchange, key
+
+
+def _user_of(client: Client) -> str:
+    who = client.permitted.who
+    return f"{who.provider}\0{who.name}"
 
 
 def _is_there(consumer: ref[Consumer]) -> bool:

@@ -1,6 +1,6 @@
 """Requests of one client that wait for their turn: they are carried out one after the other, as they came.
 
-All lines of a gateway share one room.
+All lines of a gateway share one room, in which users have fair shares.
 """
 
 from __future__ import annotations
@@ -42,27 +42,53 @@ class Waiting(NamedTuple):
 
 
 @dataclass(slots=True)
-class Room:
-    """What requests of all clients of a gateway take."""
+class Taken:
+    """What requests take."""
 
     requests: int = 0
     weight: int = 0
 
-    def has_for(self, waiting: Waiting) -> bool:
-        """One more."""
-        return self.requests < MOST_OF_ALL and self.weight + waiting.weight <= BYTES_OF_ALL
-
-    def take(self, requests: int, weight: int) -> None:
-        """For so many, of so many bytes; negative: they are done."""
+    def add(self, requests: int, weight: int) -> None:
+        """For so many more, of so many bytes; negative: they are done."""
         self.requests += requests
         self.weight += weight
 
 
+class Room:
+    """What requests of all clients of a gateway take.
+
+    No user has more of it than is left for others: one alone has half, each of two a third. So there is always room for
+    the next, however many connections one user has.
+    """
+
+    def __init__(self) -> None:
+        self.all = Taken()
+        self._of: dict[str, Taken] = {}  # by user
+
+    def has_for(self, whose: str, requests: int, weight: int) -> bool:
+        """Whether a user may have so many more, of so many bytes in all."""
+        own = self._of.get(whose, _NOTHING)
+        free, free_bytes = MOST_OF_ALL - self.all.requests, BYTES_OF_ALL - self.all.weight
+        return own.requests + requests <= free and own.weight + weight <= free_bytes
+
+    def take(self, whose: str, requests: int, weight: int) -> None:
+        """For so many of a user, of so many bytes; negative: they are done."""
+        own = self._of.setdefault(whose, Taken())
+        for each in (own, self.all):
+            each.add(requests, weight)
+        if not own.requests:
+            del self._of[whose]
+
+
+_NOTHING: Final = Taken()
+
+
 @dataclass(slots=True)
 class Line:
-    """Of one connection."""
+    """Of one connection, of a user."""
 
     room: Room
+    whose: str
     weight: int = 0
     begun: int = 0
     """Requests that had their turn."""
@@ -70,9 +96,10 @@ class Line:
 
     def add(self, waiting: Waiting) -> bool:
         """False when there is no room."""
-        if len(self.waiting) >= MOST or self.weight + waiting.weight > BYTES or not self.room.has_for(waiting):
+        is_full = len(self.waiting) >= MOST or self.weight + waiting.weight > BYTES
+        if is_full or not self.room.has_for(self.whose, 1, waiting.weight):
             return False
-        self.room.take(1, waiting.weight)
+        self.room.take(self.whose, 1, waiting.weight)
         self.weight += waiting.weight
         self.waiting.append(waiting)
         return True
@@ -86,12 +113,12 @@ class Line:
 
     def done(self, waiting: Waiting) -> None:
         """It had its turn, and its answer."""
-        self.room.take(-1, -waiting.weight)
+        self.room.take(self.whose, -1, -waiting.weight)
 
     def clear(self) -> int:
         """Drops all that wait: how many."""
         dropped = len(self.waiting)
-        self.room.take(-dropped, -self.weight)
+        self.room.take(self.whose, -dropped, -self.weight)
         self.waiting.clear()
         self.weight = 0
         return dropped

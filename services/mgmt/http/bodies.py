@@ -1,17 +1,19 @@
 """What bodies of requests take that are not answered yet: one budget for all clients, and one for large bodies.
 
 Of each body a mebibyte counts: only clients that have signed in are read beyond that. When there is too much, bodies
-that began first and do not come to their end are closed until there is not; where all are whole, the newest one is.
-What goes beyond a mebibyte has a budget of the same size: where it is used up, the client whose body became large last
-is closed.
+that do not come to their end are closed until there is not: of the address that has most, there of the user that has
+most, the one that began first; where all are whole, the newest one is. What goes beyond a mebibyte has a budget of the
+same size: where it is used up, the one that became large last is closed, of the address and user that have most of it.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Final
 
 import structlog
 
+from services.common.crowd import Whose, of_the_most
 from services.common.few_lines import FewLines
 from services.mgmt.http.doors import Peer
 
@@ -26,9 +28,10 @@ _DO: Final = "see who sends them (ss -tn); those that are whole are answered"
 class Bodies:
     """Of one server."""
 
-    def __init__(self, limit: int) -> None:
-        """In bytes."""
+    def __init__(self, limit: int, whose: Callable[[Peer], Whose]) -> None:
+        """`limit` in bytes."""
         self.limit = limit
+        self._whose = whose
         self.total = 0
         self.beyond = 0  # what is more than EACH, of all
         self._sizes: dict[Peer, int] = {}
@@ -44,9 +47,11 @@ class Bodies:
         else:
             self._begun.setdefault(peer, None)
         while self.total > self.limit:
-            self._close(next(iter(self._begun), peer))
+            counted = {each: min(size, EACH) for each, size in self._sizes.items()}
+            self._close(of_the_most(self._begun or (peer,), counted, self._whose))
         while self.beyond > self.limit:
-            self._close(next(reversed(self._large)))
+            counted = {each: _beyond(self._sizes[each]) for each in self._large}
+            self._close(of_the_most(reversed(self._large), counted, self._whose))
 
     def _add(self, peer: Peer, more: int) -> None:
         before = self._sizes.get(peer, 0)

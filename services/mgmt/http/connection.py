@@ -7,6 +7,7 @@ its end, or an answer that is not read, would stay.
 from __future__ import annotations
 
 import asyncio
+from functools import partial
 from typing import Any, NamedTuple
 
 import h11
@@ -14,7 +15,7 @@ import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol, RequestResponseCycle
 
 from services.mgmt.http.bodies import Bodies
-from services.mgmt.http.doors import Doors
+from services.mgmt.http.doors import SIGNED_IN, Doors
 from services.mgmt.http.unread import Unread
 
 _READ = 64 << 10
@@ -56,23 +57,31 @@ class HttpConnection(H11Protocol):
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # uvicorn says so too
         super().connection_made(transport)
+        self._application, self.app = self.app, self._ask
         if self.config.bounds.doors.come(self, self.client[0] if self.client else ""):
             self._expect_head()
         else:
             transport.write(_REFUSED)
             transport.close()
 
+    async def _ask(self, scope: Any, receive: Any, send: Any) -> None:  # noqa: ANN401 - as ASGI says
+        scope[SIGNED_IN] = partial(self.config.bounds.doors.signed_in, self)
+        await self._application(scope, receive, send)
+
     def connection_lost(self, exc: Exception | None) -> None:
         self.config.bounds.doors.leave(self)
         self.config.bounds.bodies.forget(self)
         self._end_head()
         self._end_unread()
+        self.app = self._application  # else it would refer to itself
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
+        if not self._is_too_much(len(data)):
+            self._read(data)
         self._give_turns(len(data))
-        if self._is_too_much(len(data)):
-            return
+
+    def _read(self, data: bytes) -> None:
         super().data_received(data)
         self._look()
         if self._is_asked:
@@ -118,7 +127,8 @@ class HttpConnection(H11Protocol):
         self.transport.abort()
 
     def _give_turns(self, size: int) -> None:
-        if size >= _LARGE_READ and not self.flow.read_paused:
+        # Where uvicorn has paused, nobody takes what was read: it goes on when somebody does.
+        if size >= _LARGE_READ and not self.flow.read_paused and not self.transport.is_closing():
             self.flow.pause_reading()
             self.loop.call_soon(self.flow.resume_reading)
 

@@ -1,27 +1,31 @@
 """How many may be connected over HTTP, in all and of one address.
 
 A connection is its client's turn until a request is there whole, again while its answer is to be read, and when that
-is done. When there are as many connections as may be, the one whose client has taken longest makes room: those that
-come to the point take milliseconds, and who keeps connections half open, or idle, or does not read, takes no place from
-them. Where all wait for the server, the next one is refused; but whose address has no connection gets one of the
-address that has most.
+is done. When there are as many connections as may be, one whose client has the turn makes room: of the address that has
+most, there of the user that has most, the one that has taken longest. Those that come to the point take milliseconds,
+and who keeps connections half open, or idle, or does not read, takes no place from them; nor does a crowd from one
+address from who sends slowly from another. Where all wait for the server, the next one is refused; but whose address
+has no connection gets one of the address that has most.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Final, Protocol
 
 import structlog
 
 from services.common.authentication.attempts import place_of
+from services.common.crowd import Ranks, Waiting, Whose
 from services.common.few_lines import FewLines
 
 log = structlog.get_logger()
 
 REFUSED = "refused"
 CLOSED = "closed"
+SIGNED_IN: Final = "hopline.signed_in"
+"""In the scope of a request: called with the user that has signed in."""
+_NOBODY: Final = Whose("")
 _USUALLY = 1000
 _OWN_SHARE = 2  # one part in so many of the files is for connections; look-ups and links want others
 _SECONDS = 60.0  # for one line of a kind
@@ -36,16 +40,6 @@ class Peer(Protocol):
         """Closes it at once."""
 
 
-@dataclass(slots=True)
-class _Lot:
-    """Of connections: `waiting` are those whose client's turn it is, who has taken longest first."""
-
-    limit: int
-    do: str
-    count: int = 0
-    waiting: dict[Peer, None] = field(default_factory=dict)
-
-
 class Doors:
     """Of one server."""
 
@@ -54,80 +48,92 @@ class Doors:
         limit = min(wanted or _USUALLY, max(files // _OWN_SHARE, 1))
         if limit < wanted:
             log.warning("fewer connections over HTTP than wanted: too few files", limit=limit, do="raise ulimit -n")
-        self._all = _Lot(limit, _IN_ALL)
+        self.limit = limit
+        """Of connections in all."""
         self._each = min(each or limit, limit)
-        self._lots: dict[str, _Lot] = {}  # by address
-        self._places: dict[Peer, str] = {}
+        self._peers: dict[Peer, Whose] = {}  # who came first is the first
+        self._places: Ranks[str] = Ranks()
+        self._waiting: Waiting[Peer] = Waiting()
         self._few = FewLines(1, _SECONDS)
         self.ended: Counter[str] = Counter()
         """How many were too many, by what became of them."""
 
     @property
-    def limit(self) -> int:
-        """Of connections in all."""
-        return self._all.limit
-
-    @property
     def inside(self) -> int:
         """Who is connected."""
-        return self._all.count
+        return len(self._peers)
+
+    def whose(self, peer: Peer) -> Whose:
+        """Who has a connection."""
+        return self._peers.get(peer, _NOBODY)
 
     def come(self, peer: Peer, address: str) -> bool:
         """A socket was accepted: whether there is room, which another one may have to make."""
-        place = place_of(address)
-        lot = self._lots.get(place) or _Lot(self._each, _OF_ONE if self._each < self.limit else _IN_ALL)
-        if not (self._has_room(lot, address) and self._has_room(self._all, address)):
+        whose = Whose(place_of(address))
+        if not (self._has_room_there(whose.place, address) and self._has_room(whose.place, address)):
             return False
-        self._lots[place] = lot
-        self._places[peer] = place
-        for each in (lot, self._all):
-            each.count += 1
-            each.waiting[peer] = None
+        self._peers[peer] = whose
+        self._places.add(whose.place)
+        self._waiting.add(peer, whose)
         return True
+
+    def signed_in(self, peer: Peer, user: str) -> None:
+        """It has asked for something as that user."""
+        before = self._peers.get(peer)
+        if before is None or before.user == user:
+            return
+        self._peers[peer] = now = Whose(before.place, user)
+        if self._waiting.remove(peer, before):
+            self._waiting.add(peer, now)
 
     def client_s_turn(self, peer: Peer) -> None:
         """To ask, or to go on asking."""
-        for each in self._lots_of(peer):
-            each.waiting.setdefault(peer, None)
+        if whose := self._peers.get(peer):
+            self._waiting.add(peer, whose)
 
     def server_s_turn(self, peer: Peer) -> None:
         """A request is there, whole."""
-        for each in self._lots_of(peer):
-            each.waiting.pop(peer, None)
+        if whose := self._peers.get(peer):
+            self._waiting.remove(peer, whose)
 
     def leave(self, peer: Peer) -> None:
         """It is gone."""
-        for each in self._lots_of(peer):
-            each.count -= 1
-            each.waiting.pop(peer, None)
-        place = self._places.pop(peer, None)
-        if place is not None and not self._lots[place].count:
-            del self._lots[place]
+        if whose := self._peers.pop(peer, None):
+            self._waiting.remove(peer, whose)
+            self._places.remove(whose.place)
 
-    def _lots_of(self, peer: Peer) -> tuple[_Lot, ...]:
-        """None where it was refused, or is gone."""
-        place = self._places.get(peer)
-        return () if place is None else (self._lots[place], self._all)
-
-    def _has_room(self, lot: _Lot, address: str) -> bool:
-        if lot.count < lot.limit:
+    def _has_room_there(self, place: str, address: str) -> bool:
+        if self._places[place] < self._each:
             return True
-        longest = next(iter(lot.waiting), None) or self._of_the_most(address)
-        self.ended[CLOSED if longest else REFUSED] += 1
-        if longest is None:
-            self._tell("connections over HTTP are refused: as many as may be wait for answers", lot, address)
-            return False
-        self._tell("too many connections over HTTP: those that ask for nothing, or have most, are closed", lot, address)
-        self.leave(longest)
-        longest.cut_off()
-        return True
+        do = _OF_ONE if self._each < self.limit else _IN_ALL
+        return self._make_room(self._waiting.longest(place), self._each, do, address)
 
-    def _of_the_most(self, address: str) -> Peer | None:
-        """For an address that has none: of several that another one has, the one that is connected for longest."""
-        most = max(self._lots, key=lambda place: self._lots[place].count, default=None)
-        if most is None or place_of(address) in self._lots or self._lots[most].count == 1:
+    def _has_room(self, place: str, address: str) -> bool:
+        return self.inside < self.limit or self._make_room(self._in_favour_of(place), self.limit, _IN_ALL, address)
+
+    def _in_favour_of(self, place: str) -> Peer | None:
+        """Who makes room for one more there: who has no more than the next one will have keeps what it has."""
+        longest, own = self._waiting.longest(), self._places[place]
+        if longest and self._places[self._peers[longest].place] > max(own, 1):
+            return longest
+        return self._waiting.longest(place) if own else self._of_the_most() or longest
+
+    def _of_the_most(self) -> Peer | None:
+        """Of several that one address has: who waits for longest, or is connected for longest."""
+        most = self._places.most
+        if most is None or self._places[most] == 1:
             return None
-        return next(peer for peer, place in self._places.items() if place == most)
+        waiting = self._waiting.longest(most)
+        return waiting or next(peer for peer, whose in self._peers.items() if whose.place == most)
 
-    def _tell(self, what: str, lot: _Lot, address: str) -> None:
-        self._few.say(log.warning, what, limit=lot.limit, the_next_from=address, do=lot.do)
+    def _make_room(self, peer: Peer | None, limit: int, do: str, address: str) -> bool:
+        self.ended[CLOSED if peer else REFUSED] += 1
+        what = "too many connections over HTTP: those that ask for nothing, or have most, are closed"
+        if peer is None:
+            what = "connections over HTTP are refused: as many as may be wait for answers"
+        self._few.say(log.warning, what, limit=limit, the_next_from=address, do=do)
+        if peer is None:
+            return False
+        self.leave(peer)
+        peer.cut_off()
+        return True

@@ -46,7 +46,7 @@ class HttpServer:
     def start(self, app: Application) -> None:
         """Serves from now on."""
         settings, budget = self._settings, min(available() // 16, _BUDGET)
-        bodies, unread = Bodies(budget), Unread(budget)
+        bodies, unread = Bodies(budget, self.doors.whose), Unread(budget, self.doors.whose)
         config = Config(
             Bounds(self.doors, bodies, unread, settings.http_head_timeout, settings.unread_timeout),
             app,

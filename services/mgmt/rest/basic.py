@@ -18,6 +18,7 @@ from services.common.errors import AccessRefused
 from services.common.ports.port import host_and_port
 from services.mgmt.access.guard import Guard
 from services.mgmt.access.operations import ASK_MGMT
+from services.mgmt.http.doors import SIGNED_IN
 from services.mgmt.rest.bodies import MOST, body
 from services.mgmt.rest.sign_in import SignIn
 
@@ -80,9 +81,12 @@ class Basic(HTTPBasic):
     async def _who(self, request: Request) -> Principal:
         claim, peer = self.read(request), _peer(request)
         try:
-            return await self._sign_in(claim, peer, _visit(request, claim, peer))
+            principal = await self._sign_in(claim, peer, _visit(request, claim, peer))
         except AccessRefused as error:
             raise HTTPException(401, error.text, self.make_authenticate_headers()) from None
+        if SIGNED_IN in request.scope:
+            request.scope[SIGNED_IN](f"{principal.provider}\0{principal.name}")
+        return principal
 
     async def _check(self, request: Request, principal: Principal, *asked: Asked) -> None:
         self._guard.check(await self._guard.user(principal, _peer(request)), ASK_MGMT, *asked)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import contextlib
 from collections.abc import Sequence
 from typing import Any
 
@@ -15,6 +16,7 @@ from services.common.clients.mgmt import MgmtClient
 from services.common.users import User, hash_password
 from services.mgmt.access.guard import Guard
 from services.mgmt.access.operations import CONFIGURE
+from services.mgmt.http.doors import SIGNED_IN
 from services.mgmt.rest.basic import Doors
 from services.mgmt.rest.sign_in import SignIn
 from services.rpc.store_pb2 import Record
@@ -40,6 +42,20 @@ async def test_a_user_of_this_machine() -> None:
     for elsewhere in (("192.0.2.7", 1), None):
         with pytest.raises(HTTPException, match="can only connect from this machine"):
             await basic(asked_by(elsewhere))
+
+
+async def test_who_has_signed_in_is_told() -> None:
+    """To whoever chooses among connections: it is no stranger any more. Who was refused still is."""
+    store: Any = Records(user_record(GUEST))
+    access, told = Access(["permissions"]), list[str]()
+    access._known.set()
+    basic = Doors(SignIn(authenticator_of(), store), Guard(access)).to(CONFIGURE)
+    for peer in ("192.0.2.7", "127.0.0.1"):
+        request = asked_by((peer, 1))
+        request.scope[SIGNED_IN] = told.append
+        with contextlib.suppress(HTTPException):
+            await basic(request)
+    assert told == ["internal\0guest"]
 
 
 async def test_users_are_read_when_they_have_changed(

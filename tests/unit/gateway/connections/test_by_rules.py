@@ -13,6 +13,7 @@ import structlog
 from services.common.errors import NotAllowed
 from services.common.limit_rules import RECORD_KIND, key_of
 from services.gateway.connections.by_rules import ByRules
+from services.gateway.connections.former import Former
 from services.rpc.store_pb2 import Record, Records
 
 
@@ -30,7 +31,7 @@ def _record(text: str, virtual_host: str | None = None, *, deleted: bool = False
 
 
 async def _with(*records: Record, clock: Any = lambda: 0.0) -> ByRules:
-    rules = ByRules(clock)
+    rules = ByRules(Former(), clock)
     await _tell(rules, *records, snapshot=True)
     return rules
 
@@ -72,6 +73,20 @@ async def test_how_often() -> None:
             rules.enter(peer(), "/", ())
     now[0] = 1.0
     rules.enter(peer(), "/", ())
+
+
+async def test_who_comes_once() -> None:
+    """Is forgotten after the period, however many they are; who came within it is not."""
+    now = [0.0]
+    rules = await _with(_record("CLT ALL connection_frequency_limit=1/m"), clock=lambda: now[0])
+    for number in range(5000):
+        now[0] = number / 10
+        each = peer(f"user {number}")
+        rules.enter(each, "/", ())
+        rules.leave(each)
+    assert len(rules._times) < 2000
+    with pytest.raises(NotAllowed, match="1 times in 60 s"):
+        rules.enter(peer("user 4500"), "/", ())
 
 
 async def test_whose_rules() -> None:

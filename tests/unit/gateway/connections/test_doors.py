@@ -12,15 +12,16 @@ from services.gateway.connections.doors import Doors
 
 
 class Peer:
-    def __init__(self) -> None:
+    def __init__(self, host: str) -> None:
+        self.peer_host = host
         self.closed = False
 
     def cut_off(self) -> None:
         self.closed = True
 
 
-def peers(count: int) -> list[Any]:
-    return [Peer() for _ in range(count)]
+def peers(count: int, host: str = "192.0.2.1") -> list[Any]:
+    return [Peer(host) for _ in range(count)]
 
 
 def test_as_many_as_files_allow() -> None:
@@ -77,3 +78,33 @@ def test_who_takes_longest_makes_room() -> None:
     [late] = peers(1)
     doors.come(late)
     doors.enter(late)
+
+
+def test_a_flood_from_one_address() -> None:
+    """Makes room itself, however fast it comes: handshakes of others that are slow end all the same."""
+    doors, slow = Doors(10, 1024), peers(3, "192.0.2.9")
+    for each in slow:
+        doors.come(each)
+    for each in peers(doors.sockets * 3):
+        doors.come(each)
+    assert not any(each.closed for each in slow)
+    for each in slow:
+        doors.enter(each)
+    assert doors.coming + doors.inside == doors.sockets
+
+
+def test_a_flood_through_a_balancer() -> None:
+    """Counts by the addresses that the balancer has told."""
+    doors, slow, flood = Doors(10, 1024), peers(3, "10.0.0.1"), peers(200, "10.0.0.1")
+    for number, each in enumerate(slow):
+        doors.come(each)
+        each.peer_host = f"192.0.2.{number}"
+    for each in flood:
+        doors.come(each)
+        each.peer_host = "192.0.2.9"
+    assert not any(each.closed for each in slow)
+    assert doors.coming == doors.sockets
+    for each in (*slow, *flood):
+        doors.leave(each)
+    assert doors.coming == 0
+    assert doors._waiting.longest() is None

@@ -16,6 +16,7 @@ from services.common.limits import Limits as Limited
 from services.common.runtime import Tasks
 from services.gateway.connections.connection import Connection
 from services.gateway.connections.doors import Doors
+from services.gateway.connections.former import Former
 from services.gateway.connections.incoming import Incoming
 from services.gateway.connections.limited import LimitedConnections
 from services.gateway.connections.turns import Turns
@@ -45,7 +46,7 @@ class Listener:
         self.broker = SimpleNamespace(flush_soon=Connection.flush)
         self.turns = Turns()
         self.doors = Doors(0, 1024)
-        self.limited = LimitedConnections(Limited())
+        self.limited = LimitedConnections(Limited(), Former())
         self.few = FewLines()
         self.incoming = Incoming(1 << 20, 60)
         self.outgoing = Outgoing(1 << 20)

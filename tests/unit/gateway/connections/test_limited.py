@@ -18,6 +18,7 @@ from services.common.errors import NotAllowed
 from services.common.limits import CHANNELS, CONNECTIONS, USER, VIRTUAL_HOST, Limited, Limits, Subject, record_of
 from services.common.watchers import RECORD_KIND as WATCHER
 from services.gateway.connections.elsewhere import USE, Elsewhere
+from services.gateway.connections.former import Former
 from services.gateway.connections.limited import LimitedConnections
 from services.gateway.protocols.amqp_1_0.performatives import Begin, Close, End
 from services.rpc.store_pb2 import Record, Records
@@ -39,7 +40,7 @@ def limited(subject: Subject = ANNA, **values: int) -> LimitedConnections:
     """With limits of one."""
     limits = Limits()
     limits.apply(record_of(Limited(subject, {name.replace("_", "-"): number for name, number in values.items()})))
-    return LimitedConnections(limits)
+    return LimitedConnections(limits, Former())
 
 
 async def _told(*batches: Records) -> AsyncIterator[Records]:

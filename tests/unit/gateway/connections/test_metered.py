@@ -28,7 +28,7 @@ def _told(meters: Meters) -> dict[str, float]:
 
 def test_who_is_connected() -> None:
     """A gateway tells who is in and who is coming, how many sessions they have, and what was told to whom."""
-    peers: list[Any] = [Peer(sessions={1: None, 2: None}, held=number == 0) for number in range(3)]
+    peers: list[Any] = [Peer(peer_host="", sessions={1: None, 2: None}, held=number == 0) for number in range(3)]
     connections = [MagicMock(lost=False) for _ in peers]
     doors, incoming = Doors(5, 10_128), SimpleNamespace(total=300, limit=1000)
     for peer, connection in zip(peers, connections, strict=True):

@@ -12,6 +12,7 @@ from services.common.limit_rules import parse
 from services.common.limits import VIRTUAL_HOST, Limited, Limits, Subject, record_of
 from services.gateway.connections.by_rules import ByRules
 from services.gateway.connections.doors import Doors
+from services.gateway.connections.former import Former
 from services.gateway.connections.limited import LimitedConnections
 from services.gateway.connections.listener import Listener
 
@@ -36,7 +37,11 @@ def _listener(rules: str) -> Any:
     limits = Limits()
     limits.apply(record_of(Limited(Subject(VIRTUAL_HOST, "/"), {"max-connections": 2})))
     listener: Any = Listener.__new__(Listener)
-    listener.limited, listener.by_rules, listener.doors = LimitedConnections(limits), ByRules(), Doors(2, 1024)
+    listener.limited, listener.by_rules, listener.doors = (
+        LimitedConnections(limits, Former()),
+        ByRules(Former()),
+        Doors(2, 1024),
+    )
     listener.by_rules._rules = {None: parse(rules)}
     principal = SimpleNamespace(groups=frozenset())
     listener.permits = SimpleNamespace(access=SimpleNamespace(rules=SimpleNamespace(principal=lambda _user: principal)))
@@ -72,5 +77,5 @@ async def test_how_often_counts_who_came_in() -> None:
     with pytest.raises(NotAllowed, match=r"limit of connections \(2\)"):
         _come(listener, "carl")
     listener.doors = Doors(0, 1024)
-    listener.limited = LimitedConnections(Limits())
+    listener.limited = LimitedConnections(Limits(), Former())
     _come(listener, "carl")

@@ -11,6 +11,7 @@ from typing import Any, cast
 
 import pytest
 
+from services.common.authentication.fair_slots import FairSlots
 from services.common.authentication.principal import Principal
 from services.common.errors import NotFound, Unavailable
 from services.common.message.amqp_0_9 import FORMAT, compose
@@ -75,7 +76,7 @@ async def test_no_more_than_there_is_room_for() -> None:
 
 def test_bytes_of_a_line() -> None:
     """What waits has no more bytes than that, and one that is too large counts for none: it is not kept."""
-    line, size = Line(Room()), LARGEST - 1
+    line, size = Line(Room(), "anna"), LARGEST - 1
     large = waiting_of("amqp-0-9", FORM, Requester(), b"", bytes(size))
     assert [line.add(large) for _ in range(6)] == [True] * (BYTES // size) + [False] * (6 - BYTES // size)
     assert line.add(waiting_of("amqp-0-9", FORM, Requester(), b"", bytes(LARGEST + 1)))
@@ -86,7 +87,7 @@ def test_bytes_of_a_line() -> None:
 
 def test_who_asks_too_much() -> None:
     """Who that is may be as long as the properties: ids are kept for the answer, and count."""
-    line, ids = Line(Room()), bytes(LARGEST)
+    line, ids = Line(Room(), "anna"), bytes(LARGEST)
     waiting = waiting_of("amqp-1-0", FORM, Requester("q", ids), ids, bytes(LARGEST))
     assert waiting.too_large
     assert [line.add(waiting) for _ in range(5)] == [True] * 4 + [False]
@@ -174,12 +175,12 @@ async def test_who_is_there_no_more(how: dict[str, bool]) -> None:
 
 async def test_who_is_ended_while_others_are_served() -> None:
     """Where mgmt has enough to do, a request is not begun: it is not asked when its turn comes."""
-    desked, others = Desked(), asyncio.Semaphore(0)
-    desked.desk._at_once = others
-    await desked.asks(1)
-    await asyncio.sleep(0.01)
-    desked.ends(closing=True)
-    others.release()
+    desked = Desked()
+    desked.desk._at_once = slots = FairSlots(1, 0)
+    async with slots.slot("others", good=True):
+        await desked.asks(1)
+        await asyncio.sleep(0.01)
+        desked.ends(closing=True)
     await desked.done()
     assert desked.mgmt.asked == []
 

@@ -9,7 +9,7 @@ import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
-from unittest.mock import Mock, call
+from unittest.mock import Mock
 
 import pytest
 import structlog
@@ -27,6 +27,7 @@ from services.mgmt.http.unread import Unread
 
 _LARGE = 8 << 20
 _HEAD = b"POST /slow HTTP/1.1\r\nHost: here\r\nContent-Length: 100\r\n"
+_LONG = b"GET /long HTTP/1.1\r\nHost: here\r\n\r\n"
 
 
 async def _application(scope: Any, receive: Any, send: Any) -> None:
@@ -127,6 +128,21 @@ async def test_half_open(said: bytes) -> None:
     assert [line["log_level"] for line in logged] == ["warning"]
 
 
+async def test_who_sends_slowly_from_elsewhere() -> None:
+    """Is not closed for a crowd of one address, and is answered when it has sent all."""
+    slow = socket.socket()
+    slow.setblocking(False)
+    slow.bind(("127.0.0.2", 0))
+    loop = asyncio.get_running_loop()
+    async with _serving(http_max_connections=20, http_max_connections_each=0) as port:
+        await loop.sock_connect(slow, ("127.0.0.1", port))
+        await loop.sock_sendall(slow, _HEAD + b"\r\nbegun")
+        async with _crowd(port, 60, _HEAD + b"\r\nbegun"):
+            await loop.sock_sendall(slow, bytes(95))
+            assert (await loop.sock_recv(slow, 1000)).startswith(b"HTTP/1.1 200")
+    slow.close()
+
+
 async def test_unfinished_bodies(monkeypatch: pytest.MonkeyPatch) -> None:
     """Are closed when there is too much of them, though there may be so many connections."""
     monkeypatch.setattr(server, "_BUDGET", 4 << 20)
@@ -173,21 +189,50 @@ async def test_a_body_behind_its_answer() -> None:
         assert time.process_time() - began < 2
 
 
+def _connected(app: Any) -> tuple[HttpConnection, Mock]:
+    doors = Doors(9, 0, 99)
+    bounds = Bounds(doors, Bodies(1 << 20, doors.whose), Unread(1 << 20, doors.whose), head=10, unread=10)
+    connection, transport = HttpConnection(Config(bounds, app, log_config=None), ServerState(), {}), Mock()
+    transport.get_extra_info.return_value = None
+    transport.is_closing.return_value = False
+    connection.connection_made(transport)
+    return connection, transport
+
+
 async def test_large_reads() -> None:
     """After each of them it is the turn of others, however much there is to read."""
-    bounds = Bounds(Doors(9, 0, 99), Bodies(1 << 20), Unread(1 << 20), head=10, unread=10)
-    connection, transport = HttpConnection(Config(bounds, _refuse, log_config=None), ServerState(), {}), Mock()
-    transport.get_extra_info.return_value = None
-    connection.connection_made(transport)
+    connection, transport = _connected(_refuse)
     connection.data_received(_HEAD.replace(b"100", b"9000000") + b"\r\n" + bytes(1 << 16))
     while not connection.cycle.response_complete:
         await asyncio.sleep(0)
     transport.reset_mock()
     connection.data_received(bytes(250_000))
-    assert [each[0] for each in transport.mock_calls] == ["pause_reading", "write_eof"]
+    assert _calls(transport) == ["write_eof", "pause_reading"]
     await asyncio.sleep(0)
-    assert transport.mock_calls[2:] == [call.resume_reading()]
+    assert _calls(transport)[2:] == ["resume_reading"]
     connection.connection_lost(None)
+
+
+@pytest.mark.parametrize("more", [b"POST /long HTTP/1.1\r\nHost: here\r\nContent-Length: 900000\r\n\r\n", _LONG * 2])
+async def test_large_reads_that_nobody_takes(more: bytes) -> None:
+    """A body that the application does not read, requests behind one without an answer: no more is read of them."""
+    taken = asyncio.Event()
+
+    async def take(_scope: Any, _receive: Any, _send: Any) -> None:
+        await taken.wait()
+
+    connection, transport = _connected(take)
+    connection.data_received(more + bytes(250_000))
+    for _ in range(5):
+        await asyncio.sleep(0)
+    assert _calls(transport) == ["pause_reading"]
+    taken.set()
+    connection.connection_lost(None)
+
+
+def _calls(transport: Mock) -> list[str]:
+    """Of what is done, not asked."""
+    return [each[0] for each in transport.mock_calls if each[0] in {"pause_reading", "resume_reading", "write_eof"}]
 
 
 async def test_who_asks_no_more() -> None:
@@ -232,9 +277,8 @@ async def test_answers_that_are_not_read(monkeypatch: pytest.MonkeyPatch) -> Non
 
 async def test_more_than_can_be_answered() -> None:
     """Where as many as may be wait for their answers, others are told so at once, or closed; and then served again."""
-    long = b"GET /long HTTP/1.1\r\nHost: here\r\n\r\n"
     async with _serving(http_max_connections_each=5) as port:
-        async with _crowd(port, 5, long):
+        async with _crowd(port, 5, _LONG):
             await asyncio.sleep(0.1)
             async with _crowd(port, 1) as (refused,):
                 heard = await _ended(refused)

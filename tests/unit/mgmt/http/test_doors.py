@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 import structlog
 
 from services.mgmt.http.doors import Doors
@@ -72,6 +73,71 @@ async def test_an_address_that_has_none() -> None:
     assert came == [True, True, False]
     assert [each.closed for each in (single, *crowd, *late)] == [False, True, True, False, False, False, False]
     assert doors.inside == 4
+
+
+async def test_a_crowd_from_one_address() -> None:
+    """Makes room itself, however long others take: who sends slowly is as much its client's turn."""
+    doors, slow, crowd = Doors(10, 0, 1000), peers(3), peers(50)
+    for number, each in enumerate(slow):
+        doors.come(each, f"10.0.1.{number}")
+    for each in crowd:
+        assert doors.come(each, "10.0.0.1")
+    assert not any(each.closed for each in slow)
+    late = Peer()
+    assert doors.come(late, "10.0.1.9")
+    assert sum(not each.closed for each in crowd) == 6
+
+
+async def test_a_crowd_that_waits_for_answers() -> None:
+    """Takes nothing from who has less, and sends slowly: its next one is refused, and another's gets one of its own."""
+    doors, slow, crowd = Doors(10, 0, 1000), Peer(), peers(9)
+    doors.come(slow, "10.0.1.1")
+    for each in crowd:
+        doors.come(each, "10.0.0.1")
+        doors.server_s_turn(each)
+    assert not doors.come(Peer(), "10.0.0.1")
+    assert doors.come(Peer(), "10.0.1.2")
+    assert (slow.closed, [each.closed for each in crowd]) == (False, [True] + [False] * 8)
+
+
+async def test_who_has_few_takes_from_nobody_who_has_as_few() -> None:
+    """Its own connection that waits makes room, where nobody has more."""
+    doors, first, other = Doors(2, 0, 1000), Peer(), Peer()
+    doors.come(first, "10.0.0.1")
+    doors.come(other, "10.0.0.2")
+    assert doors.come(Peer(), "10.0.0.2")
+    assert (first.closed, other.closed) == (False, True)
+
+
+@pytest.mark.parametrize("stranger", [True, False])
+async def test_a_crowd_behind_a_proxy(stranger: bool) -> None:
+    """Of one address, one of the user that has most makes room; those that have not signed in count as one."""
+    doors, slow, crowd = Doors(100, 5, 1000), Peer(), peers(20)
+    doors.come(slow, "10.0.0.1")
+    doors.signed_in(slow, "anna")
+    for each in crowd:
+        assert doors.come(each, "10.0.0.1")
+        if not stranger:
+            doors.signed_in(each, "mallory")
+    assert not slow.closed
+    assert sum(not each.closed for each in crowd) == 4
+
+
+async def test_who_signs_in_while_it_is_the_server_s_turn() -> None:
+    """Keeps it, and is counted once, whoever it was before; who is gone stays gone."""
+    doors, one, other = Doors(2, 0, 1000), Peer(), Peer()
+    doors.come(one, "10.0.0.1")
+    doors.server_s_turn(one)
+    for user in ("anna", "bert", "bert"):
+        doors.signed_in(one, user)
+    assert doors.come(other, "10.0.0.1")
+    assert doors.come(Peer(), "10.0.0.1")
+    assert (one.closed, other.closed) == (False, True)
+    for each in (one, other):
+        doors.leave(each)
+        doors.signed_in(each, "anna")
+        doors.client_s_turn(each)
+    assert doors.inside == 1
 
 
 async def test_addresses_of_one_network() -> None:

@@ -37,7 +37,8 @@ def _reads() -> FastAPI:
 
 
 def _connected(app: Any, unread: float = 10) -> HttpConnection:
-    bounds = Bounds(Doors(9, 0, 99), Bodies(1 << 20), Unread(1 << 20), 10, unread)
+    doors = Doors(9, 0, 99)
+    bounds = Bounds(doors, Bodies(1 << 20, doors.whose), Unread(1 << 20, doors.whose), 10, unread)
     connection, transport = HttpConnection(Config(bounds, app, log_config=None), ServerState(), {}), Mock()
     transport.get_extra_info.return_value = None
     transport.get_write_buffer_size.return_value = 100
