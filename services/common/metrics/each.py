@@ -52,7 +52,7 @@ class CountedEach:
         labels: Callable[[LedgerPlace], Labels | None],
         most: int | None = None,
     ) -> None:
-        """`labels` tells whose a place is: None where it is nobody's."""
+        """`labels` gives the labels under which messages at a place are counted; None: they are not."""
         self._labels = labels
         self._most = most
         self._each: dict[Labels, _Counts] = {}
