@@ -51,7 +51,7 @@ class Providers:
 
     @decided_again
     async def remove(self, name: str) -> None:
-        """Raises NotFound where there is none on record; who came in by it is disconnected."""
+        """Raises NotFound where there is none on record; connections that it let in are closed."""
         self._check_name(name)
         async with self._changing:
             read = await self._store.read_records(RECORD_KIND)
@@ -70,7 +70,9 @@ class Providers:
 
     def _check_name(self, name: str) -> None:
         if name == INTERNAL or name in self._of_file:
-            raise AccessRefused(f"authentication provider '{name}' is of the settings, and changes with them only")
+            raise AccessRefused(
+                f"authentication provider '{name}' comes from the settings, and can only be changed there"
+            )
         if not 0 < len(name) <= _LONGEST_NAME or not name.isprintable() or "/" in name or " " in name:
             raise SyntaxFault("a provider's name has printable characters, no blank and no /")
 

@@ -14,7 +14,7 @@ from services.common.grpc_channel import is_serving
 from services.mgmt.roll import OK, ROLES, SILENT, Roll, expected, supervised
 
 _DEADLINE = 0.5  # seconds for one health check
-_GOOD_FOR = 0.5  # seconds that a report is given again: whoever polls costs no more than that
+_GOOD_FOR = 0.5  # seconds that a report is given again, so that many who poll cost no more than one
 _BAD_FOR = 0.05  # a stack that comes up is noticed at once
 
 HealthCheck = Callable[[str, float], Awaitable[bool]]

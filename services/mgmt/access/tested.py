@@ -18,7 +18,7 @@ from services.common.containment import for_each
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """As somebody writes it."""
+    """A question as a person writes it."""
 
     user: str
     action: str
@@ -42,7 +42,7 @@ class Tested(BaseModel):
 
 
 class Tester:
-    """Asks those who decide."""
+    """Asks the access controls."""
 
     def __init__(self, access: Access, store: StoreClient) -> None:
         self._access = access

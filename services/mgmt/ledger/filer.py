@@ -251,7 +251,7 @@ class _Session:
             log.error(
                 "a batch of the ledger cannot be read, its rows are missing",
                 instance=instance,
-                do="run one release of Hopline everywhere: mgmt may be older than who tells",
+                do="run one release of Hopline everywhere: mgmt may be older than the process that sent it",
             )
             since = self.instances.told_until(instance)
             self._drawer.put_gap(Gap(service, instance, 0, 0, -1, "unreadable", since), _now_us())

@@ -20,7 +20,7 @@ from services.mgmt.rabbitmq.properties import Properties
 MOST_MESSAGES: Final = 10_000
 _MOST_BYTES: Final = 16 << 20
 _LONGEST: Final = 15.0  # seconds
-"""Of messages that are got at once: then no more are. Who answers does nothing else while it writes them down."""
+"""Of messages that are got at once: then no more are. mgmt does nothing else while it writes them as JSON."""
 _PROPERTIES: Final = (
     "content_type", "content_encoding", "headers", "delivery_mode", "priority", "correlation_id", "reply_to",
     "expiration", "message_id", "timestamp", "type", "user_id", "app_id", "cluster_id",

@@ -1,4 +1,4 @@
-"""Web pages that have a browser ask, which says whatever password it knows."""
+"""Web pages that make a browser send requests, with the password that it knows."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ async def test_looking(mgmt: Service) -> None:
     ],
 )
 def test_whose_page(origin: bytes, host: bytes, *, foreign: bool) -> None:
-    """Is told by host and port; whoever ends TLS before mgmt changes the scheme only."""
+    """Is known by host and port; a proxy that ends TLS before mgmt changes the scheme only."""
     assert is_foreign({b"origin": origin, b"host": host}) == foreign
 
 

@@ -1,4 +1,4 @@
-"""For whom mgmt changes something, and a change that ends halfway."""
+"""The user for whom mgmt makes a change, and a change that ends halfway."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ async def test_changes_are_told_with_who_asks(store: FakeStore, client: MgmtClie
 
 
 async def test_a_user_goes_after_what_it_may_do() -> None:
-    """If the store goes away between, nobody of that name gets what the former one had; and it can be tried again."""
+    """If the store goes away in between, a new user of that name gets nothing of the former; a retry works."""
     users, grants = AsyncMock(), AsyncMock()
     users.delete.side_effect = Unavailable("the store is away")
     with pytest.raises(Unavailable):

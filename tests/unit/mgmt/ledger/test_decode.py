@@ -182,7 +182,7 @@ def test_long_properties_are_told_in_part(name: str) -> None:
 
 @pytest.mark.parametrize("header", ["", "x" * 3000, "00-" + "0" * 32 + "-0000000000000000-01", b"\xff\xfe", 7])
 def test_hostile_trace_headers_name_nothing(header: object) -> None:
-    """A traceparent that is none is no id, whatever it is, and does no harm."""
+    """Anything that is no valid traceparent is no id, and does no harm."""
     assert [row["kind"] for row in identified([properties(b"m", headers={"traceparent": header})], [1])] == [
         "message_id"
     ]

@@ -46,7 +46,7 @@ async def test_a_round(asked: Asked) -> None:
 
 
 async def test_once_more(asked: Asked) -> None:
-    """Who has signed in meanwhile keeps the better hash, and the connection; who has another password now gets that."""
+    """A user that has signed in meanwhile keeps the better hash, and connections; one with a new password gets that."""
     await asked("POST", "definitions", {"users": [user("guest")]})
     client = await asked.house.connect()
     newer = await _better_hash(asked)
@@ -129,7 +129,7 @@ async def test_what_cannot_be_taken(asked: Asked) -> None:
 
 
 async def test_an_empty_password(asked: Asked) -> None:
-    """Lets nobody in: RabbitMQ keeps its hash for users who are not to sign in by password, and exports it."""
+    """Accepts no sign-in: RabbitMQ keeps its hash for users who are not to sign in by password, and exports it."""
     nobody = user("empty", password_hash=hashed(""))
     _, told = await asked("POST", "definitions", {"users": [nobody]})
     assert [(each["name"], "empty" in each["reason"]) for each in told["left_out"]] == [("empty", True)]
