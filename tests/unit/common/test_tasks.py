@@ -28,7 +28,7 @@ async def test_a_task_that_fails_is_logged_once(failure: Exception, said: str) -
 
 
 async def test_a_failure_that_nobody_waits_for_is_no_news() -> None:
-    """Work goes on when who waits for it is cancelled; that it fails then, the event loop does not report."""
+    """Work goes on when its caller is cancelled; if it fails then, the event loop does not report it."""
     reported: list[object] = []
     loop = asyncio.get_running_loop()
     loop.set_exception_handler(lambda _, context: reported.append(context))

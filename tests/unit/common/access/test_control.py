@@ -1,4 +1,4 @@
-"""Who is asked before whom, and what is made of records."""
+"""The order of access controls, and what records become."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def rules(*kept: Record) -> Rules:
 
 
 def test_without_rules_permissions_decide() -> None:
-    """An ACL that nobody has loaded defers."""
+    """An ACL that is not loaded defers."""
     assert not decide(BOTH, Principal("anna"), PUBLISH, rules()).allowed
     assert decide(BOTH, Principal("anna"), PUBLISH, rules(permission())).allowed
 
@@ -71,7 +71,7 @@ def test_allow_all() -> None:
 
 
 def test_who_runs_the_stack() -> None:
-    """May do everything, whatever is loaded."""
+    """May do everything, with any rules loaded."""
     assert decide(BOTH, Principal("", operator=True), PUBLISH, rules(acl("ACL DENY ALL ALL"))).allowed
 
 

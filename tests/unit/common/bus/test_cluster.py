@@ -1,4 +1,4 @@
-"""Servers of NATS that keep the same: each is told of the others, and lets nobody else in."""
+"""A cluster of NATS servers: each knows the others, and lets no other server in."""
 
 from __future__ import annotations
 

@@ -59,7 +59,7 @@ def collector() -> Iterator[tuple[str, list[tuple[str, bytes]]]]:
 
 
 async def test_otlp(meters: Meters, monkeypatch: pytest.MonkeyPatch) -> None:
-    """With an endpoint a process sends what it counts as OTLP: who it is, kinds, units, attributes and buckets."""
+    """With an endpoint a process sends its metrics as OTLP: its identity, kinds, units, attributes and buckets."""
     with collector() as (url, taken):
         monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", url)
         monkeypatch.setattr(f"{Exporting.__module__}._LAST_WORDS", 30.0)  # the SDK is imported first

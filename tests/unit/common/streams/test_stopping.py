@@ -87,7 +87,7 @@ async def test_new_streams_are_refused(address: str) -> None:
 
 
 async def test_the_socket_is_removed(unix: str) -> None:
-    """So that nobody knocks where nobody is; a server that never listened has none."""
+    """So that no client connects to a stopped server; a server that never listened has no socket."""
     served = await _started(unix)
     assert _is_socket(unix)
     await served.server.stop(0)

@@ -26,7 +26,7 @@ def test_each_by_itself(columns: list[int], queues: set[int]) -> None:
 
 
 async def test_who_is_told_of() -> None:
-    """Who has published a message, where its connection asks for that; nobody else."""
+    """The publisher of a message, where its connection asks for that; else none."""
     client = Client()
     await client.does(published([b"a"], kind()))
     client.tells_publisher = True

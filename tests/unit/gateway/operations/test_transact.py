@@ -22,7 +22,7 @@ from tests.support.messages import messages
     ids=["refused", "in doubt"],
 )
 async def test_nobody_is_told_what_may_not_be_true(error: BrokerError, recorded: list[Any], traced: list[Any]) -> None:
-    """What may have been committed is not on record as rolled back; its spans say that nobody knows."""
+    """What may have been committed is not on record as rolled back; its spans say that it is unknown."""
     publication = Publication(Mock(), messages([b"a"]), Followed(Mock(), Mock()))
     transaction = Transaction(OpenTransactions(1 << 20))
     transaction.add(publication)

@@ -42,7 +42,7 @@ def test_an_exchange(kind: Any) -> None:
     "response", [b"", b"tim", b"tim x", b" " + b"0" * 32, b"tim " + b"g" * 32, b"\xff " + b"0" * 32]
 )
 def test_what_is_no_response(response: bytes) -> None:
-    """Is a fault of syntax, as is who speaks first."""
+    """Is a fault of syntax, as is an initial response."""
     mechanism = CramMd5(NOBODY)
     mechanism.respond(b"")
     with pytest.raises(SyntaxFault):

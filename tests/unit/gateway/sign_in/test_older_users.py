@@ -1,4 +1,4 @@
-"""Who was a user before there were keys gets them when it says its password, and nobody waits for that."""
+"""A user from before there were keys gets them when it signs in with its password, and nothing waits for that."""
 
 from __future__ import annotations
 

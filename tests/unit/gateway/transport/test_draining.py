@@ -69,7 +69,7 @@ def _serve(tls: bool, use: Callable[[int, _Ends], Awaitable[None]]) -> None:
 
 @pytest.mark.parametrize("tls", [False, True], ids=["tcp", "tls"])
 def test_last_words_reach_a_peer_that_still_sends(tls: bool) -> None:
-    """It reads the goodbye and the end of the stream, not a reset, though it sent megabytes that nobody wants."""
+    """It reads the goodbye and the end of the stream, not a reset, though it sent megabytes that are dropped."""
 
     def talk(port: int) -> bytes:
         with _connect(port, tls) as client:
