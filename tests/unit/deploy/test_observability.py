@@ -65,7 +65,7 @@ def test_the_dashboard_asks_for_what_there_is(title: str, expression: str) -> No
     "alert", [alert for alert in ALERTS if "up{" not in alert["expr"]], ids=lambda each: each["alert"]
 )
 def test_alerts_ask_for_what_there_is(alert: dict[str, Any]) -> None:
-    """So does every alert, and it says to somebody what to do."""
+    """So does every alert, and it says what to do."""
     _check(alert["expr"])
     assert alert["labels"]["severity"] in {"page", "warning"}
     assert set(alert["annotations"]) == {"summary", "description"}

@@ -36,7 +36,7 @@ async def test_memory_bound(tmp_path: Path) -> None:
 
 
 async def test_only_what_is_full_is_told_to_be(tmp_path: Path) -> None:
-    """A queue that nobody reads is full when memory is; others of the process are not, until they grow as well."""
+    """A queue without consumers is full when memory is; others of the process are not, until they grow as well."""
     house = House(tmp_path, queue_memory=1 << 20)
     await house.start()
     try:

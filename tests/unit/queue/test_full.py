@@ -1,4 +1,4 @@
-"""Who is held back when memory is short."""
+"""Which publishers are held back when memory is short."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def test_the_bar_falls() -> None:
 
 
 def test_what_nobody_knows_whose_it_is() -> None:
-    """Memory that no queue holds, transactions for example, is everybody's affair."""
+    """Memory that no queue holds, of transactions for example, holds all publishers back."""
     gate = Gate(LIMIT)
     assert gate.look(1001, [])
     assert gate.full.everywhere

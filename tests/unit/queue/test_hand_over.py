@@ -19,7 +19,7 @@ from tests.support.queue_house import House, RawLink
 
 
 class HandSet:
-    """A clock that stands still but for the test; it counts who looks."""
+    """A clock that only the test moves; it counts how often it is read."""
 
     def __init__(self) -> None:
         self.now = monotonic()
@@ -30,7 +30,7 @@ class HandSet:
         return self.now
 
     async def is_looked_at(self) -> None:
-        """Returns when whoever looks again and again has done so many times."""
+        """Returns when a loop that polls has polled many times."""
         looked = self.looks
         async with asyncio.timeout(60):
             while self.looks < looked + 100:
@@ -65,7 +65,7 @@ async def test_everything_moves_in_order(house: House, durable: bool) -> None:
 
 @pytest.mark.parametrize("durable", [False, True])
 async def test_what_was_handed_over_can_be_settled(house: House, durable: bool) -> None:
-    """An acknowledged message does not come back with a later owner, whatever kind of message and queue it was."""
+    """An acknowledged message does not come back with a later owner, for any kind of message and queue."""
     queue_id = await house.declare("q", durable=durable)
     link = await house.link()
     await link.publish(queue_id, [b"1", b"2", b"3"])
@@ -280,7 +280,7 @@ async def held_by_two(house: House, queue_id: int, **run: bool) -> list[RawLink]
 
 @pytest.mark.parametrize("persistent", [False, True])
 async def test_held_are_kept_for_their_gateways(house: House, persistent: bool) -> None:
-    """Whoever comes first gets nothing that another one holds; its own acknowledgements count, its rest comes again."""
+    """The first gateway gets nothing that another holds; its own acknowledgements count, the rest comes again."""
     queue_id = await house.declare("q", durable=True)
     former = await held_by_two(house, queue_id, persistent=persistent)
     await another_owner(house)
@@ -322,7 +322,7 @@ async def test_expiry_moves_too(house: House) -> None:
 
 
 async def test_deleted_meanwhile(house: House) -> None:
-    """Entries of a queue that is deleted while nobody owns it are dropped by the next owner, on disk too."""
+    """Entries of a queue that is deleted while it has no owner are dropped by the next owner, on disk too."""
     queue_id = await house.declare("q")
     link = await house.link()
     await link.publish(queue_id, [b"1", b"2"])

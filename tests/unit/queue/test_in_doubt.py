@@ -45,7 +45,7 @@ async def test_an_outcome(house: House, monkeypatch: pytest.MonkeyPatch) -> None
 
 
 async def test_a_route_of_a_dead_letter(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A letter for which the router was asked is not sent until it is certain that nobody else sends it."""
+    """A dead letter whose route was asked for is not sent until it is certain that no other process sends it."""
     await house.start_queue("queue-2")
     host, other = (house.queues[name]._host for name in ("queue-1", "queue-2"))
     names = (f"q{number}" for number in itertools.count())
@@ -132,7 +132,7 @@ def refusals(link: RawLink, number: int) -> int:
 
 
 async def test_nobody_says_what_was_decided(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A process that hears nothing asks, and gives everything back; who would have it complete is not told that it did.
+    """A process that hears nothing asks, and gives everything back; a late request to complete is not confirmed.
 
     Its partitions can be handed over at once.
     """
@@ -218,7 +218,7 @@ async def test_the_gateway_comes_first(house: House, monkeypatch: pytest.MonkeyP
 
 
 async def test_what_is_claimed_meanwhile(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A gateway that comes back before the store does keeps what it held, and nobody else is delivered it."""
+    """A gateway that comes back before the store does keeps what it held, and no other gets it."""
     queue_id = await house.declare("q")
     link, other, host = await house.link(tells=True), await house.link(origin=1001), house.queues["queue-1"]._host
     await link.publish(queue_id, [b"1"])

@@ -15,7 +15,7 @@ def active(*links: RawLink) -> list[tuple[int, int]]:
 
 
 async def test_gateways_hear_ages_and_who_is_active(house: House) -> None:
-    """Ages in the order in which they were attached; who it is with what that is sent, or before."""
+    """Ages follow the order of attaching; the active one is named with its messages, or before."""
     queue_id = await house.declare("q", single_active_consumer=True)
     link = await house.link()
     ages = [(await link.attach(queue_id, consumer)).age for consumer in (1, 2)]

@@ -60,7 +60,7 @@ async def _described(cluster: Any) -> router_pb2.DescribeReply:
 
 
 async def test_what_the_store_refuses_is_its_askers_affair(cluster: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A record that the store does not take is refused to who wanted it; the others' are kept."""
+    """A record that the store does not take is refused to its caller; those of others are kept."""
     put = StoreClient.put_records
 
     async def picky(self: StoreClient, puts: Any = (), deletes: Any = (), fence: Any = None) -> int:
@@ -82,7 +82,7 @@ async def test_what_the_store_refuses_is_its_askers_affair(cluster: Any, monkeyp
 async def test_what_is_undone_is_undone_with_who_has_seen_it(
     cluster: Any, monkeypatch: pytest.MonkeyPatch, until: Any
 ) -> None:
-    """A watcher that comes back while a change is written sees it; when the store refuses it, nobody routes by it."""
+    """A watcher that comes back while a change is written sees it; if the store refuses it, no watcher routes by it."""
     put, held, asked = StoreClient.put_records, asyncio.Event(), asyncio.Event()
 
     async def picky(self: StoreClient, puts: Any = (), deletes: Any = (), fence: Any = None) -> int:
@@ -181,7 +181,7 @@ async def test_what_two_routers_died_of_no_third_is_asked(cluster: Any, monkeypa
 async def test_an_answer_is_not_asked_for_again(
     cluster: Any, monkeypatch: pytest.MonkeyPatch, answer: BrokerError
 ) -> None:
-    """Only a router that is away is asked again: whatever else one says, another would say too."""
+    """Only a router that is away is replaced by another: any other answer, another would give too."""
     router = await cluster.start_router()
     client = await cluster.watch("g1")
     asked: list[Any] = []

@@ -1,4 +1,4 @@
-"""What the store says of its disk, and to whom."""
+"""What the store reports of its disk, and where."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ Start = Callable[[str, int], "asyncio.Future[Service]"]
 
 
 class CutOff(MemoryProvider):
-    """In which nobody else is seen, and nothing can be asked; it is the store's start `incarnation`."""
+    """In which no other process is seen, and nothing can be asked; it is the store's start `incarnation`."""
 
     def __init__(self, incarnation: int) -> None:
         super().__init__(Path())
@@ -79,7 +79,7 @@ async def until(ended: list[str], count: int) -> None:
 
 
 async def test_who_has_not_stood_by_tells_it(start: Start, ended: list[str]) -> None:
-    """It was started while nobody seemed to write, and yet somebody may: he hears of it, and answers once."""
+    """It was started while no process seemed to write, and yet one may: that is told, and answers once."""
     await start("store-1", 7)
     later = await start("store-2", 8)
     await until(ended, 1)

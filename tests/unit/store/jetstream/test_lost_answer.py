@@ -104,7 +104,7 @@ async def test_what_comes_late_comes_first(cut: JetStreamProvider, proxy: Proxy,
 
 @pytest.mark.parametrize("size", [7, LARGE])
 async def test_many_in_a_row(cut: JetStreamProvider, proxy: Proxy, url: str, size: int) -> None:
-    """Whatever is lost whenever, also of the asking: nothing is written twice."""
+    """Any answer may be lost at any time, also to the question for it: nothing is written twice."""
     before, until = await groups(url), 32 if size < LARGE else 12
     for number in range(2, until):
         proxy.strike(list(Fault)[number % 3])
@@ -124,7 +124,7 @@ async def test_many_in_a_row(cut: JetStreamProvider, proxy: Proxy, url: str, siz
 
 
 async def test_one_that_is_given_up(cut: JetStreamProvider, proxy: Proxy, url: str) -> None:
-    """Who does not ask again for a group of which no answer came goes on with the next one, and has both."""
+    """A store that does not ask again for an unanswered group goes on with the next one, and has both."""
     proxy.strike(Fault.LOSE_ANSWER)
     with pytest.raises(Away):
         await cut.commit(group(2))
