@@ -1,4 +1,4 @@
-"""How connections and channels end, and what ends with them; who may come in at all."""
+"""How connections and channels end, and what ends with them; which clients may connect at all."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ async def house(tmp_path: Path) -> AsyncIterator[BrokerHouse]:
 
 @pytest.mark.parametrize("end", ["channel.close", "connection.close", "end of stream"])
 async def test_publishes_before_the_end_are_not_lost(broker: BrokerHouse, name: str, end: str) -> None:
-    """What is sent in one go with the close, over routes that nobody has asked for yet, arrives."""
+    """Messages sent together with the close, over routes that the gateway does not know yet, arrive."""
     observer, client = await broker.connect(1), await broker.connect()
     for number in range(5):
         await observer.declare(f"{name}-{number}")
@@ -172,7 +172,7 @@ async def test_an_auto_delete_queue_goes_with_its_last_consumer(broker: BrokerHo
 
 
 async def test_user_id_is_the_user_or_refused(broker: BrokerHouse, name: str) -> None:
-    """A publish as somebody else closes the channel with 406, one as oneself arrives."""
+    """A publish with another user's user-id closes the channel with 406, one with one's own arrives."""
     client = await broker.connect()
     await client.declare(name)
     client.publish(b"mine", name, user_id="guest")

@@ -1,4 +1,4 @@
-"""What comes to a gateway's doors: who is let in, and that others come in meanwhile."""
+"""Limits of connections at a gateway: which clients are let in, and that others can connect meanwhile."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ async def test_who_guesses_keeps_nobody_out(broker: BrokerHouse) -> None:
 
 
 async def test_one_connection_too_many(broker: BrokerHouse, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Who comes when the limit is reached hears so from connection.open, 530, and is let in when there is room."""
+    """A client beyond the limit gets 530 at connection.open, and is let in when there is room."""
     doors = broker.gateways[0]._listener.doors
     await broker.connect()
     with monkeypatch.context() as patched:
@@ -56,7 +56,7 @@ async def test_one_connection_too_many(broker: BrokerHouse, monkeypatch: pytest.
 
 
 async def test_what_strangers_do_is_a_few_lines(broker: BrokerHouse) -> None:
-    """Who speaks no AMQP is told so each time; the log says so some times, and then how often."""
+    """A peer that speaks no AMQP is told so each time; the log says so a few times, and then how often."""
     with capture_logs() as told:
         for _ in range(70):
             reader, writer = await asyncio.open_connection("127.0.0.1", broker.ports[0])

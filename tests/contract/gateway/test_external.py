@@ -81,7 +81,7 @@ async def test_who_has_no_certificate(broker: BrokerHouse, listener: Any, author
 
 @pytest.mark.parametrize("identity", [b"root", b"\xff\xfe", b"guest\0"])
 async def test_another_identity(broker: BrokerHouse, listener: Any, authority: Authority, identity: bytes) -> None:
-    """Nobody acts for another user."""
+    """A client cannot act for another user."""
     async with sign_in(broker, authority, authority.sign("guest")) as client:
         refused = await client.begin("EXTERNAL", identity)
         assert refused.reply_code == 502

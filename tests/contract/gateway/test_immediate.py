@@ -1,4 +1,4 @@
-"""Messages for those who can take them at once, or for nobody. AMQP 0-9-1 section 1.8.3.7, `immediate`."""
+"""Messages for consumers that can take them at once, or for none. AMQP 0-9-1 section 1.8.3.7, `immediate`."""
 
 from __future__ import annotations
 

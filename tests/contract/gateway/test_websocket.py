@@ -81,7 +81,7 @@ async def test_over_tls(
     ],
 )
 async def test_who_is_not_served(broker: BrokerHouse, listener: Any, options: dict[str, Any], status: int) -> None:
-    """Pages of other origins, and who would speak something else; the log says why."""
+    """Pages of other origins, and clients of other subprotocols; the log says why."""
     before = set(listener._connections)
     with capture_logs() as logged, pytest.raises(Refused) as refused:
         await opened(broker, **options)
@@ -142,7 +142,7 @@ async def test_text(broker: BrokerHouse, listener: Any) -> None:
 
 
 async def test_pings(broker: BrokerHouse, listener: Any) -> None:
-    """Are answered, in the middle of a message too; who sends them by the million and reads nothing costs no memory."""
+    """Are answered, in the middle of a message too; a client that sends millions and reads nothing costs no memory."""
     streams = await opened(broker)
     client = await broker.connect(streams=streams)
     streams.send(Ping(b"there?"))
