@@ -1,4 +1,4 @@
-"""Memory stays bounded, whoever does not do their part."""
+"""Memory stays bounded, whichever client or process misbehaves."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def drain(stack: Stack, queue: str, count: int) -> None:
 
 
 def test_producer_without_consumer(stack: Stack, producer: Connection, name: str) -> None:
-    """A producer whose messages nobody takes is held back; when they are taken, all of them arrive."""
+    """A producer whose messages are not consumed is held back; when they are taken, all of them arrive."""
     before = stack.memory()
     sent = publish_until_held_back(producer, name)
     assert sent < FAR_TOO_MUCH

@@ -1,4 +1,4 @@
-"""Consumers that choose, and browsers, with clients that nobody here wrote."""
+"""Consumers with selectors, and browsers, with clients of other projects."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def test_a_browser(connection: pika.BlockingConnection, name: str) -> None:
 
 
 def test_a_browser_beside_who_takes(connection: pika.BlockingConnection, name: str) -> None:
-    """What the browser acknowledges is not settled for who has taken it: it comes back when he goes."""
+    """A browser's acknowledgement settles nothing for the consumer that holds it: when that goes, it comes again."""
     channel, taker, seen, taken = connection.channel(), connection.channel(), list[Any](), list[Any]()
     channel.queue_declare(name)
     collect(channel, name, seen, arguments={"x-filter-no-consume": True})
@@ -91,7 +91,7 @@ def test_a_browser_beside_who_takes(connection: pika.BlockingConnection, name: s
 
 
 def test_a_queue_that_nobody_empties(connection: pika.BlockingConnection, name: str) -> None:
-    """ensureNondestructiveConsumers: consumers browse, whatever they ask for, and what they acknowledge stays."""
+    """ensureNondestructiveConsumers: all consumers browse, and messages that they acknowledge stay."""
     channel, seen = connection.channel(), list[Any]()
     channel.queue_declare(name, arguments={"ensureNondestructiveConsumers": True})
     publish(channel, name, "red", "blue")

@@ -54,7 +54,7 @@ def _meetings(facts: Facts, queue: Queue, deliveries: list[Delivered], until: _U
 
 
 def _is_sure(facts: Facts, one: Delivered, other: Delivered) -> bool:
-    """Whether the broker knew of the one, and had not ended the other's consumer by then."""
+    """Whether the broker certainly knew of the delivery `one`, and had not ended the consumer of `other` by then."""
     gateways = {each.channel.connection.gateway for each in (one, other)}
     if any(facts.troubled(gateway) or facts.may_be_deaf(gateway) for gateway in gateways):
         return False
