@@ -89,7 +89,7 @@ def test_consumer_that_does_not_read(stack: Stack, producer: Connection, name: s
     assert grown < GROWTH
 
 
-def test_consumer_that_does_not_read_stops_nobody_else(stack: Stack, producer: Connection, name: str) -> None:
+def test_consumer_that_does_not_read_stops_no_other(stack: Stack, producer: Connection, name: str) -> None:
     """While one consumer does not read, another queue on another connection is served."""
     consumer = Connection(Address(stack.address.host, stack.address.port))
     consumer.consume(name, prefetch=0)

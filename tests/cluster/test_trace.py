@@ -140,7 +140,7 @@ def test_live(hopline: Hopline, connection: pika.BlockingConnection, name: str, 
     assert "Traceback" not in output.read_text()
 
 
-def test_live_of_somebody(
+def test_live_of_one_client(
     hopline: Hopline, stack: Stack, connection: pika.BlockingConnection, name: str, tmp_path: Path
 ) -> None:
     """It picks messages by their publisher's address or user, also of connections that are much older."""

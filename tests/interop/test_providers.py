@@ -152,7 +152,7 @@ def test_a_directory_that_is_away(ports: Ports) -> None:
         ports.slapd.start()
 
 
-def test_who_is_changed_or_gone_is_disconnected(ports: Ports) -> None:
+def test_a_user_that_is_changed_or_deleted_is_disconnected(ports: Ports) -> None:
     """By a new password on record, a line of a file that is taken away, a provider that is removed."""
     ports.hopline("users", "add", "passing", "--password-file", "-", given="one")
     ports.hopline("providers", "add", "for-a-while", "anonymous")

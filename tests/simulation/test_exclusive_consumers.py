@@ -77,7 +77,7 @@ def test_a_stream_that_breaks(was: bool, asks: bool) -> None:
     stage.play(history, exclusive=was)
 
 
-def test_streams_that_break_while_nobody_is_sure() -> None:
+def test_streams_that_break_while_no_process_is_sure() -> None:
     """The queue process is sure of its leases again, and gateways come back: the one that has the consumer last."""
     stage = Stage()
 
@@ -103,7 +103,7 @@ def test_a_gateway_that_dies() -> None:
     stage.play(history, exclusive=True)
 
 
-def test_nobody_is_exclusive() -> None:
+def test_no_consumer_is_exclusive() -> None:
     """Then no consumer has to wait."""
     stage = Stage()
 

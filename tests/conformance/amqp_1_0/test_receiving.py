@@ -83,7 +83,7 @@ def test_sources_that_are_not_offered(source: dict[str, Any]) -> None:
     assert detach.error.condition == "amqp:not-implemented"
 
 
-def test_a_queue_that_is_somebodys() -> None:
+def test_a_queue_that_is_exclusive() -> None:
     """Section 2.8.15: any refusal by the broker ends the link only, and its session goes on."""
     book = Playbook().begun()
     book.refused = {to_broker.Consume: ResourceLocked("exclusive")}
@@ -185,7 +185,7 @@ def test_outcomes(state: Composite | None, outcome: Outcome) -> None:
     assert settled(book.says(0, Disposition(True, 0, 900, True, state))) == []
 
 
-def test_who_wants_us_to_settle() -> None:
+def test_a_receiver_that_settles_second() -> None:
     """Section 2.6.12: an outcome that is not settled is settled by us; a state that ends nothing is not."""
     book = Playbook()
     tag = book.receiver()

@@ -108,7 +108,7 @@ class Reset(asyncio.Transport):
         self.aborted = True
 
 
-async def test_who_is_gone_before_it_was_accepted(house: BrokerHouse) -> None:
+async def test_a_client_that_is_gone_before_it_was_accepted(house: BrokerHouse) -> None:
     """Is not served, though its bytes could be read; nor is it taken for a client on this machine."""
     listener, transport = house.gateways[0]._listener, Reset()
     protocol = listener.entrances["amqp"]._accept()

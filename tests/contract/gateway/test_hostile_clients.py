@@ -235,7 +235,7 @@ _ATTACKS: list[Attack] = [
 
 
 @pytest.mark.parametrize("attack", _ATTACKS, ids=lambda attack: attack.__name__.strip("_"))
-async def test_only_who_asks_is_answered(broker: BrokerHouse, name: str, attack: Attack) -> None:
+async def test_only_the_client_that_asks_is_answered(broker: BrokerHouse, name: str, attack: Attack) -> None:
     """The attack is answered as its client's fault, and others notice nothing of it."""
     witness = await broker.connect(1)
     with capture_logs() as told:

@@ -222,7 +222,7 @@ async def test_where_replies_may_go(managed: Managed, name: str) -> None:
     assert await guest.reply() == (200, [])
 
 
-async def test_what_nobody_waits_for(managed: Managed, name: str) -> None:
+async def test_replies_that_are_not_awaited(managed: Managed, name: str) -> None:
     """A request is carried out without a reply-to, and where its client has gone at once."""
     asking = await managed.connect()
     asking.publish("CREATE", {"name": name}, to="", **QUEUE)
@@ -236,7 +236,7 @@ async def test_what_nobody_waits_for(managed: Managed, name: str) -> None:
     raise AssertionError("it was not carried out")
 
 
-async def test_whose_user_is_deleted(managed: Managed, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_connection_whose_user_is_deleted(managed: Managed, monkeypatch: pytest.MonkeyPatch) -> None:
     """Changes nothing more: of what an administrator asked for, that which mgmt has not begun is not done."""
     await managed.user("leaving", ["administrator"], configure=".*", write=".*", read=".*")
     asking, begun, may = await managed.connect("leaving", "secret"), asyncio.Event(), asyncio.Event()

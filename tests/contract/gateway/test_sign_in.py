@@ -52,7 +52,7 @@ async def test_scram(broker: BrokerHouse, mechanism: str) -> None:
 
 
 @pytest.mark.parametrize(("user", "password"), [("guest", "wrong"), ("nobody-here", "guest")])
-async def test_who_does_not_know_the_password(broker: BrokerHouse, user: str, password: str) -> None:
+async def test_a_wrong_password(broker: BrokerHouse, user: str, password: str) -> None:
     """403, in the words of PLAIN, after as many steps for a name without a user."""
     async with SaslClient(broker.ports[0]) as client:
         plain = await client.begin("PLAIN", f"\0{user}\0{password}x".encode())

@@ -60,7 +60,7 @@ def test_a_time_that_is_past(make: Make) -> None:
         assert machine.link.uids() == [1, 2]
 
 
-def test_who_takes_or_looks(make: Make) -> None:
+def test_consumers_and_browsers(make: Make) -> None:
     """A get and a browser do not see it before; the browser does then."""
     machine = make(table=HOLDS)
     machine.consumer(browse=True, settled=True)

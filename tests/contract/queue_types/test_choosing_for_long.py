@@ -68,7 +68,7 @@ def test_a_browser_with_little_credit(make: Make, monkeypatch: pytest.MonkeyPatc
 
 
 @pytest.mark.usefixtures("few")
-def test_who_chose_has_gone(make: Make) -> None:
+def test_the_consumer_that_selects_has_gone(make: Make) -> None:
     """In the middle of a long way: others have what is left, when the clock goes on."""
     machine, plain = make(), FakeLink()
     machine.publish_with("colour", *["blue"] * 95)
@@ -183,7 +183,7 @@ def test_a_browser_of_another_time(make: Make) -> None:
     assert machine.link.uids() == [1, 2, 3, 4]
 
 
-def test_a_full_queue_whose_consumers_choose(make: Make) -> None:
+def test_a_full_queue_of_consumers_with_selectors(make: Make) -> None:
     """It takes what its consumers take from it at once."""
     machine = make(max_length=5, overflow="reject-publish")
     machine.consumer(browse=True, link=FakeLink())

@@ -199,7 +199,7 @@ def test_a_transaction_before_the_message_is_off(make: Make) -> None:
     assert machine.link.uids() == [1, 2]
 
 
-def test_who_claims_is_gone_before_a_transaction_is_decided(make: Make) -> None:
+def test_the_holder_is_gone_before_a_transaction_is_decided(make: Make) -> None:
     """What is committed counts though the consumer, or its gateway, has left meanwhile; the rest is delivered again."""
     for end in (
         lambda machine, gone: machine.queue.release_held_by(gone, 0),

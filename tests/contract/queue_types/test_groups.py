@@ -106,7 +106,7 @@ UNWANTED = [{"g": "a", "n": 0}]
 
 @pytest.mark.parametrize("table", [STANDARD, SHARED], ids=["standard", "shared"])
 @pytest.mark.parametrize("looks", [12, 1000])
-def test_behind_what_nobody_wants(
+def test_behind_messages_that_no_consumer_selects(
     make: Make, monkeypatch: pytest.MonkeyPatch, table: dict[str, str], looks: int
 ) -> None:
     """A consumer that had to pass a group gets what it selects of it once it is free, and then others do not."""

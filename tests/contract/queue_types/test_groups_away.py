@@ -106,7 +106,7 @@ def test_a_hand_over(make: Make, table: Table) -> None:
 
 
 @BOTH
-def test_nobody_comes_after_a_hand_over(make: Make, table: Table) -> None:
+def test_no_consumer_comes_after_a_hand_over(make: Make, table: Table) -> None:
     """Then any consumer may get all of it, in its order."""
     machine, former = handed_over(make, table)
     machine.consumer(again=True)

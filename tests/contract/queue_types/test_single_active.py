@@ -57,7 +57,7 @@ def test_numbers_grow_from_owner_to_owner(make: Make) -> None:
     assert not make(epoch=7).consumer().age
 
 
-def test_who_holds_something_when_nobody_said_who_was_active(make: Make) -> None:
+def test_a_holder_is_active_when_no_owner_named_one(make: Make) -> None:
     """An older owner did not name the active one: then it was the consumer with deliveries of its."""
     machine = make(single_active_consumer=True)
     machine.consumer(again=True)

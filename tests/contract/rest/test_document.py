@@ -53,7 +53,7 @@ def test_answers_are_as_described(
     assert not faults, "\n".join(map(str, faults))
 
 
-def test_every_path_is_somebodys(document: dict[str, Any]) -> None:
+def test_every_path_belongs_to_an_api(document: dict[str, Any]) -> None:
     """No operation of the document is left out above."""
     described = {f"{method.upper()} {path}" for path, its in document["paths"].items() for method in its}
     assert {each for api in APIS for each in operations(document, api)} == described

@@ -236,7 +236,7 @@ async def test_a_frame_sent_again_gets_the_answer_that_it_had(house: House) -> N
     assert await house.alive() == {10: [1], 40: [0]}
 
 
-async def test_a_frame_that_nobody_could_write_is_refused(house: House) -> None:
+async def test_a_frame_that_cannot_be_written_is_refused(house: House) -> None:
     """References to content that is not there and ids out of range are answered, and stop no other writer."""
     lost = JournalFrame(entries=[entries(10, 1)])
     large = JournalFrame(contents=[content(20, 1)], entries=[EntryBatch(id=1 << 63, content=20, count=1)])

@@ -68,7 +68,7 @@ async def test_expiry_frees(house: House) -> None:
     assert await house.acquire("partition/1") == {}
 
 
-async def test_a_late_holder_whose_lease_nobody_took_keeps_it(house: House) -> None:
+async def test_a_late_holder_whose_lease_is_free_keeps_it(house: House) -> None:
     """Coming back after expiry to a lease that is still free is a renewal, at the same epoch."""
     await house.acquire("partition/1")
     house.clock.now += TTL * 3
@@ -76,7 +76,7 @@ async def test_a_late_holder_whose_lease_nobody_took_keeps_it(house: House) -> N
     assert await house.acquire() == {"partition/1": 1}
 
 
-async def test_when_nobody_is_heard_nobody_is_late(house: House) -> None:
+async def test_when_no_member_is_heard_none_is_late(house: House) -> None:
     """A store that was cut off, or stood still, lets all members come back for one time to live from the first on."""
     await house.acquire("partition/1")
     await house.acquire("partition/2", member="m2")
@@ -118,7 +118,7 @@ async def test_a_member_beside_store_processes_expires_alone(house: House) -> No
     assert await house.acquire("partition/1", member="m2") == {"partition/1": 2}
 
 
-async def test_who_does_not_come_back_is_late_then(house: House) -> None:
+async def test_a_member_that_does_not_come_back_is_late_then(house: House) -> None:
     """After a silence of all, a member that stays silent loses its leases one time to live after the first is heard."""
     await house.acquire("partition/1")
     await house.acquire("partition/2", member="m2")

@@ -71,7 +71,7 @@ def test_who_is_gone() -> None:
     assert not len(held)
 
 
-def test_who_has_to_wait_again() -> None:
+def test_a_publisher_that_has_to_wait_again() -> None:
     """Going on may fill what there was room in: then it waits for the next time."""
     held = Held()
     times: list[int] = []

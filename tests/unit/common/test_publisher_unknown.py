@@ -95,7 +95,7 @@ async def test_nothing_overtakes_what_may_still_be_turned_away(
     assert bodies(owner) == [b"1", b"2"]
 
 
-async def test_who_hears_of_no_queues_asks_for_their_owners(
+async def test_a_process_that_hears_of_no_queues_asks_for_their_owners(
     queue: ScriptedQueue, owner: ScriptedQueue, known: dict[int, int], publisher: Publisher
 ) -> None:
     """No other process is asked any more as soon as a queue is known."""

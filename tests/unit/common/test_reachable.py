@@ -32,6 +32,6 @@ async def test_a_socket_in_a_folder(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("host", ["0.0.0.0", "store.invalid"])
-async def test_whoever_refuses_over_a_network_proves_nothing(host: str) -> None:
+async def test_a_refusal_over_a_network_proves_nothing(host: str) -> None:
     """A connection to an address that is not this machine's own by its name may be refused by any on the way."""
     assert not await is_gone(f"{host}:{free_port()}")

@@ -63,7 +63,7 @@ def test_bad_record() -> None:
 
 
 @pytest.mark.parametrize("kind", ["rabbitmq-sha256", "rabbitmq-sha512", "scram-sha-256", "recoverable"])
-def test_as_slow_as_for_nobody(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str) -> None:
+def test_as_slow_as_without_a_user(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str) -> None:
     """The time of a refusal does not reveal whether there is such a user, also one with a quick hash."""
     sealing, hashed = Sealing(tmp_path / "keys"), []
     kept = credentials.kind_named(kind).make("right", Whose("anna", sealing))

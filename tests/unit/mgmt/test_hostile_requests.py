@@ -74,7 +74,7 @@ async def test_bodies_that_are_too_long(get: Get) -> None:
     assert (await get(f"{USERS}/a", GUEST, "DELETE"))[0] == 404
 
 
-async def test_what_nobody_can_mean(get: Get) -> None:
+async def test_what_has_no_meaning(get: Get) -> None:
     """Is the caller's fault: a password that SCRAM does not allow, a virtual host without a name."""
     for method, path, body in (
         ("PUT", f"{USERS}/a", {"password": "a\0b", "kind": "scram-sha-256"}),

@@ -64,7 +64,7 @@ async def look(grants: Grants, connected: StoreClient) -> None:
 
 
 @pytest.mark.parametrize("before", [7, 0])
-async def test_made_again_while_nobody_looked(
+async def test_made_again_while_mgmt_was_away(
     grants: Grants, connected: StoreClient, store: FakeStore, before: int
 ) -> None:
     """What was filed for the former one is gone, of others it stays; also where the former one had no id."""

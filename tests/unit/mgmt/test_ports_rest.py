@@ -71,7 +71,7 @@ async def test_an_address_that_another_has(get: Get, host: str, free: bool) -> N
     assert free or body["reason"] == "port 'first' is at 127.0.0.1:5673 already"
 
 
-async def test_one_that_nobody_can_read(get: Get, store: FakeStore) -> None:
+async def test_one_that_cannot_be_read(get: Get, store: FakeStore) -> None:
     """Hides none of the others, and can be removed."""
     store.records["port", "broken"] = Record(kind="port", key="broken", value=b"{")
     assert (await get(f"{_PORTS}/inner", "guest:guest", "PUT", {"port": 5673}))[0] == 200

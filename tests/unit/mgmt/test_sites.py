@@ -60,7 +60,7 @@ async def test_looking(mgmt: Service) -> None:
         (b"", b"", True),
     ],
 )
-def test_whose_page(origin: bytes, host: bytes, *, foreign: bool) -> None:
+def test_the_site_of_a_page(origin: bytes, host: bytes, *, foreign: bool) -> None:
     """Is known by host and port; a proxy that ends TLS before mgmt changes the scheme only."""
     assert is_foreign({b"origin": origin, b"host": host}) == foreign
 

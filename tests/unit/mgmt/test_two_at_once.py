@@ -106,7 +106,7 @@ async def test_a_permission_in_a_virtual_host_that_was_made_anew(
     assert (await one.all()).permissions == [new]
 
 
-async def test_somebody_who_is_always_faster(two: tuple[Process, Process], store: FakeStore) -> None:
+async def test_another_writer_that_is_always_faster(two: tuple[Process, Process], store: FakeStore) -> None:
     """Is no reason to try for ever."""
     one, _ = (process.grants for process in two)
     await one.add_group("staff")

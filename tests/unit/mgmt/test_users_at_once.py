@@ -57,7 +57,7 @@ def _stored(store: FakeStore) -> User:
     return User.from_json(store.records["user", "bob"].value)
 
 
-async def test_who_is_deleted_stays_away(users: Users, store: FakeStore, meanwhile: Meanwhile) -> None:
+async def test_a_deleted_user_stays_away(users: Users, store: FakeStore, meanwhile: Meanwhile) -> None:
     """A new password for a deleted user makes no user, least of all an administrator."""
     grants = Grants(users._store)
     with pytest.raises(NotFound):

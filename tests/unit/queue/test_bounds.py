@@ -105,7 +105,7 @@ async def test_what_is_aborted_leaves_the_store(house: House) -> None:
     await link.until(lambda: not staged)
 
 
-async def test_a_journal_frame_that_nobody_takes(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_journal_frame_that_is_not_taken(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
     """A publisher, or a transaction, whose frame no channel carries is refused, and does not wait for ever."""
     limit = 8 << 10
     options = [("grpc.max_send_message_length", limit)]

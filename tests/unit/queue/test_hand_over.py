@@ -121,7 +121,7 @@ async def sent_again(house: House, one: RawLink) -> tuple[int, dict[str, Any]]:
     return queue_id, {"attaches": [attach], "told": told}
 
 
-async def test_everybody_is_heard(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_every_gateway_is_heard(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
     """A new owner delivers nothing before every gateway has said what it holds, even of what comes again later."""
     monkeypatch.setattr(partitions, "_SHORTLY", 30.0)
     await house.start_queue("queue-2")
@@ -136,7 +136,7 @@ async def test_everybody_is_heard(house: House, monkeypatch: pytest.MonkeyPatch)
     await one.until(lambda: one.bodies == [b"new", b"held"])
 
 
-async def test_who_comes_back_is_heard(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_gateway_that_comes_back_is_heard(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
     """A gateway whose stream has just ended may have a consumer that lives: a new owner waits to hear from it too."""
     monkeypatch.setattr(partitions, "_SHORTLY", 30.0)
     monkeypatch.setattr(links, "_RETURN_SECONDS", 30.0)
@@ -195,7 +195,7 @@ async def test_a_stream_that_ends_in_doubt(house: House, monkeypatch: pytest.Mon
     assert other.bodies == [b"held"]
 
 
-async def test_nobody_is_waited_for_long(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_no_gateway_is_waited_for_long(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
     """A gateway that says nothing, or what it knew too early, holds a new owner up for a moment of its clock only."""
     clock = HandSet()
     await house.start_queue("queue-2")
@@ -210,7 +210,7 @@ async def test_nobody_is_waited_for_long(house: House, monkeypatch: pytest.Monke
     assert partition.state is PartitionState.SERVING
 
 
-async def test_who_published_what_waits_is_gone(house: House) -> None:
+async def test_the_publisher_of_what_waits_is_gone(house: House) -> None:
     """What waits for a partition is not taken when its stream has broken: it may have been sent elsewhere since."""
     await house.start_queue("queue-2")
     gone = await house.link("queue-2", origin=1001)
@@ -294,7 +294,7 @@ async def test_held_are_kept_for_their_gateways(house: House, persistent: bool) 
     assert [run.redelivered for run in second.runs] == [True]
 
 
-async def test_held_by_nobody_any_more(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_held_by_no_client_any_more(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
     """What a gateway held that does not come back goes to others in the end."""
     monkeypatch.setattr(recovering, "_CLAIM_MS", 3000)
     queue_id = await house.declare("q")

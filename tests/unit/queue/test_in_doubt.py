@@ -131,7 +131,7 @@ def refusals(link: RawLink, number: int) -> int:
     return sum(p.transaction == number and p.reason != pb.NONE for f in link.frames for p in f.prepared)
 
 
-async def test_nobody_says_what_was_decided(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_no_decision_is_heard(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
     """A process that hears nothing asks, and gives everything back; a late request to complete is not confirmed.
 
     Its partitions can be handed over at once.
@@ -152,7 +152,7 @@ async def test_nobody_says_what_was_decided(house: House, monkeypatch: pytest.Mo
     assert not house.store._engine.transactions._staged
 
 
-async def test_nobody_says_that_it_was_committed(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_no_commit_is_heard(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
     """A process that hears nothing asks, and carries out what the store has committed."""
     monkeypatch.setattr(transactions, "_UNTOLD_SECONDS", 0.2)
     queue_id = await house.declare("q", durable=True)
@@ -168,7 +168,7 @@ async def test_nobody_says_that_it_was_committed(house: House, monkeypatch: pyte
 
 @pytest.mark.parametrize("committed", [True, False])
 @pytest.mark.parametrize("step", [COMPLETE, ABORT])
-async def test_who_asks_is_told(
+async def test_a_gateway_that_asks_is_told(
     house: House, monkeypatch: pytest.MonkeyPatch, step: pb.TransactionStep.Step.ValueType, *, committed: bool
 ) -> None:
     """While the store is asked, a part that it knows nothing of is not completed before it answers; it is given up."""

@@ -101,7 +101,7 @@ async def test_its_gateway_comes_back_without_it(stage: Stage) -> None:
     await stage.other.until(lambda: answers(stage.other) == [pb.NONE])
 
 
-async def test_nobody_comes_back(brief: Stage) -> None:
+async def test_no_gateway_comes_back(brief: Stage) -> None:
     """A client whose gateway died has its queue again: the first that asked, with what waits in it."""
     await brief.prepare(exclusive=True)
     await brief.other.publish(brief.queue_id, [b"1"])
@@ -113,7 +113,7 @@ async def test_nobody_comes_back(brief: Stage) -> None:
 
 
 @pytest.mark.parametrize("lives", [True, False])
-async def test_who_is_not_concerned(stage: Stage, lives: bool) -> None:
+async def test_consumers_that_are_not_concerned(stage: Stage, lives: bool) -> None:
     """A plain one beside plain ones is let in at once; an exclusive one is refused at once for one that is there."""
     await stage.prepare()
     if lives:

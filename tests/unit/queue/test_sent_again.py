@@ -272,7 +272,7 @@ async def test_what_is_held_without_a_consumer_goes_back_with_its_gateway(house:
     await other.until(lambda: other.uids == [FIRST + 1])
 
 
-async def test_who_comes_again_comes_first(house: House) -> None:
+async def test_a_former_consumer_comes_first(house: House) -> None:
     """A former exclusive consumer finds its place free, also if another was faster at the next owner."""
     (queue_id,) = await queues_of_one_partition(house, 1)
     registry = house.queues["queue-1"]._host.registry

@@ -75,7 +75,7 @@ def test_more_pins_than_a_share() -> None:
     assert [plan(view, member, 8) for member in (A, B, C)] == [([], [])] * 3
 
 
-def test_pin_to_nobody() -> None:
+def test_pin_to_no_process() -> None:
     """A pin to a member that does not serve says nothing."""
     view = _view({A: range(4), B: range(4, 8)}, pins={0: "dead", 5: C}, joining=[C])
     assert [plan(view, member, 8) for member in (A, B)] == [([], [])] * 2

@@ -109,7 +109,7 @@ def test_as_many_busy_partitions_as_members(members: list[str], idle: int, rando
 
 
 @given(_views())
-def test_everybody_comes_to_the_same(view: View) -> None:
+def test_all_processes_come_to_the_same(view: View) -> None:
     """A free partition goes to exactly one member, when all compute it from the same view."""
     acquired = [number for me in view.members for number in plan(view, me, 8)[0]]
     assert len(acquired) == len(set(acquired))

@@ -18,7 +18,7 @@ def test_sisters_are_known_by_name() -> None:
     assert sisters_of("queue-4f0c6ab1", 2) == []
 
 
-def test_who_is_missing() -> None:
+def test_processes_that_are_missing() -> None:
     """A sister is there when any run of her is; queue-10 is not queue-1."""
     assert missing(["queue-1", "queue-3"], {"queue-10-aa", "queue-2-bb", "queue-3-cc"}) == {"queue-1"}
 
@@ -28,7 +28,7 @@ def owned(service: Service) -> set[int]:
 
 
 @pytest.mark.parametrize("placement", ["fair", "load"])
-async def test_a_share_is_left_to_who_comes_later(tmp_path: Path, placement: str) -> None:
+async def test_a_share_is_left_to_later_processes(tmp_path: Path, placement: str) -> None:
     """The first of two takes its half and is ready; the second one finds the other half, and nothing is moved."""
     house = House(tmp_path, lease_ttl_ms=60_000, queue_processes=2, placement=placement)
     await house.start()

@@ -11,7 +11,7 @@ from tests.support.queue_house import House
 
 
 @pytest.mark.parametrize("stray", [False, True])
-async def test_whoever_asks_for_another_term_is_not_served(house: House, *, stray: bool) -> None:
+async def test_a_request_for_another_term_is_not_served(house: House, *, stray: bool) -> None:
     """A former term, or one not known here yet; a request that names none is served in the present one."""
     queue_id = await house.declare("q")
     [epoch] = {partition.epoch for partition in house.queues["queue-1"]._host.registry.partitions.values()}
@@ -52,7 +52,7 @@ async def test_what_was_given_back_in_another_term(house: House) -> None:
     assert link.bodies == [b"1"]
 
 
-async def test_whoever_wants_a_message_to_hold_of_another_term(house: House) -> None:
+async def test_a_message_to_hold_of_another_term(house: House) -> None:
     """It is not given to him; he would not tell the next owner of it."""
     queue_id = await house.declare("q")
     link = await house.link()

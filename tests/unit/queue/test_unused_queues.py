@@ -70,7 +70,7 @@ async def test_a_consumer_comes_and_goes(house: House, monkeypatch: pytest.Monke
     assert router.tries == 2
 
 
-async def test_nobody_comes(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_no_consumer_comes(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
     """It is deleted when there is a router again."""
     router, link = Router(house, monkeypatch), await house.link()
     queue_id = await _left(house, link, router)
@@ -78,7 +78,7 @@ async def test_nobody_comes(house: House, monkeypatch: pytest.MonkeyPatch) -> No
     await _gone(house, queue_id)
 
 
-async def test_somebody_looks(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_client_looks(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
     """x-expires begins anew for a queue that could not be deleted, as for others."""
     router, link = Router(house, monkeypatch), await house.link()
     queue_id = await house.declare("q", expires=700)

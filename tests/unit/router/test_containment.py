@@ -32,7 +32,7 @@ def faulty(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(HeadersExchange, "bind", fail)
 
 
-async def test_who_asks_for_the_impossible_alone_hears_of_it(cluster: Any, faulty: None) -> None:
+async def test_only_the_caller_of_the_impossible_gets_the_error(cluster: Any, faulty: None) -> None:
     """A change that fails half-way is an internal error to its asker; those of the same group are carried out."""
     await cluster.start_router()
     client = await cluster.watch("g1")
@@ -79,7 +79,7 @@ async def test_what_the_store_refuses_is_its_askers_affair(cluster: Any, monkeyp
     assert {name for _, name in client.by_name} == {"first", "light", "lighter"}
 
 
-async def test_what_is_undone_is_undone_with_who_has_seen_it(
+async def test_a_change_is_undone_at_watchers_that_have_seen_it(
     cluster: Any, monkeypatch: pytest.MonkeyPatch, until: Any
 ) -> None:
     """A watcher that comes back while a change is written sees it; if the store refuses it, no watcher routes by it."""

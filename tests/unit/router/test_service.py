@@ -268,7 +268,7 @@ async def test_listeners_are_told_before_the_change_is_answered(cluster: Any) ->
     await client.stop()
 
 
-async def test_who_evaluates_knows_a_binding_before_it_is_answered(cluster: Any) -> None:
+async def test_watchers_that_evaluate_know_a_binding_before_it_is_answered(cluster: Any) -> None:
     """Its own client's and others', from the first snapshot on; so does one that comes later."""
     await cluster.start_router()
     copies = [Bindings(), Bindings()]

@@ -43,7 +43,7 @@ async def test_a_second_router_evaluates_what_was_just_bound(cluster: Any) -> No
             assert not lost.queue_ids
 
 
-async def test_a_router_that_follows_answers_whatever_it_is_asked(cluster: Any) -> None:
+async def test_a_router_that_follows_answers_every_request(cluster: Any) -> None:
     """It hands changes on with their errors, describes the topology, and gives no places."""
     await cluster.start_router()
     await cluster.start_router("router-2")

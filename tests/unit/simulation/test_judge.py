@@ -214,7 +214,7 @@ def test_held_by_two_for_a_pause(told: Written, seconds: float, broken: set[str]
     assert told.broken() == broken
 
 
-def test_held_by_who_left(told: Written) -> None:
+def test_held_by_a_client_that_left(told: Written) -> None:
     """Once a client has asked for the end of its channel, others may have what it held."""
     sent = told.publish("m", "q")
     told.deliver(sent, "q")

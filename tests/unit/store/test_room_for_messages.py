@@ -124,7 +124,7 @@ async def test_transactions_wait_whole(house: House) -> None:
     assert await house.alive() == {5: [0]}
 
 
-async def test_who_takes_over_fences_what_waits(house: House) -> None:
+async def test_a_new_owner_fences_what_waits(house: House) -> None:
     """What waits for room has its fences checked by the epoch of then; when they are refused it wants no room."""
     await house.acquire("partition/1")
     house.provider.free = 100 * _MIB
@@ -221,7 +221,7 @@ async def test_a_store_that_starts_again_takes_it_once_more(house: House) -> Non
     assert await house.alive() == {1: [1], 2: [0]}
 
 
-async def test_nothing_goes_ahead_for_who_was_fenced(house: House) -> None:
+async def test_nothing_goes_ahead_for_a_fenced_owner(house: House) -> None:
     """A former owner's dequeues stay out while its frame waits for another partition's sake."""
     for partition in (1, 2):
         await house.acquire(f"partition/{partition}")

@@ -175,7 +175,7 @@ async def test_backup_of_a_store_that_cannot_be_read(
         _ = [piece async for piece in client.backup()]
 
 
-async def test_backup_that_nobody_takes(
+async def test_backup_that_is_not_read(
     service: Service, settings: Settings, journal: Journal, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Rows are held in memory for a caller that takes a backup, so one that does not go on is ended."""

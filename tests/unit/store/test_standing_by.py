@@ -45,12 +45,12 @@ async def run(*answers: str | InternalError) -> tuple[int, list[str]]:
     return told, [line["event"] for line in logs]
 
 
-async def test_nobody_writes() -> None:
+async def test_no_process_writes() -> None:
     """Then there is nothing to wait for, nor to say."""
     assert await run("") == (0, [])
 
 
-async def test_somebody_does() -> None:
+async def test_a_process_writes() -> None:
     """It stands by until that has ended, and says both, once."""
     assert await run("a", "a", "b", "") == (1, ["store stands by", "store takes over"])
 

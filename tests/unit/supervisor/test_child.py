@@ -174,7 +174,7 @@ def test_describe(status: int, words: str) -> None:
 @pytest.mark.parametrize(
     ("variable", "who"), [("HOPLINE_PASSWORD", "mgmt"), ("hopline_password", "mgmt"), ("HOPLINE_STORE_URL", "store")]
 )
-async def test_who_knows_the_password(
+async def test_children_that_know_the_password(
     child: MakeChild, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, variable: str, who: str
 ) -> None:
     """Of all programs of a stack, mgmt alone is started with the first user's password in its environment, and the

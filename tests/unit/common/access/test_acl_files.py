@@ -106,7 +106,7 @@ def test_groups() -> None:
     assert said(text, queue(Action.CONSUME, "q"), groups=("Clerks",)) is DENIED
 
 
-def test_to_look_is_nobodys_rule() -> None:
+def test_no_rule_is_about_looking() -> None:
     """Broker-J does not check a passive declare: it is never denied, and left to the next control where rules defer."""
     look = queue(Action.LOOK, "q")
     assert said("ACL DENY ALL ALL", look) is ALLOWED

@@ -57,7 +57,7 @@ def test_the_virtual_host_comes_first() -> None:
     assert not decide(BOTH, Principal("anna"), q.publish("/other", "x", "k"), rules(broker, host)).allowed
 
 
-def test_nobody_decides() -> None:
+def test_no_control_decides() -> None:
     """Then it is denied."""
     verdict = decide([Acl()], Principal("anna"), PUBLISH, rules())
     assert (verdict.allowed, verdict.rule) == (False, "no rule decides")
@@ -70,7 +70,7 @@ def test_allow_all() -> None:
     assert not decide([AllowAll(), Acl()], Principal("anna"), PUBLISH, rules(host)).allowed
 
 
-def test_who_runs_the_stack() -> None:
+def test_the_operator_of_the_stack() -> None:
     """May do everything, with any rules loaded."""
     assert decide(BOTH, Principal("", operator=True), PUBLISH, rules(acl("ACL DENY ALL ALL"))).allowed
 

@@ -99,7 +99,7 @@ async def test_what_many_are_denied_hides_no_sign_in(
     assert ("missed", 10) in events
 
 
-def test_what_somebody_says_is_cut() -> None:
+def test_long_texts_are_cut() -> None:
     """Wherever it waits to be written, counted or told on the bus: a name may be as long as a frame."""
     entry = Entry(DENIED, "u" * 60_000, reason="r" * 60_000, name="n" * 60_000)
     assert {len(each) for each in (entry.user, entry.reason, entry.name)} == {512}

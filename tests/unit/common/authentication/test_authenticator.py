@@ -80,7 +80,7 @@ async def test_changes_of_users_count_at_once(authenticator: Authenticator) -> N
         await authenticator.sign_in(INTERNAL, Credentials("alice", "new"), "127.0.0.1")
 
 
-async def test_who_was_deleted_is_told_of(authenticator: Authenticator) -> None:
+async def test_connections_of_a_deleted_user_end(authenticator: Authenticator) -> None:
     """Also when it was while the store was away: a new whole says who is left. A changed password ends nothing."""
     gone: list[str] = []
     authenticator.close_user = lambda _provider, name, _reason: gone.append(name)
@@ -106,7 +106,9 @@ async def test_who_was_deleted_is_told_of(authenticator: Authenticator) -> None:
         ({"loopback_only": True}, True),
     ],
 )
-async def test_who_was_changed_is_told_of(authenticator: Authenticator, change: dict[str, Any], ends: bool) -> None:
+async def test_connections_of_a_changed_user_end(
+    authenticator: Authenticator, change: dict[str, Any], ends: bool
+) -> None:
     """What connections rest on: a newer hash of the same password is not."""
     gone: list[tuple[str, str, str]] = []
     authenticator.close_user = lambda *about: gone.append(about)
@@ -118,7 +120,7 @@ async def test_who_was_changed_is_told_of(authenticator: Authenticator, change: 
 
 
 @pytest.mark.parametrize(("user", "peer"), [("alice", "192.0.2.7"), ("guest", HERE)])
-async def test_who_says_no_name_is_the_configured_user(user: str, peer: str) -> None:
+async def test_a_client_without_a_name_is_the_configured_user(user: str, peer: str) -> None:
     """Any user, at an address from which it may sign in."""
     authenticator = authenticator_of(anonymous_user=user)
     await authenticator.follow(
@@ -131,7 +133,7 @@ async def test_who_says_no_name_is_the_configured_user(user: str, peer: str) -> 
     ("user", "text"),
     [("", "check user name"), ("nobody", "check user name"), ("guest", "only connect from this machine")],
 )
-async def test_who_says_no_name_may_be_refused(user: str, text: str) -> None:
+async def test_a_client_without_a_name_may_be_refused(user: str, text: str) -> None:
     """Where there is no such user, or it is one for this machine only."""
     authenticator = authenticator_of(anonymous_user=user)
     await authenticator.follow(
@@ -143,7 +145,7 @@ async def test_who_says_no_name_may_be_refused(user: str, text: str) -> None:
     assert warned == ([] if user == "guest" else [user])
 
 
-async def test_who_says_no_name_has_not_proved_itself() -> None:
+async def test_a_client_without_a_name_has_not_proved_itself() -> None:
     """From an address with too many guesses, only users that have signed in with a password before may still try."""
     authenticator = authenticator_of(anonymous_user="alice")
     await authenticator.follow(watch(store_pb2.Records(snapshot=True, last=True, records=[user_record(ALICE)])))
@@ -181,7 +183,7 @@ def proof(knowing: Authenticator, user: str, peer: str, *, fits: bool = True) ->
     return Proof(user, SCRAM, knowing.keys_of(INTERNAL, user, SCRAM, peer), fits, b"v=")
 
 
-async def test_who_proves_it_comes_in(knowing: Authenticator) -> None:
+async def test_a_client_with_a_proof_is_let_in(knowing: Authenticator) -> None:
     """With the user's keys; without them no proof fits, also where a mechanism uses a disguise."""
     assert knowing.keys_of(INTERNAL, "alice", SCRAM, HERE) == KEYS[SCRAM]
     assert (await knowing.sign_in(INTERNAL, proof(knowing, "alice", HERE), HERE)).name == "alice"
@@ -225,7 +227,7 @@ async def test_proofs_that_were_begun_before_count_too(knowing: Authenticator) -
 
 
 @pytest.mark.parametrize("change", ["deleted", "password", "made anew"])
-async def test_who_changes_in_the_middle_stays_outside(knowing: Authenticator, change: str) -> None:
+async def test_a_user_that_changes_in_the_middle_stays_outside(knowing: Authenticator, change: str) -> None:
     """A proof of the password that was is none, nor is one of a user that is gone."""
     claim = proof(knowing, "alice", HERE)
     changed = ALICE.model_copy(update={"password_hash": "another"})
@@ -260,7 +262,7 @@ async def test_the_disguise_is_the_stacks(knowing: Authenticator) -> None:
     assert other.keys_of(INTERNAL, "nobody", SCRAM, HERE).salt == salt
 
 
-async def test_an_older_users_name_looks_as_nobodys(authenticator: Authenticator) -> None:
+async def test_an_older_users_name_looks_like_an_unknown_one(authenticator: Authenticator) -> None:
     """A user without keys yet has a disguise, the same each time."""
     first, second = (authenticator.keys_of(INTERNAL, "alice", SCRAM, HERE) for _ in range(2))
     assert first == second
@@ -292,7 +294,7 @@ async def test_passwords_that_fit_are_passed_on() -> None:
 
 
 @pytest.mark.parametrize("change", ["deleted", "changed"])
-async def test_who_changes_while_the_password_is_checked_stays_outside(
+async def test_a_user_that_changes_while_the_password_is_checked_stays_outside(
     authenticator: Authenticator, monkeypatch: pytest.MonkeyPatch, change: str
 ) -> None:
     """The connection is not listed yet, so nothing else would end it."""
@@ -311,7 +313,7 @@ async def test_who_changes_while_the_password_is_checked_stays_outside(
 
 
 @pytest.mark.parametrize("what", ["provider", "user"])
-async def test_what_changes_while_somebody_signs_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, what: str) -> None:
+async def test_changes_during_a_sign_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, what: str) -> None:
     """A sign-in is refused if its provider is removed, or its user deleted, meanwhile; so is the next."""
     asked, goes_on = asyncio.Event(), threading.Event()
     loop, users = asyncio.get_running_loop(), tmp_path / "users"

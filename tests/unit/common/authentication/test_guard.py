@@ -94,7 +94,7 @@ async def test_guesses_at_many_users_are_soon_not_tried(door: Door) -> None:
     assert await door.knock("carol", "carol's", HOME) == "in"
 
 
-async def test_who_came_in_before_is_not_guessed_at_for_ever(door: Door) -> None:
+async def test_a_known_user_is_not_guessed_at_for_ever(door: Door) -> None:
     """What lets a known user in when its address is refused counts wrong passwords too."""
     await door.knock("bob", "bob's", EVIL)
     await door.attack(50, str)
@@ -185,7 +185,9 @@ async def test_a_crowd_of_addresses_does_not_keep_out_a_new_one(door: Door, monk
     assert order.count("wrong") == len(evil)
 
 
-async def test_who_leaves_has_a_slot_until_its_password_is_hashed(door: Door, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_client_that_leaves_has_a_slot_until_its_password_is_hashed(
+    door: Door, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Connections that go away while they wait take no slot; threads that hash for closed ones are no more than others,
     and what they find counts."""
     begun, end = 0, asyncio.Event()

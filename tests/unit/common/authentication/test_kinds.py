@@ -192,7 +192,7 @@ async def test_a_provider_that_is_away_in_the_log(told: Any) -> None:
         assert {each["provider"] for each in logged} == {"away"}
 
 
-async def test_whom_a_certificate_names() -> None:
+async def test_the_user_that_a_certificate_names() -> None:
     """Is let in, on record or not; no other client is."""
     async with providing(external={"type": "external", "groups": ["machines"]}) as authenticator:
         assert await authenticator.sign_in("external", Certified("CN=robot"), HERE) == Principal(
@@ -203,7 +203,7 @@ async def test_whom_a_certificate_names() -> None:
                 await authenticator.sign_in("external", claim, HERE)
 
 
-async def test_anybody() -> None:
+async def test_any_client() -> None:
     """Has a name that the options give, and no password is one."""
     async with providing(all={"type": "anonymous", "user": "somebody"}) as authenticator:
         assert (await authenticator.sign_in("all", Anonymous("x"), HERE)).name == "somebody"
@@ -312,7 +312,9 @@ async def test_a_provider_that_changes_ends_its_connections() -> None:
     await asyncio.sleep(0)
 
 
-async def test_nobody_takes_as_long_as_others_of_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_an_unknown_name_takes_as_long_as_others_of_the_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """For unknown names another line's hash is checked: a cheap one would reveal which users are in the file."""
     looked: list[str] = []
     monkeypatch.setattr(file_lines.credentials, "fits", lambda kept, *_: looked.append(kept) or False)

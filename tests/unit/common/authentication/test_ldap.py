@@ -44,7 +44,7 @@ async def at(slapd: Slapd, **options: Any) -> AsyncIterator[Authenticator]:
 
 
 @pytest.mark.parametrize("how", [BIND, SEARCH, {"search_base": PEOPLE}])
-async def test_who_has_the_password_comes_in(slapd: Slapd, how: dict[str, Any]) -> None:
+async def test_a_user_with_the_password_is_let_in(slapd: Slapd, how: dict[str, Any]) -> None:
     """Bound by a template, or found by a search, with bind_dn or anonymously; wrong passwords and names are refused."""
     async with at(slapd, **how) as authenticator:
         principal = await authenticator.sign_in("staff", Credentials("alice", "alice's"), HERE)
@@ -105,7 +105,7 @@ async def test_odd_names_are_found(slapd: Slapd, how: dict[str, Any]) -> None:
         assert (await authenticator.sign_in("staff", Credentials("o,dd", "odd's"), HERE)).name == "o,dd"
 
 
-async def test_two_of_one_name_are_nobody(slapd: Slapd) -> None:
+async def test_two_of_one_name_are_no_user(slapd: Slapd) -> None:
     """Whose password would it be?"""
     async with at(slapd, **SEARCH) as authenticator:
         with pytest.raises(AccessRefused):
@@ -137,7 +137,7 @@ async def test_start_tls(slapd: Slapd) -> None:
 
 
 @pytest.mark.parametrize("start_tls", [True, False])
-async def test_a_certificate_of_somebody_else_is_an_error(slapd: Slapd, tmp_path: Any, start_tls: bool) -> None:
+async def test_a_certificate_of_another_server_is_an_error(slapd: Slapd, tmp_path: Any, start_tls: bool) -> None:
     """Passwords go to no other server."""
     others = Authority(tmp_path, "Others").path
     url = slapd.url if start_tls else slapd.tls_url
@@ -146,7 +146,7 @@ async def test_a_certificate_of_somebody_else_is_an_error(slapd: Slapd, tmp_path
             await authenticator.sign_in("staff", Credentials("alice", "alice's"), HERE)
 
 
-async def test_who_searches_has_another_password(slapd: Slapd) -> None:
+async def test_a_wrong_password_of_the_search(slapd: Slapd) -> None:
     """That is an error, and does not count as a wrong password."""
     async with at(slapd, **{**SEARCH, "bind_password": "wrong"}) as authenticator:
         with structlog.testing.capture_logs() as logged, pytest.raises(Unavailable, match="does not answer"):
@@ -198,7 +198,7 @@ async def test_one_that_does_not_answer_is_an_error(slapd: Slapd, silent: str) -
         assert threading.active_count() < 20
 
 
-async def test_one_that_does_not_answer_counts_against_nobody(slapd: Slapd, silent: str) -> None:
+async def test_one_that_does_not_answer_counts_against_no_client(slapd: Slapd, silent: str) -> None:
     """As soon as it answers, users are let in that tried meanwhile."""
     unanswered = {"url": silent, "unencrypted": True, "timeout": 0.05}
     async with at(slapd, **BIND, **unanswered) as authenticator:

@@ -46,7 +46,7 @@ async def told(authenticator: Authenticator, token: str) -> Principal:
     return await authenticator.sign_in("cloud", Token("", token), HERE)
 
 
-async def test_a_token_says_who_it_is(issuer: Issuer) -> None:
+async def test_a_token_names_its_user(issuer: Issuer) -> None:
     """Its subject, groups and scopes, some of which give tags, and until when; with XOAUTH2 or as a password."""
     async with trusting(
         issuer, tags={"monitoring": ["hopline.observe"]}, groups_claims=["groups", "realm.roles"]

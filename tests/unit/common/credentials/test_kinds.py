@@ -45,7 +45,7 @@ def test_what_is_none(name: str, rest: str) -> None:
         assert name == "recoverable"
 
 
-def test_nobody_understands_it() -> None:
+def test_an_unknown_kind() -> None:
     """A text with the beginning of no kind accepts no password."""
     for kept in ("", "password", "plain:password"):
         assert kind_of(kept) is None

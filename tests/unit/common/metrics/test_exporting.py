@@ -133,7 +133,7 @@ async def test_again_and_again(meters: Meters, monkeypatch: pytest.MonkeyPatch) 
     "wanted",
     [{}, {"OTEL_METRICS_EXPORTER": "none"}, {"OTEL_SDK_DISABLED": "true"}, {"OTEL_METRICS_EXPORTER": "nowhere"}],
 )
-async def test_nobody_wants_them(meters: Meters, monkeypatch: pytest.MonkeyPatch, wanted: dict[str, str]) -> None:
+async def test_no_exporter_wants_them(meters: Meters, monkeypatch: pytest.MonkeyPatch, wanted: dict[str, str]) -> None:
     """Where no endpoint is named, or the environment says so, nothing is sent, nor read."""
     with collector() as (url, taken):
         if wanted and wanted != {"OTEL_METRICS_EXPORTER": "nowhere"}:

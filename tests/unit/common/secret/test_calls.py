@@ -81,7 +81,7 @@ async def test_grpc(known: str, kind: str) -> None:
             assert "HOPLINE_SECRET_FILE" in (failure.value.details() or "")
 
 
-async def test_health_is_for_everybody(known: str) -> None:
+async def test_health_needs_no_secret(known: str) -> None:
     """Orchestrators of containers ask for it, and cannot send a secret."""
     async with answering() as address:
         secret.use("")

@@ -86,7 +86,7 @@ def test_what_needs_none_reads_none(tmp_path: Path, monkeypatch: pytest.MonkeyPa
             secret.use("")
 
 
-def test_who_may_call(known: str) -> None:
+def test_callers_that_may_call(known: str) -> None:
     """Over the network callers with the secret, and any for health; on a unix socket any caller that could open it."""
     said = [("te", "trailers"), ("authorization", f"Bearer {known}")]
     for fields in (

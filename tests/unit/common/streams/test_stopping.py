@@ -44,7 +44,7 @@ async def test_streams_end_after_the_grace(address: str) -> None:
     assert [one.reasons for one in served.heard] == [["the service stops"]] * 2
 
 
-async def test_nobody_is_waited_for_who_has_no_stream(address: str) -> None:
+async def test_a_peer_without_a_stream_is_not_awaited(address: str) -> None:
     """Connections without one are closed at once, those with one when it has ended, however it does."""
     served = await _started(address)
     async with grpc.aio.insecure_channel(served.address) as channel:

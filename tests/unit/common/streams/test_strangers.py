@@ -61,7 +61,7 @@ async def test_many_strangers_are_a_few_lines(address: str) -> None:
     assert len(lines) == 50
 
 
-async def test_a_visitor_who_says_nothing(address: str) -> None:
+async def test_a_silent_visitor(address: str) -> None:
     """Or leaves in the middle of a word is no event."""
     with capture_logs() as lines:
         async with serving(address) as served:

@@ -23,7 +23,7 @@ def test_a_delivery_is_told_to_all() -> None:
     sending.written.assert_called_once_with(client, 1, [7], 3, tag="tag", settled=True)
 
 
-def test_who_does_not_look_on_is_not_told() -> None:
+def test_observers_that_are_off_are_not_called() -> None:
     """Without ledger, capture rules and traced messages a delivery is not observed."""
     observer, record = Observer({}, PartitionTable()), Mock(on=False)
     observer.capture = capture = Mock(on=False)

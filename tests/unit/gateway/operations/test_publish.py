@@ -35,7 +35,7 @@ async def test_what_came_before_confirms_confirms_nothing() -> None:
     assert client.confirmed == [(1, 3)]
 
 
-async def test_who_waits_for_messages_keeps_no_bodies() -> None:
+async def test_waiting_for_messages_keeps_no_bodies() -> None:
     """Only what is on its way has them: those of a read that are done are gone, though others of it wait."""
     client, body = Client(), b"a body"
     await client.does(v.Confirms(1), published([body] * 3, kind()))

@@ -206,7 +206,7 @@ async def test_properties_that_cannot_be_read_are_a_fault() -> None:
         await gateway.own.ask("/", bad)
 
 
-async def test_why_nobody_may_publish_there() -> None:
+async def test_why_publishing_there_is_refused() -> None:
     """As a router's answer has it: no such exchange, or an internal one; the others are not held against."""
     bench = Bench()
     bench.exchange("inside", internal=True)

@@ -52,7 +52,7 @@ def _talk(server: Mechanism, client: ScramClient) -> Proof:
 
 
 @pytest.mark.parametrize("mechanism", sorted(MECHANISMS))
-def test_who_knows_the_password_proves_it(mechanism: str) -> None:
+def test_the_right_password_proves_it(mechanism: str) -> None:
     """Two messages of a client of another project; and that one accepts the broker's proof."""
     directory, client = Directory(), _client(mechanism)
     proof = _talk(mechanism_named(mechanism, directory), client)
@@ -63,7 +63,7 @@ def test_who_knows_the_password_proves_it(mechanism: str) -> None:
 
 @pytest.mark.parametrize("mechanism", sorted(MECHANISMS))
 @pytest.mark.parametrize(("user", "password"), [("alice", "Secret"), ("bob", "secret"), ("bob", "x")])
-def test_who_does_not_proves_nothing(mechanism: str, user: str, password: str) -> None:
+def test_a_wrong_password_proves_nothing(mechanism: str, user: str, password: str) -> None:
     """A wrong password and a name without a user come as far as the right one, and no proof comes back."""
     proof = _talk(mechanism_named(mechanism, Directory()), _client(mechanism, user, password))
     assert (proof.user, proof.fits, proof.final) == (user, False, b"")
@@ -106,7 +106,7 @@ def test_the_example_of_sha_256(monkeypatch: pytest.MonkeyPatch) -> None:
     assert (proof.fits, proof.final) == (True, b"v=6rriTRBi23WpRR/wtup+mMhUZUn/dB5nLTJRsjl95G4=")
 
 
-def test_nobody_has_the_same_salt_each_time() -> None:
+def test_a_name_without_a_user_has_the_same_salt_each_time() -> None:
     """Asking twice does not reveal a name without a user by its salt; another stack has other salts."""
     asked = [keys_of_nobody(SECRET, "bob", "SCRAM-SHA-256") for _ in range(2)]
     assert asked[0] == asked[1]
@@ -123,7 +123,7 @@ def test_nobody_has_the_same_salt_each_time() -> None:
 
 
 @pytest.mark.parametrize("mechanism", sorted(MECHANISMS))
-def test_nobody_looks_like_a_user(mechanism: str) -> None:
+def test_a_name_without_a_user_looks_like_a_user(mechanism: str) -> None:
     """Salt and keys are as long, and the count is the same."""
     ours, nobodys = ALICE[mechanism], keys_of_nobody(SECRET, "bob", mechanism)
     assert nobodys.iterations == ours.iterations

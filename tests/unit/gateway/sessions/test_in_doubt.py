@@ -169,7 +169,7 @@ async def test_time_without_the_store_is_not_the_owners(
     await is_whole(broker)
 
 
-async def test_an_outcome_that_nobody_knows(broker: BrokerHouse, doubt: Doubt, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_an_unknown_outcome(broker: BrokerHouse, doubt: Doubt, monkeypatch: pytest.MonkeyPatch) -> None:
     """When the store may have forgotten it, the client is told so; processes that ask do all of it, or nothing."""
     monkeypatch.setattr(participants, "_UNTOLD_SECONDS", 0.1)
     client = await in_doubt(broker, doubt)

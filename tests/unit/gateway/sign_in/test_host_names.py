@@ -38,7 +38,7 @@ async def test_a_name(monkeypatch: pytest.MonkeyPatch, addresses: list[str]) -> 
 
 
 @pytest.mark.parametrize("addresses", [["10.0.0.8"], []])
-async def test_somebody_elses_name(monkeypatch: pytest.MonkeyPatch, addresses: list[str]) -> None:
+async def test_the_name_of_another_address(monkeypatch: pytest.MonkeyPatch, addresses: list[str]) -> None:
     """Counts for nothing: the owner of an address can give it any name."""
     called(monkeypatch, "trusted.example", *addresses)
     assert await host_name(ADDRESS) == ""

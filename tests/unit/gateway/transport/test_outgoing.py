@@ -120,7 +120,7 @@ class Socket:
         return self.size
 
 
-def test_who_has_caught_up_makes_place() -> None:
+def test_a_client_that_has_caught_up_makes_place() -> None:
     """Room that a client does not need goes to another, and comes back to it when it is behind again."""
     outgoing, (first, second, third) = Outgoing(2 * MUCH), [Socket() for _ in range(3)]
     for each in (first, second, third):

@@ -217,7 +217,7 @@ def test_plain(play: Callable[[Play], None]) -> None:
 
 
 @pytest.mark.parametrize("reset", [False, True])
-def test_who_is_gone_when_its_first_bytes_are_read(play: Callable[[Play], None], reset: bool) -> None:
+def test_a_client_that_is_gone_when_its_first_bytes_are_read(play: Callable[[Play], None], reset: bool) -> None:
     """Its end is told once: what is left of it is not taken for a client after its handshake."""
 
     async def act(server: Served) -> None:

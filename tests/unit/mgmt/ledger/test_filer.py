@@ -242,7 +242,7 @@ async def test_nats_says_that_its_disk_is_full(office: Office, monkeypatch: pyte
     assert filer.trouble == "NATS cannot write the record of messages: make room on its disk, it goes on by itself"
 
 
-async def test_what_was_told_while_nobody_filed_is_filed(office: Office) -> None:
+async def test_what_was_told_while_no_process_filed_is_filed(office: Office) -> None:
     """The bus keeps rows until they are filed; a filer that stops leaves nothing to be filed twice."""
     office.tell("a", 1)
     await asyncio.sleep(0.6)
@@ -326,7 +326,7 @@ async def test_silence_is_noticed_across_a_restart(office: Office, monkeypatch: 
     assert office.gaps() == [("killed", 2, 2, -1, "silent")]
 
 
-async def test_what_nobody_understands_is_a_gap(office: Office) -> None:
+async def test_a_batch_that_cannot_be_read_is_a_gap(office: Office) -> None:
     """A batch that cannot be read is put on record, and holds up nothing."""
     office.tell("a", 1)
     office.join()

@@ -64,7 +64,7 @@ def test_a_gap_says_since_when() -> None:
     assert [gap.since_us for gap in instances.silent(SILENT_AFTER + 1, 1.0)] == [900]
 
 
-def test_who_said_that_it_ends_is_not_silent() -> None:
+def test_an_instance_that_said_that_it_ends_is_not_silent() -> None:
     """The last batch ends an instance; after a day it is forgotten."""
     instances = Instances()
     instances.heard(batch(1, 0, last=True), 0.0, 1000.0)

@@ -137,7 +137,7 @@ async def test_an_empty_password(asked: Asked) -> None:
     assert (await asked("PUT", "users/empty", {"password_hash": hashed(""), "tags": "administrator"}))[0] == 400
 
 
-async def test_who_is_away(asked: Asked, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_service_that_is_away(asked: Asked, monkeypatch: pytest.MonkeyPatch) -> None:
     """Ends it, with 503: what is on its way ends too, and nothing more is begun."""
     begun = []
 

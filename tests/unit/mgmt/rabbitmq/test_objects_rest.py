@@ -197,7 +197,7 @@ async def test_virtual_hosts(asked: Asked) -> None:
     assert await asked("GET", "queues/team%2Fa") == (404, {"error": "not_found", "reason": "no vhost 'team/a'"})
 
 
-async def test_what_who_is_told(asked: Asked) -> None:
+async def test_details_for_owners_and_others(asked: Asked) -> None:
     """The tag management shows what its user may open, and the user's permissions decide what is changed there."""
     await asked("PUT", "vhosts/mine")
     for host in ("%2F", "mine"):

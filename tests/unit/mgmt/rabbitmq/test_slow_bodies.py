@@ -50,7 +50,7 @@ class Slow:
         ("PUT", "access/users/new", {"password": "secret"}),
     ],
 )
-async def test_whose_user_is_deleted(asked: Asked, method: str, path: str, body: object) -> None:
+async def test_a_connection_whose_user_is_deleted(asked: Asked, method: str, path: str, body: object) -> None:
     """Does not exist any more when the rest of the body comes, and changes nothing."""
     await asked("PUT", "users/leaving", USER)
     slow = Slow(asked.mgmt.http_port, method, path, body)
@@ -91,7 +91,7 @@ async def test_a_body_without_end(asked: Asked, monkeypatch: pytest.MonkeyPatch,
         ("POST", "latest/querybroker/queue", "nobody:x", 401),
     ],
 )
-async def test_much_of_somebody_who_may_not(asked: Asked, method: str, path: str, user: str, status: int) -> None:
+async def test_much_of_a_user_who_may_not(asked: Asked, method: str, path: str, user: str, status: int) -> None:
     """Is not kept: after a little of it the user is checked, and all that can be checked without a body."""
     for name, tags in (("plain", ""), ("leaving", "management")):
         assert (await asked("PUT", f"users/{name}", {"password": "secret", "tags": tags}))[0] == 201

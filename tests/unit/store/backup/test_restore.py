@@ -48,7 +48,7 @@ async def test_everything_is_there(house: House, file: Path, tmp_path: Path) -> 
     await new.stop()
 
 
-async def test_who_lived_on_is_fenced(house: House, file: Path, tmp_path: Path) -> None:
+async def test_former_processes_are_fenced(house: House, file: Path, tmp_path: Path) -> None:
     """Owners from after the backup are refused; leases are free, and taken at epochs that were never given."""
     (backed_up,) = (row.epoch for row in await house.provider.leases() if row.name == "partition/1")
     await house.acquire(member="m1", release=["partition/1"])

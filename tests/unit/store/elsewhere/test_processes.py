@@ -103,7 +103,7 @@ async def pair(
     await pair.stop()
 
 
-async def test_who_writes_is_said(pair: Pair) -> None:
+async def test_the_process_that_writes_is_named(pair: Pair) -> None:
     """Both are members, one has the lease, and counts say so; only the writer listens at the store's address."""
     async with asyncio.timeout(PATIENCE):
         while len((found := await pair.stores()).members) < len(pair.processes):

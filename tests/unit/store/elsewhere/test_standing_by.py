@@ -82,7 +82,7 @@ async def test_the_place_is_away(place: Place, provider: Any, following: Any) ->
     assert await following.occupied()
 
 
-async def test_who_stood_still_asks(
+async def test_a_process_that_stood_still_asks(
     place: Place, url: str, provider: Any, following: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It says that it is sure only after it has asked; where another writes by now, never again."""

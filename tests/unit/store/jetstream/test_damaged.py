@@ -163,7 +163,7 @@ async def test_the_stream_is_deleted(url: str, provider: JetStreamProvider, ende
     assert len(ended) == 1
 
 
-async def test_what_nobody_has_thought_of(
+async def test_damage_that_is_not_foreseen(
     provider: JetStreamProvider, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """What looks after the log and the connection says so, and goes on."""

@@ -52,7 +52,7 @@ async def test_an_idle_process_finds_out(
     await following.close()
 
 
-async def test_who_has_ended_says_so(url: str, provider: JetStreamProvider) -> None:
+async def test_a_process_that_has_ended_says_so(url: str, provider: JetStreamProvider) -> None:
     """It is no answer any more to which process writes, though it runs: neither for itself, nor for the next one."""
     asking = await JetStreamLink.connect(parse(url))
     assert await asking.writer(5)
@@ -66,7 +66,7 @@ async def test_who_has_ended_says_so(url: str, provider: JetStreamProvider) -> N
     await asking.close()
 
 
-async def test_who_is_overtaken_names_the_other(
+async def test_a_process_that_is_overtaken_names_the_other(
     url: str, provider: JetStreamProvider, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """And not itself, which is as near."""

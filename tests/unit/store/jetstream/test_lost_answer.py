@@ -180,7 +180,7 @@ async def taken_over(provider: JetStreamProvider, url: str) -> JetStreamProvider
     return await reopened(url)
 
 
-async def test_who_is_cancelled(cut: JetStreamProvider, url: str) -> None:
+async def test_a_commit_that_is_cancelled(cut: JetStreamProvider, url: str) -> None:
     """A commit that is given up halfway leaves nothing in doubt for the next one."""
     writing = asyncio.ensure_future(cut.commit(group(2)))
     await asyncio.sleep(0)
@@ -218,7 +218,7 @@ async def test_no_answer_at_all(nats: Servers, url: str, monkeypatch: pytest.Mon
 
 
 @pytest.mark.timeout(60)
-async def test_nobody_reads(nats: Servers, url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_no_reader(nats: Servers, url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """A group that is larger than what is on its way at most is given up, too, where the server stands still."""
     provider = await reopened(url)
     monkeypatch.setattr("services.store.providers.jetstream_link._BYTES_PER_SECOND", 1 << 40)

@@ -240,7 +240,7 @@ def test_expiration_is_dropped() -> None:
     assert FORMAT.attributes(told)[:3] == (True, 3, None)
 
 
-def test_headers_that_nobody_can_read() -> None:
+def test_headers_that_cannot_be_read() -> None:
     """Application properties that are none do not keep a message from being dead-lettered."""
     raw = section(APPLICATION_PROPERTIES, 5)
     with pytest.raises(SyntaxFault):
