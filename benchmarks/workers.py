@@ -59,7 +59,7 @@ class Workers:
             process.join(max(0.0, deadline - time.monotonic()))
             self.check()
             if process.is_alive():
-                raise BenchmarkError("a process of the generator does not come to its end")
+                raise BenchmarkError("a process of the generator does not end")
 
     def check(self) -> None:
         """Raises BenchmarkError when a process has failed."""
