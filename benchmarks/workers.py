@@ -1,4 +1,4 @@
-"""The generator's processes: forked, watched, and ended whatever happens."""
+"""The generator's processes: forked, watched, and ended in any case."""
 
 from __future__ import annotations
 
