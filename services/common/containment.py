@@ -24,7 +24,7 @@ REPORT = "this is a fault of Hopline's: report it with these lines; nothing else
 
 
 def contained(what: str, fault: Exception, *, do: str = REPORT, **concerns: object) -> BrokerError:
-    """Logs what failed, for which element, and what to `do`; gives the error to report to the client concerned."""
+    """Logs what failed, for whom, and what to `do`; gives the error to report to the client concerned."""
     if isinstance(fault, BrokerError):
         log.warning("failed, and the rest goes on", what=what, reason=fault.text, **concerns)
         return fault

@@ -10,7 +10,7 @@ from services.common.access.verdict import DEFERRED, Decision, Verdict
 if TYPE_CHECKING:
     from services.common.access.rules import Rules
 
-_ALLOWED = Verdict(Decision.ALLOWED, "allow_all: every user may do everything")
+_ALLOWED = Verdict(Decision.ALLOWED, "allow_all: everybody may do everything")
 
 
 class AllowAll:

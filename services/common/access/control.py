@@ -15,7 +15,7 @@ from services.common.access.verdict import Decision, Verdict
 if TYPE_CHECKING:
     from services.common.access.rules import Rules
 
-_OPERATOR = Verdict(Decision.ALLOWED, "the operator of the stack may do everything")
+_OPERATOR = Verdict(Decision.ALLOWED, "whoever runs the stack may do everything")
 NOBODY = Verdict(Decision.DENIED, "no rule decides")
 """The verdict when all controls defer."""
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 _REMEMBERED = 1024
 _NOT_BEGUN = Verdict(
-    Decision.ALLOWED, "no permissions are set yet: mgmt of this version grants users what they had, when it starts"
+    Decision.ALLOWED, "there are no permissions yet: mgmt of this version gives users what they had, when it starts"
 )
 
 

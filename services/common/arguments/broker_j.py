@@ -1,7 +1,7 @@
 """Broker-J's names for what RabbitMQ has arguments for: on the wire of 0-x, and in its model, which it accepts too.
 
 A table, read beside Broker-J's `QueueArgumentsConverter`. Each has Broker-J's own meaning: a depth without a policy
-holds no publisher up (its default policy is NONE), and attempts are counted from the first.
+holds nobody up (its default policy is NONE), and attempts are counted from the first.
 """
 
 from __future__ import annotations

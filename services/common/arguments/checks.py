@@ -1,4 +1,4 @@
-"""What is wrong with an argument's value, in words for the client that declared it; None when nothing is."""
+"""What is wrong with an argument's value, in words for whoever declared it; None when nothing is."""
 
 from __future__ import annotations
 

@@ -36,7 +36,7 @@ _DEFAULTS: Final = {each.name: each.default for each in ARGUMENTS}
 def checked(table: Mapping[str, Any]) -> dict[str, Any]:
     """What it says. Raises Wrong for a value that is none, and for two names that contradict each other.
 
-    Unknown names are ignored, as in RabbitMQ.
+    Names that nobody knows say nothing, as in RabbitMQ.
     """
     sayings = [_saying(name, value) for name, value in table.items() if name in _KNOWN]
     _check_hints(sayings, _check_sayings(sayings))
@@ -74,7 +74,7 @@ def _check_sayings(sayings: list[_Saying]) -> Collection[str]:
 
 
 def _check_hints(sayings: list[_Saying], found: Collection[str]) -> None:
-    """Raises Wrong where leaving an argument out means different things by its two names: then it has to be given."""
+    """Raises Wrong where two names mean different things by leaving an argument out: somebody has to say it."""
     hints: dict[str, tuple[str, Any]] = {}
     for each in sayings:
         for argument, value in each.implies.items():

@@ -1,8 +1,8 @@
-"""What rules have captured: a record of kind `capture_taken` for each gateway and rule, which outlives the gateway.
+"""What rules have captured: each gateway keeps a record of kind `capture_taken` for each rule, whoever lives on.
 
-All gateways share the room of a rule. So a gateway claims bytes on record before it takes them, and reads the claims
-of the others after that: of two that want the last of it, at least the one that wrote later
-knows of both. A rule never takes more than its limit; of what two want at once, some may be left for a third.
+The room of a rule is everybody's. So a gateway claims bytes on record before it takes them, and reads the claims of the
+others after that: of two that want the last of it, at least the one that wrote later knows of both. A rule never has
+more than its limit; of what two want at once, some may be left to who comes next.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class Account(BaseModel):
 
     @property
     def key(self) -> str:
-        """Of one gateway and one rule."""
+        """Nobody else's, and of no other rule."""
         return f"{self.made_ms} {self.instance} {self.rule}"
 
     def is_of(self, rule: Rule) -> bool:
@@ -54,7 +54,7 @@ class Account(BaseModel):
         return (self.rule, self.made_ms) == (rule.name, rule.made_ms)
 
     def is_over(self, now_ms: int) -> bool:
-        """Whether no gateway can take anything for its rule any more."""
+        """Whether nobody can take anything for its rule any more."""
         return now_ms >= self.made_ms + LONGEST_SECONDS * 1000
 
 

@@ -52,7 +52,7 @@ class CountedEach:
         labels: Callable[[LedgerPlace], Labels | None],
         most: int | None = None,
     ) -> None:
-        """`labels` gives the labels under which messages at a place are counted; None: they are not."""
+        """`labels` tells whose a place is: None where it is nobody's."""
         self._labels = labels
         self._most = most
         self._each: dict[Labels, _Counts] = {}

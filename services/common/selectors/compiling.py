@@ -22,7 +22,7 @@ _NOTHING: Final[frozenset[Equality]] = frozenset()
 
 
 class Mistaken(ValueError):
-    """What is wrong with a selector, in words for the client that wrote it."""
+    """What is wrong with a selector, in words for whoever wrote it."""
 
 
 def _need(kinds: set[Kind], sign: str, *terms: Term) -> None:

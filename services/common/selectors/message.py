@@ -13,9 +13,9 @@ from services.common.selectors.values import Value, plain
 
 
 class MessageView:
-    """Of one message; what is read of it is read once, however many selectors ask.
+    """Of one message; what is read of it is read once, whoever asks.
 
-    `expires` is when it does (Unix ms, 0: never, None: that is not known yet), `redelivered` if a consumer may have
+    `expires` is when it does (Unix ms, 0: never, None: that is not known yet), `redelivered` whether somebody may have
     had it.
     """
 

@@ -29,7 +29,7 @@ A_GROUP = AMQP_0_9.with_headers(PROPERTIES, {"g": "a"})
 
 
 def test_standard_groups(make: Make) -> None:
-    """One consumer gets all of a group as long as he is there, though others have credit; then it is another's."""
+    """One consumer gets all of a group as long as it is attached, though others have credit; then another gets it."""
     machine, one, other = make(table=STANDARD), FakeLink(), FakeLink()
     first = machine.consumer(link=one, messages=2)
     machine.consumer(link=other)
@@ -42,7 +42,7 @@ def test_standard_groups(make: Make) -> None:
 
 
 def test_shared_groups(make: Make) -> None:
-    """A group is a consumer's while he holds some of it; the next may be another's, those without a group are one."""
+    """A consumer has a group while it holds some of it; then another may; messages without a group are one group."""
     machine, one, other = make(table=SHARED), FakeLink(), FakeLink()
     machine.consumer(link=one, messages=1)
     machine.consumer(link=other)
@@ -84,7 +84,7 @@ def test_what_is_fetched(make: Make, table: dict[str, str], then: list[int]) -> 
 
 
 def test_of_a_former_owner(make: Make) -> None:
-    """Whose the group was it is yet, where he holds some of it."""
+    """The group stays with its former consumer, if that holds some of it."""
     machine, one, other = make(table=STANDARD), FakeLink(), FakeLink()
     machine.publish_with("g", "a", "a")
     machine.queue.attach(Consumer(1, one, messages=1, size=1 << 30), [1], 0, again=True)

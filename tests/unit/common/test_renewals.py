@@ -80,7 +80,7 @@ async def test_an_answer_that_comes_late_is_dropped(store: Store, client: StoreC
 
 
 async def test_a_caller_that_stops_asking_leaves_no_answer_behind(store: Store, client: StoreClient) -> None:
-    """A request whose asker was cancelled is followed by one with its own answer."""
+    """A request whose caller was cancelled is followed by one with its own answer."""
     store.answers.clear()
     asking = asyncio.create_task(client.keep_alive(REQUEST, timeout=30))
     while not store.requests:

@@ -19,7 +19,7 @@ def test_sisters_are_known_by_name() -> None:
 
 
 def test_processes_that_are_missing() -> None:
-    """A sister is there when any run of her is; queue-10 is not queue-1."""
+    """A sister process is there when any run of it is; queue-10 is not queue-1."""
     assert missing(["queue-1", "queue-3"], {"queue-10-aa", "queue-2-bb", "queue-3-cc"}) == {"queue-1"}
 
 

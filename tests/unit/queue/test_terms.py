@@ -53,7 +53,7 @@ async def test_what_was_given_back_in_another_term(house: House) -> None:
 
 
 async def test_a_message_to_hold_of_another_term(house: House) -> None:
-    """It is not given to him; he would not tell the next owner of it."""
+    """It is not delivered: that gateway would not report it to the next owner."""
     queue_id = await house.declare("q")
     link = await house.link()
     await link.publish(queue_id, [b"1"])

@@ -33,7 +33,7 @@ def faulty(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 async def test_only_the_caller_of_the_impossible_gets_the_error(cluster: Any, faulty: None) -> None:
-    """A change that fails half-way is an internal error to its asker; those of the same group are carried out."""
+    """A change that fails half-way is an internal error for its caller; those of the same group are carried out."""
     await cluster.start_router()
     client = await cluster.watch("g1")
     await client.change(cluster.request("declare_queue", name="q"))
@@ -59,7 +59,7 @@ async def _described(cluster: Any) -> router_pb2.DescribeReply:
     return await client.routers.stub(writer).Describe(router_pb2.DescribeRequest())
 
 
-async def test_what_the_store_refuses_is_its_askers_affair(cluster: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_what_the_store_refuses_fails_for_its_caller_only(cluster: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """A record that the store does not take is refused to its caller; those of others are kept."""
     put = StoreClient.put_records
 

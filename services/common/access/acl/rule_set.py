@@ -38,9 +38,7 @@ class RuleSet:
         """As AccessControl says."""
         if asked.action is Action.LOOK:
             # No rule can cover it. Broker-J lets every user look.
-            return (
-                DEFERRED if self.default is Decision.DEFERRED else Verdict(Decision.ALLOWED, "acl: every user may look")
-            )
+            return DEFERRED if self.default is Decision.DEFERRED else Verdict(Decision.ALLOWED, "acl: all may look")
         choice = self._choices.find(principal, asked)
         if choice is None:
             about = self._rules_about(asked)
@@ -69,7 +67,7 @@ def _choose(about: Iterable[Rule], principal: Principal, asked: Asked) -> Choice
             if not rule.fits(principal, asked):
                 continue
         except NameUnknown:
-            told = f"acl: {rule.text} (the host name of {principal.host} is not known)"
+            told = f"acl: {rule.text} (it is not known what {principal.host} is called)"
             return Choice(by_key, Verdict(Decision.DENIED, told))
         if not rule.by_key:
             return Choice(by_key, verdict_of(rule))

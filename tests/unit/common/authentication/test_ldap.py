@@ -57,7 +57,7 @@ async def test_a_user_with_the_password_is_let_in(slapd: Slapd, how: dict[str, A
 @pytest.mark.parametrize("how", [BIND, SEARCH, {"search_base": PEOPLE}])
 @pytest.mark.parametrize("said", ["ALICE", "Alice ", " alice", "\uff41lice"])
 async def test_a_name_is_as_the_directory_spells_it(slapd: Slapd, how: dict[str, Any], said: str) -> None:
-    """Which takes it otherwise too: a rule that denies alice something is not got round by calling her ALICE."""
+    """The directory ignores case: a rule that denies alice something cannot be evaded by signing in as ALICE."""
     for options, name in ({}, "alice"), ({"name": "dn"}, f"uid=alice,{PEOPLE}"):
         async with at(slapd, **how, **options) as authenticator:
             try:
