@@ -161,8 +161,8 @@ def mgmt() -> None:
 def nats(
     host: Annotated[str, typer.Option(help="Where it listens.")] = "127.0.0.1",
     port: Annotated[int, typer.Option()] = 4222,
-    monitor_port: Annotated[int, typer.Option(help="For NATS's own health over HTTP; 0: none.")] = 0,
-    peers: Annotated[str, typer.Option(help="Servers that keep the same, this one too: host,host,host.")] = "",
+    monitor_port: Annotated[int, typer.Option(help="Port of NATS's own health over HTTP; 0: none.")] = 0,
+    peers: Annotated[str, typer.Option(help="All servers of the cluster, this one too: host,host,host.")] = "",
     name: Annotated[str, typer.Option(help="Of this server among those.")] = "",
     cluster_port: Annotated[int, typer.Option(help="Where it listens for those.")] = 6222,
 ) -> None:
@@ -194,7 +194,7 @@ def analyse(context: typer.Context) -> None:
 
 @app.command()
 def version() -> None:
-    """Says which Hopline this is."""
+    """Prints the release."""
     from services.common.release import RELEASE
 
     typer.echo(RELEASE)

@@ -17,13 +17,13 @@ if TYPE_CHECKING:
 
 # ruff: noqa: PLC0415 - as in services/__main__.py
 
-providers = typer.Typer(no_args_is_help=True, help="Authentication providers: who judges who signs in.")
+providers = typer.Typer(no_args_is_help=True, help="Authentication providers, which judge sign-ins.")
 
 
 @providers.command("add")
 def add(
     name: Annotated[
-        str, typer.Argument(help="A provider of this name is replaced; who came in by it is disconnected.")
+        str, typer.Argument(help="A provider of this name is replaced; connections that it let in are closed.")
     ],
     kind: Annotated[str, typer.Argument(help="ldap, oauth2, file, composite, …: hopline providers kinds.")],
     option: Annotated[
@@ -66,7 +66,7 @@ def list_providers(
 
 @providers.command("kinds")
 def kinds() -> None:
-    """Lists the kinds that are installed, with what each may be told."""
+    """Lists the kinds that are installed, with their options."""
     from services.common import plugins
     from services.common.authentication.described import GROUP
 
