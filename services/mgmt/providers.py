@@ -70,9 +70,7 @@ class Providers:
 
     def _check_name(self, name: str) -> None:
         if name == INTERNAL or name in self._of_file:
-            raise AccessRefused(
-                f"authentication provider '{name}' comes from the settings, and can only be changed there"
-            )
+            raise AccessRefused(f"authentication provider '{name}' is of the settings, and changes with them only")
         if not 0 < len(name) <= _LONGEST_NAME or not name.isprintable() or "/" in name or " " in name:
             raise SyntaxFault("a provider's name has printable characters, no blank and no /")
 

@@ -34,7 +34,7 @@ class Roll:
         return self._there[role]
 
     def update(self, role: str, members: Mapping[str, str]) -> None:
-        """These are there now. Whoever was there before is gone, unless another is at its address."""
+        """These are there now. A former member is gone, unless another is at its address."""
         gone, now = self._gone[role], self._clock()
         for member, address in self._there[role].items():
             if member not in members:

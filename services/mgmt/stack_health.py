@@ -22,7 +22,7 @@ HealthCheck = Callable[[str, float], Awaitable[bool]]
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """Each part of the stack, "ok" or what is wrong with it; who is away though others stand in, by part.
+    """Each part of the stack, "ok" or what is wrong with it; members that are away though others stand in, by part.
 
     `members` says the same of each member of the parts that may have several, and `does` of which of them writes and
     which stands by, where only one can write. `restored` says what the stack does not

@@ -49,7 +49,7 @@ class Tester:
         self._store = store
 
     async def test(self, wanted: Question) -> Tested:
-        """Raises SyntaxFault for what there is not."""
+        """Raises SyntaxFault for an unknown action, kind or property."""
         asked = question(wanted.action, wanted.kind, wanted.name, wanted.virtual_host, wanted.properties)
         rules = Rules()
         for_each("reading what is set of access", await self._store.list_records(KINDS), rules.apply)

@@ -1,6 +1,6 @@
 """Files the ledger: takes batches from the bus, and acknowledges them when their rows are on disk.
 
-Everything that touches files happens in one thread of its own, in small pieces with rests between them. Whatever goes
+Everything that touches files happens in one thread of its own, in small pieces with rests between them. All that goes
 wrong, filing begins anew with what is on disk: the bus gives again what was not acknowledged, and what was filed all
 the same is known by its row numbers.
 """

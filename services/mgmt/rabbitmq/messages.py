@@ -110,7 +110,7 @@ async def get(
 ) -> AsyncGenerator[bytes, None]:
     """Each as JSON. First all are got and written down, then they are settled: what fails before has lost none.
 
-    Nor has who asked and has `left` meanwhile, or reads no further: they go back.
+    Nor has a caller that `left` meanwhile, or does not read on: the messages are requeued.
     """
     last, count, size, until = 0, 0, 0, monotonic() + _LONGEST
     async with channel(settings, login, virtual_host) as opened:

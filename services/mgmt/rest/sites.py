@@ -1,4 +1,4 @@
-"""Web pages change nothing: a browser that has a password cached says it for whatever page has it ask.
+"""Web pages change nothing: a browser that has a password cached sends it for any page that makes a request.
 
 Browsers say which page that is, and no page can have them say otherwise; what is no browser says nothing of it.
 """
