@@ -80,13 +80,14 @@ class Cabinet:
         change = Change()
         if not tables:
             return change
-        from services.mgmt.ledger.parquet import by_hour, release_memory
+        from services.mgmt.heap import give_back
+        from services.mgmt.ledger.parquet import by_hour
 
         for name, table in tables.items():
             for hour, rows in by_hour(table):
                 change.add.append(self.create(name, hour_folder(hour), PART, self._writing(rows, name)))
         if PAYLOADS in tables:
-            release_memory()
+            give_back()
         return change
 
     def create(self, table: str, folder: str, kind: str, fill: Callable[[Path], None]) -> str:

@@ -85,11 +85,6 @@ def number_of_rows(path: Path) -> int:
     return count
 
 
-def release_memory() -> None:
-    """Gives back what rows have left behind."""
-    pa.default_memory_pool().release_unused()
-
-
 def _column(file: pq.ParquetFile, field: pa.Field) -> pa.ChunkedArray:
     return file.read([field.name], use_threads=False)[field.name].cast(field.type)
 

@@ -63,12 +63,12 @@ class Tidying:
         return None
 
     def _merged(self, table: str, files: list[Path]) -> Change:
+        from services.mgmt.heap import give_back
         from services.mgmt.ledger.merging import merge
-        from services.mgmt.ledger.parquet import release_memory
 
         folder = str(Path(*files[0].parts[-3:-1]))
         added = self._cabinet.create(table, folder, HOUR, lambda path: merge(files, table, path, self._rest))
-        release_memory()
+        give_back()
         return Change([added], self._cabinet.relative(files))
 
     def _drop(self, time: float) -> Change | None:

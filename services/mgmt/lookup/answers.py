@@ -11,12 +11,12 @@ import pyarrow as pa
 from services.common.clock import Clock, epoch_ns
 from services.common.question import Sought
 from services.common.trace import Gap, Journey, Match, Message, Step, Trace, trace_ids
+from services.mgmt.heap import give_back
 from services.mgmt.lookup.assemble import assemble, begin_of
 from services.mgmt.lookup.database import Database
 from services.mgmt.lookup.facets import Facets, facets
 from services.mgmt.lookup.fate import Record
 from services.mgmt.lookup.finding import find
-from services.mgmt.lookup.heap import give_back
 from services.mgmt.lookup.payloads import Payloads
 from services.mgmt.lookup.peers import Peers
 from services.mgmt.lookup.search import Search

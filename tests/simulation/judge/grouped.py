@@ -55,6 +55,8 @@ def _meetings(facts: Facts, queue: Queue, deliveries: list[Delivered], until: _U
 
 def _is_sure(facts: Facts, one: Delivered, other: Delivered) -> bool:
     """Whether the broker certainly knew of the delivery `one`, and had not ended the consumer of `other` by then."""
+    if facts.owners_may_die and not facts.is_on_disk(one):
+        return False  # gone with its owner: the next one knows of no such message
     gateways = {each.channel.connection.gateway for each in (one, other)}
     if any(facts.troubled(gateway) or facts.may_be_deaf(gateway) for gateway in gateways):
         return False

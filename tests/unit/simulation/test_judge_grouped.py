@@ -14,9 +14,9 @@ BROKEN = {"a group is one consumer's"}
 class Grouped:
     """A queue with groups, two red messages in it, and two consumers on two channels."""
 
-    def __init__(self, *, shared: bool, colour: str = "red") -> None:
+    def __init__(self, *, shared: bool, colour: str = "red", durable: bool = True) -> None:
         self.told = told = Written()
-        told.change("queue", queue="q", durable=True, arguments=GROUPS[shared])
+        told.change("queue", queue="q", durable=durable, arguments=GROUPS[shared])
         headers = {"colour": colour} if colour else {}
         self.sent = [told.publish(name, "q", headers=headers) for name in ("first", "second")]
         self.consumers = told.consumer("q", told.one), told.consumer("q", told.two)
@@ -60,6 +60,16 @@ def test_whose_consumer_ends(*, shared: bool) -> None:
     grouped.deliver(1, grouped.consumers[1], "ack")
     grouped.told.drain(grouped.sent[0], "q", redelivered=True)
     assert BROKEN.isdisjoint(grouped.told.broken())
+
+
+@pytest.mark.parametrize("durable", [True, False])
+def test_whose_owner_dies(*, durable: bool) -> None:
+    """What went with its owner binds its group no more; what the next owner read back does."""
+    grouped = Grouped(shared=True, durable=durable)
+    grouped.told.fault("kill", "queue-1")
+    grouped.deliver(0, grouped.consumers[0])
+    grouped.deliver(1, grouped.consumers[1], "ack")
+    assert (grouped.told.broken() >= BROKEN) is durable
 
 
 def test_while_a_gateway_cannot_tell() -> None:

@@ -1,4 +1,4 @@
-"""Memory that is given back to the system: footers of files are many small things, whose places would be kept."""
+"""Memory that is given back to the system: reading files leaves many small things behind, whose room would be kept."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pyarrow as pa
 
 
 def give_back() -> None:
-    """Takes some milliseconds."""
+    """What Arrow and the C library keep for later; takes some milliseconds."""
     pa.default_memory_pool().release_unused()
     _trim()(0)
 
