@@ -211,7 +211,7 @@ async def test_every_route_as_every_role(
     assert (await get(concrete, "none:wrong", method))[0] == 401
 
 
-async def test_who_may_make_users_replaces_none(get: Get, client: MgmtClient) -> None:
+async def test_who_may_make_users_takes_nobodys_place(get: Get, client: MgmtClient) -> None:
     """To put a user that is there is to change it, over each API, which a rule about creating users does not allow.
 
     Nor does it allow to give one tags: else a user who may create users could make an administrator.
