@@ -27,7 +27,7 @@ run: $(BROKER)
 
 # Those that mostly wait share the machine, and those that kill little of a stack of their own, two by two. Others that
 # run a whole stack wait half of the time: what only computes has the rest of it. Those in containers are by themselves,
-# since nobody can be nice to another control group.
+# since `nice` does not reach another control group.
 FAST := tests/unit tests/contract tests/conformance
 CLIENTS := tests/interop tests/tracing
 COMPUTE := tests/spark tests/simulation

@@ -51,7 +51,7 @@ def main(
     only: Annotated[BrokerName | None, typer.Option(help="One broker instead of both in turns.")] = None,
     address: Annotated[str, typer.Option(help="With --only: a broker that runs already, 127.0.0.1:5672.")] = "",
     store: Annotated[
-        list[StoreName] | None, typer.Option(help="What Hopline keeps things in; again for one beside the other.")
+        list[StoreName] | None, typer.Option(help="The store of Hopline; again for one beside the other.")
     ] = None,
     network: Annotated[
         bool, typer.Option("--network", help="Hopline's services over TCP: with their secret beside without.")

@@ -86,7 +86,7 @@ class _Grpc:
         self._call = call
 
     async def send(self, body: bytes, count: int, window: int) -> None:
-        """As the other's."""
+        """As the stream above."""
         room = asyncio.Semaphore(window)
 
         async def write() -> None:

@@ -77,7 +77,7 @@ def _figures(session: Session, scenario: str) -> list[str]:
 
 
 def _bars(
-    axes: Any,  # noqa: ANN401 - matplotlib is not there for everybody who checks types
+    axes: Any,  # noqa: ANN401 - types are checked without matplotlib too
     session: Session,
     brokers: Sequence[str],
     panel: Panel,

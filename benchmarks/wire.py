@@ -24,7 +24,7 @@ _CLOSES = {(10, 50), (20, 40)}
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """Where a broker listens, and as whom to log in."""
+    """Where a broker listens, and the user to log in as."""
 
     host: str
     port: int

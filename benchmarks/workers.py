@@ -1,4 +1,4 @@
-"""The generator's processes: forked, watched, and ended whatever happens."""
+"""The generator's processes: forked, watched, and ended in any case."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class Workers:
             process.join(max(0.0, deadline - time.monotonic()))
             self.check()
             if process.is_alive():
-                raise BenchmarkError("a process of the generator does not come to its end")
+                raise BenchmarkError("a process of the generator does not end")
 
     def check(self) -> None:
         """Raises BenchmarkError when a process has failed."""

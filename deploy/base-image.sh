@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Makes base images from Debian packages, where no registry can be reached to pull them. Needs root and debootstrap.
 #
-#   hopline-base      Debian with Python 3.11 and nothing of this machine: what the final image stands on
+#   hopline-base      Debian with Python 3.11 and nothing of this machine: the base of the final image
 #   hopline-build     the same with this machine's certificates and pip configuration, for the build stage only
 #   hopline-haproxy   Debian with HAProxy
 #   hopline-spark-base  Debian with Python 3.11 and Java 17, only if it is asked for: base-image.sh analytics
@@ -36,7 +36,7 @@ debian() {
   mkdir -p "$work/packages"
   "${sudo[@]}" debootstrap --variant=minbase --cache-dir="$work/packages" --include="$packages" "$release" "$root" \
     "${from[@]}" >"$work/debootstrap.log" 2>&1 || { tail -n 20 "$work/debootstrap.log" >&2; return 1; }
-  # What this machine lent for the installation, and what nobody reads in a container.
+  # Files that this machine lent for the installation, and documentation that no container needs.
   "${sudo[@]}" rm -rf "$root"/etc/resolv.conf "$root"/etc/hostname "$root"/etc/apt/sources.list \
     "$root"/var/{cache,lib}/apt/* "$root"/var/log/* "$root"/usr/share/{doc,locale,man}/*
   "${sudo[@]}" tar -C "$root" --numeric-owner -c . | docker import --change 'CMD ["bash"]' - "$1" >/dev/null

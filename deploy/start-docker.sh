@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Starts a Docker daemon where none runs: on a build machine without an init system, as root. Does nothing otherwise.
 #
-# A sandbox may lack what the daemon takes for granted, so it is tried with less and less of it. Port publishing and
+# A sandbox may lack what the daemon expects, so it is started with fewer and fewer features. Port publishing and
 # networks between containers are needed in the end: without iptables there are only those of the userland proxy.
 set -euo pipefail
 

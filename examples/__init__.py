@@ -1,1 +1,1 @@
-"""Programs that use Hopline as anybody can."""
+"""Applications that use Hopline as any client does."""

@@ -35,10 +35,10 @@ if TYPE_CHECKING:
     from services.common import runtime
     from services.common.config import Settings
 
-# ruff: noqa: PLC0415 - a command imports what it runs: it takes time, for which who looks something up would wait
+# ruff: noqa: PLC0415 - a command imports what it runs: imports take time, for which a person would wait
 
 _USED_BY_SEVERAL = ("exchange_types", "message_formats", "overflow_policies", "queue_types")  # groups of plug-ins
-_BESIDE_MESSAGES = 5  # niceness: what files and looks up takes the time that those who carry messages leave
+_BESIDE_MESSAGES = 5  # niceness: what files and looks up takes the time that processes with messages leave
 
 app = quick.Quick(
     no_args_is_help=True,
@@ -161,12 +161,12 @@ def mgmt() -> None:
 def nats(
     host: Annotated[str, typer.Option(help="Where it listens.")] = "127.0.0.1",
     port: Annotated[int, typer.Option()] = 4222,
-    monitor_port: Annotated[int, typer.Option(help="For NATS's own health over HTTP; 0: none.")] = 0,
-    peers: Annotated[str, typer.Option(help="Servers that keep the same, this one too: host,host,host.")] = "",
+    monitor_port: Annotated[int, typer.Option(help="Port of NATS's own health over HTTP; 0: none.")] = 0,
+    peers: Annotated[str, typer.Option(help="All servers of the cluster, this one too: host,host,host.")] = "",
     name: Annotated[str, typer.Option(help="Of this server among those.")] = "",
     cluster_port: Annotated[int, typer.Option(help="Where it listens for those.")] = 6222,
 ) -> None:
-    """Runs the NATS server for the bus and the ledger, open to who knows the stack's secret; `up` runs its own."""
+    """Runs the NATS server for the bus and the ledger, open to clients with the stack's secret; `up` runs its own."""
     from services.common.bus.server import Cluster, command
     from services.common.runtime import CannotStart
 
@@ -194,7 +194,7 @@ def analyse(context: typer.Context) -> None:
 
 @app.command()
 def version() -> None:
-    """Says which Hopline this is."""
+    """Prints the release."""
     from services.common.release import RELEASE
 
     typer.echo(RELEASE)
@@ -222,7 +222,7 @@ def _serve(name: str, create: Callable[[Settings], runtime.Service]) -> None:
         grpc_channel.doubt_silence()
 
     async def created() -> runtime.Service:
-        # Who serves hears it from others, and has to know it before they call.
+        # A service is called by others with the secret, and has to know it before they call.
         secret.known()
         return create(settings)
 

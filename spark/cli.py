@@ -43,7 +43,7 @@ _Since = Annotated[
     str | None,
     typer.Option(metavar="TIME", help="90s, 15m, 2h, 1d ago, or 2026-01-31T12:00, UTC unless it says otherwise."),
 ]
-_Until = Annotated[str | None, typer.Option(metavar="TIME", help="The first moment that is not looked at, likewise.")]
+_Until = Annotated[str | None, typer.Option(metavar="TIME", help="The end of the time that is analysed, likewise.")]
 _Spans = Annotated[
     list[str] | None,
     typer.Option(help="Folder of spans: OTLP in JSON lines, or Jaeger's JSON; repeatable.", show_default="data/spans"),
@@ -99,14 +99,16 @@ for _name, _summary in sorted(names().items()):
 def follow(
     ledger: _Ledger = _DEFAULT_LEDGER,
     out: _Out = "analyses",
-    checkpoint: Annotated[str, typer.Option(help="Folder of what the stream remembers, kept over restarts.")] = (
+    checkpoint: Annotated[str, typer.Option(help="Folder of the stream's checkpoint, kept over restarts.")] = (
         "analyses/checkpoint"
     ),
     every: Annotated[float, typer.Option(help="Seconds between results.")] = 5.0,
     late: Annotated[float, typer.Option(help="Rows may come so many seconds after others of their time.")] = 10.0,
-    keep: Annotated[float, typer.Option(help="Seconds after which what nothing is heard of is as it is.")] = 3600.0,
-    grace: Annotated[float, typer.Option(help="Seconds in which what is missing is not called lost.")] = 60.0,
-    once: Annotated[bool, typer.Option("--once", help="Read what there is now, and end.")] = False,
+    keep: Annotated[
+        float, typer.Option(help="Seconds without a row after which a message is counted by its last state.")
+    ] = 3600.0,
+    grace: Annotated[float, typer.Option(help="Seconds within which a missing message is not called lost.")] = 60.0,
+    once: Annotated[bool, typer.Option("--once", help="Read the present files, and end.")] = False,
     master: _Master = None,
     memory: _Memory = None,
 ) -> None:

@@ -20,13 +20,19 @@ BUILT_IN = {
     "latency": ("spark.jobs.latency:JOB", "How long each hop takes, and how long messages wait in queues."),
     "critical-path": ("spark.jobs.critical_path:JOB", "Where a message's time goes, and what a faster hop would save."),
     "partitions": ("spark.jobs.partitions:JOB", "Hot partitions, skew, and which partitions to move where."),
-    "dependencies": ("spark.jobs.dependencies:JOB", "Which application sends what to whom, and the graph of services."),
+    "dependencies": (
+        "spark.jobs.dependencies:JOB",
+        "Which application sends to which through which queue, and the graph of services.",
+    ),
     "fan-out": ("spark.jobs.fan_out:JOB", "What a publish becomes in queues, and which bindings make most of it."),
     "lag": ("spark.jobs.lag:JOB", "Queues that grow, how long messages wait, and consumers that are slow."),
     "redeliveries": ("spark.jobs.redeliveries:JOB", "Messages delivered again and again; which ones are poison."),
     "failovers": ("spark.jobs.failovers:JOB", "How long each partition was without an owner when it moved."),
     "anomalies": ("spark.jobs.anomalies:JOB", "What is unlike the minutes before it, in a sentence each."),
-    "traces": ("spark.jobs.traces:JOB", "Who calls and feeds whom, by the spans of applications and of the broker."),
+    "traces": (
+        "spark.jobs.traces:JOB",
+        "Which service calls or feeds which, by the spans of applications and of the broker.",
+    ),
     "quality": ("spark.jobs.quality:JOB", "How far the record can be trusted: holes, orphans, clocks."),
 }
 

@@ -32,10 +32,10 @@ def main(
     sources: Annotated[
         Path | None, typer.Option(envvar="HOPLINE_SUITES", help="A folder of checkouts, each under its suite's name.")
     ] = None,
-    work: Annotated[Path, typer.Option(help="What is installed for suites stays here, with logs of runs.")] = WORK,
+    work: Annotated[Path, typer.Option(help="Where suites are installed, and logs of runs are kept.")] = WORK,
     broker: Annotated[list[str] | None, typer.Option(help="One broker: nothing is compared then.")] = None,
     seconds: Annotated[float | None, typer.Option(min=1, help="Another time limit for each run of a suite.")] = None,
-    prepare: Annotated[bool, typer.Option("--prepare", help="Only get and install what suites want.")] = False,
+    prepare: Annotated[bool, typer.Option("--prepare", help="Only download and install what suites need.")] = False,
 ) -> None:
     """Runs the suites; exit status 1 when a test passes at RabbitMQ and not at Hopline, unless that is on purpose.
 

@@ -17,7 +17,7 @@ def read_junit(report: Path) -> Results:
     try:
         root = ET.parse(report).getroot()
     except (OSError, ET.ParseError) as failure:
-        raise NotRun(f"its runner left no readable report ({failure})") from failure
+        raise NotRun(f"its runner wrote no readable report ({failure})") from failure
     results: Results = {}
     _enter(root, (), results)
     return results

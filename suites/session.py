@@ -48,7 +48,7 @@ class Played:
 
 @dataclass(frozen=True, slots=True)
 class Session:
-    """Where things lie, and whom to tell of progress."""
+    """Folders of a run, and where to report progress."""
 
     work: Path
     sources: Path | None

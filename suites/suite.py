@@ -1,4 +1,4 @@
-"""What there is to know of one suite."""
+"""The description of one suite."""
 
 from __future__ import annotations
 

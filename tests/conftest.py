@@ -26,7 +26,7 @@ structlog.configure(
     ]
 )
 
-# Keys of stacks that tests run are not put among those of whoever runs the tests.
+# Keys of stacks that tests run are not put among those of the user who runs the tests.
 _configuration = tempfile.TemporaryDirectory(prefix="hopline-configuration-")
 atexit.register(_configuration.cleanup)
 os.environ["XDG_CONFIG_HOME"] = _configuration.name

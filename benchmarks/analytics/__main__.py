@@ -85,7 +85,7 @@ def stream(
     for age in ages:
         table.add_row(str(age.batch), age.record_end, f"{age.age:.1f}", f"{age.seconds:.1f}")
     console.print(table)
-    console.print(f"oldest result that anybody saw: {max(age.oldest for age in ages[1:]):.1f} s")
+    console.print(f"oldest result that was shown: {max(age.oldest for age in ages[1:]):.1f} s")
 
 
 if __name__ == "__main__":

@@ -53,7 +53,7 @@ class Good:
 def told(times: Sequence[float]) -> str:
     """Median, 99th percentile and worst, in milliseconds."""
     if not times:
-        return "none came to its end"
+        return "none completed"
     ordered = sorted(times)
     figures = (median(ordered), ordered[int(len(ordered) * 0.99)], ordered[-1])
     return "median {:,.1f} ms, p99 {:,.1f} ms, worst {:,.0f} ms".format(*(each * 1e3 for each in figures))

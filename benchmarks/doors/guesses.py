@@ -74,7 +74,7 @@ class Guesses:
     async def _try(self, number: int) -> None:
         assert self._kind
         mechanism, whose, addresses = self._kind
-        user = f"nobody-{number}" if whose == "unknown users" else self._users[number % len(self._users)]
+        user = f"unknown-{number}" if whose == "unknown users" else self._users[number % len(self._users)]
         guess = Login(user, "wrong", mechanism)
         await refused(self._address, address_number(number % addresses), guess)
         self._done += 1

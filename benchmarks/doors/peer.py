@@ -85,7 +85,7 @@ async def refused(address: Address, source: str, login: Login) -> None:
     finally:
         if made is not None:
             made.close()
-    raise BenchmarkError(f"{login.user} came in with a wrong password")
+    raise BenchmarkError(f"{login.user} signed in with a wrong password")
 
 
 async def _frame(made: socket.socket) -> bytes:

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# `docker compose exec postgres alone`: what is committed waits for no standby any more, until there is one again.
+# `docker compose exec postgres alone`: commits wait for no standby any more, until there is one again.
 #
 # For a standby that does not come back soon. What is confirmed from now on is on one disk.
 set -euo pipefail

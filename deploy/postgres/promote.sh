@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# `docker compose exec postgres-standby promote`: makes the server that stands by the primary, which waits for nobody.
+# `docker compose exec postgres-standby promote`: makes the standby the primary, which then waits for no standby.
 #
 # See that the former one is dead or stopped first. When it starts again it follows, and is waited for again.
 set -euo pipefail

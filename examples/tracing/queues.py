@@ -16,7 +16,7 @@ def connect() -> pika.BlockingConnection:
 
 
 def declare(channel: BlockingChannel) -> None:
-    """Whoever comes first makes them."""
+    """The application that starts first declares them."""
     channel.exchange_declare(EXCHANGE, "topic", durable=True)
     channel.queue_declare(REJECTED, durable=True)
     arguments = {"x-dead-letter-exchange": "", "x-dead-letter-routing-key": REJECTED}

@@ -39,7 +39,7 @@ def load(
     file: Annotated[str, typer.Argument(help="- is standard input.")],
     vhost: _Host = None,
 ) -> None:
-    """Loads rules in place of those that there are. They count at once, for who is connected too."""
+    """Loads rules, which replace the present ones. They count at once, for open connections too."""
     from services.rpc.mgmt_pb2 import Acl
 
     on_mgmt(lambda client: client.change_access(put_acl=Acl(text=_read(file), virtual_host=vhost)))
@@ -61,7 +61,7 @@ def show(vhost: _Host = None) -> None:
 
 @acl.command("remove")
 def remove(vhost: _Host = None) -> None:
-    """Removes rules; what comes next decides then."""
+    """Removes all rules; the next access control decides then."""
     from services.rpc.mgmt_pb2 import AclKey
 
     on_mgmt(lambda client: client.change_access(remove_acl=AclKey(virtual_host=vhost)))
@@ -83,7 +83,9 @@ def ask(
     property: Annotated[  # noqa: A002 - as in rules
         list[str] | None, typer.Option(help="As in rules: routing_key=eu.new, durable=true. Repeatable.")
     ] = None,
-    host: Annotated[str, typer.Option("--from", metavar="ADDRESS", help="From where it is asked.")] = "",
+    host: Annotated[
+        str, typer.Option("--from", metavar="ADDRESS", help="The address that the client comes from.")
+    ] = "",
     group: Annotated[
         list[str] | None,
         typer.Option(
@@ -93,7 +95,7 @@ def ask(
     ] = None,
     tag: _Tags = None,
 ) -> None:
-    """Says whether a user may, and which rule says so. Exit status 1: it may not."""
+    """Says whether a user may do something, and which rule decides. Exit status 1: it may not."""
     from services.common.printable import printable
     from services.rpc.mgmt_pb2 import TestAccessRequest
 

@@ -25,7 +25,7 @@ _Source = Annotated[str, typer.Argument(metavar="EXCHANGE", autocompletion=names
 _Destination = Annotated[
     str, typer.Argument(metavar="TO", help="A queue, or with --to-exchange an exchange.", autocompletion=destinations)
 ]
-_ToExchange = Annotated[bool, typer.Option("--to-exchange", help="What gets the messages is an exchange.")]
+_ToExchange = Annotated[bool, typer.Option("--to-exchange", help="The destination is an exchange.")]
 _Key = Annotated[str, typer.Option(help="Routing key; with * and # for a topic exchange.")]
 
 
@@ -56,7 +56,7 @@ def list_bindings(
     limit: Most = 0,
     as_json: AsLines = False,
 ) -> None:
-    """Lists bindings, with that which every queue has with the default exchange."""
+    """Lists bindings, also that of every queue with the default exchange."""
     from services.cli.columns import BINDINGS
     from services.rpc import objects_pb2 as pb
 

@@ -79,18 +79,16 @@ def publish(
 
 def get(
     queue: Annotated[str, typer.Argument(metavar="QUEUE", autocompletion=names("QUEUE"))],
-    count: Annotated[int, typer.Option(min=1, max=_MOST, help="At most so many, those that come first.")] = 1,
-    take: Annotated[bool, typer.Option("--take", help="They are gone then; else they go back.")] = False,
-    reject: Annotated[
-        bool, typer.Option("--reject", help="They are gone then, or dead letters where the queue has a place for them.")
-    ] = False,
+    count: Annotated[int, typer.Option(min=1, max=_MOST, help="At most so many, from the head of the queue.")] = 1,
+    take: Annotated[bool, typer.Option("--take", help="Acknowledge them; else they are requeued.")] = False,
+    reject: Annotated[bool, typer.Option("--reject", help="Reject them: they are dead-lettered, or dropped.")] = False,
     truncate: Annotated[int | None, typer.Option(metavar="BYTES", min=0, help="Show no more of each body.")] = None,
     virtual_host: Host = "/",
     user: _User = "",
     password_file: _PasswordFile = None,
     as_json: AsLines = False,
 ) -> None:
-    """Gets messages from a queue to look at them. Those that go back are marked as redelivered from then on."""
+    """Gets messages from a queue to look at them. Those that are requeued are marked as redelivered from then on."""
     from services.cli.console import say
     from services.cli.messages_shown import json_lines, message_lines
     from services.common.printable import printable

@@ -42,7 +42,7 @@ def commands(talk: Talk) -> typer.Typer:
     def list_rules(
         as_json: Annotated[bool, typer.Option("--json", help="One JSON object on each line.")] = False,
     ) -> None:
-        """Lists the rules, with what each has cost so far."""
+        """Lists the rules, with the messages and bytes of each so far."""
         from services.cli.capture_shown import show_rules, show_rules_json
         from services.cli.console import stdout_console
 
@@ -68,14 +68,14 @@ def _add_command(capture: typer.Typer, talk: Talk) -> None:
         exchange: _Exchange = None,
         key: Pattern = None,
         client: Annotated[
-            str | None, typer.Option(metavar="PATTERN", help="Who publishes; with --queue, who gets it.")
+            str | None, typer.Option(metavar="PATTERN", help="The publisher; with --queue, the consumer.")
         ] = None,
         vhost: _Host = None,
         seconds: Annotated[int, typer.Option("--seconds", help="For so long.")] = 600,
         limit: Annotated[int, typer.Option(help="Bytes at most, in all gateways together.")] = 16 << 20,
         body: Annotated[int, typer.Option(help="Bytes of each body that are kept.")] = 4096,
     ) -> None:
-        """Has messages kept that fit all of the patterns, until its time is over or its bytes are full.
+        """Keeps messages that match all of the patterns, until its time is over or its bytes are full.
 
         `hopline trace ID --payload` shows them, `hopline capture list` what it costs.
         """

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 
 # ruff: noqa: PLC0415 - as in listing.py
 
-connections = typer.Typer(no_args_is_help=True, help="Who is connected to the running stack.")
-consumers = typer.Typer(no_args_is_help=True, help="Who gets messages of which queue.")
+connections = typer.Typer(no_args_is_help=True, help="Connections to the running stack.")
+consumers = typer.Typer(no_args_is_help=True, help="Consumers of queues.")
 
 _Name = Annotated[str, typer.Argument(metavar="CONNECTION", autocompletion=names("CONNECTION"))]
 _Names = Annotated[list[str], typer.Argument(metavar="CONNECTION…", autocompletion=names("CONNECTION"))]
@@ -62,9 +62,11 @@ def show_connection(name: _Name, as_json: AsJson = False) -> None:
 @connections.command("close")
 def close_connections(
     name: _Names,
-    reason: Annotated[str, typer.Option(metavar="TEXT", help="Is told the client.")] = "Closed by an operator",
+    reason: Annotated[
+        str, typer.Option(metavar="TEXT", help="The reason that the client gets.")
+    ] = "Closed by an operator",
 ) -> None:
-    """Ends connections. What clients held unsettled goes back to its queues; they may connect again."""
+    """Closes connections. Unacknowledged messages are requeued; clients may connect again."""
 
     async def close(client: ObjectsClient, each: str) -> str:
         await client.close_connection(each, reason)

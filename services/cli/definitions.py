@@ -47,11 +47,11 @@ def import_definitions(
         str | None, typer.Option(metavar="FILE", help="Holds the password at the URL; - is standard input.")
     ] = None,
     virtual_host: _Host = None,
-    as_json: Annotated[bool, typer.Option("--json", help="What became of it as JSON.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Show the result as JSON.")] = False,
 ) -> None:
-    """Takes what RabbitMQ had, its users with their passwords too, and lists what cannot be taken.
+    """Imports RabbitMQ's definitions, users with their passwords too, and lists what cannot be imported.
 
-    What is here stays. Status 3 says that something was left out.
+    Existing objects stay. Exit status 3: something was left out.
     """
     from services.cli.definitions_shown import lines
     from services.common.printable import printable_json
@@ -75,7 +75,7 @@ def export_definitions(
     file: Annotated[str, typer.Argument(help="Is written; - is standard output.")] = "-",
     virtual_host: _Host = None,
 ) -> None:
-    """Writes down what is here, as RabbitMQ would: in it are hashes of passwords, so it is for its owner alone."""
+    """Writes all definitions as RabbitMQ would: with hashes of passwords, so the file is for its owner only."""
     from services.cli.definitions_shown import indented
 
     text = indented(on_mgmt(lambda client: client.export_definitions(virtual_host), "collecting definitions"))

@@ -70,12 +70,12 @@ def declare_exchange(
         ),
     ] = "direct",
     virtual_host: Host = "/",
-    transient: Annotated[bool, typer.Option("--transient", help="It goes when the store ends.")] = False,
-    auto_delete: Annotated[bool, typer.Option("--auto-delete", help="It goes with its last binding.")] = False,
+    transient: Annotated[bool, typer.Option("--transient", help="Deleted when the store stops.")] = False,
+    auto_delete: Annotated[bool, typer.Option("--auto-delete", help="Deleted with its last binding.")] = False,
     internal: Annotated[bool, typer.Option("--internal", help="Clients cannot publish to it.")] = False,
     argument: Arguments = None,
 ) -> None:
-    """Has an exchange, durable unless it is said otherwise. One that is there already has to be like that."""
+    """Declares an exchange, durable unless told otherwise. An existing one has to be the same."""
     from services.rpc import objects_pb2 as pb
 
     told = {
@@ -93,7 +93,7 @@ def declare_exchange(
 def delete_exchanges(
     name: _Names,
     virtual_host: Host = "/",
-    if_unused: Annotated[bool, typer.Option("--if-unused", help="Not where something is bound to it.")] = False,
+    if_unused: Annotated[bool, typer.Option("--if-unused", help="Only if nothing is bound to it.")] = False,
 ) -> None:
     """Deletes exchanges, with their bindings."""
     from services.rpc import objects_pb2 as pb

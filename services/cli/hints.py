@@ -23,7 +23,7 @@ _HINTS: Final[Mapping[str, str]] = {
     "no capture rule '": "`hopline capture list` says which there are",
     "no binding '": "`hopline bindings list` says which there are, with their keys and arguments",
     " not empty": "`hopline queues purge` empties it",
-    " in use": "`hopline consumers list` and `hopline bindings list` say by whom",
+    " in use": "`hopline consumers list` and `hopline bindings list` show by what",
     "inequivalent arg '": "it stays as it is until it is deleted; `show` says how that is",
     "must be an integer, not str": "NAME:=5 says a number, NAME=5 a text",
     "exclusive access to locked queue": "it goes with its connection: `hopline queues show` says which",

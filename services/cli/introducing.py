@@ -25,5 +25,5 @@ async def introduce(following: Following, address: str) -> None:
     except BrokerError as error:
         reason = printable(error.text)
         typer.echo(
-            f"mgmt cannot say who is connected, so users and addresses only fit from now on ({reason})", err=True
+            f"mgmt does not list connections, so users and addresses match only from now on ({reason})", err=True
         )

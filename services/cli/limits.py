@@ -40,7 +40,7 @@ def set_limits(
     max_channels: Annotated[int | None, _most("Channels of a user, on all its connections")] = None,
     max_queues: Annotated[int | None, _most("Queues in a virtual host")] = None,
 ) -> None:
-    """Limits a user or a virtual host: who is connected, and what there is, stays; so do limits that are not named."""
+    """Limits a user or a virtual host: open connections and existing queues stay, and so do limits not named."""
     from services.rpc.mgmt_pb2 import Limits
 
     numbers = dict(zip(_NAMES, (max_connections, max_channels, max_queues), strict=True))
@@ -57,7 +57,7 @@ def clear_limit(
     user: _User = None,
     vhost: _Host = None,
 ) -> None:
-    """Limits a user or a virtual host no longer."""
+    """Removes limits of a user or a virtual host."""
     from services.rpc.mgmt_pb2 import LimitKey
 
     key = LimitKey(limit=limit, **_subject(user, vhost))
@@ -66,7 +66,7 @@ def clear_limit(
 
 @limits.command("list")
 def list_limits(as_json: AsLines = False) -> None:
-    """Lists who has limits, and which."""
+    """Lists limits of users and virtual hosts."""
     from services.cli.columns import LIMITS
 
     show_rows(map(_row, on_mgmt(lambda client: client.list_access()).limits), LIMITS, as_json=as_json)

@@ -27,8 +27,8 @@ AnyHost = Annotated[
         "--vhost", metavar="NAME", help="Virtual host.", show_default="all of them", autocompletion=virtual_hosts
     ),
 ]
-AsLines = Annotated[bool, typer.Option("--json", help="One JSON object on each line, with all there is of each.")]
-AsJson = Annotated[bool, typer.Option("--json", help="As JSON, with all there is.")]
+AsLines = Annotated[bool, typer.Option("--json", help="One JSON object on each line, with all attributes.")]
+AsJson = Annotated[bool, typer.Option("--json", help="As JSON, with all attributes.")]
 Where = Annotated[
     list[str] | None,
     typer.Option(metavar="COLUMN=PATTERN", help="Only those; as --json names them, with dots inside of others."),

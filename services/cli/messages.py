@@ -50,16 +50,14 @@ def trace(
     queue: _Queue = "",
     client: Annotated[
         str,
-        typer.Option(
-            metavar="PATTERN", help="Who published them: what it calls itself, its user, address or connection."
-        ),
+        typer.Option(metavar="PATTERN", help="Their publisher: name of the application, user, address or connection."),
     ] = "",
-    consumer: Annotated[str, typer.Option(metavar="PATTERN", help="Who got them: the tag, or as a client.")] = "",
+    consumer: Annotated[str, typer.Option(metavar="PATTERN", help="Their consumer: its tag, or as a client.")] = "",
     key: Annotated[str, typer.Option(metavar="PATTERN", help="Their routing key.")] = "",
     fate: _Fate = "",
     since: Annotated[str, typer.Option(metavar="TIME", help="90s, 15m, 2h or 1d ago, or 2026-11-23T08:00.")] = "",
     until: Annotated[str, typer.Option(metavar="TIME", help="The same; before it.")] = "",
-    every: Annotated[bool, typer.Option("--all", help="The way of each; of an id's, of all time.")] = False,
+    every: Annotated[bool, typer.Option("--all", help="The way of each; with an id, in the whole record.")] = False,
     limit: Annotated[int, typer.Option(min=1, max=MOST_JOURNEYS, help="At most so many messages.")] = 10,
     payload: Annotated[bool, typer.Option("--payload", help="Of an id: with what was captured of it.")] = False,
     follow: _Follow = "",

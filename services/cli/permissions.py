@@ -23,7 +23,7 @@ _User = Annotated[str, typer.Argument(metavar="USER", autocompletion=completing.
 _Exchange = Annotated[str, typer.Argument(metavar="EXCHANGE", autocompletion=completing.names("EXCHANGE"))]
 _Host = Annotated[str, typer.Option(metavar="NAME", help="Virtual host.", autocompletion=completing.virtual_hosts)]
 _Everywhere = Annotated[
-    bool, typer.Option("--all-vhosts", help="In every virtual host in which the user has no other.")
+    bool, typer.Option("--all-vhosts", help="For every virtual host in which the user has no permission of its own.")
 ]
 _NONE = "'' permits nothing, and clear takes away what is set"
 _WHERE = "--vhost, or --all-vhosts: not both"
@@ -38,9 +38,9 @@ def set_permission(
     vhost: _Host = "",
     all_vhosts: _Everywhere = False,
 ) -> None:
-    """Permits a user what has such names, in place of what was permitted before: '.*' is everything, '' is nothing.
+    """Sets a user's permissions, in place of the former ones: '.*' permits every name, '' none.
 
-    What is not named is nothing; at least one is wanted.
+    An option that is left out permits nothing; at least one is needed.
     """
     from services.rpc.mgmt_pb2 import Permission
 
@@ -66,7 +66,7 @@ def clear_permission(user: _User, vhost: _Host = "", all_vhosts: _Everywhere = F
 def list_permissions(
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object on each line.")] = False,
 ) -> None:
-    """Lists what is permitted to whom."""
+    """Lists permissions of users."""
     from services.cli.access_shown import show_json, show_permissions
     from services.cli.console import stdout_console
 
@@ -104,7 +104,7 @@ def clear_topic_permission(user: _User, exchange: _Exchange, vhost: _Host = "/")
 def list_topic_permissions(
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object on each line.")] = False,
 ) -> None:
-    """Lists who may use which keys."""
+    """Lists topic permissions of users."""
     from services.cli.access_shown import show_json, show_topic_permissions
     from services.cli.console import stdout_console
 

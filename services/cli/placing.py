@@ -18,7 +18,9 @@ if TYPE_CHECKING:
 
 _MOVE_SECONDS = 30.0
 
-partitions = typer.Typer(invoke_without_command=True, help="Who owns which partition of the running stack.")
+partitions = typer.Typer(
+    invoke_without_command=True, help="Partitions of the running stack, and the queue processes that own them."
+)
 
 
 @partitions.callback()

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 Talk: TypeAlias = "Callable[[Callable[[PortsClient], Coroutine[Any, Any, Any]]], Any]"
 
 _NO_PROVIDER = (
-    "warning: there is no authentication provider '{}' on record: nobody can sign in there before it is added (hopline"
+    "warning: there is no authentication provider '{}' on record: no user can sign in there before it is added (hopline"
     " providers add), unless gateways have it of HOPLINE_AUTHENTICATION_PROVIDERS_FILE"
 )
 _Transports = Annotated[
@@ -83,7 +83,7 @@ def commands(talk: Talk) -> typer.Typer:
 def _add_command(ports: typer.Typer, talk: Talk) -> None:
     @ports.command("add")
     def add(
-        name: Annotated[str, typer.Argument(help="A port of this name is replaced; who is connected stays.")],
+        name: Annotated[str, typer.Argument(help="A port of this name is replaced; its open connections stay.")],
         address: Annotated[str, typer.Option(metavar="HOST:PORT", help="*:PORT for everywhere, [::1]:PORT for IPv6.")],
         transport: _Transports = None,
         protocol: _Protocols = None,
@@ -97,7 +97,7 @@ def _add_command(ports: typer.Typer, talk: Talk) -> None:
             ),
         ] = None,
     ) -> None:
-        """Has every gateway listen at an address. `hopline ports list` shows which does, and why one does not."""
+        """Makes every gateway listen at an address. `hopline ports list` shows which does, and why one does not."""
         from pydantic import ValidationError
 
         from services.common.invalid import told

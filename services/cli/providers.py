@@ -20,13 +20,13 @@ if TYPE_CHECKING:
 
 # ruff: noqa: PLC0415 - as in services/__main__.py
 
-providers = typer.Typer(no_args_is_help=True, help="Authentication providers: who judges who signs in.")
+providers = typer.Typer(no_args_is_help=True, help="Authentication providers, which judge sign-ins.")
 
 
 @providers.command("add")
 def add(
     name: Annotated[
-        str, typer.Argument(help="A provider of this name is replaced; who came in by it is disconnected.")
+        str, typer.Argument(help="A provider of this name is replaced; connections that it let in are closed.")
     ],
     kind: Annotated[
         str,
@@ -72,7 +72,7 @@ def list_providers(as_json: AsLines = False) -> None:
 
 @providers.command("kinds")
 def kinds() -> None:
-    """Lists the kinds that are installed, with what each may be told."""
+    """Lists the kinds that are installed, with their options."""
     from services.common import plugins
     from services.common.authentication.described import GROUP
 

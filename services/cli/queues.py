@@ -33,7 +33,7 @@ def list_queues(
     limit: Most = 0,
     as_json: AsLines = False,
 ) -> None:
-    """Lists queues with how full they are: counts are five seconds old at most."""
+    """Lists queues with their counts, which are five seconds old at most."""
     from services.cli.columns import QUEUES
     from services.rpc import objects_pb2 as pb
 
@@ -60,11 +60,11 @@ def show_queue(name: _Name, virtual_host: Host = "/", as_json: AsJson = False) -
 def declare_queue(
     name: Annotated[str, typer.Argument(metavar="QUEUE")],
     virtual_host: Host = "/",
-    transient: Annotated[bool, typer.Option("--transient", help="It goes when the store ends.")] = False,
-    auto_delete: Annotated[bool, typer.Option("--auto-delete", help="It goes with its last consumer.")] = False,
+    transient: Annotated[bool, typer.Option("--transient", help="Deleted when the store stops.")] = False,
+    auto_delete: Annotated[bool, typer.Option("--auto-delete", help="Deleted with its last consumer.")] = False,
     argument: Arguments = None,
 ) -> None:
-    """Has a queue, durable unless it is said otherwise. One that is there already has to be like that."""
+    """Declares a queue, durable unless told otherwise. An existing one has to be the same."""
     from services.rpc import objects_pb2 as pb
 
     told = {"durable": not transient, "auto_delete": auto_delete, "arguments": table(argument)}
@@ -76,8 +76,8 @@ def declare_queue(
 def delete_queues(
     name: _Names,
     virtual_host: Host = "/",
-    if_unused: Annotated[bool, typer.Option("--if-unused", help="Not where somebody consumes.")] = False,
-    if_empty: Annotated[bool, typer.Option("--if-empty", help="Not where messages are in it.")] = False,
+    if_unused: Annotated[bool, typer.Option("--if-unused", help="Only if it has no consumers.")] = False,
+    if_empty: Annotated[bool, typer.Option("--if-empty", help="Only if it is empty.")] = False,
 ) -> None:
     """Deletes queues, with the messages in them."""
     from services.rpc import objects_pb2 as pb
@@ -92,7 +92,7 @@ def delete_queues(
 
 @queues.command("purge")
 def purge_queues(name: _Names, virtual_host: Host = "/") -> None:
-    """Takes out what waits in queues; what consumers hold stays theirs."""
+    """Deletes the waiting messages of queues; consumers keep those that they hold."""
 
     async def purge(client: ObjectsClient, each: str) -> str:
         return f"{await client.purge(virtual_host, each)} messages are gone"

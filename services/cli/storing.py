@@ -34,7 +34,7 @@ def commands(serve: Callable[[str], None]) -> typer.Typer:
             str, typer.Option(help="One that no other store process on this machine has: store-<something>.")
         ] = "store",
     ) -> None:
-        """Runs the store: what is on disk, and who may write it. Of several on a database one writes."""
+        """Runs the store: data on disk, leases and records. Of several on a database one writes."""
         if not context.invoked_subcommand:
             serve(name)
 
@@ -50,7 +50,7 @@ def commands(serve: Callable[[str], None]) -> typer.Typer:
 def backup(
     path: Annotated[Path, typer.Argument(help="A file that is not there yet, or a folder: named by the time then.")],
 ) -> None:
-    """Writes down all that the running store has on disk, at one moment; the broker serves on."""
+    """Writes all that the running store has on disk, at one moment, to a file; the broker goes on."""
     settings = read_settings()
     address = settings.address_of("store")
     manifest, written = run(_back_up(address, path), address)
@@ -73,10 +73,10 @@ def verify(file: _File) -> None:
 
 def restore(
     file: _File,
-    to: Annotated[Path, typer.Option(metavar="FOLDER", help="The data folder of a store that does not run.")],
+    to: Annotated[Path, typer.Option(metavar="FOLDER", help="A data folder whose store is stopped.")],
     replace: Annotated[bool, typer.Option("--replace", help="Puts the store that is there aside.")] = False,
 ) -> None:
-    """Makes a data folder of a backup. What the broker did since the backup is not in it."""
+    """Makes a data folder from a backup. What the broker did since the backup is not in it."""
     outcome = run(_restore(read_settings(), file, to, replace=replace))
     typer.echo(outcome.manifest)
     typer.echo(outcome.restored)

@@ -80,14 +80,14 @@ def _add_command(rules: typer.Typer, talk: Talk) -> None:
         queue: _Queue = None,
         exchange: _Exchange = None,
         client: Annotated[
-            str | None, typer.Option(metavar="PATTERN", help="Its user, connection, or what it calls itself.")
+            str | None, typer.Option(metavar="PATTERN", help="Its user, connection, or application's name.")
         ] = None,
         message_id: Pattern = None,
         header: Annotated[str | None, typer.Option(metavar="NAME[=PATTERN]", help="A header that is there.")] = None,
         vhost: _Host = None,
         ratio: Annotated[float, typer.Option(min=0, max=1, help="Share that is traced; 0: never any.")] = 1.0,
     ) -> None:
-        """Has messages traced that fit all of the patterns; with ratio 0, none of them ever."""
+        """Traces messages that match all of the patterns; with ratio 0, it traces none of them."""
         from services.common.telemetry.rules import Rule
 
         header_name, equals, value = (header or "").partition("=")

@@ -51,7 +51,7 @@ def add_user(
 ) -> None:
     """Adds a user, or replaces one of that name, whose connections end; asks for the password when none is given.
 
-    A new user may do nothing until told: hopline permissions set.
+    A new user may do nothing until it has permissions: hopline permissions set.
     """
     said = read_password(password, password_file)
     on_mgmt(
@@ -66,14 +66,14 @@ def change_user(
     password_file: _PasswordFile = None,
     new_password: Annotated[bool, typer.Option("--new-password", help="Asks for a password.")] = False,
     tag: _Tags = None,
-    no_tags: Annotated[bool, typer.Option("--no-tags", help="None, in place of those that there are.")] = False,
+    no_tags: Annotated[bool, typer.Option("--no-tags", help="Remove all tags.")] = False,
     loopback_only: Annotated[
         bool | None, typer.Option("--loopback-only/--from-anywhere", help="Where the user may log in from.")
     ] = None,
     kind: _Kind = "argon2",
     hashed: _Hashed = False,
 ) -> None:
-    """Changes what is given of a user, whose open connections end; the rest stays."""
+    """Changes what is given of a user, and closes its open connections; the rest stays."""
     asked = new_password or password is not None or password_file is not None
     said = read_password(password, password_file) if asked else None
     tags = () if no_tags else tag or None
@@ -95,7 +95,7 @@ def set_tags(
 
 @users.command("delete")
 def delete_user(name: _Name) -> None:
-    """Deletes a user, and what it may do; its connections end."""
+    """Deletes a user with its permissions; its connections are closed."""
     on_mgmt(lambda client: client.delete_user(name))
 
 

@@ -19,7 +19,7 @@ def add_to(app: typer.Typer) -> None:
 
 
 def health(as_json: AsJson = False) -> None:
-    """Says how each part of the running stack is, and each of its members; exit status 0 when all parts are well."""
+    """Shows the health of each part of the running stack, and of each member; exit status 0 when all parts are well."""
     from services.cli.health import health_lines
     from services.common.clients import healthz
 
@@ -39,7 +39,7 @@ def events(
     ] = "",
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object on each line.")] = False,
 ) -> None:
-    """Follows what happens in the running stack, until Ctrl-C: queues, consumers, connections, leases."""
+    """Shows events of the running stack, live, until Ctrl-C: queues, consumers, connections, leases."""
     from services.cli.console import stdout_console
     from services.cli.events import show, show_json
     from services.common.bus.subject import ALL

@@ -79,14 +79,14 @@ class Settings(BaseSettings):
     # A broker serves its network; the user guest may only sign in from this machine.
     amqp_host: str = Field("", description="address, or name, to listen on; empty: all of IPv4 and of IPv6")
     amqp_port: Port = 5672
-    amqps_port: Port = Field(5671, description="for TLS alone, as soon as there is a certificate")
+    amqps_port: Port = Field(5671, description="for TLS alone; opened as soon as there is a certificate")
     http_host: str = "0.0.0.0"  # noqa: S104 - open to the network, as AMQP is
     http_port: Port = 8080
     http_max_connections: Annotated[int, Field(ge=0)] = Field(
-        0, description="of HTTP, in all; half of the files that it may have open at most. 0: 1000, or that"
+        0, description="over HTTP, in all, at most half of the files that mgmt may have open. 0: 1000, or that half"
     )
     http_max_connections_each: Annotated[int, Field(ge=0)] = Field(
-        250, description="of HTTP, of one address; 0: as many as in all"
+        250, description="over HTTP, from one address; 0: as many as in all"
     )
     http_head_timeout: Annotated[float, Field(gt=0)] = Field(
         10.0, description="seconds for the head of a request, from its first byte or the beginning of the connection"
@@ -100,16 +100,17 @@ class Settings(BaseSettings):
         "", description="host:port where the store listens while it writes; empty: store_address, as the others know it"
     )
     store_process_address: str = Field(
-        "", description="host:port where a store process is asked how it is, also while it stands by; empty: nowhere"
+        "",
+        description="host:port where a store process answers for its health, also while it stands by; empty: nowhere",
     )
-    store_process_advertise: str = Field("", description="host:port of that told to others; empty: where they reach it")
+    store_process_advertise: str = Field("", description="host:port of that, as others reach it; empty: found out")
     router_address: str = Field("", description="gRPC target; where a router listens. Empty: unix socket")
-    router_advertise: str = Field("", description="host:port told to others; empty: where they reach router_address")
+    router_advertise: str = Field("", description="host:port of it, as others reach it; empty: found out")
     mgmt_address: str = ""
     queue_address: str = Field("", description="host:port to listen on; empty: unix socket")
-    queue_advertise: str = Field("", description="host:port told to others; empty: where they reach queue_address")
-    gateway_address: str = Field("", description="gRPC of the gateway: who is connected, health")
-    gateway_advertise: str = Field("", description="host:port told to others; empty: where they reach gateway_address")
+    queue_advertise: str = Field("", description="host:port of it, as others reach it; empty: found out")
+    gateway_address: str = Field("", description="gRPC of the gateway: its connections, its health")
+    gateway_advertise: str = Field("", description="host:port of it, as others reach it; empty: found out")
 
     secret_file: Path | None = Field(
         None,
@@ -124,7 +125,7 @@ class Settings(BaseSettings):
         32 << 20, description="bytes of rows that a process keeps while NATS is away; the oldest go first"
     )
     ledger_stream_bytes: Annotated[int, Field(ge=1 << 20)] = Field(
-        1 << 30, description="bytes of rows that NATS keeps while nobody files them; the oldest go first"
+        1 << 30, description="bytes of rows that NATS keeps while no mgmt process files them; the oldest go first"
     )
     ledger_days: Annotated[float, Field(gt=0)] = Field(7.0, description="days for which filed rows are kept")
     ledger_bytes: Annotated[int, Field(ge=1 << 20)] = Field(
@@ -140,25 +141,27 @@ class Settings(BaseSettings):
     )
 
     user: str = Field("", description="the first user, made when there is none; empty: guest, from this machine only")
-    password: SecretStr = Field(SecretStr(""), description="of the first user")
+    password: SecretStr = Field(SecretStr(""), description="of the first user, unless it is in a file")
     password_file: Path | None = Field(None, description="file with the first user's password, in place of `password`")
 
-    audit: bool = Field(True, description="whether sign-ins, refusals and changes are on record, in audit in data")
+    audit: bool = Field(True, description="whether sign-ins, refusals and changes are written to the audit log")
     audit_folder: Annotated[Path | None, BeforeValidator(_path)] = Field(
-        None, description="where; empty: audit in data"
+        None, description="folder of the audit log; empty: `audit` in the data folder"
     )
-    audit_bytes: Annotated[int, Field(ge=1 << 20)] = Field(256 << 20, description="bytes of that which are kept")
-    audit_days: Annotated[int, Field(ge=1)] = Field(90, description="days for which it is kept")
+    audit_bytes: Annotated[int, Field(ge=1 << 20)] = Field(
+        256 << 20, description="bytes of the audit log that are kept"
+    )
+    audit_days: Annotated[int, Field(ge=1)] = Field(90, description="days for which the audit log is kept")
 
     store_provider: str = "sqlite"
     store_url: SecretStr = Field(
-        SecretStr(""), description="of what is the store, postgresql://… or nats://…; empty: as store_provider says"
+        SecretStr(""), description="of a store elsewhere, postgresql://… or nats://…; empty: as store_provider says"
     )
     disk_reserve: Annotated[int, Field(ge=0)] = Field(
         0, description="bytes of the disk that messages leave free; 0: a tenth of it, and 64 MiB at most"
     )
     store_processes: Annotated[int, Field(ge=1, le=16)] = Field(
-        1, description="on a database or a stream: one writes, the others stand by; `hopline up` runs so many"
+        1, description="that `hopline up` runs, on a database or a stream: one writes, the others stand by"
     )
     partitions: Annotated[int, Field(ge=1, le=65536)] = 64
     queue_processes: Annotated[int, Field(ge=1, le=64)] = 2
@@ -190,33 +193,38 @@ class Settings(BaseSettings):
 
     metrics: bool = Field(True, description="whether messages are counted for /metrics; all else is in any case")
     metrics_queues: bool = Field(
-        False, description="whether those of each queue are counted apart as well, for /metrics/per-object"
+        False, description="whether messages of each queue are counted apart as well, for /metrics/per-object"
     )
 
     metrics_exchanges: bool = Field(
         False, description="whether messages of each exchange are counted apart, for /metrics/per-object"
     )
     metrics_connections: bool = Field(
-        False, description="whether those of each connection are, and what it has is told there"
+        False,
+        description="whether messages and consumers of each connection are counted apart, for /metrics/per-object",
     )
     metrics_token_file: Annotated[Path | None, BeforeValidator(_path)] = Field(
-        None, description="file of a token that lets who says it read /metrics, beside users who may observe"
+        None, description="file of a token: a scraper that sends it may read /metrics, beside users who may observe"
     )
 
     queue_memory: Annotated[int, Field(ge=0)] = Field(
-        0, description="bytes of messages in one queue process above which publishers wait; 0: by what it may use"
+        0, description="bytes of messages in one queue process above which publishers wait; 0: a share of its memory"
     )
     incoming_memory: Annotated[int, Field(ge=1 << 20)] = Field(
-        300 << 20, description="bytes of unfinished messages in a gateway above which it reads on only who has little"
+        300 << 20,
+        description="bytes of unfinished messages in a gateway above which only clients that have sent little are read",
     )
     outgoing_memory: Annotated[int, Field(ge=1 << 20)] = Field(
-        128 << 20, description="bytes of what clients are behind with reading, for which each may be behind a MiB"
+        128 << 20,
+        description="bytes that wait for clients to read them; as long as it lasts, each client may be a MiB behind",
     )
     incoming_timeout: Annotated[float, Field(gt=0)] = Field(
-        30.0, description="seconds after which who does not go on is ended, while others wait for that memory"
+        30.0,
+        description="seconds after which a connection without progress is closed, while others wait for that memory",
     )
     unread_timeout: Annotated[float, Field(gt=0)] = Field(
-        120.0, description="seconds after which a client is closed that asks on, and reads none of its answers"
+        120.0,
+        description="seconds after which a client is closed that sends requests and reads none of its answers",
     )
     heartbeat: Annotated[int, Field(ge=0, le=65535)] = Field(60, description="seconds, proposed to clients; 0 is none")
     frame_max: Annotated[int, Field(ge=4096, le=16 << 20)] = 131072
@@ -226,8 +234,8 @@ class Settings(BaseSettings):
     )
     message_compression: Literal["none", "negotiated", "assumed"] = Field(
         "negotiated",
-        description="Qpid's, of 0-8, 0-9, 0-9-1: whose gzipped messages are unzipped: nobody's; who says it cannot do"
-        " that itself; as in Broker-J also who says nothing",
+        description="Qpid's, of AMQP 0-8, 0-9 and 0-9-1: gzipped bodies stay as they are; are unzipped for clients that"
+        " say they cannot do it themselves; or, as in Broker-J, also for clients that say nothing",
     )
     message_compression_threshold: Annotated[int, Field(ge=0)] = Field(
         100 << 10, description="bytes above which bodies are gzipped for clients that say they understand it"
@@ -249,10 +257,10 @@ class Settings(BaseSettings):
     )
     tls_clients: Literal["none", "wanted", "needed"] = Field("none", description="certificates of clients")
     tls_client_authorities: Annotated[Path | None, BeforeValidator(_path)] = Field(
-        None, description="PEM file of those who sign clients' certificates"
+        None, description="PEM file of the authorities that sign clients' certificates"
     )
     tls_user: Literal["common-name", "distinguished-name"] = Field(
-        "common-name", description="of a client's certificate, that is its user's name with EXTERNAL"
+        "common-name", description="which part of a client's certificate is its user's name with EXTERNAL"
     )
     websocket_origins: Annotated[tuple[str, ...], NoDecode, BeforeValidator(_texts)] = Field(
         (), description="origins of pages that may open a WebSocket, parted by commas, * for all; empty: there is none"
@@ -262,32 +270,35 @@ class Settings(BaseSettings):
         description="how clients may sign in, parted by blanks or commas, best first",
     )
     unsecured_passwords: bool = Field(
-        True, description="whether clients of other machines may say passwords without TLS: PLAIN, AMQPLAIN"
+        True, description="whether clients on other machines may send passwords without TLS: PLAIN, AMQPLAIN"
     )
     access_control: Annotated[tuple[str, ...], NoDecode, BeforeValidator(_texts), Field(min_length=1)] = Field(
         ("acl", "permissions"),
-        description="who decides what users may do, parted by commas; the first that does not defer: `acl`, rules that"
-        " were loaded, `permissions`, RabbitMQ's, and `allow_all`",
+        description="access controls, parted by commas; the first that does not defer decides: `acl`, rules that were"
+        " loaded; `permissions`, as in RabbitMQ; `allow_all`",
     )
-    anonymous_user: str = Field("", description="who clients are that sign in with ANONYMOUS; empty: it is not offered")
+    anonymous_user: str = Field("", description="user of clients that sign in with ANONYMOUS; empty: not offered")
     authentication_provider: Annotated[str, Field(min_length=1)] = Field(
-        "internal", description="who judges who signs in, at ports that name no other: internal are the users on record"
+        "internal", description="of ports that name no other, by its name; internal: the users on record"
     )
     http_authentication_provider: str = Field("", description="the same for HTTP; empty: authentication_provider")
     authentication_providers_file: Annotated[Path | None, BeforeValidator(_path)] = Field(
-        None, description="TOML file of providers, a table for each, beside those that hopline providers adds"
+        None,
+        description="TOML file of authentication providers, a table for each, beside those that hopline providers adds",
     )
     secrets_key_file: Annotated[Path | None, BeforeValidator(_path)] = Field(
         None,
-        description="file of the keys that secrets at rest are encrypted under; empty: one of the user who runs it",
+        description="file of the keys that encrypt secrets at rest; empty: one in the user's configuration folder",
     )
     product: Annotated[str, Field(min_length=1, max_length=255)] = Field(
-        "Hopline", description="what clients are told that they speak to; some test for RabbitMQ"
+        "Hopline", description="name of the broker that clients are told; some test for RabbitMQ"
     )
     product_version: Annotated[str, Field(max_length=255)] = Field(
         "", description="the version that goes with `product`; empty: Hopline's own"
     )
-    handshake_timeout: Annotated[float, Field(gt=0)] = Field(10.0, description="seconds until connection.open")
+    handshake_timeout: Annotated[float, Field(gt=0)] = Field(
+        10.0, description="seconds for a client to sign in and open its virtual host"
+    )
 
     @property
     def run_folder(self) -> Path:

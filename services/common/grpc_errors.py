@@ -83,5 +83,5 @@ def from_rpc(failure: grpc.aio.AioRpcError | BrokerError) -> BrokerError:
                 error.answered = True
             return error
     if failure.code() is grpc.StatusCode.UNIMPLEMENTED:
-        return WrongPeer("somebody else answers at the service's address; try again")
+        return WrongPeer("another process answers at the service's address; try again")
     return _NOT_AWAY.get(failure.code(), Unavailable)(text)

@@ -43,7 +43,7 @@ class Guard(grpc.aio.ServerInterceptor):
         if not self._told:
             self._told = True
             log.warning(
-                "a call was refused, and later ones will be without a word",
+                "a call was refused; later ones are refused without a log line",
                 method=details.method,
                 reason=secret.REFUSAL,
             )

@@ -79,7 +79,7 @@ class Span(_Told):
     service: str = Field(description="service.name")
     broker: bool = Field(description="it is Hopline's own: the steps say the same")
     kind: str = Field(description="internal, server, client, producer or consumer")
-    start_us: int = Field(description="by the clock of whoever made it")
+    start_us: int = Field(description="by the clock of the process that made it")
     end_us: int
     failed: bool
     attributes: dict[str, str | int | float | bool]

@@ -10,7 +10,7 @@ from services.mgmt.users import Users
 
 @decided_again
 async def begin(users: Users, grants: Grants, first: FirstUser) -> None:
-    """Once, at one moment: where somebody has deleted all users since, the first one, whose password everybody knows,
+    """Once, at one moment: where all users were deleted since, the first one, whose password is well known,
     does not come back. Whoever runs the stack makes another one by `hopline users add`.
     """
     await users.disguise()

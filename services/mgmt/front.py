@@ -1,4 +1,4 @@
-"""Who is asked over HTTP: health answers by itself, all else by an application that is made for the first who wants it.
+"""What answers over HTTP: health by itself, all else by an application that is made at the first request for it.
 
 An idle mgmt is asked for its health and nothing else, and what the application imports takes 10 MB and half a second.
 """
@@ -42,7 +42,7 @@ class Front:
     async def _whole(self) -> Application:
         if self._making is None:
             self._making = asyncio.ensure_future(asyncio.to_thread(self._make))
-        # One who hangs up does not take it from the others.
+        # A caller that hangs up does not cancel it for the others.
         return await asyncio.shield(self._making)
 
 

@@ -72,7 +72,7 @@ class ObjectsHandler(objects_pb2_grpc.ObjectsServicer):
     async def Purge(self, request: pb.PurgeRequest, context: _Context) -> pb.PurgeReply:
         async def purge() -> int:
             await self._known(request.virtual_host)
-            queue = self._broker.objects.nobodys(request.virtual_host, request.name)
+            queue = self._broker.objects.shared(request.virtual_host, request.name)
             return await self._broker.changes.purge_queue(queue)
 
         return pb.PurgeReply(messages=await self._do("Purge", request, purge, context))
@@ -114,7 +114,7 @@ class ObjectsHandler(objects_pb2_grpc.ObjectsServicer):
         return pb.PublishReply(routed=await self._do("Publish", request, send, context))
 
     async def Get(self, request: pb.GetRequest, context: _Context) -> AsyncIterator[pb.Page]:
-        """First how many have been got by now, then they: nobody is waited for while they are held."""
+        """First how many have been got, then the messages: while they are held, nothing is waited for."""
         from services.mgmt.rabbitmq.messages import GetForm, get
 
         async def left() -> bool:
@@ -153,7 +153,7 @@ class ObjectsHandler(objects_pb2_grpc.ObjectsServicer):
 def _login(request: pb.PublishRequest | pb.GetRequest) -> Login:
     from services.mgmt.rabbitmq.amqp import Login
 
-    return Login(request.login.user, request.login.password, acting() or "somebody with the stack's secret")
+    return Login(request.login.user, request.login.password, acting() or "a caller with the stack's secret")
 
 
 def _by_size(rows: list[bytes]) -> list[pb.Page]:

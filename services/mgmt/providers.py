@@ -51,7 +51,7 @@ class Providers:
 
     @decided_again
     async def remove(self, name: str) -> None:
-        """Raises NotFound where there is none on record; who came in by it is disconnected."""
+        """Raises NotFound where there is none on record; connections that it let in are closed."""
         self._check_name(name)
         async with self._changing:
             read = await self._store.read_records(RECORD_KIND)

@@ -1,4 +1,4 @@
-"""Who belongs to the stack: every member of each role, those who are gone for a while yet, and those who never came."""
+"""The members of the stack, of each role: also those that went lately, and those that should run and never came."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ class Roll:
         self._gone: dict[str, dict[str, tuple[float, str]]] = defaultdict(dict)
 
     def there(self, role: str) -> Mapping[str, str]:
-        """Members of a role that are believed alive, with their addresses; "" where nobody tells it."""
+        """Members of a role that are believed alive, with their addresses; "" where none is known."""
         return self._there[role]
 
     def update(self, role: str, members: Mapping[str, str]) -> None:
-        """These are there now. Whoever was there before is gone, unless another is at its address."""
+        """These are there now. A former member is gone, unless another is at its address."""
         gone, now = self._gone[role], self._clock()
         for member, address in self._there[role].items():
             if member not in members:
@@ -58,7 +58,7 @@ class Roll:
                 self.update("gateway", gateways)
 
     def states(self, role: str, serving: AbstractSet[str], expected: Mapping[str, str]) -> dict[str, str]:
-        """How each is; `expected` are names and addresses of those that are to run. Who has no address is heard of."""
+        """How each is; `expected`: names and addresses of those that should run. One with no address is OK if there."""
         there, gone = self._there[role], self._gone[role]
         now = self._clock()
         states = {member: OK if not at or at in serving else SILENT for member, at in sorted(there.items())}

@@ -71,7 +71,7 @@ if TYPE_CHECKING:
 
 NAME = "hopline.mgmt.Mgmt"
 MANAGEMENT_NODE = "$management"
-"""By which somebody was denied, for the audit log."""
+"""By which a user was denied something, for the audit log."""
 OBJECTS_NAME = "hopline.objects.Objects"
 
 log = structlog.get_logger()
@@ -129,7 +129,7 @@ class Service:
         self._tasks.start(grants.follow_virtual_hosts(self._store.watch_records([VIRTUAL_HOST])), name="follow vhosts")
         await self._server.ready()
         for reason in secrets_note(settings).values():
-            log.warning("who copies the data folder can read the secrets in it", reason=reason)
+            log.warning("a copy of the data folder is enough to read the secrets in it", reason=reason)
         log.info("mgmt ready", http_port=self.http_port)
 
     def _create_look_up(self, note: RestoredNote) -> LookUp:
@@ -175,7 +175,7 @@ class Service:
     def _application(
         self, guard: Guard, grants: Grants, tester: Tester, users: Users, health: StackHealth, gathering: Gathering
     ) -> Application:
-        # Not before somebody asks for it: see Front.
+        # Not before the first request for it: see Front.
         from services.mgmt.rest.application import application  # noqa: PLC0415
         from services.mgmt.rest.basic import Doors  # noqa: PLC0415
         from services.mgmt.rest.sign_in import SignIn  # noqa: PLC0415

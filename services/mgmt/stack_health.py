@@ -14,7 +14,7 @@ from services.common.grpc_channel import is_serving
 from services.mgmt.roll import OK, ROLES, SILENT, Roll, expected, supervised
 
 _DEADLINE = 0.5  # seconds for one health check
-_GOOD_FOR = 0.5  # seconds that a report is given again: whoever polls costs no more than that
+_GOOD_FOR = 0.5  # seconds that a report is given again, so that many who poll cost no more than one
 _BAD_FOR = 0.05  # a stack that comes up is noticed at once
 
 HealthCheck = Callable[[str, float], Awaitable[bool]]
@@ -22,7 +22,7 @@ HealthCheck = Callable[[str, float], Awaitable[bool]]
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """Each part of the stack, "ok" or what is wrong with it; who is away though others stand in, by part.
+    """Each part of the stack, "ok" or what is wrong with it; members that are away though others stand in, by part.
 
     `members` says the same of each member of the parts that may have several, and `does` of which of them writes and
     which stands by, where only one can write. `restored` says what the stack does not

@@ -55,7 +55,7 @@ class Users:
 
     @decided_again
     async def disguise(self) -> None:
-        """Makes the secret that disguises who is no user, where there is none."""
+        """Makes the secret that disguises names without a user, where there is none."""
         read = await self._store.read_records(scram.DISGUISE_KIND)
         if not read.records:
             secret = Record(kind=scram.DISGUISE_KIND, key=_DISGUISE, value=secrets.token_bytes(_DISGUISE_BYTES))
@@ -88,8 +88,8 @@ class Users:
     ) -> None:
         """Creates or replaces a user; raises SyntaxFault for a name or password that no client could send.
 
-        `there`: whether there is one, as whoever asks was asked about. Raises NotFound, PreconditionFailed where it is
-        otherwise by now: who may create a user may not replace one, nor the other way round.
+        `there`: whether the user existed when access was checked. Raises NotFound, PreconditionFailed where that has
+        changed since: a caller who may create users need not be allowed to replace one, nor the other way round.
         """
         if not 0 < len(name.encode()) <= _LONGEST_NAME:
             raise SyntaxFault(f"a user's name has 1 to {_LONGEST_NAME} bytes")
@@ -116,7 +116,7 @@ class Users:
     ) -> None:
         """What is not None; the rest stays. Raises NotFound, SyntaxFault as `put`.
 
-        Raises PreconditionFailed where the password was changed while this one was hashed: it may be somebody else's.
+        Raises PreconditionFailed where another caller changed the password while this one was hashed.
         """
         former = _one(await self._store.read_records(RECORD_KIND), name)
         secret = None if password is None else await self._secret(name, password, kept)
@@ -173,7 +173,7 @@ class Users:
             read = await self._store.read_records(RECORD_KIND, scram.RECORD_KIND)
             user = _one(read, name)
             if user.password_hash != password_hash:
-                raise PreconditionFailed(f"user '{name}' has another password by now")
+                raise PreconditionFailed(f"the password of user '{name}' was changed meanwhile")
             there = _keys_of(read, user)
             puts = []
             if renewed_hash:
@@ -204,7 +204,7 @@ def _check_there(read: Read, name: str, *, there: bool) -> None:
     if there:
         _one(read, name)
     elif _value(read, RECORD_KIND, name) is not None:
-        raise PreconditionFailed(f"there is a user '{name}' by now")
+        raise PreconditionFailed(f"user '{name}' was added meanwhile")
 
 
 def _keys_of(read: Read, user: User) -> Mapping[str, scram.Keys]:
@@ -249,7 +249,7 @@ def _records(user: User, secret: _Secret) -> list[Record]:
 
 
 def _made(password: str, kind: str, whose: Whose) -> str:
-    """Raises SyntaxFault for a password that nobody could say: characters that SCRAM does not allow."""
+    """Raises SyntaxFault for a password that no client could sign in with: SCRAM does not allow its characters."""
     try:
         return kind_named(kind).make(password, whose)
     except ValueError as error:

@@ -75,7 +75,7 @@ class Forks:
             log.warning(
                 "services cannot be forked, and are executed: they start later and take more memory",
                 reason=str(failure) or type(failure).__name__,
-                do="nothing, or start the stack anew when it suits",
+                do="nothing at once; restart the stack when it suits",
             )
             self.end()
         return None
@@ -100,7 +100,7 @@ async def _ordered(connection: socket.socket, order: bytes) -> Process:
         socket.send_fds(connection, [order], [output, begin])
         answer = await asyncio.get_running_loop().sock_recv(connection, _LONGEST_ANSWER)
         if not answer:
-            raise ConnectionResetError("what they are forked from has ended")
+            raise ConnectionResetError("the fork server has ended")
         process = Forked(int(answer), stdout)
         os.write(say, b"!")
         return process

@@ -14,4 +14,4 @@ def note(path: Path, text: str) -> None:
     try:
         path.write_text(f"{text}\n")
     except OSError as failure:
-        log.warning("a file that tells of the stack cannot be written", path=str(path), reason=str(failure))
+        log.warning("a file about the stack for other programs cannot be written", path=str(path), reason=str(failure))

@@ -65,6 +65,6 @@ class Supervisor:
             self._asked_at = now
             self._stopping.set()
         elif now - self._asked_at > _ECHO:
-            log.warning("asked again, killing what still runs")
+            log.warning("asked to stop again, killing what still runs")
             for child in self._children:
                 child.kill()

@@ -33,7 +33,7 @@ class RSpec:
         try:
             told = json.loads(report.read_text())
         except (OSError, ValueError) as failure:
-            raise NotRun(f"rspec left no readable report ({failure})") from failure
+            raise NotRun(f"rspec wrote no readable report ({failure})") from failure
         results: Results = {}
         for example in told["examples"]:
             add(results, example["full_description"], _told(example))

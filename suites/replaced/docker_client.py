@@ -34,7 +34,7 @@ class DockerClient:
         self.host = docker_host_info
 
     def run(self, image: str, ports: list[str], environment: dict[str, str] | None = None) -> ContainerInfo:
-        """The broker, whatever image is asked for."""
+        """The broker, for any image that is asked for."""
         del image, environment
         return ContainerInfo("broker", {port: PORT if port.startswith("5672") else CLOSED_PORT for port in ports}, HOST)
 

@@ -29,7 +29,7 @@ async def test_chaos(stack: ContainerStack, capfd: pytest.CaptureFixture[str]) -
 
     def say(text: str) -> None:
         with capfd.disabled():
-            print(text, flush=True)  # noqa: T201 - the account is for whoever watches
+            print(text, flush=True)  # noqa: T201 - the account is read by people
 
     say(f"\nHOPLINE_CHAOS_SEED={PLAN.seed} HOPLINE_CHAOS_SECONDS={PLAN.seconds:.0f}")
     run = ChaosRun(stack, PLAN, say)

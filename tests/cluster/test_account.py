@@ -1,4 +1,4 @@
-"""What the ledger says of a run in which processes were killed, beside what the clients say who took part."""
+"""The ledger of a run in which processes were killed, compared with what its clients saw."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from tests.support.stack import Stack, running_stack, wait_until
 KILLED = ("queue-1", "store", "queue-2", "mgmt")
 QUEUES = 3
 LOAD_SECONDS = 1.0
-FILED_SECONDS = 90.0  # who says nothing is taken for dead after 30
+FILED_SECONDS = 90.0  # a silent process is taken for dead after 30
 
 # pika leaves the sockets of connections that failed to the garbage collector.
 pytestmark = [
@@ -62,14 +62,14 @@ def test_ledger_and_clients_agree(stack: Stack, name: str, tmp_path: Path) -> No
     wait_until_filed(stack, sum(one.promised for one in clients.values()))
     verdict, audited = audit(stack, tmp_path)
     assert (verdict["lost"], verdict["duplicated"], verdict["in_flight"]) == (0, 0, 0)
-    # What a process did in its last quarter of a second nobody was told: the record says that it is not whole.
+    # The last quarter of a second of a killed process is not on record, and the record says so.
     assert (verdict["gaps"], verdict["whole"]) == (2, False)
     assert verdict["unknown"] < verdict["promised"] / 2
     assert audited == clients
 
 
 def leave_some(stack: Stack, queues: list[str]) -> dict[str, int]:
-    """Publishes to queues that nobody consumes any more; gives how many messages are in each."""
+    """Publishes to queues without consumers; gives how many messages are in each."""
     left = {}
     with connected(stack.address) as connection:
         channel = connection.channel()
@@ -96,7 +96,7 @@ def account_of(load: Load, left: dict[str, int]) -> dict[str, Account]:
 
 
 def wait_until_filed(stack: Stack, confirmed: int) -> None:
-    """Returns when all confirms are on file, and who was killed has been missed."""
+    """Returns when all confirms are on file, and the killed process has been missed."""
     ledger = FiledLedger(stack.data)
     wait_until(lambda: len(ledger.rows("gaps")) >= 2, FILED_SECONDS, "gaps of both queue processes")
 

@@ -110,7 +110,7 @@ def test_what_a_queue_gives(hopline: Hopline, channel: Any, name: str) -> None:
 
 
 def test_two_gateways_share_a_limit(hopline: Hopline, stack: Stack, channel: Any, name: str) -> None:
-    """A rule's limit is for all gateways together, whoever came first, and for one that comes after a killed one."""
+    """A rule's limit is for all gateways together, in any order, also for one that replaces a killed one."""
     channel.queue_declare(name)
     limit = 20_000
     assert hopline.run("capture", "add", name, "--key", name, "--limit", str(limit)).returncode == 0

@@ -144,7 +144,7 @@ def test_health(hopline: Command) -> None:
 
 
 def test_what_is_refused(hopline: Command, channel: Any, name: str) -> None:
-    """Is one line that says what is wrong; who asked for what was done is on record."""
+    """An error is one line that says what is wrong; the user of each change is in the audit log."""
     channel.queue_declare(name, exclusive=True)
     assert "it goes with its connection" in hopline.refused("queues", "delete", name)
     assert "no exchange 'none'" in (said := hopline.refused("bindings", "bind", "none", name))

@@ -87,7 +87,7 @@ def test_a_client_s_life(stack: Stack, follower: Follower) -> None:
 
 
 def test_failover(stack: Stack, follower: Follower) -> None:
-    """When a queue process dies, the store tells which leases it lost and who took them, with their epochs."""
+    """When a queue process dies, the store publishes which leases it lost and who took them, with epochs."""
     stack.wait_until_replaced("queue-1", stack.kill("queue-1"))
     lost = follower.until(lambda facts: facts["kind"] == "lease.lost", "lost lease")
     acquired = follower.until(

@@ -120,7 +120,7 @@ def test_a_full_volume(stack: Stack, name: str, volume: Volume) -> None:
 
 
 def _notes(stack: Stack) -> dict[str, Any]:
-    """What health says of what no message waits for, whatever it says of the rest on a busy machine."""
+    """The notes of health, apart from what it reports of a busy machine."""
     try:
         with urllib.request.urlopen(f"http://{HOST}:{stack.http_port}/healthz", timeout=30) as answer:
             told = answer.read()

@@ -33,7 +33,7 @@ BATCH = 5000
 
 @pytest.fixture
 def lease_ttl_ms() -> int:
-    """Longer than a busy machine keeps a process waiting: what is told to leave hands over, whatever its leases."""
+    """Longer than a busy machine keeps a process waiting: a process that is asked to stop hands over before that."""
     return 10_000
 
 

@@ -1,4 +1,4 @@
-"""A stack that nobody uses costs next to nothing."""
+"""A stack without clients costs next to nothing."""
 
 from __future__ import annotations
 

@@ -53,7 +53,7 @@ def test_confirmed_messages_survive(stack: Stack, name: str, target: str) -> Non
 
 
 def test_waiting_messages_survive_a_kill_of_all(stack: Stack, name: str) -> None:
-    """Confirmed persistent messages that nobody has consumed yet are there after everything was killed."""
+    """Confirmed persistent messages that were not consumed yet are there after every process was killed."""
     load = Load(stack.address, name)
     for producer in load.producers:
         producer.start()

@@ -82,7 +82,7 @@ def test_filing_survives_kill_9(stack: Stack, name: str) -> None:
 
 
 def test_the_bus_may_go_and_come_back(stack: Stack, name: str) -> None:
-    """While NATS is killed and started again nobody waits for it, and afterwards nothing is missing from the files."""
+    """While NATS is killed and started again no client waits, and afterwards nothing is missing from the files."""
     ids = ids_of(name, 100)
     with connected(stack) as channel:
         channel.queue_declare(name, durable=True)

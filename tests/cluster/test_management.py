@@ -1,4 +1,4 @@
-"""The management node while mgmt is killed: its clients are told, and everybody else goes on."""
+"""The management node while mgmt is killed: its clients get an error, and all others go on."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Memory stays bounded, whoever does not do their part."""
+"""Memory stays bounded, whichever client or process misbehaves."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def drain(stack: Stack, queue: str, count: int) -> None:
 
 
 def test_producer_without_consumer(stack: Stack, producer: Connection, name: str) -> None:
-    """A producer whose messages nobody takes is held back; when they are taken, all of them arrive."""
+    """A producer whose messages are not consumed is held back; when they are taken, all of them arrive."""
     before = stack.memory()
     sent = publish_until_held_back(producer, name)
     assert sent < FAR_TOO_MUCH
@@ -89,7 +89,7 @@ def test_consumer_that_does_not_read(stack: Stack, producer: Connection, name: s
     assert grown < GROWTH
 
 
-def test_consumer_that_does_not_read_stops_nobody_else(stack: Stack, producer: Connection, name: str) -> None:
+def test_consumer_that_does_not_read_stops_no_other(stack: Stack, producer: Connection, name: str) -> None:
     """While one consumer does not read, another queue on another connection is served."""
     consumer = Connection(Address(stack.address.host, stack.address.port))
     consumer.consume(name, prefetch=0)

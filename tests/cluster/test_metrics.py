@@ -250,7 +250,7 @@ async def test_another_protocol(stack: Stack, name: str) -> None:
         assert found == expected
 
 
-def test_who_goes_without_a_word(stack: Stack, name: str) -> None:
+def test_a_process_that_vanishes(stack: Stack, name: str) -> None:
     """What a client held that is gone is back, and counts as that; meanwhile it is unsettled, and then ready."""
     before = _counts(stack)
     with _connect(stack) as connection:

@@ -84,7 +84,7 @@ async def test_moving(rabbit: tuple[Get, int], stack: Stack, tmp_path: Path) -> 
 
 
 async def _with_newer_hashes(ask: Get) -> Any:
-    """Definitions, as soon as who has signed in has another hash than RabbitMQ's."""
+    """Definitions, once a user that has signed in has another hash than RabbitMQ's."""
     for _ in range(_SECONDS):
         _, told, _ = await ask("/api/definitions")
         if "argon2" in {each["hashing_algorithm"] for each in told["users"]}:

@@ -1,4 +1,4 @@
-"""Ports are added to a running stack and removed from it; clients that nobody here wrote connect by them."""
+"""Ports are added to a running stack and removed from it; clients of other projects connect by them."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def is_closed(port: int) -> bool:
 
 
 def test_a_port_at_run_time(stack: Stack, hopline: Hopline, name: str) -> None:
-    """Clients come in by it, with TLS and without; when it is removed they stay, and nobody else comes."""
+    """Clients connect to it, with TLS and without; when it is removed they stay, and no other can connect."""
     port = free_port()
     hopline.ports("add", name, "--address", f"{HOST}:{port}", "--transport", "plain", "--transport", "tls")
     hopline.until_open(name)
@@ -87,7 +87,7 @@ def test_a_port_at_run_time(stack: Stack, hopline: Hopline, name: str) -> None:
 
 
 def test_tls_alone(stack: Stack, hopline: Hopline, name: str) -> None:
-    """A port for TLS alone hears nobody else."""
+    """A port for TLS alone serves no client without TLS."""
     port = free_port()
     hopline.ports("add", name, "--address", f"{HOST}:{port}", "--transport", "tls")
     hopline.until_open(name)
@@ -130,8 +130,8 @@ def test_a_gateway_that_starts(stack: Stack, hopline: Hopline, name: str) -> Non
         (("add", "x", "--address", "*:1", "--mechanism", "NONE"), 1, "mechanisms: there is no NONE; there are "),
         (("add", "x", "--address", "*:1", "--most", "-1"), 2, "most: Input should be greater than or equal to 0"),
         (("add", "", "--address", "*:1"), 2, "name: String should have at least 1 character"),
-        (("add", "amqp", "--address", "*:1"), 1, "port 'amqp' is of the settings (HOPLINE_AMQP_PORT)"),
-        (("remove", "amqps"), 1, "port 'amqps' is of the settings (HOPLINE_AMQPS_PORT)"),
+        (("add", "amqp", "--address", "*:1"), 1, "port 'amqp' comes from the setting HOPLINE_AMQP_PORT"),
+        (("remove", "amqps"), 1, "port 'amqps' comes from the setting HOPLINE_AMQPS_PORT"),
         (("remove", "nothing"), 1, "no port 'nothing'\n"),
     ],
 )

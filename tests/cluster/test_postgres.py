@@ -1,4 +1,4 @@
-"""A whole stack on PostgreSQL: whoever is killed, nothing confirmed is lost; while the database is away, much works."""
+"""A whole stack on PostgreSQL: no kill loses anything confirmed; while the database is away, much works."""
 
 from __future__ import annotations
 

@@ -72,7 +72,7 @@ def _number(ask: Ask, query: str) -> float:
     return sum(float(each["value"][1]) for each in ask(query))
 
 
-def test_increases_are_right_whatever_restarts(ask: Ask, stack: Stack, name: str) -> None:
+def test_increases_are_right_across_restarts(ask: Ask, stack: Stack, name: str) -> None:
     """Prometheus knows every process, and adds up what was counted before and after kills; it sees no reset."""
     wait_until(
         lambda: _number(ask, "sum(hopline_up)") == len(SERVICES) - 1, 60, "all that say what they count"

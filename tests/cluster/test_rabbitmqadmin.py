@@ -90,7 +90,7 @@ def test_publish_and_get(admin: Admin, name: str, tmp_path: Path) -> None:
 
 
 def test_connections(admin: Admin, stack: Stack) -> None:
-    """Who is connected is listed, and closed; the whole is shown in numbers."""
+    """Connections are listed, and closed; the overview is shown."""
     parameters = pika.ConnectionParameters(HOST, stack.address.port, client_properties={"connection_name": "shop"})
     connection = pika.BlockingConnection(parameters)
     channel = connection.channel()
@@ -109,7 +109,7 @@ def test_connections(admin: Admin, stack: Stack) -> None:
 
 
 def test_what_it_is_told(admin: Admin, stack: Stack, name: str) -> None:
-    """What is wrong, what is not there, and who may not: as lines, not as its own faults."""
+    """Wrong input, missing objects and missing permissions are shown as lines, not as failures of the tool."""
     admin("declare", "queue", f"name={name}")
     again = admin.run("declare", "queue", f"name={name}", "durable=false")
     assert "inequivalent arg 'durable'" in again.stderr

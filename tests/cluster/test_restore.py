@@ -94,7 +94,7 @@ def hopline(stack: Stack, *arguments: str) -> str:
 
 @contextmanager
 def store_away(stack: Stack) -> Iterator[None]:
-    """The store dies, and nobody starts another before the end."""
+    """The store dies, and is not started again before the end."""
     supervisor, store = stack.pids()[0], stack.pid("store")
     os.kill(supervisor, signal.SIGSTOP)
     try:
@@ -107,7 +107,7 @@ def store_away(stack: Stack) -> Iterator[None]:
 
 @pytest.mark.timeout(180 + 3 * SECONDS)
 def test_the_broker_lives_on(stack: Stack, name: str, tmp_path: Path) -> None:
-    """Under load, with clients that stay: all from before the backup is there, once, and nobody sees an error.
+    """Under load, with clients that stay: all from before the backup is there, once, and no client sees an error.
 
     What was confirmed later is gone, what was acknowledged later comes again, and `hopline health` and the log say so.
     """

@@ -55,7 +55,7 @@ PASSWORDS = {
     )
 }
 SECRETS = {**{who: forms(who, password) for who, password in PASSWORDS.items()}, "stack": [], "nats": []}
-# What `hopline up` was started with; mgmt, which makes the first user, is told where nobody else looks.
+# The environment of `hopline up`; mgmt, which makes the first user, gets it where no other user can look.
 PROCESSES = {("first", "hopline up", "environ")}
 # NATS reads from a file of its own what it wants to hear.
 FILES = {("stack", "run/secret"), ("nats", "nats/auth.conf")}
@@ -160,7 +160,7 @@ class Used:
                 self.said += data.decode("latin-1")
 
     def call(self, address: str, said: str) -> None:
-        """Somebody who does not know the stack's secret calls the store."""
+        """A caller without the stack's secret calls the store."""
         with grpc.insecure_channel(address) as channel, pytest.raises(grpc.RpcError) as failure:
             StoreStub(channel).AllocateOrigin(
                 store_pb2.AllocateOriginRequest(), metadata=[(secret.FIELD, f"Bearer {said}")], timeout=10
@@ -253,7 +253,7 @@ def _comes_in(used: Used, user: str) -> bool:
 
 
 def test_processes(used: Used) -> None:
-    """Who has to have a secret was given it; nobody else on this machine has it in a command or an environment."""
+    """Processes that need a secret have it; no command or environment shows it to other users of the machine."""
     assert in_processes(SECRETS) == PROCESSES
 
 
@@ -267,7 +267,7 @@ def test_files(used: Used) -> None:
 
 
 def test_the_audit_log(used: Used) -> None:
-    """Has all that was tried, by each provider, and what was changed, by whom; `test_files` looks for secrets in it."""
+    """Has every sign-in, by each provider, and every change with its user; `test_files` looks for secrets in it."""
     files = used.stack.data.glob("audit/*/*.jsonl")
     lines = [json.loads(line) for path in files for line in path.read_text().splitlines()]
     assert {line["event"] for line in lines} == set(AUDITED)
@@ -298,7 +298,7 @@ def test_what_is_said(used: Used) -> None:
 
 
 def test_it_would_be_found(used: Used, tmp_path: Path) -> None:
-    """The search finds what is there: in a command, an environment, a file, a text, as clients write it."""
+    """The search finds a secret that is there: in a command, an environment, a file, a text, as clients write it."""
     [password, plain, basic] = SECRETS["wrong"]
     command = [sys.executable, "-c", "input()", password]
     with subprocess.Popen(command, stdin=subprocess.PIPE, env={**os.environ, "X": plain.decode()}) as process:

@@ -77,7 +77,7 @@ def _address(connection: pika.BlockingConnection) -> str:
 
 
 def test_who_got_it(hopline: Hopline, stack: Stack, connection: pika.BlockingConnection, name: str) -> None:
-    """Of a message that was fetched by basic.get it is told who did: name, user, address; and it is found by them."""
+    """For a message fetched by basic.get the client is shown: name, user, address; and it is found by them."""
     host, port = stack.address.host, stack.address.port
     channel = connection.channel()
     channel.queue_declare(name, exclusive=False)
@@ -123,7 +123,7 @@ def test_whole_way(hopline: Hopline, connection: pika.BlockingConnection, name: 
 
 
 def test_live(hopline: Hopline, connection: pika.BlockingConnection, name: str, tmp_path: Path) -> None:
-    """`hopline trace --follow` tells what happens in a queue while it happens; Ctrl-C ends it without a word."""
+    """`hopline trace --follow` tells what happens in a queue while it happens; Ctrl-C ends it silently."""
     _declare(connection, name)
     output = tmp_path / "followed"
     following = hopline.follow(name, output)
@@ -140,10 +140,10 @@ def test_live(hopline: Hopline, connection: pika.BlockingConnection, name: str, 
     assert "Traceback" not in output.read_text()
 
 
-def test_live_of_somebody(
+def test_live_of_one_client(
     hopline: Hopline, stack: Stack, connection: pika.BlockingConnection, name: str, tmp_path: Path
 ) -> None:
-    """It picks messages by who published them, by address or user, of connections that were there long before."""
+    """It picks messages by their publisher's address or user, also of connections that are much older."""
     _declare(connection, name)
     parameters = pika.ConnectionParameters(stack.address.host, stack.address.port)
     with closing(pika.BlockingConnection(parameters)) as other:
@@ -184,6 +184,6 @@ def test_dry_run(hopline: Hopline, connection: pika.BlockingConnection, name: st
 
 
 def test_nothing_on_record(hopline: Hopline, name: str) -> None:
-    """What nobody has is told in a line."""
+    """An id that no message has is reported in a line."""
     found = hopline.run("trace", name)
     assert (found.returncode, found.stdout, found.stderr) == (1, "", f"nothing is on record of '{name}'\n")

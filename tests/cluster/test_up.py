@@ -68,7 +68,7 @@ def test_every_service_is_replaced(stack: Stack) -> None:
 
 
 def test_killed_supervisor_leaves_nothing_in_the_way(stack: Stack) -> None:
-    """kill -9 of the supervisor takes all services with it, and the stack starts again on what is there."""
+    """kill -9 of the supervisor takes all services with it, and the stack starts again on the data that is left."""
     supervisor, *children = stack.pids()
     os.kill(supervisor, signal.SIGKILL)
     wait_until(lambda: not any(map(_is_alive, children)), 5, "end of the services")

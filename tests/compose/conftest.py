@@ -21,7 +21,7 @@ def started_stack() -> Iterator[ComposeStack]:
 
 @pytest.fixture
 def stack(started_stack: ComposeStack) -> ComposeStack:
-    """The stack with two queue processes, two gateways and a balancer, whatever the test before left of it."""
+    """The stack with two queue processes, two gateways and a balancer, in any state that the test before left."""
     started_stack.up()
     return started_stack
 

@@ -19,13 +19,13 @@ SECONDS = 5
 async def main() -> None:
     for address in sys.argv[1:]:
         for what, attempt in (("gRPC", _grpc), ("NATS", _nats), ("HTTP", _http)):
-            with suppress(Exception):  # whatever it is that keeps a stranger out
+            with suppress(Exception):  # any error that keeps a stranger out
                 async with asyncio.timeout(SECONDS):
                     sys.stdout.write(f"{address} {what} {await attempt(address)}\n")
 
 
 async def _grpc(address: str) -> str:
-    """The status of a call that lists what the server offers; raises where nobody speaks gRPC."""
+    """The status of a call that lists what the server offers; raises where the port does not speak gRPC."""
     async with grpc.aio.insecure_channel(address) as channel:
         asked = iter([reflection_pb2.ServerReflectionRequest(list_services="")])
         call = reflection_pb2_grpc.ServerReflectionStub(channel).ServerReflectionInfo(asked)
@@ -33,7 +33,7 @@ async def _grpc(address: str) -> str:
             answer = await call.read()
         except grpc.aio.AioRpcError as failure:
             if failure.code() is grpc.StatusCode.UNAVAILABLE:
-                raise  # nobody who speaks it
+                raise  # not gRPC
             return "refused"
         return f"answered {answer}"
 
@@ -50,7 +50,7 @@ async def _nats(address: str) -> str:
 
 
 async def _http(address: str) -> str:
-    """The status of whoever speaks HTTP, as statistics and profilers do; raises where nobody does."""
+    """The status of an HTTP request, as pages of statistics and profilers answer it; raises where it is not HTTP."""
     host, port = address.rsplit(":", 1)
     reader, writer = await asyncio.open_connection(host, int(port))
     try:

@@ -65,7 +65,7 @@ def test_ports(stack: ComposeStack) -> None:
 
 
 def test_a_stranger_on_the_network(stack: ComposeStack) -> None:
-    """Whoever reaches the containers' network without the secret gets nothing from any port but AMQP's and HTTP's."""
+    """A stranger in the containers' network, without the secret, gets nothing from any port but AMQP's and HTTP's."""
     services = {address: service for service, address in stack.listening()}
     said = [line.split(maxsplit=2) for line in stack.ask_as_stranger(STRANGER.read_text(), list(services)).splitlines()]
     # Clients that are not answered log that as well.

@@ -115,7 +115,7 @@ def are_filed(ledger: FiledLedger, names: list[str]) -> bool:
 
 
 def are_missed(stack: Stack) -> bool:
-    """Whether the record has noticed who was killed."""
+    """Whether the record has noticed which process was killed."""
     return {row["instance"].partition("-")[0] for row in FiledLedger(stack.data).rows("gaps")} >= {"gateway", "queue"}
 
 
@@ -128,7 +128,7 @@ def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
 
 @pytest.fixture(scope="module")
 def spark() -> Iterator[SparkSession]:
-    """Started when nobody is disturbed by it any more."""
+    """Started when it disturbs no other stack any more."""
     with quick_session() as session:
         yield session
 
@@ -163,7 +163,7 @@ def test_nothing_is_odd_of_steady_traffic(outcome: Outcome) -> None:
 
 
 def test_look_ups_say_what_is_true(outcome: Outcome) -> None:
-    """Whoever died, each fate is right, nothing persisted is called lost, and what is unknown has a gap to blame."""
+    """Whichever process died, each fate is right, nothing persisted is called lost, and unknown fates name a gap."""
     assert wrongs(outcome.disturbed.truth, outcome.told) == []
 
 

@@ -1,4 +1,4 @@
-"""Whatever comes to the port: its sender gets the specification's reply or a closed connection; others are served."""
+"""Any bad input at the port: its sender gets the specification's reply or a closed connection; others are served."""
 
 from __future__ import annotations
 

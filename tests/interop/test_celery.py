@@ -30,7 +30,7 @@ pytestmark = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptio
 
 @pytest.fixture(scope="module")
 def tasks(broker: BrokerAddress) -> Iterator[ModuleType]:
-    """The application's tasks, as the one who sends them imports them."""
+    """The application's tasks, as their sender imports them."""
     prefix = f"celery-{uuid.uuid4().hex[:8]}"
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("INTEROP_BROKER", broker.url().replace("%2F", "/"))

@@ -1,4 +1,4 @@
-"""Consumers that choose, and browsers, with clients that nobody here wrote."""
+"""Consumers with selectors, and browsers, with clients of other projects."""
 
 from __future__ import annotations
 
@@ -74,8 +74,8 @@ def test_a_browser(connection: pika.BlockingConnection, name: str) -> None:
     assert [fetch(other, name).body for _ in range(3)] == [b"1", b"2", b"3"]
 
 
-def test_a_browser_beside_who_takes(connection: pika.BlockingConnection, name: str) -> None:
-    """What the browser acknowledges is not settled for who has taken it: it comes back when he goes."""
+def test_a_browser_beside_a_consumer(connection: pika.BlockingConnection, name: str) -> None:
+    """A browser's acknowledgement settles nothing for the consumer that holds it: when that goes, it comes again."""
     channel, taker, seen, taken = connection.channel(), connection.channel(), list[Any](), list[Any]()
     channel.queue_declare(name)
     collect(channel, name, seen, arguments={"x-filter-no-consume": True})
@@ -90,8 +90,8 @@ def test_a_browser_beside_who_takes(connection: pika.BlockingConnection, name: s
     assert (message.body, message.method.redelivered) == (b"1", True)
 
 
-def test_a_queue_that_nobody_empties(connection: pika.BlockingConnection, name: str) -> None:
-    """ensureNondestructiveConsumers: consumers browse, whatever they ask for, and what they acknowledge stays."""
+def test_a_queue_that_is_only_browsed(connection: pika.BlockingConnection, name: str) -> None:
+    """ensureNondestructiveConsumers: all consumers browse, and messages that they acknowledge stay."""
     channel, seen = connection.channel(), list[Any]()
     channel.queue_declare(name, arguments={"ensureNondestructiveConsumers": True})
     publish(channel, name, "red", "blue")

@@ -1,4 +1,4 @@
-"""The management node, asked by clients that nobody here wrote: qpid-proton (1.0) and pika (0-9-1)."""
+"""The management node, used by clients of other projects: qpid-proton (1.0) and pika (0-9-1)."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def test_a_queue_by_proton(ask: Asking, channel: BlockingChannel, name: str) -> 
 
 
 def test_what_there_can_be_by_proton(ask: Asking) -> None:
-    """Types, attributes and operations are maps; what there is not is told."""
+    """Types, attributes and operations are maps; for unknown ones the reply says so."""
     status, types = ask("GET-TYPES", **SELF)
     assert (status, types["org.apache.qpid.TopicExchange"]) == (200, [EXCHANGE])
     assert "bindings" in ask("GET-ATTRIBUTES", **SELF)[1][EXCHANGE]

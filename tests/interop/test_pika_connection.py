@@ -126,7 +126,7 @@ def test_wrong_password(broker: BrokerAddress) -> None:
 
 
 def test_unknown_user(broker: BrokerAddress) -> None:
-    """An unknown user is refused as a wrong password is: nobody learns which names exist."""
+    """An unknown user is refused as a wrong password is: a client cannot learn which names exist."""
     with pytest.raises(ProbableAuthenticationError, match="403"):
         connect(broker, credentials=pika.PlainCredentials("nobody", "guest"))
 

@@ -148,7 +148,7 @@ def test_consumer_is_told_when_its_queue_is_deleted(connection: pika.BlockingCon
 
 
 def test_cancelled_consumer_gets_nothing(connection: pika.BlockingConnection, name: str) -> None:
-    """After cancel-ok messages wait in the queue for somebody else."""
+    """After cancel-ok messages wait in the queue for another consumer."""
     channel = connection.channel()
     channel.queue_declare(name)
     received: list[Any] = []

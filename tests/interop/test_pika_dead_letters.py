@@ -118,7 +118,7 @@ def test_retry_loop_counts(channel: BlockingChannel, name: str) -> None:
 
 
 def test_queue_expires(channel: BlockingChannel, name: str) -> None:
-    """A queue with x-expires that nobody uses is deleted."""
+    """An unused queue with x-expires is deleted."""
     queue = channel.queue_declare(name, arguments={"x-expires": 200}).method.queue
     channel.connection.process_data_events(time_limit=1)
     returned: list[object] = []

@@ -40,7 +40,7 @@ def fetched(channel: BlockingChannel, queues: list[str]) -> list[Message]:
     return messages
 
 
-def test_everybody_gets_one(channel: BlockingChannel, queues: list[str]) -> None:
+def test_every_queue_gets_one(channel: BlockingChannel, queues: list[str]) -> None:
     """However often a queue is named; CC is delivered, BCC is not, and the routing key is that of the publish."""
     first, second, third = queues
     headers = {"n": 1, "CC": [second, first, second, "nobody"], "BCC": [third, second]}
@@ -58,7 +58,7 @@ def test_a_single_hidden_key(channel: BlockingChannel, queues: list[str]) -> Non
     assert (message.method.routing_key, message.properties.headers) == ("nobody", {})
 
 
-def test_returned_when_nobody_gets_it(channel: BlockingChannel, queues: list[str]) -> None:
+def test_returned_when_no_queue_gets_it(channel: BlockingChannel, queues: list[str]) -> None:
     """A mandatory message comes back when none of its keys leads anywhere, as others may see it."""
     with pytest.raises(UnroutableError) as raised:
         channel.basic_publish("", "x", b"nobody", to(CC=["y"], BCC=["z"]), mandatory=True)

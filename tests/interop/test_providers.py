@@ -119,7 +119,7 @@ def _secret(ports: Ports, kind: str) -> tuple[str, str, str]:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_pika_by_plain(ports: Ports, kind: str) -> None:
-    """Messages go through as whom the provider says; a wrong password is refused as such."""
+    """Messages go through as the user that the provider names; a wrong password is refused as such."""
     user, password, name = _secret(ports, kind)
     with connected(ports.at(kind, user, password)) as connection:
         channel = connection.channel()
@@ -152,7 +152,7 @@ def test_a_directory_that_is_away(ports: Ports) -> None:
         ports.slapd.start()
 
 
-def test_who_is_changed_or_gone_is_disconnected(ports: Ports) -> None:
+def test_a_user_that_is_changed_or_deleted_is_disconnected(ports: Ports) -> None:
     """By a new password on record, a line of a file that is taken away, a provider that is removed."""
     ports.hopline("users", "add", "passing", "--password-file", "-", given="one")
     ports.hopline("providers", "add", "for-a-while", "anonymous")
@@ -205,7 +205,7 @@ def test_a_token_that_expires(ports: Ports) -> None:
 
 
 def test_qpid_proton(ports: Ports) -> None:
-    """An AMQP 1.0 client that nobody here wrote, by PLAIN: Debian's knows neither CRAM-MD5 nor XOAUTH2."""
+    """qpid-proton over AMQP 1.0, by PLAIN: Debian's knows neither CRAM-MD5 nor XOAUTH2."""
     with running() as proton:
         url = f"amqp://{HOST}:{ports.numbers['file']}"
         answer = proton.fails("connect", url=url, mechanisms="PLAIN", user="filed", password="filed's")

@@ -36,7 +36,7 @@ def test_confirmed_publish_and_get(amqp_connection: amqp.Connection, name: str) 
 
 
 def test_immediate(amqp_connection: amqp.Connection, name: str) -> None:
-    """An immediate message comes back with 313 while nobody consumes, and is delivered when somebody does."""
+    """An immediate message comes back with 313 while there is no consumer, and is delivered when there is one."""
     channel = amqp_connection.channel()
     channel.queue_declare(name, exclusive=True)
     returned: list[tuple[int, str, str]] = []

@@ -1,4 +1,4 @@
-"""qpid-proton, an AMQP 1.0 client that nobody here wrote. Without it (python3-qpid-proton) these tests fail."""
+"""qpid-proton, an AMQP 1.0 client of another project. Without it (python3-qpid-proton) these tests fail."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def test_outcomes(proton: Proton, channel: BlockingChannel, queue: str, how: str
 
 
 def test_settled_both_ways(proton: Proton, queue: str) -> None:
-    """Nobody waits for an outcome, and messages come all the same."""
+    """Messages sent settled, without waiting for an outcome, arrive as well."""
     proton.do("sender", name="s", address=queue, settled=True)
     for number in range(20):
         proton.do("send", name="s", body=str(number))
@@ -112,7 +112,7 @@ def test_a_queue_of_its_own(proton: Proton) -> None:
 
 
 def test_drain(proton: Proton, queue: str) -> None:
-    """What is there comes, the rest of the credit is used up: twice, and with nothing there."""
+    """Drain delivers waiting messages and uses up the rest of the credit: twice, and with an empty queue."""
     proton.do("sender", name="s", address=queue)
     for number in range(3):
         proton.do("send", name="s", body=str(number))

@@ -74,7 +74,7 @@ def s_client(port: BrokerAddress, *options: str, text: str = "") -> str:
 
 @pytest.mark.parametrize(("version", "spoken"), [("-tls1_1", False), ("-tls1_2", True), ("-tls1_3", True)])
 def test_versions(port: BrokerAddress, certificate: Path, version: str, spoken: bool) -> None:
-    """TLS 1.2 and 1.3 are spoken; the certificate is verified by who trusts it."""
+    """TLS 1.2 and 1.3 are spoken; the certificate is verified by clients that trust it."""
     said = s_client(port, version, "-CAfile", str(certificate), "-cipher", "DEFAULT:@SECLEVEL=0")
     assert ("Verify return code: 0 (ok)" in said and "Cipher is (NONE)" not in said) == spoken
 

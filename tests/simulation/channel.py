@@ -79,7 +79,7 @@ class Channel:
             self.answer = None
 
     def publish(self, sent: Sent) -> None:
-        """Sends a message; whatever comes of it is written into `sent`."""
+        """Sends a message; its outcome is written into `sent`."""
         properties = commands.Basic.Properties(
             message_id=sent.id,
             delivery_mode=2 if sent.persistent else 1,

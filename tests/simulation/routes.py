@@ -17,7 +17,7 @@ _MOST = 5  # changes at once whose every combination is looked at; beyond, nothi
 
 @dataclass(frozen=True)
 class Routes:
-    """`must` is right whatever happened; `may` is what any order of what happened allows. Known: see `unknown`."""
+    """`must` holds in any case; `may` is what some order of the changes allows. Known: see `unknown`."""
 
     must: frozenset[str]
     may: frozenset[str]

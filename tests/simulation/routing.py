@@ -82,7 +82,7 @@ class Topology:
                     self._unbind(name, binding)
 
     def faded(self) -> Topology:
-        """What is left of it when all have died who remembered what is not durable."""
+        """What is left of it when all processes that remembered transient objects have died."""
         left = Topology()
         left.queues = {name: step for name, step in self.queues.items() if step.get("durable", step["do"] != "own")}
         left.exchanges = {name: exchange for name, exchange in self.exchanges.items() if exchange.durable}

@@ -97,7 +97,7 @@ def _fit(plan: Plan) -> Plan:
 
 
 def _tidy(plan: Plan) -> Plan:
-    """Without clients that do nothing; the first of a virtual host declares what there is."""
+    """Without clients that do nothing; the first of a virtual host declares its objects."""
     busy = {step["client"] for step in plan.steps}
     seen: set[str] = set()
     clients = []

@@ -115,7 +115,7 @@ def test_deadline() -> None:
 
 
 def test_nobody_there() -> None:
-    """Where nobody listens a call fails at once, or waits until somebody does, as it was asked to."""
+    """Without a listener a call fails at once, or waits until there is one, as the caller asked."""
 
     async def play(world: World, stub: Any, _servicer: Servicer) -> None:
         with pytest.raises(grpc.aio.AioRpcError) as failure:
@@ -128,7 +128,7 @@ def test_nobody_there() -> None:
 
 
 def test_lost_answer() -> None:
-    """A connection that breaks fails the call, whatever became of the request."""
+    """A connection that breaks fails the call, whether or not the request was carried out."""
 
     async def play(world: World, stub: Any, servicer: Servicer) -> None:
         link = world.network.link(world.network.host("scenario"), world.network.host("server-1"))

@@ -134,7 +134,7 @@ def test_a_quiet_history() -> None:
 
 @pytest.mark.parametrize("seed", range(4))
 def test_the_same_history_twice(seed: int) -> None:
-    """A seed gives the same history twice, whatever goes wrong in it."""
+    """A seed gives the same history twice, with any faults."""
     (one, _), (other, _) = played(seed, faults=25), played(seed, faults=25)
     assert one.digest() == other.digest()
     assert one.time() == other.time()

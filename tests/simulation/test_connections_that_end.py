@@ -1,4 +1,4 @@
-"""What goes with a connection, on virtual time, when nobody was there to hear that it ended."""
+"""What ends with a connection, on virtual time, when no process was there to notice its end."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ async def _publish(world: World, count: int) -> None:
 
 
 def test_publishers_that_leave_while_a_queue_is_full() -> None:
-    """Nothing is kept of who was told to wait and has gone, while the others wait on."""
+    """Nothing is kept of a client that was told to wait and has gone, while the others wait on."""
     world = World(1, _SMALL)
 
     async def scenario() -> None:
@@ -85,7 +85,7 @@ def _is_there(world: World) -> bool:
 
 
 def test_auto_delete_queues_without_an_owner() -> None:
-    """They go with their last consumer, though it ends while nobody owns them: the next owner hears of it."""
+    """They are deleted with their last consumer, also if it ends while they have no owner: the next owner is told."""
     world = World(1, _SMALL)
 
     async def scenario() -> None:

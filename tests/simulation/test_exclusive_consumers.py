@@ -66,7 +66,7 @@ class Stage:
 
 @pytest.mark.parametrize(("was", "asks"), [(True, False), (False, True), (True, True)])
 def test_a_stream_that_breaks(was: bool, asks: bool) -> None:
-    """Whoever was there before is there again a moment later: nobody else is let in beside it."""
+    """The former consumer is attached again a moment later: no other is let in beside it."""
     stage = Stage()
 
     async def history() -> None:
@@ -77,7 +77,7 @@ def test_a_stream_that_breaks(was: bool, asks: bool) -> None:
     stage.play(history, exclusive=was)
 
 
-def test_streams_that_break_while_nobody_is_sure() -> None:
+def test_streams_that_break_while_no_process_is_sure() -> None:
     """The queue process is sure of its leases again, and gateways come back: the one that has the consumer last."""
     stage = Stage()
 
@@ -91,7 +91,7 @@ def test_streams_that_break_while_nobody_is_sure() -> None:
 
 
 def test_a_gateway_that_dies() -> None:
-    """Its client is let in at another one as soon as it is sure that nobody comes back."""
+    """Its client is let in at another gateway as soon as it is certain that the former consumer does not come back."""
     stage = Stage()
 
     async def history() -> None:
@@ -103,8 +103,8 @@ def test_a_gateway_that_dies() -> None:
     stage.play(history, exclusive=True)
 
 
-def test_nobody_is_exclusive() -> None:
-    """Then nobody waits."""
+def test_no_consumer_is_exclusive() -> None:
+    """Then no consumer has to wait."""
     stage = Stage()
 
     async def history() -> None:

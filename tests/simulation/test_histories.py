@@ -15,7 +15,7 @@ HISTORIES = 160
 
 @pytest.mark.timeout(900)
 def test_histories(tmp_path: Path) -> None:
-    """Whatever happens, no promise is broken; and a seed gives the same history twice."""
+    """With any faults, no promise is broken; and a seed gives the same history twice."""
     command = [
         sys.executable,
         "-m",

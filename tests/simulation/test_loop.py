@@ -26,7 +26,7 @@ def begin(world: World, name: str, work: Coroutine[Any, Any, Any]) -> asyncio.Ta
 
 
 def test_time_is_virtual() -> None:
-    """Whoever sleeps for a day has slept for a day, by the loop and by the clocks, in no time."""
+    """A task that sleeps for a day has slept for a day, by the loop and by the clocks, in no real time."""
     world = World(1)
 
     async def sleep() -> tuple[float, float]:
@@ -196,7 +196,7 @@ def test_randomness() -> None:
 
 
 def test_no_address_has_a_name() -> None:
-    """Who asks for one is told so, as by a name server."""
+    """Looking one up fails, as by a name server."""
 
     async def ask() -> object:
         return await asyncio.get_running_loop().getnameinfo(("10.0.0.1", 0), 0)
@@ -206,7 +206,7 @@ def test_no_address_has_a_name() -> None:
 
 
 def test_timers_are_not_early() -> None:
-    """Who wakes up finds that its time has come, also where clocks run at other rates and have stood still."""
+    """A task wakes when its time has come, also where clocks run at other rates and have stood still."""
     world, at_random = World(1), random.Random(1)
 
     async def wait() -> None:

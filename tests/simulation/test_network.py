@@ -80,7 +80,7 @@ def test_who_does_not_read() -> None:
 
 
 def test_nobody_listens() -> None:
-    """A port where nobody listens refuses; a host that is not there is said not to be."""
+    """A port without a listener refuses; an unknown host is reported as such."""
     world = World(1)
 
     async def call() -> None:
@@ -95,7 +95,7 @@ def test_nobody_listens() -> None:
 
 @pytest.mark.parametrize("seed", range(6))
 def test_cut(seed: int) -> None:
-    """Nothing arrives over a link that is cut, and nobody is told; later all of it arrives, or the end of it."""
+    """Nothing arrives over a link that is cut, unnoticed by both ends; later all arrives, or the connection ends."""
     world, server = World(seed), Server()
 
     async def talk() -> None:
@@ -133,7 +133,7 @@ def test_torn(seed: int) -> None:
 
 
 def test_peer_dies() -> None:
-    """Who is connected to a process that is killed finds out; its port refuses."""
+    """Connections to a process that is killed end; its port refuses."""
     world, server = World(1), Server()
 
     async def talk() -> None:

@@ -35,7 +35,7 @@ def _killed_after(seconds: float, tmp_path: Path) -> tuple[bool, bool]:
 
 
 def test_death_between_moments(tmp_path: Path) -> None:
-    """A process can die before a commit is on disk, when it is and nobody was told, and after the answer."""
+    """A process can die before a commit is on disk, between that and the answer, and after the answer."""
     seen = [_killed_after(number / 10, tmp_path) for number in range(20)]
     assert list(dict.fromkeys(seen)) == [(False, False), (True, False), (True, True)]
 

@@ -83,7 +83,7 @@ class Stage:
 @pytest.mark.parametrize("gateway", GATEWAYS)
 @pytest.mark.parametrize("change", ["move", "kill", "tear"])
 def test_the_active_consumer_stays_active(change: str, gateway: str) -> None:
-    """Until it is cancelled; then the other one gets the rest. Whatever it holds is its own, whoever owns the queue."""
+    """Until it is cancelled; then the other one gets the rest. What it holds stays its own, also with a new owner."""
     stage = Stage()
 
     async def history() -> None:

@@ -1,4 +1,4 @@
-"""Leases while the store takes its time, on virtual time: who holds them goes on for as long as they surely hold."""
+"""Leases while the store is slow, on virtual time: their holder goes on for as long as they certainly hold."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ class House:
         )
 
     async def passes(self, seconds: float) -> None:
-        """Looks all the while that nobody acts for a lease that another one could have by the store's own clock."""
+        """Checks throughout that no process acts on a lease that another could have by the store's own clock."""
         until = monotonic() + seconds
         while monotonic() < until:
             await asyncio.sleep(0.01)

@@ -28,7 +28,7 @@ class Stage:
         self.held = self.ready = 0  # in the end, as its owner believes
 
     def play(self, reader: Callable[[], Any], history: Callable[[], Any]) -> None:
-        """Returns when the history is over and has shown what there is to be seen."""
+        """Returns when the history is over and all messages have been seen."""
 
         async def scenario() -> None:
             await self.cluster.start()
@@ -114,7 +114,7 @@ class Stage:
         return number
 
     def owner(self, state: str = "SERVING") -> str:
-        """Who serves the queue, or is in another state with it; none while nobody is."""
+        """The process that serves the queue, or has it in another state; none if there is none."""
         for name in PROCESSES:
             partition = self.cluster.service(name)._host.registry.partitions.get(self.partition)
             if partition is not None and partition.state.name == state:
@@ -184,7 +184,7 @@ def test_an_answer_of_a_former_owner() -> None:
 
 
 def test_what_was_given_back_in_a_former_term() -> None:
-    """It is somebody's again, whom nobody takes it from; once that one has acknowledged it, it is not seen any more."""
+    """Another consumer gets it and keeps it; once that has acknowledged it, it is not seen any more."""
     stage = Stage(1)
 
     async def history() -> None:
@@ -204,7 +204,7 @@ def test_what_was_given_back_in_a_former_term() -> None:
 
 @pytest.mark.parametrize("seed", [1, 2, 3])
 def test_what_was_published_in_a_former_term(seed: int) -> None:
-    """It comes to a process that has the partition again, from an owner who was sent it meanwhile: it is there once."""
+    """It comes back to a process that has the partition again, from an owner in between: it is there once."""
     stage = Stage(seed)
 
     async def history() -> None:

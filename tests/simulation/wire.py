@@ -13,7 +13,7 @@ from tests.simulation.history import Connected, History, Opened
 from tests.support.amqp_playbook import CAPABILITIES, HEADER
 
 _BEAT = heartbeat.Heartbeat()
-_HEARTBEAT = 4  # seconds; twice as long without a word, and a connection is taken for broken
+_HEARTBEAT = 4  # seconds; after twice as long in silence a connection is taken for broken
 
 
 class Wire:
@@ -79,7 +79,7 @@ class Wire:
         self._gone(0, "")
 
     def abort(self) -> None:
-        """Is gone, without a word."""
+        """Closes the socket, without a close of AMQP."""
         if not self.dead:
             self._ends("aborted")
         self._gone(0, "")

@@ -57,7 +57,7 @@ def test_what_is_new(spark: SparkSession) -> None:
 
 
 def test_what_comes_seldom(spark: SparkSession) -> None:
-    """Who is first heard of when the record has hardly begun is not new; a message that is rejected failed once."""
+    """An edge that first appears when the record has hardly begun is not new; a rejected message failed once."""
     ledger = traffic()
     for minute in range(3, MINUTES, 3):
         first = 500_000 + 10 * minute

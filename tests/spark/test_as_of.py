@@ -49,7 +49,7 @@ def test_no_moment() -> None:
     ],
 )
 def test_live(tmp_path: Path, state: str | None, live: bool) -> None:
-    """A record is live while somebody says every minute that he files it."""
+    """A record is live while a mgmt process writes every minute that it files."""
     if state is not None:
         (tmp_path / "_state.json").write_text(state)
     assert is_live(str(tmp_path), NOW) is live

@@ -107,7 +107,7 @@ ROWS = st.lists(
 @settings(max_examples=3, phases=[Phase.generate])
 @given(st.lists(ROWS, min_size=40, max_size=40))
 def test_any_rows(spark: SparkSession, ledgers: list[list[tuple[str, int, int, str, int]]]) -> None:
-    """Whatever rows say, sense or nonsense, the audit on ranges finds what an audit message by message finds."""
+    """For any rows, sense or nonsense, the audit on ranges finds what an audit message by message finds."""
     rows = [
         # Each small ledger has uids, a virtual host and partitions of its own.
         {
@@ -213,16 +213,16 @@ def test_taken_over(spark: SparkSession, tmp_path: Path, missed: float | None, e
 
 
 @pytest.mark.parametrize(("heard", "fate"), [(None, "unknown"), (50, "waiting")], ids=["dead", "alive after all"])
-def test_nobody_took_over(spark: SparkSession, tmp_path: Path, heard: float | None, fate: str) -> None:
-    """Of what was with a queue process that died, and that nobody has told of since, nobody knows whether it waits."""
+def test_no_owner_took_over(spark: SparkSession, tmp_path: Path, heard: float | None, fate: str) -> None:
+    """Of messages of a dead queue process that no later row mentions, it is unknown whether they wait."""
     file_rows(tmp_path / "ledger", "gaps", [gap(40, "queue-0")])
     sign = [] if heard is None else [stage("enqueued", 30, at=heard, queue="other")]
     found = fates(audit_rows(spark, tmp_path, [*OLD, *sign]))
     assert sum(count for account, count in found.items() if account[:4] == ("/", "q", "confirmed", fate)) == 10
 
 
-def test_what_died_with_whom(spark: SparkSession, tmp_path: Path) -> None:
-    """Lost is told by what was promised, waiting is what nobody took, and for what is not known a gap is named."""
+def test_what_died_with_its_owner(spark: SparkSession, tmp_path: Path) -> None:
+    """A loss is named by what was promised, a message that no consumer took waits, and an unknown fate names a gap."""
     file_rows(tmp_path / "ledger", "gaps", GAPS)
     result = audit_rows(spark, tmp_path, deaths())
     found = {
@@ -238,8 +238,8 @@ def test_what_died_with_whom(spark: SparkSession, tmp_path: Path) -> None:
     assert verdict["as_of_why"] == "the last row, the record is not live"
 
 
-def test_whoever_dies_when(spark: SparkSession, tmp_path: Path) -> None:
-    """Whoever dies at whatever moment, the audit says of each message what is true, and what a look-up says of it."""
+def test_any_process_dies_at_any_time(spark: SparkSession, tmp_path: Path) -> None:
+    """Whichever process dies at any moment, the audit gives each message its true fate, as a look-up does."""
     told = histories(400, seed=7, older=0)
     gaps = [gap for one in told for gap in one.gaps]
     file_rows(tmp_path / "ledger", "gaps", gaps)

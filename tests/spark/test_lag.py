@@ -54,7 +54,7 @@ def test_a_slow_consumer(spark: SparkSession) -> None:
 
 
 def test_gone_with_its_owner(spark: SparkSession) -> None:
-    """What the next owner did not find is not in the queue any more, and nobody holds it."""
+    """A message that the next owner did not find is not in the queue any more, and no consumer holds it."""
     ledger = Ledger()
     first, second = {"queue": "q", "partition": 1}, {"partition": 1, "epoch": 2, "instance": "queue-2"}
     ledger.tell("enqueued", 0, 0, 9, **first, epoch=1)

@@ -50,6 +50,6 @@ def test_how(found: Move, how: str, silence: int) -> None:
 
 
 def test_first_owner() -> None:
-    """Whom nobody was before moved nothing; partitions are looked at one by one."""
+    """A first owner has moved nothing; each partition is judged by itself."""
     other = owner(5, B, 3, 4)._replace(partition=2)
     assert moves([BEFORE, other], Lives({}, {}, 0)) == []

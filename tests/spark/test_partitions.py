@@ -21,7 +21,7 @@ LOADS = st.lists(st.tuples(st.sampled_from("abc"), st.floats(0, 1e6)), min_size=
 
 @given(LOADS)
 def test_moves_relieve(drawn: list[tuple[str, float]]) -> None:
-    """Whatever the loads: moves name partitions that their source has, and never make the busiest busier."""
+    """For any loads, moves name partitions that their source has, and never make the busiest busier."""
     loads = {number: Load(number, owner, work) for number, (owner, work) in enumerate(drawn)}
     before, after = Counter[str](), Counter[str]()
     for load in loads.values():
@@ -80,7 +80,7 @@ def test_moves_are_commands(spark: SparkSession) -> None:
 
 
 def test_owner_is_that_of_the_latest_epoch(spark: SparkSession) -> None:
-    """A partition that has moved counts for the one who has it now, whatever the former owner did."""
+    """A partition that has moved counts for its present owner, also what the former owner did."""
     ledger = Ledger()
     ledger.journey(1, 100, partition=3, owner="queue-1-aa", epoch=1)
     ledger.journey(200, 200, seconds=10, partition=3, owner="queue-2-bb", epoch=2)

@@ -114,7 +114,7 @@ def test_files_that_are_merged_meanwhile(spark: SparkSession, tmp_path: Path) ->
 
 
 def test_unknown_analysis() -> None:
-    """Who asks for an analysis that there is not is told which there are."""
+    """An unknown analysis is refused with the names of those there are."""
     with pytest.raises(AnalysisError, match="no analysis is called sums; there are anomalies, audit"):
         job("sums")
 

@@ -56,7 +56,7 @@ def test_circles(spark: SparkSession) -> None:
 
 
 def test_generated(spark: SparkSession, tmp_path: Path) -> None:
-    """Of a generated ledger: who was delivered more than once, message by message, and all dead letters."""
+    """Of a generated ledger: messages that were delivered more than once, one by one, and all dead letters."""
     write(Plan(rows=20_000, queues=8, skew=0.9, losses=0, duplicates=5, unusual=0.2), str(tmp_path / "ledger"))
     found = run(spark, job("redeliveries"), Sources(str(tmp_path / "ledger")), str(tmp_path / "out")).tables
     delivered, dead = Counter[tuple[str, int]](), Counter[tuple[str, str]]()

@@ -33,13 +33,13 @@ HEARD = {A: 90 * S, B: 500 * S, C: 500 * S}
     [
         ([], (None, None, "")),
         ([gap(A, 95, 130)], (130 * S, 95 * S, A)),
-        ([gap(A, None, 130)], (130 * S, 90 * S, A)),  # an older record: who is silent told all until his last row
+        ([gap(A, None, 130)], (130 * S, 90 * S, A)),  # an older record: all rows up to the last came
         ([gap(A, None, 130, "given_up")], (130 * S, None, A)),
         ([gap(A, 300, 330)], (None, None, "")),  # long after it was followed
         ([gap(B, 300, 330)], (None, None, "")),  # what it found is on record
         ([gap(B, 90, 110, "given_up")], (110 * S, 90 * S, B)),  # which may be what it found
-        ([gap(C, 95, 130)], (None, None, "")),  # somebody else
-        ([gap("queue-x", 95, 130)], (None, None, "")),  # nobody was between the two
+        ([gap(C, 95, 130)], (None, None, "")),  # another process
+        ([gap("queue-x", 95, 130)], (None, None, "")),  # no owner was between the two
         ([gap("gateway-1", 95, 130, service="gateway")], (None, None, "")),
         ([gap(A, 95, 130), gap(B, 90, 140, "given_up")], (140 * S, 90 * S, A)),
     ],
@@ -52,7 +52,7 @@ def test_what_hides_copies_of_a_former_owner(gaps: list[Gap], expected: tuple[in
 
 
 def test_missing_epoch() -> None:
-    """Where nobody told of an epoch, any queue process that has a gap may have had it."""
+    """An epoch without rows may have belonged to any queue process that has a gap."""
     found = terms(told((1, A, 0), (3, B, 100)), [gap(C, 50, 130)], HEARD)
     assert first(found).hide_time == 130 * S
 
@@ -84,7 +84,7 @@ def test_never_enqueued() -> None:
 
 
 def test_left_alone() -> None:
-    """An owner that was missed, and that nobody followed, has ended; not if it was heard of again."""
+    """An owner that was missed, and had no successor, has ended; not if it was heard of again."""
     term = first(terms(told((1, A, 0)), [gap(A, 95, 130)], HEARD))
     assert (term.owner_ended, term.hide_time) == (130 * S, 130 * S)
     (term,) = (one for one in terms(told((1, A, 0)), [gap(A, 95, 130), gap("queue-x", 99, 140)], HEARD) if one.epoch)

@@ -38,8 +38,8 @@ def test_a_look_up_says_what_the_audit_says(tmp_path: Path) -> None:
     }
 
 
-def test_whoever_dies_when() -> None:
-    """Whoever dies at whatever moment, nothing is said that is not true, and a gap is named for what is not known."""
+def test_any_process_dies_at_any_time() -> None:
+    """Whichever process dies at any moment, no fate is wrong, and an unknown one names a gap."""
     found: Counter[tuple[str, str, bool]] = Counter()
     for one in histories(HISTORIES, seed=13):
         fate, blamed = traced(one, one.gaps)

@@ -112,7 +112,7 @@ class AmqpClient:
         return found
 
     async def expect(self, kind: Any, channel: int | None = None, seconds: float = 10) -> Any:
-        """The next frame of the kind that nobody has expected yet."""
+        """The next frame of that kind that no caller has taken yet."""
 
         def find() -> tuple[Any] | None:
             for index in range(self._seen, len(self.frames)):

@@ -1,6 +1,6 @@
 """A transcript of one AMQP 0-9-1 connection: what the client sends, what the broker says, what comes out.
 
-The client's bytes are written, and the engine's read, by pamqp: a codec that nobody here wrote.
+The client's bytes are written, and the engine's read, by pamqp: a codec of another project.
 """
 
 from __future__ import annotations

@@ -23,7 +23,7 @@ class Place(Protocol):
         """Where it listens."""
 
     def url(self) -> str:
-        """Of a store that nobody has."""
+        """Of a store that does not exist yet."""
 
     def start(self) -> None:
         """Does nothing where it runs; returns when it serves."""

@@ -18,9 +18,9 @@ class FakeStore(store_pb2_grpc.StoreServicer):
     def __init__(self) -> None:
         self.records: dict[tuple[str, str], store_pb2.Record] = {}
         self.table = store_pb2.LeaseTable()
-        self.actors: list[str] = []  # for whom records were put
+        self.actors: list[str] = []  # users for whom records were put
         self.version = 0
-        self.before_put: Callable[[store_pb2.PutRecordsRequest], object] = lambda _: None  # somebody else is faster
+        self.before_put: Callable[[store_pb2.PutRecordsRequest], object] = lambda _: None  # another writer is faster
         self._changed_at: dict[str, int] = {}  # by kind
         self._changed = asyncio.Event()
         self._server: Server | None = None
@@ -57,7 +57,7 @@ class FakeStore(store_pb2_grpc.StoreServicer):
         return store_pb2.PutRecordsReply(version=self.version)
 
     def put(self, puts: Iterable[store_pb2.Record] = (), deletes: Iterable[store_pb2.Record] = ()) -> None:
-        """As somebody else does."""
+        """A write by another process."""
         self.version += 1
         gone = [record for record in deletes if (record.kind, record.key) in self.records]
         self._changed_at.update((record.kind, self.version) for record in (*puts, *gone))

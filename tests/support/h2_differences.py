@@ -93,7 +93,7 @@ class Difference(NamedTuple):
     theirs: tuple[Outcome, ...]
     applies: Callable[[Pair, Wire], bool]  # in the state before it
     shown: Callable[[Pair], bytes]
-    is_client: bool = False  # who shows it
+    is_client: bool = False  # the end that shows it
 
 
 def _is(*kinds: int) -> Callable[[Pair, Wire], bool]:

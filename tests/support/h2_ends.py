@@ -49,7 +49,7 @@ class OurEnd(End):
     def end(self, number: int) -> None:
         self.ended.add(number)
         if not self.is_client and number not in self.peer_ended:
-            self.over.add(number)  # what the client still says, nobody listens to
+            self.over.add(number)  # what the client still sends is ignored
         self.connection.end(number, TRAILERS)
 
     def reset(self, number: int) -> None:

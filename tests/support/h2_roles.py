@@ -71,7 +71,7 @@ class Role:
         raise NotImplementedError
 
     def silent(self) -> None:
-        """Nobody looks at what it has to say now."""
+        """Its answers from now on are not looked at."""
         self._take()
 
     def messages(self, number: int) -> list[bytes]:

@@ -174,7 +174,7 @@ class _Story:
         return True
 
     def _by(self, who: _Life, name: str, at: float, **facts: Any) -> None:
-        """It happens if `who` lives, and is on record if it was told."""
+        """It happens if `who` is alive, and is on record if it was sent in time."""
         if who.does(at) and at <= who.told_until and at < _NEVER:
             place = {"queue": self.found.queue, "partition": self.found.number}
             placed = {} if name in {"received", "confirmed"} else place

@@ -1,4 +1,4 @@
-"""The command line of the user who runs a stack."""
+"""The command line, as the operator of a stack uses it."""
 
 from __future__ import annotations
 

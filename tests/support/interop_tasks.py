@@ -1,4 +1,4 @@
-"""A Celery application as somebody wrote it for RabbitMQ; the broker and a prefix come from the environment."""
+"""A Celery application as it would be written for RabbitMQ; the broker and a prefix come from the environment."""
 
 from __future__ import annotations
 

@@ -56,7 +56,7 @@ class Server:
             self._process = None
 
     def pause(self) -> None:
-        """SIGSTOP: its socket is there, and nobody answers."""
+        """SIGSTOP: its socket is open, and it does not answer."""
         assert self._process
         self._process.send_signal(signal.SIGSTOP)
         status = Path(f"/proc/{self._process.pid}/stat")
@@ -104,7 +104,7 @@ class Servers:
         shutil.rmtree(self._folder, ignore_errors=True)
 
     def url(self, stream: str = "", options: str = "") -> str:
-        """Of a stream that nobody has."""
+        """Of a stream that does not exist yet."""
         hosts = ",".join(f"{HOST}:{server.port}" for server in self.each)
         return f"nats://{hosts}/{stream or f'S{next(_streams)}'}{options}"
 

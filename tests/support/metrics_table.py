@@ -1,4 +1,4 @@
-"""The tables of docs/metrics.md, made of what there is: `python -m tests.support.metrics_table` prints them."""
+"""The tables of docs/metrics.md, made from the catalogue: `python -m tests.support.metrics_table` prints them."""
 
 from __future__ import annotations
 

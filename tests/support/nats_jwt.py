@@ -1,4 +1,4 @@
-"""Credentials as operators of NATS give them out: who may do what is signed, and a file has it with the key."""
+"""Credentials as operators of NATS give them out: signed permissions of users, in a file with their key."""
 
 from __future__ import annotations
 

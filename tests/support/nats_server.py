@@ -40,7 +40,7 @@ class NatsServer:
             self._process.wait()
 
     def pause(self) -> None:
-        """SIGSTOP: its socket is there, and nobody answers."""
+        """SIGSTOP: its socket is open, and it does not answer."""
         assert self._process
         self._process.send_signal(signal.SIGSTOP)
 

@@ -14,7 +14,7 @@ OPENED = b"\x00\x0a\x00\x29"
 
 
 class OlderClient:
-    """Connected, with channel 1, inside of `async with`; as guest, unless another user is named, who has `secret`."""
+    """Connected, with channel 1, inside of `async with`; as guest, or as another user with the password `secret`."""
 
     def __init__(
         self, port: int, header: bytes = b"AMQP\x01\x01\x00\x09", client_properties: bytes = _PROPERTIES,

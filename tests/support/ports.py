@@ -1,8 +1,8 @@
-"""Ports for the servers of tests: no two of them are told the same one, and no connection takes one meanwhile.
+"""Ports for the servers of tests: no two get the same one, and no outgoing connection takes one meanwhile.
 
 A port that the system picks is one of those that it also gives to outgoing connections: by the time the server of the
-test listens it may be somebody's. So these lie below that range, and a block of them belongs to one process of tests,
-by a lock on a file, which goes with the process.
+test listens, a connection may have taken it. So these lie below that range, and a block of them belongs to one process
+of tests, by a lock on a file, which ends with the process.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _FOLDER = Path(tempfile.gettempdir()) / "hopline-test-ports"
 
 
 def free_port() -> int:
-    """A loopback port that nobody listens on, given once."""
+    """A free loopback port, given to one caller only."""
     return next(_ports)
 
 

@@ -1,4 +1,4 @@
-"""qpid-proton, an AMQP 1.0 client that nobody here wrote, in a process of its own: see proton_program.py."""
+"""qpid-proton, an AMQP 1.0 client of another project, in a process of its own: see proton_program.py."""
 
 from __future__ import annotations
 

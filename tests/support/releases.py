@@ -17,7 +17,7 @@ from tests.support.stack import HOST, wait_until
 _ROOT = Path(__file__).parents[2]
 _STOP_SECONDS = 30
 _START_SECONDS = 60
-_KEPT = "tests/support/contracts/*.textproto"  # written by whoever made the last release
+_KEPT = "tests/support/contracts/*.textproto"  # written with the last release
 
 PROCESSES = (
     ("store", "store"),

@@ -13,7 +13,7 @@ from typing import Any
 Get = Callable[..., Awaitable[tuple[int, Any, Any]]]
 
 _GUEST = "guest:guest"
-_LONGEST = 20  # seconds: an answer that nobody is there takes mgmt ten
+_LONGEST = 20  # seconds: mgmt takes ten to answer that a service is away
 
 
 def asking(port: int) -> Get:

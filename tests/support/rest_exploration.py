@@ -25,11 +25,11 @@ _CHECKS = (
 _PHASES = ("examples", "coverage", "fuzzing", "stateful")
 _MAY_FAIL = "GET /api/health/checks/"
 """To answer 503 is what these are for."""
-_HOW_OFTEN = 0.7  # of names, those of what is there
+_HOW_OFTEN = 0.7  # share of names that are those of existing objects
 
 
 class Fault(NamedTuple):
-    """An answer that is not as it should be."""
+    """An answer that breaks the document."""
 
     operation: str
     what: str

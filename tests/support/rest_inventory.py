@@ -1,4 +1,4 @@
-"""What there is in a broker that is asked anything by its HTTP, and that it is there again before the next question.
+"""The objects of a broker to which any HTTP request is sent, restored before the next request.
 
 Otherwise a request that deletes the only user, or loads rules that let no user in, is the last one that is answered.
 """
@@ -24,7 +24,7 @@ NAMES: Mapping[str, tuple[str, ...]] = {
     "names": ("q", "x", "u", "g", "amqp", "amq.topic", "amq.default"),
     "paths": (*_PLACES, *(f"%2F/%2F/{each}" for each in _OPERATIONS), "queue", "%2F/%2F/queue"),
 }
-"""Names of what is there, by what they are names of; of what is at paths of the tree they are encoded once."""
+"""Names of existing objects by kind; names in paths of the tree are encoded once."""
 NAMED: Mapping[str, str] = {
     **dict.fromkeys(("path.vhost", "query.vhost"), "hosts"),
     **dict.fromkeys(("path.name", "path.user", "path.source", "path.destination", "query.exchange"), "names"),

@@ -148,7 +148,7 @@ class Slapd:
         raise AssertionError((self.folder / "log").read_text())
 
     def stop(self) -> None:
-        """Nobody answers any more."""
+        """It does not answer any more."""
         assert self._process
         self._process.terminate()
         self._process.wait(20)

@@ -156,7 +156,7 @@ class Stack:
         return int(path.read_text() or 0) if path.exists() else 0
 
     def health(self) -> dict[str, Any]:
-        """What `/healthz` tells; nothing while nobody answers."""
+        """The report of `/healthz`; empty while there is no answer."""
         try:
             with urllib.request.urlopen(f"http://{HOST}:{self.http_port}/healthz", timeout=5) as answer:
                 told = answer.read()
@@ -167,7 +167,7 @@ class Stack:
         return dict(json.loads(told))
 
     def said_of(self, service: str) -> str:
-        """What it tells of a service; "" while nobody answers."""
+        """Its report of a service; "" while there is no answer."""
         return str(self.health().get("services", {}).get(service, ""))
 
     def _is_healthy(self) -> bool:

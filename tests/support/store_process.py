@@ -55,7 +55,7 @@ class StoreProcess:
                 await asyncio.sleep(0.05)
 
     async def pause(self) -> None:
-        """SIGSTOP: its sockets are there, and nobody answers."""
+        """SIGSTOP: its sockets are open, and it does not answer."""
         self.process.send_signal(signal.SIGSTOP)
         status = Path(f"/proc/{self.process.pid}/stat")
         while (await asyncio.to_thread(status.read_text)).rpartition(") ")[2][0] != "T":

@@ -1,4 +1,4 @@
-"""Both ends of gRPC streams of bytes: ours, and grpc.aio's, which nobody here wrote."""
+"""Both ends of gRPC streams of bytes: ours, and grpc.aio's, to compare with."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def bodies() -> list[bytes]:
 
 
 def same(some: list[bytes], others: list[bytes]) -> bool:
-    """Compared without a word about 20 MiB that differ."""
+    """Bodies that are compared without printing 20 MiB where they differ."""
     return some == others
 
 

@@ -1,4 +1,4 @@
-"""How long things take that are put down, and hold nobody to anything: `pytest -rP` shows them."""
+"""Durations that are printed and not asserted: `pytest -rP` shows them."""
 
 from __future__ import annotations
 
@@ -14,4 +14,4 @@ class Took:
 
     def put_down(self) -> None:
         """It has come about."""
-        print(f"{self._what}: {time.monotonic() - self._began:.2f} s")  # noqa: T201 - for whoever looks
+        print(f"{self._what}: {time.monotonic() - self._began:.2f} s")  # noqa: T201 - shown by `pytest -rP`

@@ -99,7 +99,7 @@ def test_expired(channel: BlockingChannel, spans: Path, name: str, trace: str) -
 
 @pytest.mark.parametrize("what", ["drop-head", "purge", "delete"])
 def test_dropped(channel: BlockingChannel, spans: Path, name: str, trace: str, what: str) -> None:
-    """Whatever takes a message out of its queue unread is the reason of a move."""
+    """Each cause that takes a message out of its queue unread is the reason of a move."""
     channel.queue_declare(name, arguments={"x-max-length": 1})
     publish(channel, name, trace)
     if what == "drop-head":
@@ -204,7 +204,7 @@ def test_transaction(channel: BlockingChannel, spans: Path, name: str, trace: st
 
 
 def test_no_ack(channel: BlockingChannel, spans: Path, name: str, trace: str) -> None:
-    """Where nobody acknowledges, a delivery is accepted by being written."""
+    """Without acknowledgements a delivery is accepted by being written."""
     channel.queue_declare(name)
     got: list[bytes] = []
     channel.basic_consume(name, lambda _channel, _method, _properties, body: got.append(body), auto_ack=True)

@@ -30,7 +30,7 @@ def publish_until(channel: BlockingChannel, queue: str, spans: Path, *, traced: 
 def test_changed_at_run_time(
     plain: pika.BlockingConnection, spans: Path, name: str, hopline: Callable[..., str]
 ) -> None:
-    """`hopline tracing rules add` has messages of a queue traced that nobody traced before, `remove` ends that."""
+    """`hopline tracing rules add` traces messages of a queue whose publishers do not trace, `remove` ends that."""
     channel = plain.channel()
     channel.queue_declare(name)
     channel.confirm_delivery()

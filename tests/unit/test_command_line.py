@@ -19,7 +19,7 @@ from services.common.errors import BrokerError, NotFound, Unavailable
 
 @pytest.fixture
 def hopline(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[CliRunner]:
-    """A shell in which Hopline does not run, on ports that nobody has."""
+    """A shell without a running Hopline, on free ports."""
     monkeypatch.setenv("HOPLINE_DATA", str(tmp_path))
     monkeypatch.setenv("HOPLINE_HTTP_PORT", "1")
     before = structlog.get_config()
@@ -48,7 +48,7 @@ def test_wrong_settings(hopline: CliRunner, monkeypatch: pytest.MonkeyPatch, com
 
 
 def test_queue_needs_a_queue_s_name(hopline: CliRunner) -> None:
-    """A name under which nobody would look for a queue process is refused."""
+    """A name that is not for queue processes is refused."""
     result = hopline.invoke(app, ["queue", "--name", "store"])
     assert (result.exit_code, result.stderr) == (2, "--name store: a queue process is called queue-<something>\n")
 
@@ -76,7 +76,7 @@ def test_queue_needs_a_queue_s_name(hopline: CliRunner) -> None:
     ],
 )
 def test_nothing_runs(hopline: CliRunner, command: list[str]) -> None:
-    """Who asks a stack that does not run is told so in one line."""
+    """A command for a stack that does not run says so in one line."""
     result = hopline.invoke(app, command)
     assert result.exit_code == 1
     assert result.stderr.startswith("no answer from ")
@@ -147,7 +147,7 @@ def test_password_from_a_file(hopline: CliRunner, tmp_path: Path, put: list[tupl
     ],
 )
 def test_no_password(hopline: CliRunner, put: list[tuple[str, str]], arguments: list[str], said: str) -> None:
-    """Without a password, and nobody to type one, a line says how to give it; nobody is asked for anything."""
+    """Without a password, and without a terminal, a line says how to give it; no service is called."""
     result = hopline.invoke(app, ["users", "add", "alice", *arguments])
     assert (result.exit_code, result.stderr.count("\n"), put) == (2, 1, [])
     assert said in result.stderr
@@ -182,7 +182,7 @@ def test_no_event_bus(hopline: CliRunner) -> None:
 
 @pytest.mark.parametrize("command", [["move", "99", "queue-1"], ["move", "x", "queue-1"], ["unpin", "64"]])
 def test_no_such_partition(hopline: CliRunner, command: list[str]) -> None:
-    """A partition that cannot be is refused in one line, and nobody is asked."""
+    """An impossible partition is refused in one line, and no service is called."""
     result = hopline.invoke(app, ["partitions", *command])
     assert (result.exit_code, result.stderr.count("\n")) == (2, 1)
 
@@ -208,7 +208,7 @@ def test_trace_of_nothing(hopline: CliRunner, arguments: list[str]) -> None:
 
 
 def test_follow_without_a_bus(hopline: CliRunner) -> None:
-    """`hopline trace --follow` says in one line that there is nobody to follow."""
+    """`hopline trace --follow` says in one line that there is no bus to follow."""
     result = hopline.invoke(app, ["trace", "--follow", "q"])
     assert (result.exit_code, result.stderr.count("\n")) == (1, 1)
     assert "HOPLINE_NATS_URL" in result.stderr
@@ -227,7 +227,7 @@ def test_follow_without_a_bus(hopline: CliRunner) -> None:
 def test_follow_what_is_not_there(
     hopline: CliRunner, monkeypatch: pytest.MonkeyPatch, queue: str, known: list[str] | BrokerError, said: bool
 ) -> None:
-    """Who follows a queue that does not exist is told so, and follows on; of a pattern nobody knows."""
+    """Following a queue that does not exist says so, and follows on; of a pattern it cannot be known."""
 
     async def route(_client: DryRunClient, virtual_host: str, _exchange: str, key: str, _headers: object) -> DryRun:
         if isinstance(known, BrokerError):
@@ -243,7 +243,7 @@ def test_follow_what_is_not_there(
 
 
 def test_route_with_a_bad_header(hopline: CliRunner) -> None:
-    """A header that cannot be read is refused before anybody is asked."""
+    """A header that cannot be read is refused before any service is called."""
     result = hopline.invoke(app, ["route", "--header", "size:=big"])
     assert (result.exit_code, result.stderr.count("\n")) == (2, 1)
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 _NAME = "import json, sys; import services.common.log, services.{}.service; print(json.dumps(sorted(sys.modules)))"
-# What is needed when a row is filed, looked up or analysed, when somebody asks over HTTP, when spans are on.
+# What is needed when a row is filed, looked up or analysed, when a request comes over HTTP, when spans are on.
 LATER = {"duckdb", "fastapi", "numpy", "opentelemetry", "pandas", "pyarrow", "pyspark", "starlette"}
 SHOWN = {"pygments", "rich"}  # what commands show their answers with
 OTHERS = {"store": {"aiosqlite", "sqlite3"}, "mgmt": {"uvicorn"}}
@@ -42,7 +42,7 @@ def test_what_a_service_imports(service: str) -> None:
 
 
 def test_what_services_are_forked_from() -> None:
-    """To import them all begins nothing: a thread, gRPC's or another one, would be missing in whoever is forked."""
+    """To import them all starts nothing: a thread, gRPC's or another one, would be missing in forked children."""
     assert int(_said(_FORKED)) == 1
 
 

@@ -119,6 +119,6 @@ def _assigned(method: Any) -> set[str]:
 
 
 def test_unknown_name() -> None:
-    """Who asks for a kind that is not installed is told which are."""
+    """The error about a kind that is not installed names those that are."""
     with pytest.raises(InternalError, match=r"no exchange_types named 'x-nope'; installed: .*topic"):
         plugins.load("exchange_types", "x-nope")

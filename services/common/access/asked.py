@@ -21,7 +21,7 @@ class Other(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Principal:
-    """The user of a question. `operator`: one who runs the stack, and has its secret; no rule is about operators."""
+    """The user of a question. `operator`: it runs the stack, and has its secret; no rule is about operators."""
 
     name: str
     groups: frozenset[str] = frozenset()

@@ -1,4 +1,4 @@
-"""Who asks for a change, and from where: known to whoever has signed it in, told along with what is changed."""
+"""The user who asks for a change, and from where: known to the service that signed it in, sent with the change."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ def act_for(who: str) -> None:
 
 
 def acting() -> str:
-    """Who asks for what this task does; "" where it does it by itself."""
+    """The user for whom this task works; "" where a service works by itself."""
     return _acting.get()
 
 
 def act_for_command_line() -> None:
-    """For whoever has typed a command."""
+    """The user of the command line, and its machine."""
     try:
         user = getpass.getuser()
-    except (KeyError, OSError):  # who is in no list of users
-        user = "somebody"
+    except (KeyError, OSError):  # the user is in no list of users
+        user = "an unknown user"
     act_for(f"{user} at the command line of {socket.gethostname()}")
 
 
@@ -39,6 +39,6 @@ def fields() -> tuple[tuple[str, str], ...]:
 
 
 def act_for_caller(metadata: Iterable[tuple[str, str | bytes]] | None) -> None:
-    """For whom a call over gRPC names."""
+    """For the user that a call over gRPC names."""
     said = next((value for name, value in metadata or () if name == FIELD), "")
     act_for(said if isinstance(said, str) else said.decode(errors="replace"))

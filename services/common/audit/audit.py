@@ -1,6 +1,6 @@
 """The audit log of one process: lines in files of its own, written soon after, and events on the bus.
 
-What many can cause without being known (they are refused unseen) is counted, and is a line each ten seconds: nobody can
+What clients can cause without signing in (they are refused unseen) is counted, and is a line each ten seconds: none can
 have the others rotated away by it.
 """
 
@@ -31,7 +31,9 @@ _MOST = 10_000  # lines that wait for the disk
 _KINDS = 1000  # of what is counted
 _SECONDS = 10.0
 _FILE = 16 << 20  # bytes
-_DO = "make room, or see who may write there: what is not written is counted, and the next line says how much it was"
+_DO = (
+    "make room on its disk, or check the folder's permissions; lines that cannot be written are counted in the next one"
+)
 
 
 class Audit:
@@ -78,7 +80,7 @@ class Audit:
         # In the thread, behind a write that was under way when its task was cancelled: that one may open the file yet.
         await asyncio.get_running_loop().run_in_executor(self._thread, self._files.close)
         self._thread.shutdown(wait=False)
-        self._on = False  # what is told now nobody would write, and who stops it again has nothing to wait for
+        self._on = False  # lines told from now on are not written, and a second stop has nothing to wait for
 
     def tell(self, entry: Entry) -> None:
         """It is a line of its own."""
@@ -103,7 +105,7 @@ class Audit:
             return
         if entry in self._counts:
             self._counts[entry] += 1
-        elif self._kinds[entry.event] < _KINDS:  # who is denied a thousand things hides no sign-in by it
+        elif self._kinds[entry.event] < _KINDS:  # a client that is denied a thousand things hides no sign-in by it
             self._counts[entry] = 0
             self._kinds[entry.event] += 1
             asyncio.get_running_loop().call_later(_SECONDS, self._say_count, entry)

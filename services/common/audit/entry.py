@@ -12,7 +12,7 @@ DENIED: Final = "denied"
 CHANGED: Final = "changed"
 MISSED: Final = "missed"
 
-_LONGEST = 512  # characters of what somebody says
+_LONGEST = 512  # characters of a text that a client chose
 _SAID: Final = ("user", "connection", "reason", "by", "name")
 
 
@@ -21,14 +21,14 @@ class Entry:
     """What happened; empty fields are left out. Nothing in it is secret."""
 
     event: str
-    user: str = ""  # who it is, or says that it is
+    user: str = ""  # as it signed in, or tried to
     provider: str = ""
     mechanism: str = ""
     peer: str = ""  # address and port
     through: str = ""  # the port by which it came, "http" or "$management"
     connection: str = ""
     reason: str = ""
-    by: str = ""  # who has asked for a change, and from where
+    by: str = ""  # the user that asked for a change, and from where
     what: str = ""  # that was changed, or denied: the kind of a record, or of an object …
     name: str = ""  # … and its name
     change: str = ""  # put, deleted
@@ -36,7 +36,7 @@ class Entry:
     count: int = 1  # times; those that are alike and come at once are one line
 
     def __post_init__(self) -> None:
-        """Names may be as long as somebody likes, who is refused: thousands of them wait, and are counted."""
+        """A refused client may say names of any length: they are cut, since thousands of them wait, and are counted."""
         for field in _SAID:
             said: str = getattr(self, field)
             if len(said) > _LONGEST:

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from services.common.users import User
 
 _DO = "set it again: hopline users add, or hopline providers add"
-_NOBODY = "somebody could not sign in: the provider cannot tell who that is"
+_NOT_JUDGED = "a client could not sign in: its authentication provider could not judge it"
 _FIRST_WORD = 5.0  # seconds without a user until it is logged …
 _AGAIN = 60.0  # … and logged again
 
@@ -149,8 +149,8 @@ class Authenticator:
             except TimeoutError:
                 patience = _AGAIN
                 log.warning(
-                    "there is no user yet, so AMQP is not listened for",
-                    do="see that mgmt runs and reaches the store: it makes the first user; or `hopline users add NAME`",
+                    "there is no user yet, so the gateway does not listen for clients",
+                    do="see that mgmt runs and reaches the store: it adds the first user; or `hopline users add NAME`",
                 )
 
     async def stop(self) -> None:
@@ -186,7 +186,7 @@ class Authenticator:
         except BrokerError as error:
             self.refused(provider, claim.user, visit, error)
             if isinstance(error, Unavailable):
-                self._few.say(log.warning, _NOBODY, apart_by=provider, provider=provider, reason=error.text)
+                self._few.say(log.warning, _NOT_JUDGED, apart_by=provider, provider=provider, reason=error.text)
             raise
         self._tell(visit.signed_in(principal.name, principal.provider), seldom=visit.seldom)
         if self._older and isinstance(claim, Credentials) and principal.provider == INTERNAL:

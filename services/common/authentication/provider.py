@@ -31,12 +31,15 @@ class Options(BaseModel):
 
     tags: Annotated[
         Mapping[str, tuple[str, ...]],
-        Field(description="tag → groups whose members have it: who is in one of them may use HTTP, for example"),
+        Field(description="tag → groups whose members have that tag, which HTTP asks for, for example"),
     ] = {}
     cache_seconds: Annotated[
-        float, Field(ge=0, le=86_400, description="for which who was let in is not asked for again; 0: always is")
+        float,
+        Field(
+            ge=0, le=86_400, description="for which an accepted client is remembered; 0: each sign-in is judged anew"
+        ),
     ] = 60.0
-    cache_size: Annotated[int, Field(ge=0, le=100_000, description="of those at most")] = 1000
+    cache_size: Annotated[int, Field(ge=0, le=100_000, description="of clients that are remembered at most")] = 1000
 
 
 class House(Protocol):
@@ -78,7 +81,7 @@ class Provider(ABC):
 
     @abstractmethod
     async def verify(self, claim: Claim) -> Principal:
-        """The user. Raises Refused, and Unavailable where it cannot be verified now: then nobody is let in."""
+        """The user. Raises Refused, and Unavailable where it cannot be verified now: then no client is let in."""
 
     async def groups_now(self, principal: Principal) -> frozenset[str] | None:
         """The present groups of a user with `again`; None where the user no longer exists. Raises Unavailable."""

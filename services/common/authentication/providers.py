@@ -40,7 +40,7 @@ class Providers:
         """Raises Unavailable for a provider that does not exist or cannot be made: no user signs in by it."""
         described = self._described(name)
         if described is None:
-            raise self._unusable(name, "there is none of that name")
+            raise self._unusable(name, "no provider has that name")
         made = self._made.get(name)
         if made is None or made[0] != described:
             made = self._made[name] = described, self._make(name, described)
@@ -72,6 +72,6 @@ class Providers:
             raise self._unusable(name, error.text) from None
 
     def _unusable(self, name: str, reason: str) -> Unavailable:
-        event = "an authentication provider cannot be used: nobody comes in by it"
+        event = "an authentication provider cannot be used: no client can sign in by it"
         self._few.say(log.error, event, apart_by=name, provider=name, reason=reason, do=_DO)
         return Unavailable(f"authentication provider '{name}' cannot be used")

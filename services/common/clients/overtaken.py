@@ -1,4 +1,4 @@
-"""Changes that rest on what was read of the store's records: done again where somebody else was faster."""
+"""Changes that rest on what was read of the store's records: done again where another process was faster."""
 
 from __future__ import annotations
 

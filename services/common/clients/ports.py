@@ -102,7 +102,7 @@ def _ports_in(records: Iterable[Record]) -> list[Port]:
 def _check_name(name: str) -> None:
     if name in OF_SETTINGS:
         setting = f"HOPLINE_{name.upper()}_PORT"
-        raise AccessRefused(f"port '{name}' is of the settings ({setting}), and changes with them only")
+        raise AccessRefused(f"port '{name}' comes from the setting {setting}, and can only be changed there")
 
 
 def _check_kinds(terms: Terms) -> None:

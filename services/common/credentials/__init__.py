@@ -36,7 +36,7 @@ class CredentialKind(ABC):
     """Whether it stays when its user says the password; else a newer one is made of it then."""
 
     quick: ClassVar[bool] = False
-    """Whether a look at it takes next to no time; who is refused after that would know what is kept, and of whom."""
+    """Whether a check takes next to no time: a quick refusal would show which users have a hash of this kind."""
 
     @abstractmethod
     def make(self, password: str, whose: Whose) -> str:
@@ -71,7 +71,7 @@ def kind_named(name: str) -> CredentialKind:
 
 
 def kind_of(kept: str) -> CredentialKind | None:
-    """None for what nobody here understands."""
+    """None for a hash of a kind that is not installed here."""
     for name in plugins.names(GROUP):
         kind: CredentialKind = plugins.load(GROUP, name)
         if kept.startswith(kind.begins):

@@ -1,4 +1,4 @@
-"""argon2id (RFC 9106): what passwords are kept as, unless somebody wants it otherwise."""
+"""argon2id (RFC 9106): how passwords are kept, unless another kind is asked for."""
 
 from __future__ import annotations
 

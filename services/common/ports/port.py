@@ -1,4 +1,4 @@
-"""Ports: where gateways listen, for whom, for how many. Some are of the settings, others are set at run time.
+"""Ports: where gateways listen, for which clients, for how many. Some come from settings, others are set at run time.
 
 The latter are kept in the store as configuration records of kind `port`; every gateway follows them.
 """
@@ -41,7 +41,7 @@ _Names = Annotated[
 
 
 class Terms(BaseModel):
-    """Where it is, and who may come in by it."""
+    """Its address, and which clients may connect there."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -60,7 +60,7 @@ class Terms(BaseModel):
     ] = ("amqp-0-9", "amqp-1-0")
     mechanisms: Annotated[_Names, Field(description="of those that are offered, best first; empty: all of them")] = ()
     authentication_provider: Annotated[
-        str, Field(max_length=255, description="who judges who signs in there; empty: as the settings say")
+        str, Field(max_length=255, description="the authentication provider of this port; empty: as the settings say")
     ] = ""
     most: Annotated[int, Field(ge=0, description="connections at once, in each gateway; 0: as the gateway says")] = 0
     unsecured_passwords: Annotated[
@@ -76,7 +76,7 @@ class Port(Terms):
 
     name: Annotated[str, Field(min_length=1, max_length=255)]
     host: str = ""
-    """Who listens there finds out if it is one: settings are not judged here."""
+    """The gateway that listens there finds out if it is valid: settings are not judged here."""
     port: Annotated[int, Field(ge=0, le=65535)]
     """0, in settings: one that is free."""
 

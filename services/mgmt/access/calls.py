@@ -1,4 +1,4 @@
-"""A call over gRPC: for whom, whether they may, and what went wrong, as both faces of mgmt have it."""
+"""A call over gRPC, for both faces of mgmt: its user, whether that may do it, and what went wrong."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ async def allowed(
     request: Any,  # noqa: ANN401 - each method's own
     context: grpc.aio.ServicerContext[Any, Any],
 ) -> AsyncIterator[None]:
-    """What is in it is done where it is allowed, for whom the caller names; what goes wrong is a typed error."""
+    """Runs a call where it is allowed, for the user that the caller names; what goes wrong is a typed error."""
     act_for_caller(context.invocation_metadata())
     try:
         guard.check(OPERATOR, question(request))

@@ -57,7 +57,7 @@ class Grants:
         if any(record.kind == kept.BEGUN for record in found):
             return Read([], unchanged)
         if users := [record.key for record in found]:
-            log.info("permissions begin: users that there are may do everything, as before", users=sorted(users))
+            log.info("permissions begin: existing users may do everything, as before", users=sorted(users))
         begun = Record(kind=kept.BEGUN, key=kept.BEGUN_KEY, value=b"{}")
         return Read([*map(_everything, users or [first]), begun], unchanged)
 
@@ -114,7 +114,7 @@ class Grants:
 
     @decided_again
     async def _change_group(self, name: str, change: Callable[[Group | None], Group]) -> None:
-        """As it is on record, not as somebody has read it: others change it as well."""
+        """As it is on record now, not as the caller read it: others change it as well."""
         async with self._changing:
             read = await self._store.read_records(kept.GROUP)
             await self._store.put_records([_record_of(change(_group(read, name)))], unchanged=read.unchanged)
@@ -184,7 +184,7 @@ class Grants:
 
     @decided_again
     async def forget_user(self, name: str) -> None:
-        """Who gets the name next begins with nothing."""
+        """The next user of that name begins with no permission."""
         async with self._changing:
             read = await self._store.read_records(*_SET, PREFERENCE)
             granted = _granted(read.records)
@@ -202,7 +202,7 @@ class Grants:
     async def follow_virtual_hosts(self, records: AsyncIterator[Records]) -> None:
         """What is set for a virtual host goes with it; ends with the watch of records of kind `virtual_host`.
 
-        Also of one that was made again while nobody looked.
+        Also of one that was deleted and made again while mgmt was away.
         """
         async for batch in records:
             if batch.last or not batch.snapshot:

@@ -1,4 +1,4 @@
-"""The one place in mgmt where it is asked whether somebody may: over HTTP a user, over gRPC whoever runs the stack."""
+"""The one place in mgmt where access is checked: over HTTP of a user, over gRPC of the stack's operator."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from services.common.clients.access import Access
 from services.common.errors import AccessRefused
 
 OPERATOR = Principal("operator", operator=True)
-"""Who calls by gRPC knows the stack's secret: the command line, and other services."""
+"""Of calls over gRPC, whose callers have the stack's secret: the command line, and other services."""
 
 
 class Guard:
@@ -26,7 +26,7 @@ class Guard:
         self._audit = audit
 
     async def user(self, user: SignedIn, host: str) -> Principal:
-        """As rules see somebody who has signed in, and comes from that address; returns when there are rules."""
+        """A user who has signed in, from that address, as rules see it; returns when the rules are known."""
         await self._access.known()
         principal = self._access.rules.principal(user.name, host)
         return replace(principal, tags=user.tags, groups=principal.groups | user.groups)

@@ -1,4 +1,4 @@
-"""What each operation of mgmt does to what: tables. One that is in none is carried out for nobody."""
+"""What each operation of mgmt does to what: tables. An operation that is in none is always refused."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def group(action: Action, name: str) -> Asked:
 
 def _change(request: Any) -> Asked:  # noqa: ANN401 - an AccessChange
     if (field := request.WhichOneof("change")) is None:
-        raise SyntaxFault("a change of nothing")
+        raise SyntaxFault("the request names no change")
     return CHANGES[field](request)
 
 
@@ -77,6 +77,6 @@ RPCS: Mapping[str, Question] = {
     "Connections": _always(OBSERVE),
     "ImportDefinitions": _always(CONFIGURE),
     "ExportDefinitions": _always(CONFIGURE),
-    "Manage": _always(ASK_MGMT),  # and of the user whom it is for, all that what is asked for needs
+    "Manage": _always(ASK_MGMT),  # and of its user, all that the operation inside needs
 }
 """By the name of the method, of its request."""

@@ -18,7 +18,7 @@ from services.common.containment import for_each
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """As somebody writes it."""
+    """A question as a person writes it."""
 
     user: str
     action: str
@@ -42,14 +42,14 @@ class Tested(BaseModel):
 
 
 class Tester:
-    """Asks those who decide."""
+    """Asks the access controls."""
 
     def __init__(self, access: Access, store: StoreClient) -> None:
         self._access = access
         self._store = store
 
     async def test(self, wanted: Question) -> Tested:
-        """Raises SyntaxFault for what there is not."""
+        """Raises SyntaxFault for an unknown action, kind or property."""
         asked = question(wanted.action, wanted.kind, wanted.name, wanted.virtual_host, wanted.properties)
         rules = Rules()
         for_each("reading what is set of access", await self._store.list_records(KINDS), rules.apply)

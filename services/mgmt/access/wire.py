@@ -81,7 +81,7 @@ class _Membership(BaseModel):
 
 
 def _subject(said: mgmt_pb2.Limits | mgmt_pb2.LimitKey) -> Subject:
-    """Raises SyntaxFault where nobody is named."""
+    """Raises SyntaxFault where no user or virtual host is named."""
     kind = said.WhichOneof("subject")
     if kind is None or not (name := getattr(said, kind)):
         raise SyntaxFault("a limit is of a user or of a virtual host, which is named")

@@ -49,7 +49,7 @@ class Expiry:
         former, self._soon = self._soon, tuple(await self._found())
         for each in self._soon:
             if each not in former:
-                log.warning("a certificate is soon over", which=each, do=_DO)
+                log.warning("a certificate expires soon", which=each, do=_DO)
 
     async def _found(self) -> Iterable[str]:
         records = await self._store.list_records([KEY_STORE, TRUST_STORE])

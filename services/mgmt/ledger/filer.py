@@ -1,6 +1,6 @@
 """Files the ledger: takes batches from the bus, and acknowledges them when their rows are on disk.
 
-Everything that touches files happens in one thread of its own, in small pieces with rests between them. Whatever goes
+Everything that touches files happens in one thread of its own, in small pieces with rests between them. All that goes
 wrong, filing begins anew with what is on disk: the bus gives again what was not acknowledged, and what was filed all
 the same is known by its row numbers.
 """
@@ -251,7 +251,7 @@ class _Session:
             log.error(
                 "a batch of the ledger cannot be read, its rows are missing",
                 instance=instance,
-                do="run one release of Hopline everywhere: mgmt may be older than who tells",
+                do="run one release of Hopline everywhere: mgmt may be older than the process that sent it",
             )
             since = self.instances.told_until(instance)
             self._drawer.put_gap(Gap(service, instance, 0, 0, -1, "unreadable", since), _now_us())

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from services.rpc.ledger_pb2 import LedgerBatch
 
-SILENT_AFTER = 30.0  # seconds without a word, while the bus could have brought one
+SILENT_AFTER = 30.0  # seconds of silence, while the bus was there
 _REMEMBERED = 24 * 3600.0  # seconds for which dead instances are, so that no row of theirs is filed twice
 
 

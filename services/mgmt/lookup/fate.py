@@ -20,7 +20,7 @@ from services.common.trace import (
     Step,
 )
 
-# Who ends without a word is missed after 30 s, and that is filed some ten seconds later.
+# An instance that vanishes is missed after 30 s, and that is filed some ten seconds later.
 _GRACE_US = 60_000_000
 # By which clocks may differ.
 _SLACK_US = 1_000_000
@@ -36,7 +36,7 @@ class Follower(NamedTuple):
 
 
 Followers: TypeAlias = Callable[[int, int, int], Sequence[Follower]]
-"""Who took over a partition after an epoch, since a time, in order."""
+"""The owners that took over a partition after an epoch, since a time, in order."""
 
 
 EndsAlone: TypeAlias = Callable[[str, str, int, int], bool]

@@ -145,7 +145,7 @@ class LookUp:
             async with asyncio.timeout(_HARD_SECONDS):
                 return await shielded(work)
         except (TimeoutError, asyncio.CancelledError) as end:
-            # The thread is free again before anyone else has a turn.
+            # The thread is free again before the next question has its turn.
             answers.interrupt()
             await asyncio.wait([work])
             if isinstance(end, TimeoutError):

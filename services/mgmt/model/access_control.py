@@ -1,4 +1,4 @@
-"""AccessControlProvider, of the broker and of a virtual host: who decides who may do what."""
+"""AccessControlProvider, of the broker and of a virtual host: what decides what users may do."""
 
 from __future__ import annotations
 

@@ -52,7 +52,7 @@ def attribute(description: str, default: Any = None, *, types: Sequence[str] = (
 
 
 def derived(description: str, **more: Any) -> Any:  # noqa: ANN401 - a field
-    """One that nobody sets."""
+    """One that cannot be set."""
     return Attribute(description, derived=True, **more)
 
 

@@ -1,4 +1,4 @@
-"""AuthenticationProvider and User: who judges who somebody is, and who is on record."""
+"""AuthenticationProvider and User: what judges sign-ins, and the users on record."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class AuthenticationProvider(ConfiguredObject):
 
 
 class User(ConfiguredObject):
-    """Somebody on record, below the provider `internal`."""
+    """A user on record, below the provider `internal`."""
 
     parent_kind = "AuthenticationProvider"
     types = ("managed",)

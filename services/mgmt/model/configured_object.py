@@ -59,9 +59,9 @@ class ConfiguredObject(Declared):
     """The category of what it is below."""
     types: ClassVar[tuple[str, ...]] = ()
     passing: ClassVar[bool] = False
-    """Whether whoever makes one says how long it is there; others all last."""
+    """Whether the creator chooses its lifetime; all others are permanent."""
     context_defaults: ClassVar[Mapping[str, str]] = {}
-    """Variables that count where nobody up the tree, nor the environment, sets them."""
+    """Variables that count where neither an ancestor nor the environment sets them."""
     amqp_names: ClassVar[Mapping[str, str]] = {}
     """By type, what AMQP management calls the types that have a name of their own there."""
     environment: Mapping[str, str] = {}
@@ -149,7 +149,7 @@ class ConfiguredObject(Declared):
         at, wanted = (self, name) if subject == "this" else (self.ancestor(category), its)
         if subject not in {"this", "ancestor"} or at is None or wanted not in at.attributes:
             return None
-        # Not what it stands for: that is found out by who asks, who knows what it is part of, and a circle from that.
+        # Not its value: that is resolved by the caller, which knows the whole expression, and so can find a cycle.
         return None if at.attributes[wanted].secure else str(at.said(wanted))
 
     def ancestor(self, category: str) -> ConfiguredObject | None:

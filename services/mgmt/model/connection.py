@@ -7,7 +7,7 @@ from services.mgmt.model.configured_object import ConfiguredObject
 
 
 class Connection(ConfiguredObject):
-    """Nobody makes one here; its client does. Whoever deletes it closes it, and its client is told."""
+    """Cannot be created here; its client opens it. To delete it closes it, and its client is told."""
 
     parent_kind = "VirtualHost"
 

@@ -7,7 +7,7 @@ from services.mgmt.model.configured_object import ConfiguredObject
 
 
 class Consumer(ConfiguredObject):
-    """Nobody makes one here; its client does. It is called `connection|tag`."""
+    """Cannot be created here; its client does that. Its name is `connection|tag`."""
 
     parent_kind = "Queue"
 

@@ -13,7 +13,7 @@ _VARIABLE: Final = re.compile(r"\$(?:\{([^}]*)\}|(\$))")
 _JSON: Final = "json:"
 _LONGEST: Final = 1 << 16
 PREFIX: Final = "HOPLINE_CONTEXT_"
-"""Of variables of the environment that are meant for objects: everything else there may be somebody's secret."""
+"""Of variables of the environment that are meant for objects: all others may be secrets."""
 
 
 def interpolated(text: str, look_up: Callable[[str], str | None]) -> str:

@@ -7,7 +7,7 @@ from services.mgmt.model.configured_object import ConfiguredObject
 
 
 class GroupProvider(ConfiguredObject):
-    """There is one, which keeps groups on record: a mapping, nobody makes another."""
+    """There is one, which keeps groups on record: a mapping, no other can be created."""
 
     parent_kind = "Broker"
     types = ("ManagedGroupProvider",)

@@ -57,7 +57,7 @@ def keys_of(values: list[Any]) -> list[Any]:
 
 
 def sortable(value: object) -> tuple[int, Any]:
-    """Numbers before texts, and nothing before both: they can be compared then, whatever they are."""
+    """Numbers before texts, and nothing before both: so that values of all types can be compared."""
     if value is None:
         return 0, 0
     return (1, value) if isinstance(value, int | float) else (2, as_text(value))

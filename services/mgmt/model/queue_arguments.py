@@ -103,6 +103,6 @@ def _dead_letters(alternate: Mapping[str, Any] | None, is_exchange: Callable[[st
 
 
 def check_alternate(alternate: Mapping[str, Any], others: Iterable[str]) -> None:
-    """`others` are attributes that it cannot have. Raises IllegalConfiguration for what nobody would heed."""
+    """`others` are attributes that it cannot have. Raises IllegalConfiguration for what would have no effect."""
     if unknown := {*(alternate.keys() - {"destination", "attributes"}), *others}:
         raise IllegalConfiguration(f"attribute 'alternateBinding': there is no '{min(unknown)}' in one here")

@@ -1,6 +1,6 @@
 """An object as JSON has it: attributes, statistics, and what is below it, as deep as is asked for. Pure.
 
-A tree is written in parts, so that whoever asks for all of it does not keep others waiting.
+A tree is written in parts, so that a request for all of it does not keep others waiting.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from services.mgmt.model.configured_object import ConfiguredObject
 from services.mgmt.model.faults import IllegalConfiguration
 
 Children = Callable[[ConfiguredObject], Iterable[tuple[str, Iterable[ConfiguredObject]]]]
-"""Below an object, by category: those that whoever asks may see."""
+"""Below an object, by category: those that the caller may see."""
 Measure = Callable[[ConfiguredObject], Mapping[str, int]]
 
 OVERSIZE: Final = 120

@@ -1,4 +1,4 @@
-"""JSON that somebody said: nothing that Python alone would read, and nothing that nobody could be told again."""
+"""JSON of a request: strict, without what only Python's reader takes, or what an answer could not repeat."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What somebody wants an object to be like, held against what its class declares. Pure."""
+"""Attributes wanted for an object, checked against the declarations of its class. Pure."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def _read(kind: type[ConfiguredObject], said: Mapping[str, Any], seen_from: Conf
 
 
 def _value(declared: Attribute, value: object, where: str, seen_from: ConfiguredObject | None) -> Any:  # noqa: ANN401 - each its own
-    # A password may hold whatever it likes; what is kept as it is counts as variables are then.
+    # A password may hold any characters; what is kept as it is counts as variables are then.
     kept = declared.secure or declared.name in {"name", "description", "context", "rules"}
     if isinstance(value, str) and not kept and seen_from:
         value = seen_from.interpolated(value)

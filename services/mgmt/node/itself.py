@@ -78,7 +78,7 @@ class Itself:
         await self._caller.check([OBSERVE])
         return []
 
-    # -------------------------------------------------------------- what there is
+    # -------------------------------------------------------------- types and objects
 
     async def _query(self) -> dict[str, Any]:
         names, wanted = self._attribute_names(), self._entity_type()
@@ -90,7 +90,7 @@ class Itself:
         return {"attributeNames": names, "results": await self._rows(found, names)}
 
     async def _rows(self, found: list[ConfiguredObject], names: list[str]) -> list[list[Any]]:
-        """Raises TooMuch where they are: not when all of them are made, and sent to nobody."""
+        """Raises TooMuch where they are: before all of them are made in vain."""
         rows, length, began = [], 0, monotonic()
         for each in found:
             shown = told(each, self._asked, actuals=True)

@@ -1,4 +1,4 @@
-"""One request to the management node of a virtual host, carried out where whoever asks may, and its reply."""
+"""One request to the management node of a virtual host, carried out where its user may, and its reply."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is asked of objects: CREATE, READ, UPDATE, DELETE, and whatever operations their classes declare."""
+"""Requests to objects: CREATE, READ, UPDATE, DELETE, and the operations that their classes declare."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class Objects:
         return await self._invoke(operation)
 
     async def _place(self, *, named: bool = True) -> tuple[str, ...]:
-        """Of what is meant. That there is no such identity is told who may look."""
+        """Of the object that is meant. That there is no such identity is told only to users who may look."""
         try:
             return place(self._tree, self._asked, self._type, named=named)
         except NotFound:

@@ -31,7 +31,7 @@ class Preferences:
         self._read: tuple[tuple[int, ...], list[Preference]] | None = None
 
     def own(self, found: ConfiguredObject, who: Who) -> list[Preference]:
-        """What `who` has at an object."""
+        """The preferences of `who` at an object."""
         return [each for each in self.visible(found, who) if each.owner == who.name]
 
     def visible(self, found: ConfiguredObject, who: Who) -> list[Preference]:

@@ -1,4 +1,4 @@
-"""A connection to a gateway over AMQP 0-9-1, as whoever asks mgmt: for the few messages that go by hand.
+"""A connection to a gateway over AMQP 0-9-1, signed in as the caller of mgmt: for the few messages that go by hand.
 
 It is a client like any other: what it sends is authorised, confirmed and on record as that of others.
 """
@@ -40,7 +40,7 @@ _KINDS: Final[dict[int, type[BrokerError]]] = {
 
 @dataclass(frozen=True, slots=True)
 class Login:
-    """Who signs in, with what, from where: the address is that of who asks mgmt."""
+    """User, password and address of a sign-in: the address is that of mgmt's caller."""
 
     user: str
     secret: str = field(repr=False)

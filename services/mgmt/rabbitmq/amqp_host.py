@@ -7,7 +7,7 @@ from typing import Final
 from services.common.config import Settings
 
 _LOOPBACK: Final = "127.0.0.1"
-_ALL: Final = frozenset({"", "0.0.0.0", "::"})  # noqa: S104 - nobody listens there because of it
+_ALL: Final = frozenset({"", "0.0.0.0", "::"})  # noqa: S104 - nothing listens there because of it
 
 
 def reachable(settings: Settings) -> str:

@@ -1,4 +1,4 @@
-"""What RabbitMQ's tools have changed: who owns a thing does it, and it is seen here when it is done."""
+"""Changes by RabbitMQ's tools: made by the owner of the object, and seen here when they are done."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _REFUSED: Final[Mapping[int, tuple[type[BrokerError], str]]] = {
 
 
 class Changes:
-    """Every call raises the BrokerError that whoever owns it answers with, or Unavailable."""
+    """Every call raises the BrokerError that the owner of the object answers with, or Unavailable."""
 
     def __init__(self, house: House) -> None:
         self._house = house
@@ -78,7 +78,7 @@ class Changes:
     # -------------------------------------------------------------- queues
 
     async def declare_queue(self, virtual_host: str, name: str, told: QueueForm) -> bool:
-        """Whether there was none. Raises SyntaxFault without a name: nobody here would be told which it became."""
+        """Whether there was none. Raises SyntaxFault without a name: the answer could not say which name it got."""
         if not name:
             raise SyntaxFault("a queue needs a name")
         declare = DeclareQueue(
@@ -89,7 +89,7 @@ class Changes:
         return reply.created
 
     async def delete_queue(self, queue: Mapping[str, Any], *, if_unused: bool, if_empty: bool) -> int:
-        """As its owner has it: nobody else knows whether it is empty. How many messages went with it."""
+        """By its owner, which alone knows whether it is empty. Returns how many messages went with it."""
         delete = pb.DeleteRequest(queue_id=queue["id"], if_unused=if_unused, if_empty=if_empty)
         reply = await self._house.purging.ask(queue["partition"], queue["name"], delete=delete)
         if reply.reason not in (pb.NONE, pb.UNKNOWN_QUEUE):

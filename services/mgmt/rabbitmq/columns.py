@@ -17,7 +17,7 @@ def value_in(column: str, tell: Callable[[_R], _Row], quick: Mapping[str, Callab
 
 
 def order(column: str, tell: Callable[[_R], _Row], quick: Mapping[str, Callable[[_R], Any]]) -> Callable[[_R], Any]:
-    """Numbers before texts, and what there is not before both."""
+    """Numbers before texts, and missing values before both."""
     value_of = value_in(column, tell, quick)
 
     def key(row: _R) -> tuple[int, Any]:

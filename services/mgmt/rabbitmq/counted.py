@@ -67,7 +67,7 @@ class Counted:
         return "running" if row["id"] in self._rows else "starting"
 
     def queue_and_consumers(self, row: Row) -> Row:
-        """One queue, with who consumes, and whose it is."""
+        """One queue, with its consumers and its owner."""
         details = [self.consumer(row, each) for each in self.consumers_of(row)]
         owner = {"owner_pid_details": {"name": row["owner"]}} if "owner" in row else {}
         return {**self.queue(row), "consumer_details": details, **owner}

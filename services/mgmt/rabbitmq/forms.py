@@ -105,7 +105,7 @@ class TopicPermissionForm(_Form):
 
 
 class UserNames(_Form):
-    """Of those who are to go."""
+    """Of users that are to be deleted."""
 
     users: tuple[str, ...] = Field(max_length=10_000)
 

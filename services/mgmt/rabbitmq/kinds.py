@@ -17,7 +17,7 @@ from services.rpc import objects_pb2 as pb
 
 
 class Declared(NamedTuple):
-    """What is asked of access before, and who does it."""
+    """What access an operation needs, and what does it."""
 
     needs_to_declare: Callable[[pb.DeclareRequest], Asked]
     declare: Callable[[Broker, pb.DeclareRequest], Awaitable[bool]]
@@ -42,7 +42,7 @@ async def _declare_exchange(broker: Broker, request: pb.DeclareRequest) -> bool:
 
 
 async def _delete_queue(broker: Broker, request: pb.DeleteRequest) -> int:
-    queue = broker.objects.nobodys(request.virtual_host, request.name)
+    queue = broker.objects.shared(request.virtual_host, request.name)
     return await broker.changes.delete_queue(queue, if_unused=request.if_unused, if_empty=request.if_empty)
 
 

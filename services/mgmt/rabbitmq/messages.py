@@ -20,7 +20,7 @@ from services.mgmt.rabbitmq.properties import Properties
 MOST_MESSAGES: Final = 10_000
 _MOST_BYTES: Final = 16 << 20
 _LONGEST: Final = 15.0  # seconds
-"""Of messages that are got at once: then no more are. Who answers does nothing else while it writes them down."""
+"""Of messages that are got at once: then no more are. mgmt does nothing else while it writes them as JSON."""
 _PROPERTIES: Final = (
     "content_type", "content_encoding", "headers", "delivery_mode", "priority", "correlation_id", "reply_to",
     "expiration", "message_id", "timestamp", "type", "user_id", "app_id", "cluster_id",
@@ -110,7 +110,7 @@ async def get(
 ) -> AsyncGenerator[bytes, None]:
     """Each as JSON. First all are got and written down, then they are settled: what fails before has lost none.
 
-    Nor has who asked and has `left` meanwhile, or reads no further: they go back.
+    Nor has a caller that `left` meanwhile, or does not read on: the messages are requeued.
     """
     last, count, size, until = 0, 0, 0, monotonic() + _LONGEST
     async with channel(settings, login, virtual_host) as opened:

@@ -72,7 +72,7 @@ class Objects:
     # -------------------------------------------------------------- queues
 
     def queues(self, virtual_host: str) -> list[Row]:
-        """Rows are the same objects until a queue changes: not to be changed by who gets them."""
+        """Rows are the same objects until a queue changes: callers must not change them."""
         rows = self._still(virtual_host)
         return list(self._remade(virtual_host)) if rows is None else rows
 
@@ -118,8 +118,8 @@ class Objects:
     def _queue(self, virtual_host: str, name: str) -> Kept | None:
         return self._house.mirror.tables["queue"].get(json.dumps([virtual_host, name], ensure_ascii=False))
 
-    def nobodys(self, virtual_host: str, name: str) -> Mapping[str, Any]:
-        """The same of a queue that is no connection's alone. Raises NotFound, ResourceLocked."""
+    def shared(self, virtual_host: str, name: str) -> Mapping[str, Any]:
+        """The same of a queue that is not exclusive to a connection. Raises NotFound, ResourceLocked."""
         queue = self.record_of(virtual_host, name)
         if queue["exclusive_to"]:
             raise ResourceLocked(f"cannot obtain exclusive access to locked queue '{name}' in vhost '{virtual_host}'")

@@ -30,7 +30,7 @@ def place_of(request: Any) -> BindingEnds:  # noqa: ANN401 - a BindRequest
 
 
 def _publish(request: Any) -> Asked:  # noqa: ANN401 - a PublishRequest
-    """The gateway asks about the key, of whoever signs in."""
+    """The gateway checks the key, of the user that signs in there."""
     return questions.publish(request.virtual_host, request.exchange, "")
 
 

@@ -1,4 +1,4 @@
-"""JSON that somebody said: nothing that Python alone would read."""
+"""JSON of a request: strict, without what only Python's reader takes."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from services.mgmt.model.strict_json import strict
 
 
 def read_json(data: bytes, what: str) -> dict[str, Any]:
-    """Raises SyntaxFault for what is no JSON, no object, or has text that nobody can write."""
+    """Raises SyntaxFault for what is no JSON, no object, or has text that UTF-8 cannot write."""
     try:
         said = strict(data)
     except (ValueError, RecursionError) as error:

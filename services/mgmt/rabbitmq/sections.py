@@ -39,7 +39,7 @@ class NotTaken(BrokerError):
 
 
 class Broker(NamedTuple):
-    """Who is changed."""
+    """The broker, as definitions change it."""
 
     house: House
     objects: Objects

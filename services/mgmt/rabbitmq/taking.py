@@ -35,7 +35,7 @@ async def take(broker: Broker, data: bytes, virtual_host: str | None = None, pro
     """All of it, or that of one virtual host, whose name it does not say. What is here already stays.
 
     Raises SyntaxFault for what is no JSON object, NotFound where there is no such virtual host, Unavailable where
-    somebody is away: then it can be taken again.
+    a service is away: then it can be taken again.
     """
     said = _read(data)
     await broker.objects.known()
@@ -60,7 +60,7 @@ def _read(data: bytes) -> Mapping[str, Any]:
 
 
 async def _section(broker: Broker, name: str, items: list[Any], virtual_host: str | None, progress: Progress) -> None:
-    """What it holds is done side by side, and told in its order. Where somebody is away, the rest is left."""
+    """Its elements are done side by side, and told in their order. Where a service is away, the rest is left."""
     left_out: list[LeftOut | None] = [None] * len(items)
     turns = iter(enumerate(items))
 

@@ -42,7 +42,7 @@ async def put_user(house: House, name: str, told: UserForm, *, there: bool | Non
 
 
 def _is_same(former: User, said: str) -> bool:
-    """Also where a better hash has taken its place: who is taken once more keeps it, and the connections."""
+    """Also where a better hash has taken its place: a user that is imported again keeps that, and its connections."""
     return former.password_hash == said or former.replaced == digest_of(said)
 
 
@@ -58,7 +58,7 @@ def _password(told: UserForm) -> tuple[str, Kept]:
         return said, KEPT_USUALLY
     if told.password_hash and (said := told.password_hash.get_secret_value()):
         return _hash(said, told.hashing_algorithm or _USUAL)
-    raise SyntaxFault("a user needs a password, or the hash of one: without, nobody is let in here")
+    raise SyntaxFault("a user needs a password, or the hash of one: without, it cannot sign in here")
 
 
 def _hash(said: str, algorithm: str) -> tuple[str, Kept]:
@@ -67,7 +67,7 @@ def _hash(said: str, algorithm: str) -> tuple[str, Kept]:
         raise SyntaxFault(f"hashes of {algorithm} are not understood here; there are {', '.join(_HASHINGS)}")
     kept = kind_named(kind).begins[0] + said if algorithm in _HASHINGS else _unpacked(said)
     if algorithm in _HASHINGS and fits(kept, "", Whose("")):
-        raise SyntaxFault("the password is empty: with such a one RabbitMQ lets nobody in, and neither is it done here")
+        raise SyntaxFault("the password is empty: no user can sign in with an empty one, here as in RabbitMQ")
     return kept, Kept(kind, hashed=True)
 
 

@@ -74,17 +74,17 @@ def access_routes(grants: Grants, tester: Tester) -> APIRouter:
         """Permissions, topic permissions, groups, and rules."""
         return await grants.all()
 
-    @router.get("/decision", responses=documented(503), summary="May a user do this")
+    @router.get("/decision", responses=documented(503), summary="Whether a user may do something")
     async def decision(
         user: Annotated[str, Query(max_length=255)],
-        action: Annotated[str, Query(max_length=32, description="as in rules: PUBLISH")],
-        kind: Annotated[str, Query(max_length=32, description="as in rules: EXCHANGE")],
+        action: Annotated[str, Query(max_length=32, description="as in Broker-J's rules, such as PUBLISH")],
+        kind: Annotated[str, Query(max_length=32, description="as in Broker-J's rules, such as EXCHANGE")],
         name: Annotated[str, Query(max_length=255)] = "",
         vhost: Annotated[str, Query(max_length=255)] = "/",
-        host: Annotated[str, Query(max_length=64, description="the address from which")] = "",
+        host: Annotated[str, Query(max_length=64, description="the address of the client")] = "",
         property: Annotated[list[str], Query(description="name=value, repeatable")] = [],  # noqa: A002, B006 - FastAPI copies it
-        group: Annotated[list[str], Query(description="that a provider says the user is in")] = [],  # noqa: B006
-        tag: Annotated[list[str], Query(description="that a provider gives")] = [],  # noqa: B006
+        group: Annotated[list[str], Query(description="of the user, as an authentication provider names them")] = [],  # noqa: B006
+        tag: Annotated[list[str], Query(description="of the user, as an authentication provider gives them")] = [],  # noqa: B006
     ) -> Tested:
         """Whether, and which rule says so."""
         return await tester.test(Question(user, action, kind, name, vhost, _pairs(property), host, group, tag))
@@ -96,7 +96,7 @@ def access_routes(grants: Grants, tester: Tester) -> APIRouter:
 
 
 def _permission_routes(router: APIRouter, grants: Grants) -> None:
-    @router.put("/permissions/{user:names}", responses=documented(404, 503), summary="Permit a user")
+    @router.put("/permissions/{user:names}", responses=documented(404, 503), summary="Set a permission")
     async def put_permission(user: _User, terms: NewTerms) -> Permission:
         """Sets what a user may do in a virtual host, or in all in which it has no permission of its own."""
         permission = Permission(user=user, **terms.model_dump())
@@ -104,7 +104,7 @@ def _permission_routes(router: APIRouter, grants: Grants) -> None:
         return permission
 
     @router.delete(
-        "/permissions/{user:names}", status_code=204, responses=documented(404, 503), summary="Permit no longer"
+        "/permissions/{user:names}", status_code=204, responses=documented(404, 503), summary="Remove a permission"
     )
     async def clear_permission(user: _User, vhost: _Host = None) -> None:
         """Removes what is set for a virtual host, or for all of them."""
@@ -112,7 +112,7 @@ def _permission_routes(router: APIRouter, grants: Grants) -> None:
 
 
 def _topic_routes(router: APIRouter, grants: Grants) -> None:
-    @router.put("/topic-permissions/{user:names}", responses=documented(404, 503), summary="Permit keys")
+    @router.put("/topic-permissions/{user:names}", responses=documented(404, 503), summary="Set a topic permission")
     async def put_topic_permission(user: _User, terms: NewTopicTerms) -> TopicPermission:
         """Sets by which routing keys a user may publish to an exchange, and bind to it."""
         permission = TopicPermission(user=user, **terms.model_dump())
@@ -123,22 +123,22 @@ def _topic_routes(router: APIRouter, grants: Grants) -> None:
         "/topic-permissions/{user:names}",
         status_code=204,
         responses=documented(404, 503),
-        summary="Permit every key again",
+        summary="Remove a topic permission",
     )
     async def clear_topic_permission(user: _User, exchange: str, vhost: str = "/") -> None:
-        """Removes what is set for an exchange."""
+        """Of an exchange: every key is permitted again."""
         await grants.clear_topic_permission(user, vhost, exchange)
 
 
 def _rule_routes(router: APIRouter, grants: Grants) -> None:
     @router.put("/acl", status_code=204, responses=documented(404, 503), summary="Load rules")
     async def put_acl(text: Text, vhost: _Where = None) -> None:
-        """In place of those that there are."""
+        """Replaces the rules of that virtual host, or of the broker."""
         await grants.put_acl(AclText(virtual_host=vhost, text=text.text))
 
-    @router.delete("/acl", status_code=204, responses=documented(404, 503), summary="Have no rules")
+    @router.delete("/acl", status_code=204, responses=documented(404, 503), summary="Remove all rules")
     async def remove_acl(vhost: _Where = None) -> None:
-        """Others decide then."""
+        """The other access controls decide from then on."""
         await grants.remove_acl(vhost)
 
 
@@ -146,14 +146,14 @@ def group_changes(grants: Grants) -> APIRouter:
     """Below /access/groups."""
     router = APIRouter(prefix="/access/groups", tags=["access"], route_class=Own)
 
-    @router.put("/{name:names}", responses=documented(503), summary="Have a group")
+    @router.put("/{name:names}", responses=documented(503), summary="Add or replace a group")
     async def put_group(name: Annotated[str, InPath(min_length=1, max_length=255)], members: Members) -> Group:
         """Adds a group, or replaces its members."""
         made = Group(name=name, members=members.members)
         await grants.put_group(made)
         return made
 
-    @router.delete("/{name:names}", status_code=204, responses=documented(404, 503), summary="Have it no longer")
+    @router.delete("/{name:names}", status_code=204, responses=documented(404, 503), summary="Delete a group")
     async def delete_group(name: Annotated[str, InPath(max_length=255)]) -> None:
         """Its members stay users."""
         await grants.delete_group(name)

@@ -1,4 +1,4 @@
-"""Routes of another broker's API answer in its way, whoever raises what goes wrong: who is asked for, or a handler."""
+"""Routes of another broker's API report errors in its form, whether sign-in or a handler raises them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who asks over HTTP: by basic authentication (RFC 7617) or a bearer token (RFC 6750), judged by a provider."""
+"""The user of an HTTP request: by basic authentication (RFC 7617) or bearer token (RFC 6750), judged by a provider."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _GONE = "gone"  # the address of a peer that reset its socket before it was acce
 
 
 class Doors:
-    """Who may come in, for what."""
+    """Lets users in by what a route does to what."""
 
     def __init__(self, sign_in: SignIn, guard: Guard, metrics_token: Path | None = None) -> None:
         """`metrics_token` is a file: see scraper.py."""
@@ -48,9 +48,9 @@ class Doors:
 
 
 class Basic(HTTPBasic):
-    """A dependency of routes: the user who asks, when all that is asked has come.
+    """A dependency of routes: the user of a request, when its body has been read.
 
-    Answers 401 where nobody known asks, 403 where it is somebody who may not.
+    Answers 401 to a client that has not signed in, 403 to a user who may not.
     """
 
     def __init__(self, doors: Doors, asked: Asked | Naming, most: Most = MOST) -> None:
@@ -60,7 +60,7 @@ class Basic(HTTPBasic):
         self._asked = asked
         self._most = most
 
-    async def __call__(self, request: Request) -> Principal:  # type: ignore[override]  # who it is, not what was typed
+    async def __call__(self, request: Request) -> Principal:  # type: ignore[override]  # the user, not what was typed
         await self.take(request)
         principal = await self._who(request)
         asked = self._asked(request) if callable(self._asked) else self._asked
@@ -68,7 +68,7 @@ class Basic(HTTPBasic):
         return principal
 
     async def take(self, request: Request) -> None:
-        """Reads the body, of somebody unknown no more than a little: what can be asked without it, is asked before."""
+        """Reads the body, of a client that has not signed in only a little: what needs no body is checked before."""
         self.read(request)
 
         async def known() -> None:
@@ -102,7 +102,7 @@ class Basic(HTTPBasic):
         except ValueError:  # no base64, not even ASCII, or no text
             colon = ""
         if scheme.lower() != "basic" or not colon:
-            raise HTTPException(401, "who asks? user name and password are wanted", self.make_authenticate_headers())
+            raise HTTPException(401, "sign in: user name and password are needed", self.make_authenticate_headers())
         return Credentials(name, password)
 
 

@@ -1,8 +1,8 @@
-"""Bodies of requests, as long as they may be: who may ask anything must not fill this process's memory.
+"""Bodies of requests, bounded, so that no client can fill this process's memory.
 
-A body is read before it is asked who sends it, and whether they may: who sends it slowly would be somebody else when it
-has come, or nobody any more. Little is kept before, though, of one and of all together: what comes beyond it is read
-of those alone who have signed in, and may.
+A body is read before sign-in and access are checked: while a slow one comes, its user may be changed or deleted. But
+little is kept until then, of one body and of all together: what comes beyond that is read only for a user who has
+signed in and may use the path.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ MOST: Final = 1 << 20
 """Bytes of what describes a thing."""
 _OF_ONE: Final = 1 << 16
 _OF_ALL: Final = 1 << 24
-"""Bytes of bodies of which nobody has asked yet who sends them."""
+"""Bytes of bodies whose senders have not signed in yet."""
 _PATIENCE: Final = 30.0  # seconds, and one for each mebibyte that there may be
 _KEY: Final = "hopline.body"  # of a request's scope
 
 
 class _Strangers:
-    """Bytes that are kept of those of whom nobody has asked yet who they are."""
+    """Counts the bytes that are kept of clients that have not signed in yet."""
 
     def __init__(self) -> None:
         self._all = 0
@@ -53,23 +53,23 @@ class _Strangers:
 _STRANGERS: Final = _Strangers()  # there is one memory in a process
 
 
-async def _nobody() -> None:
-    """Nobody is asked for."""
+async def _anyone() -> None:
+    """Lets every client in."""
 
 
-async def body(request: Request, most: int = MOST, known: Callable[[], Awaitable[object]] = _nobody) -> bytes:
+async def body(request: Request, most: int = MOST, known: Callable[[], Awaitable[object]] = _anyone) -> bytes:
     """Of a request, read once. Raises HTTPException: 413 as soon as it is longer, 408 when it takes too long.
 
-    `known` raises where nobody sends it who may, and is asked before much is kept.
+    `known` raises where the client may not send it, and is called before much is kept.
     """
     if _KEY not in request.scope:
         try:
             async with asyncio.timeout(_PATIENCE + most / MOST):
                 request.scope[_KEY] = await _read(request, most, known)
         except ClientDisconnect:
-            raise HTTPException(400, "the client has gone") from None  # told to nobody
+            raise HTTPException(400, "the client closed the connection") from None  # no client reads it
         except TimeoutError:
-            raise HTTPException(408, "the body does not come to its end", {"Connection": "close"}) from None
+            raise HTTPException(408, "the body was not complete in time", {"Connection": "close"}) from None
     found: bytes = request.scope[_KEY]
     return found
 

@@ -24,22 +24,26 @@ def capture_routes(look_up: LookUp, rules: CaptureRules) -> APIRouter:
     """Below /capture."""
     router = APIRouter(prefix="/capture", tags=["capture"], route_class=Own)
 
-    @router.get("/rules", responses=documented(503), summary="Which messages are captured")
+    @router.get("/rules", responses=documented(503), summary="Capture rules, with what they have captured")
     async def list_rules() -> list[Captured]:
         """Every rule, with what it has cost so far."""
         return await rules.rules()
 
-    @router.put("/rules/{name:names}", responses=documented(503), summary="Have messages captured")
+    @router.put("/rules/{name:names}", responses=documented(503), summary="Add a capture rule")
     async def put_rule(name: _Name, terms: Terms) -> Rule:
         """Adds a rule, or replaces the one of that name. It begins now."""
         return await rules.put(name, terms)
 
-    @router.delete("/rules/{name:names}", status_code=204, responses=documented(404, 503), summary="Capture no more")
+    @router.delete(
+        "/rules/{name:names}", status_code=204, responses=documented(404, 503), summary="Remove a capture rule"
+    )
     async def remove_rule(name: _Name) -> None:
         """Removes a rule; what it has captured stays until its time is over."""
         await rules.remove(name)
 
-    @router.get("/messages/{id:names}", responses=documented(404, 503), summary="What was captured of a message")
+    @router.get(
+        "/messages/{id:names}", responses=documented(404, 503), summary="Captured bodies and properties of a message"
+    )
     async def message(
         id: Annotated[str, InPath(max_length=LONGEST_ID, description="as of `trace`")],  # noqa: A002 - as `trace`
         journeys: Annotated[int, Query(ge=1, le=MOST_JOURNEYS, description="at most so many messages")] = 10,

@@ -17,7 +17,7 @@ _FRAMEWORKS: Final = ("HTTPValidationError", "ValidationError")
 def describe(app: FastAPI) -> None:
     """From now on its document says what is answered, and nothing else; an app that has no path for it yet gets one.
 
-    It is a megabyte, and anybody may ask for it: it is written once, for all of them.
+    It is a megabyte, and open to every client: it is written once, for all of them.
     """
     app.openapi = _corrected(app.openapi)  # type: ignore[method-assign]  # as FastAPI says it is done
 

@@ -47,7 +47,7 @@ def documented(*statuses: int) -> dict[int | str, dict[str, Any]]:
 
 
 def answer_failures(app: FastAPI) -> None:
-    """From now on whatever goes wrong in `app` is answered with a `Failure`."""
+    """From now on any error in `app` is answered with a `Failure`."""
 
     @app.exception_handler(BrokerError)
     async def broker_error(_request: Request, error: BrokerError) -> JSONResponse:

@@ -16,9 +16,7 @@ _TEXT: dict[int | str, dict[str, Any]] = {
     200: {"content": {"text/plain": {}}, "description": "Prometheus's text format, or OpenMetrics"}
 }
 
-_Names = Annotated[
-    Sequence[str], Query(alias="name[]", max_length=100, description="these metrics alone; may be said again")
-]
+_Names = Annotated[Sequence[str], Query(alias="name[]", max_length=100, description="only these metrics; repeatable")]
 
 
 def metric_routes(gathering: Gathering) -> APIRouter:
@@ -32,13 +30,16 @@ def metric_routes(gathering: Gathering) -> APIRouter:
 
     responses = {**documented(400, 401, 403, 422), **_TEXT}
 
-    @router.get("/metrics", responses=responses, summary="What the whole stack counts", response_class=Response)
+    @router.get("/metrics", responses=responses, summary="Metrics of the whole stack", response_class=Response)
     async def metrics(names: _Names = (), accept: Annotated[str, Header()] = "") -> Response:
         """Of every process, for Prometheus to scrape."""
         return await answer(accept, names, per_object=False)
 
     @router.get(
-        "/metrics/per-object", responses=responses, summary="The same, and of single objects", response_class=Response
+        "/metrics/per-object",
+        responses=responses,
+        summary="Metrics, also of each queue, exchange and connection",
+        response_class=Response,
     )
     async def each(names: _Names = (), accept: Annotated[str, Header()] = "") -> Response:
         """Each queue; exchanges and connections where the settings say so. Large where there are many."""

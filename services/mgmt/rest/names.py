@@ -1,4 +1,4 @@
-"""Names in paths: whole, whatever characters they have, and text."""
+"""Names in paths: whole, with any characters, and text."""
 
 from __future__ import annotations
 

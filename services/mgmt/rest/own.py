@@ -24,7 +24,7 @@ class Own(APIRoute):
 
         async def handle(request: Request) -> Response:
             own = _Own(request.scope, request.receive)
-            await _door_of(own).take(own)  # FastAPI reads the body before it asks who comes in
+            await _door_of(own).take(own)  # FastAPI reads the body before it checks the user
             return await inner(own)
 
         return handle

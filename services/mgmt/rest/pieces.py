@@ -31,7 +31,7 @@ async def in_turns(parts: Iterable[str]) -> list[bytes]:
 
 
 def piecewise(pieces: list[bytes], media_type: str, headers: Mapping[str, str]) -> Response:
-    """An answer of them: who reads it slowly has no more of it written than is read."""
+    """An answer of them: to a client that reads slowly, no more is written than it reads."""
     if len(pieces) == 1:
         return Response(pieces[0], headers=dict(headers), media_type=media_type)
     length = {"Content-Length": str(sum(map(len, pieces)))}

@@ -1,4 +1,4 @@
-"""Ports: who observes sees where gateways listen, administrators say where they should."""
+"""Ports: users who may observe see where gateways listen, administrators add and remove ports."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ def port_changes(ports: Ports) -> APIRouter:
     """Below /ports."""
     router = APIRouter(prefix="/ports", tags=["ports"], route_class=Own)
 
-    @router.put("/{name:names}", responses=documented(409, 503), summary="Have gateways listen")
+    @router.put("/{name:names}", responses=documented(409, 503), summary="Add or replace a port")
     async def put_port(name: _Name, terms: Terms) -> Port:
         """Adds a port, or replaces the one of that name; gateways act on it a moment later, and `GET` shows how."""
         return await ports.put(name, terms)
 
-    @router.delete("/{name:names}", status_code=204, responses=documented(404, 503), summary="Listen no longer")
+    @router.delete("/{name:names}", status_code=204, responses=documented(404, 503), summary="Remove a port")
     async def remove_port(name: _Name) -> None:
-        """Removes a port; who is connected by it stays connected."""
+        """Removes a port; its connections stay open."""
         await ports.remove(name)
 
     return router

@@ -37,7 +37,7 @@ def provider_routes(providers: Providers) -> APIRouter:
     """Below /authentication-providers."""
     router = APIRouter(prefix="/authentication-providers", tags=["authentication"], route_class=Own)
 
-    @router.get("", responses=documented(503), summary="Who judges who signs in")
+    @router.get("", responses=documented(503), summary="Authentication providers")
     async def list_providers() -> list[NamedProvider]:
         """Those of the settings, then those on record."""
         of_records = {name: each.masked() for name, each in (await providers.of_records()).items()}
@@ -45,12 +45,12 @@ def provider_routes(providers: Providers) -> APIRouter:
 
     @router.put("/{name:names}", status_code=204, responses=documented(503), summary="Add a provider")
     async def put_provider(name: _Name, told: ProviderForm) -> None:
-        """Adds a provider, or replaces the one of that name: who came in by it is disconnected."""
+        """Adds a provider, or replaces the one of that name: connections that it let in are closed."""
         await providers.put(name, Described(type=told.type, options=told.options))
 
     @router.delete("/{name:names}", status_code=204, responses=documented(404, 503), summary="Remove a provider")
     async def remove_provider(name: _Name) -> None:
-        """Removes a provider: who came in by it is disconnected."""
+        """Removes a provider: connections that it let in are closed."""
         await providers.remove(name)
 
     return router

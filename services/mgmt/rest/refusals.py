@@ -1,4 +1,4 @@
-"""What is refused in front of all routes, in the words of whoever's path it would be."""
+"""What is refused in front of all routes, in the form of the API that the path belongs to."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ def dry_run_routes(dry_runs: DryRuns) -> APIRouter:
     """Answers from a router."""
     router = APIRouter(tags=["topology"], route_class=Own)
 
-    @router.get("/route", responses=documented(404, 503), summary="Where would my message go")
+    @router.get("/route", responses=documented(404, 503), summary="Where a message would go")
     async def route(
         exchange: Annotated[str, Query(max_length=_LONGEST, description="empty: the default exchange")] = "",
         key: Annotated[str, Query(max_length=_LONGEST, description="routing key")] = "",

@@ -1,4 +1,4 @@
-"""Who may read metrics: who may observe, or whoever says the token that the settings name a file of.
+"""Who may read metrics: users who may observe, or a scraper with the token of `HOPLINE_METRICS_TOKEN_FILE`.
 
 That one is no user, so that it is let in while the store is away, which is when metrics are wanted most.
 """
@@ -29,7 +29,7 @@ class Scraper(Basic):
     """A dependency of routes. The file is read each time: a token is changed without a restart."""
 
     def __init__(self, doors: Doors, asked: Asked) -> None:
-        """Who says another token, or comes as a user, is judged as at any other route."""
+        """A request with another token, or of a user, is judged as at any other route."""
         super().__init__(doors, asked)
         self._file = doors.metrics_token
         self._few = FewLines()
@@ -47,6 +47,6 @@ class Scraper(Basic):
             self._few.say(log.warning, "the token for metrics cannot be read", path=str(file), reason=str(error))
             return False
         if len(token) < SHORTEST:
-            self._few.say(log.warning, "the token for metrics is too short, and lets nobody in", least=SHORTEST)
+            self._few.say(log.warning, "the token for metrics is too short, and is not accepted", least=SHORTEST)
             return False
         return hmac.compare_digest(said.encode(), token.encode())

@@ -29,7 +29,7 @@ class SignIn:
         self._provider = settings.http_authentication_provider or settings.authentication_provider
 
     async def __call__(self, claim: Claim, peer: str, visit: Visit) -> Principal:
-        """Who that is; raises AccessRefused, and Unavailable, as `Authenticator.sign_in`.
+        """The user; raises AccessRefused, and Unavailable, as `Authenticator.sign_in`.
 
         What the request changes is done for that user.
         """
@@ -47,7 +47,7 @@ class SignIn:
         return principal
 
     async def _records(self) -> Sequence[Record]:
-        """Of this moment. Who comes while they are listed shares the next list: this one may lack something."""
+        """Of this moment. A caller that comes while they are listed shares the next list: this may lack something."""
         if self._next is None:
             self._next = asyncio.ensure_future(self._list())
         return await asyncio.shield(self._next)

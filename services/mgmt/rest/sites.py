@@ -1,4 +1,4 @@
-"""Web pages change nothing: a browser that has a password cached says it for whatever page has it ask.
+"""Web pages change nothing: a browser that has a password cached sends it for any page that makes a request.
 
 Browsers say which page that is, and no page can have them say otherwise; what is no browser says nothing of it.
 """
@@ -12,11 +12,11 @@ from typing import Any, Final
 from services.mgmt.front import Application
 from services.mgmt.rest.refusals import refusal
 
-NOT_FROM_PAGES: Final = "a web page of another site wants this, and may change nothing here"
+NOT_FROM_PAGES: Final = "the request comes from a web page of another site, which may change nothing here"
 _LOOKING: Final = frozenset({"GET", "HEAD", "OPTIONS"})
 _OTHERS: Final = frozenset({b"cross-site", b"same-site"})
 _PORTS: Final = {"http": ":80", "https": ":443"}
-"""That nobody has to say."""
+"""Ports that a URL may leave out."""
 
 
 class OwnSite:
@@ -34,7 +34,7 @@ class OwnSite:
 
 
 def is_foreign(headers: dict[bytes, bytes]) -> bool:
-    """Whether a page of another site asks. Who has ended TLS before is seen from outside: schemes may differ."""
+    """Whether a page of another site asks. A proxy may have ended TLS before: so schemes may differ."""
     if headers.get(b"sec-fetch-site") in _OTHERS:
         return True
     origin = headers.get(b"origin")

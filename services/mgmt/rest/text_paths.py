@@ -1,4 +1,4 @@
-"""What is no text is no path: refused in the words of whoever's it would be."""
+"""Paths that are no text are refused, in the form of the API that the path would belong to."""
 
 from __future__ import annotations
 

@@ -30,25 +30,27 @@ def trace_routes(look_up: LookUp) -> APIRouter:
     """Answers from the ledger."""
     router = APIRouter(tags=["tracing"], route_class=Own)
 
-    @router.get("/trace/{id:names}", responses=documented(404, 503), summary="Where did my message go")
+    @router.get("/trace/{id:names}", responses=documented(404, 503), summary="Where a message went")
     async def trace(
         id: Annotated[  # noqa: A002 - the parameter's name in the API
             str, InPath(max_length=LONGEST_ID, description="message id, correlation id, trace id or uid")
         ],
         journeys: Annotated[int, Query(ge=1, le=MOST_JOURNEYS, description="at most so many messages")] = 10,
-        everything: Annotated[bool, Query(description="of all time, not of the newest day that has any")] = False,
+        everything: Annotated[
+            bool, Query(description="search all that is on record, not only the newest day that has any")
+        ] = False,
     ) -> Trace:
         """Every stage of every message that has the id, before and after every dead-lettering."""
         return await found(look_up, id, journeys, everything=everything)
 
-    @router.get("/trace", responses=documented(404, 503), summary="Which messages have something in common")
+    @router.get("/trace", responses=documented(404, 503), summary="The newest messages to which all of this applies")
     async def search(
         vhost: Annotated[str, Query(max_length=LONGEST_PATTERN, description="virtual host")] = "/",
         queue: Annotated[str, _pattern("queue")] = "",
         client: Annotated[
-            str, _pattern("who published it: what it calls itself, its user, address or connection")
+            str, _pattern("the publisher: the name of its application, its user, address or connection")
         ] = "",
-        consumer: Annotated[str, _pattern("who got it: the tag, or as `client`")] = "",
+        consumer: Annotated[str, _pattern("the consumer: its tag, or as `client`")] = "",
         key: Annotated[str, _pattern("routing key")] = "",
         fate: Annotated[str, Query(description=f"one of {', '.join(FATES)}")] = "",
         since: Annotated[str, Query(description=_WHEN)] = "",

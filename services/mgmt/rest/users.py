@@ -1,4 +1,4 @@
-"""Users on record. Below /access: /api/users is RabbitMQ's. Nobody is told what is kept of a password."""
+"""Users on record. Below /access: /api/users is RabbitMQ's. What is kept of a password is never in an answer."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ def to_put(name: str, tags: object, *, there: bool) -> Questions:
 
 
 async def _said(request: Request) -> Mapping[str, object]:
-    """A body; nothing, where it is none: whoever may change something is told what is wrong with it."""
+    """A body; empty where it cannot be read: only a user who may change something is told what is wrong with it."""
     try:
         said = await request.json()
     except HTTPException:
@@ -109,7 +109,7 @@ def user_list(users: Users) -> APIRouter:
     """All of them, at /access/users."""
     router = APIRouter(prefix="/access/users", tags=["access"], route_class=Own)
 
-    @router.get("", responses=documented(503), summary="Who there is")
+    @router.get("", responses=documented(503), summary="Users")
     async def list_users() -> list[ListedUser]:
         """Every user on record, by name."""
         everybody = await users.all()
@@ -122,9 +122,9 @@ def user_changes(users: Users, grants: Grants) -> APIRouter:
     """Of one user, below /access/users."""
     router = APIRouter(prefix="/access/users", tags=["access"], route_class=Own)
 
-    @router.put("/{name:names}", status_code=204, responses=documented(404, 409, 503), summary="Have a user")
+    @router.put("/{name:names}", status_code=204, responses=documented(404, 409, 503), summary="Add or replace a user")
     async def put_user(name: _Name, told: NewUser, request: Request) -> None:
-        """Adds a user, who may do nothing before it is permitted, or replaces one, whose connections end."""
+        """Adds a user, who has no permission yet, or replaces one, whose connections are closed."""
         password, kept, there = told.password.get_secret_value(), Kept(told.kind, told.hashed), request.scope[_THERE]
         await users.put(name, password, told.tags, loopback_only=told.loopback_only, kept=kept, there=there)
 
@@ -135,7 +135,7 @@ def user_changes(users: Users, grants: Grants) -> APIRouter:
         kept = Kept(told.kind, told.hashed)
         await users.change(name, password=password, kept=kept, tags=told.tags, loopback_only=told.loopback_only)
 
-    @router.delete("/{name:names}", status_code=204, responses=documented(404, 503), summary="Have a user no longer")
+    @router.delete("/{name:names}", status_code=204, responses=documented(404, 503), summary="Delete a user")
     async def remove_user(name: _Name) -> None:
         """Deletes a user, and what it may do; its connections end."""
         await delete_user(users, grants, name)

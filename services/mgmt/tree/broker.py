@@ -35,7 +35,7 @@ class Brokers(Keeper):
         )
 
     def children(self, parent: ConfiguredObject | None) -> Mapping[str, ConfiguredObject]:
-        """Who writes to the store is on no record: it is as it is now."""
+        """Which process writes to the store is not on record: it is asked now."""
         made = super().children(parent)
         for each in made.values():
             each.actual = {**each.actual, "storeProcesses": self.house.stores.does()}

@@ -1,4 +1,4 @@
-"""Somebody who asks something of the tree, over HTTP or over AMQP: who that is, and whether it may."""
+"""The caller of a request to the tree, over HTTP or over AMQP: the user, and whether it may."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from services.mgmt.access.guard import Guard
 
 
 class Caller:
-    """One who has signed in, from an address."""
+    """A user who has signed in, from an address."""
 
     def __init__(self, guard: Guard, who: Principal, peer: str) -> None:
         self.name = who.name
@@ -21,7 +21,7 @@ class Caller:
     async def check(self, questions: Iterable[Asked]) -> None:
         """Raises AccessRefused.
 
-        Questions that depend on what there is are made when they are answered, behind the last wait: whoever goes on
+        Questions that depend on the state are made when they are answered, after the last wait: a caller that goes on
         at once does it to what was asked about.
         """
         user = await self._guard.user(self._who, self._peer)

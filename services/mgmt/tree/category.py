@@ -25,7 +25,7 @@ Own = tuple[dict[str, Any], str]
 
 
 class Source(Enum):
-    """Whom what is not on record is asked of, every few seconds while somebody wants it."""
+    """Sources of state that is not on record: asked every few seconds, while there are requests for it."""
 
     COUNTS = "queue processes: how full queues are, and their consumers"
     CONNECTIONS = "gateways: who is connected"
@@ -44,11 +44,11 @@ def readable(kind: type[_M], values: Iterable[Any]) -> list[_M]:
 
 
 class Category(Protocol):
-    """Read from what is known now, without waiting; changes wait until who owns the thing has made them."""
+    """Read from what is known now, without waiting; changes wait until the owner of the object has made them."""
 
     kind: ClassVar[type[ConfiguredObject]]
     sees: ClassVar[Asked]
-    """Who may do that may look at all of it."""
+    """A user who may do that may look at all of it."""
     fresh: ClassVar[frozenset[Source]]
     """What has to be fresh before it is read."""
     changes: ClassVar[bool]
@@ -64,9 +64,9 @@ class Category(Protocol):
         """One of them: of thousands, to sort them by it."""
 
     def needs(self, action: Action, path: tuple[str, ...], wanted: Mapping[str, Any]) -> Iterable[Asked]:
-        """What somebody has to be allowed who creates, updates or deletes what is at `path`.
+        """What a user needs who creates, updates or deletes what is at `path`.
 
-        A generator where it depends on what there is: see `Asking.check`.
+        A generator where it depends on the state: see `Asking.check`.
         """
 
     def needs_to_read(self, operation: str, path: tuple[str, ...]) -> Iterable[Asked]:
@@ -76,7 +76,7 @@ class Category(Protocol):
         """What they mean, where that takes its time. Raises BrokerError."""
 
     def needs_to_invoke(self, operation: str, path: tuple[str, ...], arguments: Mapping[str, Any]) -> Iterable[Asked]:
-        """And who carries it out, with arguments as they were read: a generator as well."""
+        """The same for an operation, with arguments as they were read: a generator as well."""
 
     async def create(self, parent: ConfiguredObject | None, name: str, wanted: Mapping[str, Any]) -> None:
         """`wanted` has been checked against what the class declares. Raises BrokerError."""
@@ -110,7 +110,7 @@ class Keeper(ABC):
         """What each object below `parent` is like."""
 
     def children(self, parent: ConfiguredObject | None) -> Mapping[str, ConfiguredObject]:
-        # With the parent: whoever asks for what there is not keeps nothing here.
+        # With the parent: a request for a missing object leaves nothing here.
         known = parent.below if parent else self._roots
         stamp, made = self.house.mirror.stamp((*self.depends, OVERLAY)), known.get(self.kind.category)
         if made is None or made.stamp != stamp:

@@ -1,6 +1,6 @@
-"""Changes of the tree, whoever asks for them: over REST, or of the management node of a virtual host.
+"""Changes of the tree, from any caller: over REST, or by the management node of a virtual host.
 
-What is wanted is read once, so that what access is asked for is what is done; what is wrong with it is told who may.
+A request is read once, so that what is checked is what is done; what is wrong with it is told only to users who may.
 """
 
 from __future__ import annotations
@@ -96,7 +96,7 @@ class Changes:
     # -------------------------------------------------------------- what is done
 
     async def create(self, caller: Caller, path: Sequence[str], wanted: Mapping[str, Any]) -> ConfiguredObject:
-        """By whom may, of what was read."""
+        """For a user who may, of what was read."""
         await self._keeper.create(self._parent(path), path[-1], wanted)
         made = self._tree.one(self._category, path)
         kept = {key: wanted[key] for key in KEPT_HERE if key in wanted}
@@ -127,7 +127,7 @@ class Changes:
     async def invoke(
         self, caller: Caller, path: Sequence[str], name: str, said: Mapping[str, Any], fault: Exception | None = None
     ) -> Any:  # noqa: ANN401 - each operation its own
-        """An operation of what is there, by whom may; a `fault` of what was said is raised to nobody else."""
+        """An operation of an object, for a user who may; a `fault` of the request is raised to no other."""
         told, refusal = await self._arguments(caller, path, name, said)
         await caller.check(self._keeper.needs_to_invoke(name, tuple(path), told))
         for wrong in filter(None, (fault, refusal)):

@@ -1,4 +1,4 @@
-"""Who is connected, as the tree shows it: asked of all gateways when somebody looks, and kept for a few seconds."""
+"""Connections, as the tree shows them: asked of all gateways on request, and kept for a few seconds."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Connected:
         self._turn = asyncio.Lock()
 
     async def fresh(self) -> None:
-        """Of the last five seconds. Those who ask at the same time wait for the same."""
+        """At most five seconds old. Callers at the same time wait for the same answer."""
         async with self._turn:
             if monotonic() - self._at >= OLDEST:
                 await self._ask()

@@ -1,4 +1,4 @@
-"""How full queues are: asked of all queue processes at once, in the background while somebody wants to know."""
+"""Counts of queues: asked of all queue processes at once, in the background while there are requests for them."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 OLDEST: Final = 5.0  # seconds
 _EVERY: Final = 2.0
-_WANTED: Final = 30.0  # after the last question nobody is asked any more
+_WANTED: Final = 30.0  # after the last request no process is asked any more
 _DEADLINE: Final = 2.5
 
 log = structlog.get_logger()
@@ -65,7 +65,7 @@ class Collector:
         self._collecting: asyncio.Task[None] | None = None
 
     async def stop(self) -> None:
-        """Asks nobody any more."""
+        """Stops asking."""
         await self._tasks.stop()
 
     async def fresh(self) -> Counts:
@@ -78,7 +78,7 @@ class Collector:
         return self.last
 
     async def _collect_once(self) -> None:
-        """Those who ask at the same time wait for the same."""
+        """Callers at the same time wait for the same answer."""
         if self._collecting is None or self._collecting.done():
             self._collecting = self._tasks.start(self._collect(), "counting queues")
         await asyncio.shield(self._collecting)

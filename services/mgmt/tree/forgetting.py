@@ -79,7 +79,7 @@ class Forgetting:
             await self._mirror.put(self._store, deletes=deletes, unchanged=unchanged)
 
 
-# ------------------------------------------------------------------ what is there
+# ------------------------------------------------------------------ the present state
 
 
 def _is_there(mirror: Mirror, key: list[str]) -> bool:

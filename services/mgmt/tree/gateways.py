@@ -1,4 +1,4 @@
-"""Who is connected: asked of all gateways that live, at the addresses that they say."""
+"""Connections: asked of all gateways that are alive, at the addresses that they advertise."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ log = structlog.get_logger()
 
 
 class Gateways:
-    """`mirror` has who lives, and what they say of themselves."""
+    """`mirror` has the gateways that are alive, and their records."""
 
     def __init__(self, mirror: Mirror, audit: Audit) -> None:
         self._mirror = mirror
@@ -77,7 +77,7 @@ class Gateways:
             async for told in stream(stub.Connections(pb.ConnectionsRequest(), timeout=_DEADLINE)):
                 found += told.connections
         except BrokerError as failure:
-            log.info("a gateway does not say who is connected", gateway=name, reason=failure.text)
+            log.info("a gateway does not list its connections", gateway=name, reason=failure.text)
         except Exception as fault:  # noqa: BLE001 - the others have said theirs
             contained("listing connections", fault, gateway=name)
         finally:

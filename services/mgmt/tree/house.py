@@ -1,4 +1,4 @@
-"""All that keepers of categories share: what is known, and who makes changes. Begun by the first who asks."""
+"""All that keepers of categories share: sources of state, and of changes. Started by the first request."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ class House:
     async def keep(
         self, found: ConfiguredObject, changes: Mapping[str, Any], who: str, *, created: bool = False
     ) -> None:
-        """Notes who changed an object, and what is kept here of it."""
+        """Notes the user who changed an object, and the attributes that are kept here."""
         await self.change_kept(found, lambda _: changes, who, created=created)
 
     async def change_kept(self, found: ConfiguredObject, change: Change, who: str, *, created: bool = False) -> None:

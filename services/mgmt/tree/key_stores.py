@@ -27,7 +27,7 @@ _OF_ALL: Final = frozenset(ConfiguredObject.attributes)
 
 
 class _Stores(Keeper):
-    """What both have in common. Those of the settings are read from their files whenever somebody looks."""
+    """What both have in common. Those of the settings are read from their files at each request."""
 
     sees = CONFIGURE
     changes = True
@@ -65,7 +65,7 @@ class _Stores(Keeper):
         return [{**_told(each), **self._readable(each.named)} for each in readable(Kept, [kept.value])]
 
     def _readable(self, read: Callable[[], Sequence[Named]]) -> dict[str, Any]:
-        """Nothing of one that nobody can read, which hides none of the others, and can be deleted."""
+        """Nothing for one that cannot be read, which hides none of the others, and can be deleted."""
         try:
             return self._certified(read())
         except UNREADABLE:

@@ -1,4 +1,4 @@
-"""Names that somebody's regular expression fits: it may be one that takes for ever, of each name or of the first.
+"""Names that match a caller's regular expression, which may take for ever, at each name or at the first.
 
 It is looked for beside the event loop, for one after the other. How large it is when it is made is asked before,
 and whether a clock can stop it: what calls itself, and what is nearly there, take a gigabyte before their time is over.
@@ -21,7 +21,7 @@ PATIENCE: Final = 1.0
 """Seconds for all names together."""
 _LONGEST: Final = 1000  # characters
 _MOST: Final = 100_000  # characters, if what repeats were written as often
-_BESIDE: Final = ThreadPoolExecutor(1, "expressions")  # of its own: nobody's sign-in waits for it
+_BESIDE: Final = ThreadPoolExecutor(1, "expressions")  # of its own: no sign-in waits for it
 
 
 async def fitting(pattern: str, names: Sequence[str], what: str, *, anywhere: bool = False) -> list[str]:

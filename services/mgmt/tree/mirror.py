@@ -1,4 +1,4 @@
-"""Records of the store as the tree is read from them: followed since somebody first asked."""
+"""Records of the store as the tree is read from them: followed since the first request."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from services.mgmt.tree.grouped import Grouped, change_all
 from services.rpc.store_pb2 import Record, Records, Unchanged
 
 OVERLAY: Final = "configured_object"
-"""What only management knows of an object: its description, its variables, who made it."""
+"""What only management has of an object: its description, its variables, its creator."""
 KINDS: Final = (
     "virtual_host", "exchange", "queue", "binding", "user", "group", "acl", "authentication_provider", "port",
     "connection_limits", "port_state", "watcher", "key_store", "trust_store", "preference", OVERLAY,
@@ -100,7 +100,7 @@ class Mirror:
             async with asyncio.timeout(_PATIENCE):
                 await self._known.wait()
         except TimeoutError:
-            raise Unavailable("the store does not tell what there is; try again") from None
+            raise Unavailable("the store does not answer with its records; try again") from None
 
     async def put(
         self,
@@ -122,7 +122,7 @@ class Mirror:
             raise
 
     async def until(self, holds: Callable[[], bool], otherwise: str = _NOT_SEEN) -> None:
-        """Returns when what was written elsewhere is here: who changes something reads it afterwards."""
+        """Returns when what was written elsewhere has arrived here: a caller reads its change afterwards."""
         try:
             async with asyncio.timeout(_PATIENCE):
                 while not holds():

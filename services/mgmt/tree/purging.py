@@ -22,19 +22,19 @@ _NOT_NOW: Final = frozenset({pb.NOT_OWNER, pb.UNAVAILABLE})
 
 
 class Purging:
-    """`table` says who owns what."""
+    """`table` names the owners of partitions."""
 
     def __init__(self, store: StoreClient, table: PartitionTable) -> None:
         self._store = store
         self._table = table
 
     def owner_of(self, partition: int) -> str:
-        """The member that has it; empty where nobody does."""
+        """The member that owns it; empty where there is none."""
         owner = self._table.owners.get(partition)
         return owner.member if owner else ""
 
     async def purge(self, queue_id: int, partition: int, name: str) -> int:
-        """How many messages went. Raises NotFound, and Unavailable where nobody owns the queue for long."""
+        """How many messages went. Raises NotFound, and Unavailable where the queue has no owner for long."""
         reply = await self.ask(partition, name, purge=pb.PurgeRequest(queue_id=queue_id))
         if reply.reason == pb.UNKNOWN_QUEUE:
             raise NotFound(f"no queue '{name}'")

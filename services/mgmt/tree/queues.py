@@ -100,7 +100,7 @@ class Queues(Keeper):
     async def create(self, parent: ConfiguredObject | None, name: str, wanted: Mapping[str, Any]) -> None:
         host = parent.actual["name"] if parent else ""
         if wanted.get("exclusive", "NONE") != "NONE":
-            raise IllegalConfiguration("attribute 'exclusive': only who is connected declares a queue of its own")
+            raise IllegalConfiguration("attribute 'exclusive': only a connected client can declare an exclusive queue")
         if (policy := wanted.get("lifetimePolicy", "PERMANENT")) not in _LIFETIMES.values():
             raise IllegalConfiguration(f"attribute 'lifetimePolicy': {policy} is for queues of connections")
         declare = DeclareQueue(

@@ -1,4 +1,4 @@
-"""What management has had changed of a virtual host, for the audit log: with who has asked for it, and from where.
+"""Changes by management in a virtual host, for the audit log: with the user who asked for each, and its address.
 
 What clients declare, bind and delete for themselves is none of it.
 """

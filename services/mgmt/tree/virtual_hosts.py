@@ -73,7 +73,7 @@ class VirtualHosts(Keeper):
         return (Asked(action, Kind.VIRTUALHOST, name, name),)
 
     def needs_to_read(self, operation: str, path: tuple[str, ...]) -> Iterable[Asked]:
-        """Whoever may not open it is not told which queues it has: not by what is refused, and by no other way."""
+        """A user who may not open it cannot find out which queues it has: not by refusals, nor in any other way."""
         return (questions.open_virtual_host(path[-1]),) if operation in _PURGES else ()
 
     async def read(self, operation: str, path: tuple[str, ...], arguments: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -85,7 +85,7 @@ class VirtualHosts(Keeper):
         if operation not in _PURGES:
             yield from super().needs_to_invoke(operation, path, arguments)
             return
-        # Of those that are named also where there are none: who may not is not told which there are.
+        # For named ones also where they do not exist: a user without access is not told which there are.
         there = self._queues(path[-1])
         for name in arguments.get("queues", ()):
             its = properties(there[name]) if name in there else ()

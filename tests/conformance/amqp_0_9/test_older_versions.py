@@ -116,7 +116,7 @@ def test_another_version_hears_of_the_newest() -> None:
 
 
 def test_tickets(older: Wire) -> None:
-    """access.request is granted whatever it is for: access is asked for with each request."""
+    """access.request is always granted: access is checked for each request."""
     assert older.does(method(30, 10, short("/data") + b"\x1f"), Echo) == method(30, 11, b"\x00\x01")
 
 

@@ -47,7 +47,7 @@ def test_copies() -> None:
 
 @pytest.mark.parametrize("given", BINDINGS)
 def test_a_binding(given: Described) -> None:
-    """The key by which an exchange's messages are the link's, whatever its address says."""
+    """The filter's key binds the link to an exchange, also where its address has another key."""
     book = Playbook().begun()
     book.does(0, receiving("x/other", source={"filter": {Symbol("any"): given}}))
     bind = book.asked[-2]
@@ -70,7 +70,7 @@ def test_a_selector_of_an_exchange() -> None:
 @pytest.mark.parametrize("descriptor", [ULong(_CODE + 3), Symbol("apache.org:no-local-filter:list")])
 @pytest.mark.parametrize(("address", "alone"), [("q", False), ("x", True)])
 def test_not_its_own(address: str, alone: bool, descriptor: Any) -> None:
-    """What its own connection sends is not for the link, whatever the filter's value is."""
+    """With no-local, messages of the link's own connection are not delivered, for any value of the filter."""
     book = Playbook().begun()
     filters = {Symbol("a"): Described(descriptor, []), Symbol("b"): SELECTORS[0]}
     [attach] = book.does(0, receiving(address, source={"filter": filters}))

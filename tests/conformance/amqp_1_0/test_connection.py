@@ -62,7 +62,7 @@ def test_challenges() -> None:
     ("error", "code"), [(AccessRefused("wrong password"), security.AUTH), (Unavailable("no store"), security.SYS)]
 )
 def test_refused(error: Exception, code: int) -> None:
-    """Section 5.3.3.6: who is not let in hears whose fault it is, and the connection ends."""
+    """Section 5.3.3.6: a refused client is told whether it was its fault, and the connection ends."""
     book = Playbook()
     book.refused = {to_broker.Authenticate: error}
     book.receives(SASL_HEADER + sasl(security.Init("PLAIN", PLAIN)))
@@ -80,7 +80,7 @@ def test_a_mechanism_that_is_not_offered() -> None:
 
 @pytest.mark.parametrize("mechanisms", [("PLAIN", "ANONYMOUS"), ("EXTERNAL", "PLAIN", "ANONYMOUS")])
 def test_without_sasl(mechanisms: tuple[str, ...]) -> None:
-    """Section 2.2: who begins without SASL is whom its certificate names, or nobody, where that is offered."""
+    """Section 2.2: a client without SASL is the user that its certificate names, or anonymous, if offered."""
     book = Playbook(mechanisms=mechanisms)
     [request, *_] = book.receives(AMQP_HEADER + framed(0, Open("c")))
     assert isinstance(request, to_broker.Authenticate)

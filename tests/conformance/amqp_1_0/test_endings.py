@@ -36,7 +36,7 @@ def test_a_handle_is_free_after_the_peers_detach() -> None:
 
 
 def test_handles_of_links_whose_end_takes_its_time_are_bounded() -> None:
-    """Who attaches and detaches without end is told, and keeps what it has."""
+    """A client that attaches and detaches without end gets an error, and keeps its other links."""
     book = Playbook().begun()
     book.waits = {to_broker.FindNode}
     for _ in range(1024):

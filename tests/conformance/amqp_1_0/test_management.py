@@ -74,7 +74,7 @@ def test_replies(target: Any, address: str) -> None:
 
 
 def test_other_links_name_nothing() -> None:
-    """Of a queue the peer's address is nobody's affair."""
+    """The peer's address in a link to a queue is ignored."""
     book = Playbook().begun()
     book.does(0, Attach("replies", 0, True, source=receiving("q").source, target=Target("mine")))
     assert asked_to_consume(book).replies_to == ""

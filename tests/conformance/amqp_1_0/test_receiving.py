@@ -83,8 +83,8 @@ def test_sources_that_are_not_offered(source: dict[str, Any]) -> None:
     assert detach.error.condition == "amqp:not-implemented"
 
 
-def test_a_queue_that_is_somebodys() -> None:
-    """Section 2.8.15: whatever the broker says no to is the link's, and its session goes on."""
+def test_a_queue_that_is_exclusive() -> None:
+    """Section 2.8.15: any refusal by the broker ends the link only, and its session goes on."""
     book = Playbook().begun()
     book.refused = {to_broker.Consume: ResourceLocked("exclusive")}
     attach, detach = book.does(0, receiving("q"))
@@ -112,7 +112,7 @@ def test_credit_counts_from_what_was_seen() -> None:
 
 
 def test_credit_before_the_link_is_there() -> None:
-    """Section 2.6.7: who does not wait for the attach has given credit all the same."""
+    """Section 2.6.7: credit that a client gives before the attach is answered counts."""
     book = Playbook().begun()
     book.waits = {to_broker.Consume}
     book.says(0, receiving("q"))
@@ -155,7 +155,7 @@ def test_large_messages() -> None:
 
 
 def test_redelivered() -> None:
-    """Section 3.2.1: what somebody had before says so in its header."""
+    """Section 3.2.1: the header says that a message was delivered before."""
     book = Playbook()
     tag = book.receiver()
     book.deliver(tag, 1, b"a", again=True)
@@ -176,7 +176,7 @@ def test_redelivered() -> None:
     ],
 )
 def test_outcomes(state: Composite | None, outcome: Outcome) -> None:
-    """Section 3.4: what a receiver says of a delivery that it settles; without a word it has failed."""
+    """Section 3.4: what a receiver says of a delivery that it settles; without an outcome it has failed."""
     book = Playbook()
     tag = book.receiver()
     book.deliver(tag, 1, b"a", b"b", b"c")
@@ -185,7 +185,7 @@ def test_outcomes(state: Composite | None, outcome: Outcome) -> None:
     assert settled(book.says(0, Disposition(True, 0, 900, True, state))) == []
 
 
-def test_who_wants_us_to_settle() -> None:
+def test_a_receiver_that_settles_second() -> None:
     """Section 2.6.12: an outcome that is not settled is settled by us; a state that ends nothing is not."""
     book = Playbook()
     tag = book.receiver()
@@ -208,7 +208,7 @@ def test_settled_by_being_sent() -> None:
 
 
 def test_drain() -> None:
-    """Section 2.6.7: what is there is sent, then all credit is used up, and said to be."""
+    """Section 2.6.7: drain sends waiting messages, then uses up all credit, and says so."""
     book = Playbook()
     tag = book.receiver()
     book.waits = {to_broker.Credit}

@@ -327,7 +327,7 @@ def test_the_end_of_a_session() -> None:
 
 
 def test_echo() -> None:
-    """Section 2.7.4: who asks for a flow gets one, of the link or of the session."""
+    """Section 2.7.4: a client that asks for a flow gets one, of the link or of the session."""
     book = Playbook().sender()
     [flow] = book.does(0, Flow(0, 1, 0, 1, echo=True))
     assert flow.handle is None

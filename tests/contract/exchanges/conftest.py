@@ -18,7 +18,7 @@ _MATCHING = {
 
 
 class Subject:
-    """An exchange of one type, with bindings that match `route()` whatever the type."""
+    """An exchange of one type, with bindings that match `route()` for every type."""
 
     def __init__(self, name: Any) -> None:
         self.exchange = plugins.load("exchange_types", name)()

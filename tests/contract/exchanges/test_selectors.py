@@ -48,7 +48,7 @@ def _alone(kind: str, bound: tuple[Any, ...], keys: list[str], headers: dict[str
 @settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.sampled_from(plugins.names("exchange_types")), st.lists(_bound, max_size=8, unique_by=str), st.data())
 def test_as_one_by_one(kind: str, bound: list[tuple[Any, ...]], data: Any) -> None:
-    """A message goes where it would by each alone, whatever was undone; where it is not looked at, all go there."""
+    """A message goes where each binding alone would route it, also after unbinds; without a selector all go."""
     source = Source(Exchange("/", "e", kind), plugins.load("exchange_types", kind)())
     there: list[tuple[Any, ...]] = []
     for each in bound:

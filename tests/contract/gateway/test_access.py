@@ -46,7 +46,7 @@ async def house(broker: BrokerHouse) -> AsyncIterator[AccessHouse]:
 
 
 async def refusal(client: AmqpClient, words: bytes) -> str:
-    """What the broker closes the channel with for want of permission; else empty, whatever else comes of it."""
+    """The error with which the broker closes the channel for want of permission; empty for any other outcome."""
     client.writer.write(words)
     client.send(1, c.Basic.Qos(prefetch_count=0))
     answer = await client.expect((c.Channel.Close, c.Basic.QosOk), 1)
@@ -90,7 +90,7 @@ async def test_every_method_is_tried(version: Version) -> None:
     """There is none that a client may say on a channel, in any version, that is not among those operations."""
     there = {kind for kind in version.methods.values() if kind in SAID_BY_CLIENTS}
     tried = {name.partition(",")[0] for name in operations_of(version)}
-    assert {kind.name for kind in there} - {"channel.resume"} == tried  # 540, for everybody
+    assert {kind.name for kind in there} - {"channel.resume"} == tried  # 540, for every user
 
 
 @pytest.mark.parametrize("version", VERSIONS, ids=lambda version: version.name)
@@ -144,7 +144,7 @@ async def publish_on(client: AmqpClient, name: str, heard: list[str]) -> None:
 
 
 async def test_rules_that_change_under_load(house: AccessHouse, name: str) -> None:
-    """A permission that is taken back, or given, counts within a second for who publishes all the while."""
+    """A permission that is revoked, or granted, counts within a second for a client that publishes all the time."""
     guest = await house.broker.connect(virtual_host=HERE)
     await guest.declare(name, arguments={"x-max-length": 10})
     await guest.call(1, c.Queue.Bind(queue=name, exchange="own-x", routing_key=name), c.Queue.BindOk)

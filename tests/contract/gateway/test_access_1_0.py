@@ -83,7 +83,7 @@ async def test_every_request_is_tried(house: AccessHouse, monkeypatch: pytest.Mo
 
 
 async def test_what_is_not_there(house: AccessHouse) -> None:
-    """Is not found by who may do something to it, and not told to others."""
+    """Is not found by users who may use it, and is not revealed to others."""
     for role, condition in (("all", "amqp:not-found"), ("nothing", UNAUTHORIZED)):
         client = await connected(house, role)
         assert await client.receives_from("/queues/none") == condition

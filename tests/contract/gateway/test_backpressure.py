@@ -170,7 +170,7 @@ class Hands:
         return self._loop.call_later(3600, lambda: None)
 
     def move(self, now: float) -> None:
-        """To a time at which whoever waits has waited long enough."""
+        """To a time at which every client that waits has waited long enough."""
         self.now = now
         due, self._due = self._due, []
         for callback in due:
@@ -178,7 +178,7 @@ class Hands:
 
 
 async def test_a_silent_client_is_cut_and_an_idle_one_hears_beats(small: BrokerHouse) -> None:
-    """With heartbeat 60 beats come each 30 seconds, and who is silent for more than 120 is cut. Section 4.2.7."""
+    """With heartbeat 60 beats come every 30 seconds, and a client silent for over 120 is cut off. Section 4.2.7."""
     client = await small.connect(heartbeat=60)
     [connection] = small.gateways[0]._listener._connections
     clock = Hands(connection)

@@ -121,7 +121,7 @@ async def test_replies_go_from_one_gateway_to_another(broker: BrokerHouse, name:
 
 
 async def test_addresses_of_replies_cannot_be_guessed(broker: BrokerHouse, name: str) -> None:
-    """Who has had one address for replies knows nothing of the next, of the same channel even."""
+    """A client that knows one reply address cannot guess the next, not even of the same channel."""
     client, tokens = await broker.connect(), []
     await client.declare(name)
     for _ in range(2):

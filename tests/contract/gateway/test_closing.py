@@ -1,4 +1,4 @@
-"""How connections and channels end, and what ends with them; who may come in at all."""
+"""How connections and channels end, and what ends with them; which clients may connect at all."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ async def house(tmp_path: Path) -> AsyncIterator[BrokerHouse]:
 
 @pytest.mark.parametrize("end", ["channel.close", "connection.close", "end of stream"])
 async def test_publishes_before_the_end_are_not_lost(broker: BrokerHouse, name: str, end: str) -> None:
-    """What is sent in one go with the close, over routes that nobody has asked for yet, arrives."""
+    """Messages sent together with the close, over routes that the gateway does not know yet, arrive."""
     observer, client = await broker.connect(1), await broker.connect()
     for number in range(5):
         await observer.declare(f"{name}-{number}")
@@ -53,7 +53,7 @@ async def test_publishes_before_the_end_are_not_lost(broker: BrokerHouse, name: 
 
 
 @pytest.mark.parametrize("kind", [Channel, Connection])
-async def test_who_closes_at_once_hears_what_became_of_it(broker: BrokerHouse, name: str, kind: Any) -> None:
+async def test_a_client_that_closes_at_once_gets_the_outcome(broker: BrokerHouse, name: str, kind: Any) -> None:
     """declare, a publish to no exchange and the close in one write: declare-ok, 404, close-ok."""
     client = await broker.connect()
     declare = written(1, Queue.Declare(queue=name, exclusive=True))
@@ -71,7 +71,9 @@ async def test_who_closes_at_once_hears_what_became_of_it(broker: BrokerHouse, n
     [(written(0, Connection.Close(200, "", 0, 0)), Connection.CloseOk), (b"\xff" * 8, Connection.Close)],
     ids=["close", "no frame"],
 )
-async def test_the_last_word_reaches_who_still_publishes(broker: BrokerHouse, end: bytes, last: type[Any]) -> None:
+async def test_the_close_reaches_a_client_that_still_publishes(
+    broker: BrokerHouse, end: bytes, last: type[Any]
+) -> None:
     """With megabytes in flight behind the end, the client reads close-ok, or what was wrong, and the end of stream."""
 
     def talk() -> bytes:
@@ -146,7 +148,7 @@ async def test_consumers_are_told_that_their_queue_is_gone(broker: BrokerHouse, 
     await client.consume(name)
 
 
-async def test_who_deletes_the_queue_of_its_consumer_hears_that_first(broker: BrokerHouse, name: str) -> None:
+async def test_deleting_the_queue_of_ones_consumer_cancels_it_first(broker: BrokerHouse, name: str) -> None:
     """queue.delete-ok, then basic.cancel."""
     client = await broker.connect()
     await client.declare(name)
@@ -172,7 +174,7 @@ async def test_an_auto_delete_queue_goes_with_its_last_consumer(broker: BrokerHo
 
 
 async def test_user_id_is_the_user_or_refused(broker: BrokerHouse, name: str) -> None:
-    """A publish as somebody else closes the channel with 406, one as oneself arrives."""
+    """A publish with another user's user-id closes the channel with 406, one with one's own arrives."""
     client = await broker.connect()
     await client.declare(name)
     client.publish(b"mine", name, user_id="guest")
@@ -184,7 +186,7 @@ async def test_user_id_is_the_user_or_refused(broker: BrokerHouse, name: str) ->
 @pytest.mark.parametrize(
     ("options", "code"), [({"password": "wrong"}, 403), ({"user": "nobody"}, 403), ({"virtual_host": "none"}, 530)]
 )
-async def test_who_may_not_come_in(broker: BrokerHouse, options: dict[str, Any], code: int) -> None:
+async def test_clients_that_may_not_connect(broker: BrokerHouse, options: dict[str, Any], code: int) -> None:
     """Wrong credentials are refused with 403, an unknown virtual host with 530."""
     client = await broker.connect(**options)
     assert client.of(Connection.Close)[0].reply_code == code

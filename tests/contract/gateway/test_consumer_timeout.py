@@ -1,4 +1,4 @@
-"""x-consumer-timeout: who keeps a delivery for too long loses it, and the consumer with it."""
+"""x-consumer-timeout: a consumer that keeps a delivery for too long loses it, and is cancelled."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What cannot be done for one client ends that client's connection, with the protocol's error, and nobody else's."""
+"""An internal fault ends the connection of the client concerned, with the protocol's error, and no other."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ async def _others(broker: BrokerHouse, name: str) -> list[tuple[AmqpClient, str]
 
 @pytest.mark.parametrize("way", ["consume", "get"])
 async def test_a_message_that_cannot_be_written(broker: BrokerHouse, name: str, way: str) -> None:
-    """Its consumer's connection ends with 541, the message stays in its queue, and everybody else is served."""
+    """Its consumer's connection ends with 541, the message stays in its queue, and all others are served."""
     victim, owner, others = await broker.connect(), await broker.connect(1), await _others(broker, name)
     await owner.declare(name)
     await _poison(broker, name)
@@ -81,7 +81,7 @@ async def test_a_message_that_cannot_be_written(broker: BrokerHouse, name: str, 
 
 
 async def test_a_request_that_fails(broker: BrokerHouse, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whatever a handler raises, at once or later, its client hears 541 and the others are served."""
+    """For anything that a handler raises, at once or later, its client gets 541 and the others are served."""
 
     others = await _others(broker, name)
 

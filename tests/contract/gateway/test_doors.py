@@ -1,4 +1,4 @@
-"""What comes to a gateway's doors: who is let in, and that others come in meanwhile."""
+"""Limits of connections at a gateway: which clients are let in, and that others can connect meanwhile."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ async def _refusal(broker: BrokerHouse, password: str) -> commands.Connection.Cl
     return close
 
 
-async def test_who_guesses_keeps_nobody_out(broker: BrokerHouse) -> None:
+async def test_guessing_passwords_keeps_no_other_out(broker: BrokerHouse) -> None:
     """While one address tries passwords, the same user comes in from another; each try is answered with 403."""
     with capture_logs() as logged:
         guesses = [asyncio.create_task(_refusal(broker, f"guess {number}")) for number in range(100)]
@@ -45,7 +45,7 @@ async def test_who_guesses_keeps_nobody_out(broker: BrokerHouse) -> None:
 
 
 async def test_one_connection_too_many(broker: BrokerHouse, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Who comes when the limit is reached hears so from connection.open, 530, and is let in when there is room."""
+    """A client beyond the limit gets 530 at connection.open, and is let in when there is room."""
     doors = broker.gateways[0]._listener.doors
     await broker.connect()
     with monkeypatch.context() as patched:
@@ -56,7 +56,7 @@ async def test_one_connection_too_many(broker: BrokerHouse, monkeypatch: pytest.
 
 
 async def test_what_strangers_do_is_a_few_lines(broker: BrokerHouse) -> None:
-    """Who speaks no AMQP is told so each time; the log says so some times, and then how often."""
+    """A peer that speaks no AMQP is told so each time; the log says so a few times, and then how often."""
     with capture_logs() as told:
         for _ in range(70):
             reader, writer = await asyncio.open_connection("127.0.0.1", broker.ports[0])
@@ -79,7 +79,7 @@ async def test_half_open_peers_make_room(broker: BrokerHouse, monkeypatch: pytes
             writer.close()
 
 
-async def test_who_reads_no_answers_is_read_no_further(broker: BrokerHouse) -> None:
+async def test_a_client_that_reads_no_answers_is_read_no_further(broker: BrokerHouse) -> None:
     """A client that asks and asks gets as many answers as its socket takes, and the others when it reads."""
     client = await broker.connect()
     [*_, connection] = broker.gateways[0]._listener._connections
@@ -113,7 +113,7 @@ async def test_a_deleted_user_is_disconnected(broker: BrokerHouse) -> None:
     await store.close()
 
 
-async def test_who_says_all_at_once_is_no_stranger_for_ever(broker: BrokerHouse) -> None:
+async def test_a_client_that_sends_all_at_once_is_no_stranger_for_ever(broker: BrokerHouse) -> None:
     """What came before the password was compared counts as a stranger's until the connection is open, and no longer."""
     reader, writer = await asyncio.open_connection("127.0.0.1", broker.ports[0])
     start_ok = commands.Connection.StartOk({}, "PLAIN", "\0guest\0guest", "en_US")

@@ -80,7 +80,7 @@ async def test_some_mechanisms(opened: Opened) -> None:
 async def test_passwords_that_others_could_hear(
     opened: Opened, listener: Any, authority: Authority, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Where they may not, they are for clients with TLS, or of this machine: nobody else is offered PLAIN."""
+    """Where they may not, only clients with TLS, or on this machine, are offered PLAIN."""
     tls = listener.transports["tls"]
     monkeypatch.setattr(tls, "certificates", Certificates(Files((authority.sign("broker", ["localhost"]),))))
     port = await opened(unsecured_passwords=False)
@@ -105,7 +105,7 @@ async def test_as_the_settings_say(
 
 
 async def test_no_way_to_sign_in(opened: Opened) -> None:
-    """Who is left with none is offered none, and the log says why."""
+    """A client for which no mechanism is left is offered none, and the log says why."""
     port = await opened(unsecured_passwords=False, mechanisms=("PLAIN",))
     with capture_logs() as logged:
         assert await offered(SaslClient(port, source=_BALANCER, before=IPV4)) == set()

@@ -57,7 +57,7 @@ async def test_a_certificate_of_a_user(
         assert connection.user == "guest"
 
 
-async def test_who_is_no_user(broker: BrokerHouse, listener: Any, authority: Authority) -> None:
+async def test_a_name_without_a_user(broker: BrokerHouse, listener: Any, authority: Authority) -> None:
     """A certificate in another name is refused as a wrong password is."""
     async with sign_in(broker, authority, authority.sign("nobody-here")) as client:
         refused = await client.begin("EXTERNAL", b"")
@@ -65,7 +65,7 @@ async def test_who_is_no_user(broker: BrokerHouse, listener: Any, authority: Aut
         assert refused.reply_code == 403
 
 
-async def test_who_has_no_certificate(broker: BrokerHouse, listener: Any, authority: Authority) -> None:
+async def test_a_client_without_a_certificate(broker: BrokerHouse, listener: Any, authority: Authority) -> None:
     """Is not offered what it could not do, over TLS or without, and refused where it tries."""
     without_tls = SaslClient(broker.ports[0])
     for client, offered in (
@@ -81,7 +81,7 @@ async def test_who_has_no_certificate(broker: BrokerHouse, listener: Any, author
 
 @pytest.mark.parametrize("identity", [b"root", b"\xff\xfe", b"guest\0"])
 async def test_another_identity(broker: BrokerHouse, listener: Any, authority: Authority, identity: bytes) -> None:
-    """Nobody acts for another user."""
+    """A client cannot act for another user."""
     async with sign_in(broker, authority, authority.sign("guest")) as client:
         refused = await client.begin("EXTERNAL", identity)
         assert refused.reply_code == 502

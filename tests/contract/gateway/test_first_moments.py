@@ -1,4 +1,4 @@
-"""What a gateway does before there is anybody who could log in, and with those who come and never try."""
+"""A gateway before there is any user, and with clients that connect and never sign in."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ async def test_no_client_before_limits_are_known(house: BrokerHouse) -> None:
 
 @pytest.mark.parametrize("said", [b"", _HEADER])
 async def test_probes_are_no_news(house: BrokerHouse, said: bytes) -> None:
-    """Who connects and goes, or says the protocol's header and goes, is a load balancer: no line of every second."""
+    """Connections that close at once, or after the protocol header, are a load balancer's: not each is logged."""
     with capture_logs() as told:
         reader, writer = await asyncio.open_connection("127.0.0.1", house.ports[0])
         if said:
@@ -85,7 +85,7 @@ async def test_probes_are_no_news(house: BrokerHouse, said: bytes) -> None:
 
 
 async def test_a_client_that_goes_without_a_word_is_news(house: BrokerHouse) -> None:
-    """Who had logged in and went without connection.close is told of."""
+    """A client that had signed in and goes without connection.close is logged."""
     client = await house.connect()
     with capture_logs() as told:
         client.abort()
@@ -108,8 +108,8 @@ class Reset(asyncio.Transport):
         self.aborted = True
 
 
-async def test_who_is_gone_before_it_was_accepted(house: BrokerHouse) -> None:
-    """Is not served, though what it has sent could be read; nor is it taken for somebody on this machine."""
+async def test_a_client_that_is_gone_before_it_was_accepted(house: BrokerHouse) -> None:
+    """Is not served, though its bytes could be read; nor is it taken for a client on this machine."""
     listener, transport = house.gateways[0]._listener, Reset()
     protocol = listener.entrances["amqp"]._accept()
     protocol.connection_made(transport)

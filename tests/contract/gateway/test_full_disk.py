@@ -67,7 +67,7 @@ def unblocked(client: AmqpClient) -> Any:
     return client.of(commands.Connection.Unblocked)
 
 
-async def test_who_waits_when_room_is_short(house: BrokerHouse) -> None:
+async def test_publishers_that_wait_when_room_is_short(house: BrokerHouse) -> None:
     """Publishers to durable queues wait from when there is too little room; others and consumers go on, acks too."""
     disk, publisher, other = Disk(house), await house.connect(), await house.connect()
     await publisher.declare("kept", durable=True)
@@ -93,7 +93,7 @@ async def test_who_waits_when_room_is_short(house: BrokerHouse) -> None:
     assert (await other.bodies(4))[-1] == b"after"
 
 
-async def test_who_waits_for_a_confirm_is_told(house: BrokerHouse) -> None:
+async def test_a_publisher_that_waits_for_a_confirm_is_told(house: BrokerHouse) -> None:
     """When a commit fails, its publisher hears why before it publishes again; it is confirmed when there is room."""
     disk, publisher = Disk(house), await house.connect()
     await publisher.declare("kept", durable=True)

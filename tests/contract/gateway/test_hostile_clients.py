@@ -1,4 +1,4 @@
-"""Whatever one client sends, it alone hears of it: the others publish and consume on.
+"""Bad input of one client hurts that client only: the others go on publishing and consuming.
 
 Each attack is legal on the wire, or nearly. It has to be answered, with what it asked for or with the protocol's error,
 no service may find it a fault of its own, and afterwards clients of both gateways are served by both queue processes.
@@ -235,8 +235,8 @@ _ATTACKS: list[Attack] = [
 
 
 @pytest.mark.parametrize("attack", _ATTACKS, ids=lambda attack: attack.__name__.strip("_"))
-async def test_only_who_asks_is_answered(broker: BrokerHouse, name: str, attack: Attack) -> None:
-    """The attack is answered, is nobody's fault but its client's, and others notice nothing of it."""
+async def test_only_the_client_that_asks_is_answered(broker: BrokerHouse, name: str, attack: Attack) -> None:
+    """The attack is answered as its client's fault, and others notice nothing of it."""
     witness = await broker.connect(1)
     with capture_logs() as told:
         await attack(await broker.connect(0), name)

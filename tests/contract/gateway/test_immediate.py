@@ -1,4 +1,4 @@
-"""Messages for those who can take them at once, or for nobody. AMQP 0-9-1 section 1.8.3.7, `immediate`."""
+"""Messages for consumers that can take them at once, or for none. AMQP 0-9-1 section 1.8.3.7, `immediate`."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ async def test_a_consumer_is_found_from_consume_ok_on(
     assert not publisher.messages(commands.Basic.Return)
 
 
-async def test_nobody_is_found_before(broker: BrokerHouse, name: str) -> None:
+async def test_no_consumer_is_found_before(broker: BrokerHouse, name: str) -> None:
     """Without a consumer it comes back with 313."""
     client = await broker.connect()
     await client.declare(name)
@@ -37,7 +37,7 @@ async def test_nobody_is_found_before(broker: BrokerHouse, name: str) -> None:
     assert await _returned(client) == 313
 
 
-async def test_a_full_consumer_is_nobody(broker: BrokerHouse, name: str) -> None:
+async def test_a_full_consumer_does_not_count(broker: BrokerHouse, name: str) -> None:
     """A consumer that holds what its prefetch allows cannot take it: it comes back with 313."""
     client = await filled(broker, name, 1)
     await client.prefetch(1)

@@ -35,7 +35,7 @@ class Managed(NamedTuple):
     client: MgmtClient
 
     async def user(self, name: str, tags: list[str], **permissions: str) -> None:
-        """Who may that in the virtual host `/`."""
+        """A user with these permissions in the virtual host `/`."""
         await self.client.put_user(name, "secret", tags)
         may = {"configure": "", "write": "", "read": "", **permissions}
         await self.client.change_access(put_permission=pb.Permission(user=name, **may))
@@ -131,7 +131,7 @@ async def test_in_order(managed: Managed, name: str) -> None:
 
 
 async def test_replies_of_the_node_itself(managed: Managed) -> None:
-    """Who consumes from it is sent the replies to requests of its connection that name the consumer."""
+    """A consumer of it gets the replies to requests of its connection that name the consumer."""
     asking, other = await managed.connect(), await managed.connect()
     for each in (asking, other):
         each.amqp.writer.write(method(60, 20, b"\0\0", short(NODE), short("!response"), b"\x02\0\0\0\0"))
@@ -166,7 +166,7 @@ async def test_in_a_transaction(managed: Managed, name: str, *, commits: bool) -
 
 
 async def test_confirms(managed: Managed) -> None:
-    """A request is confirmed and not returned, among others that are; replies are numbered for nobody."""
+    """A request is confirmed and not returned, among messages that are; replies take no confirm numbers."""
     asking = await managed.connect()
     to = await asking.listens()
     await asking.amqp.call(1, commands.Confirm.Select(), commands.Confirm.SelectOk)
@@ -186,7 +186,7 @@ async def test_confirms(managed: Managed) -> None:
 
 
 async def test_who_may(managed: Managed) -> None:
-    """Who may only send and receive is answered 403; who may not publish to the default exchange may not ask."""
+    """A user who may only send and receive gets 403; one who may not publish to the default exchange cannot ask."""
     await managed.user("messaging", [], configure=".*", write=".*", read=".*")
     asking = await managed.connect("messaging", "secret")
     to = await asking.listens()
@@ -203,7 +203,7 @@ async def test_who_may(managed: Managed) -> None:
 
 
 async def test_where_replies_may_go(managed: Managed, name: str) -> None:
-    """To an exchange with a key too, where the user may write; who may not hears nothing, but has asked."""
+    """To an exchange with a key too, if the user may write there; else no reply comes, though the request is done."""
     guest = await managed.connect()
     await guest.amqp.declare(name)
     await guest.amqp.call(1, commands.Exchange.Declare(exchange=name), commands.Exchange.DeclareOk)
@@ -222,7 +222,7 @@ async def test_where_replies_may_go(managed: Managed, name: str) -> None:
     assert await guest.reply() == (200, [])
 
 
-async def test_what_nobody_waits_for(managed: Managed, name: str) -> None:
+async def test_replies_that_are_not_awaited(managed: Managed, name: str) -> None:
     """A request is carried out without a reply-to, and where its client has gone at once."""
     asking = await managed.connect()
     asking.publish("CREATE", {"name": name}, to="", **QUEUE)
@@ -236,7 +236,7 @@ async def test_what_nobody_waits_for(managed: Managed, name: str) -> None:
     raise AssertionError("it was not carried out")
 
 
-async def test_whose_user_is_deleted(managed: Managed, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_connection_whose_user_is_deleted(managed: Managed, monkeypatch: pytest.MonkeyPatch) -> None:
     """Changes nothing more: of what an administrator asked for, that which mgmt has not begun is not done."""
     await managed.user("leaving", ["administrator"], configure=".*", write=".*", read=".*")
     asking, begun, may = await managed.connect("leaving", "secret"), asyncio.Event(), asyncio.Event()

@@ -58,7 +58,7 @@ async def test_what_says_nothing(broker: BrokerHouse, name: str) -> None:
 
 
 async def test_a_link_of_an_exchange(broker: BrokerHouse, name: str) -> None:
-    """What its connection sends does not even wait for it: nobody has it. What others send does."""
+    """Messages of its own connection do not even wait in its queue. Those of others do."""
     declaring = await broker.connect()
     declare = commands.Exchange.Declare(exchange=name, exchange_type="fanout")
     await declaring.call(1, declare, commands.Exchange.DeclareOk)

@@ -14,7 +14,7 @@ _WAITING = 2 << 20  # bytes
 
 
 async def test_thousands_of_requests_at_once(broker: BrokerHouse, name: str) -> None:
-    """All are answered; while some wait, the others are not even looked at, and somebody else is served in between."""
+    """All are answered; while some wait, the others are not even looked at, and another client is served in between."""
     client, other = await broker.connect(), await broker.connect()
     await client.declare(name)
     declared = len(client.of(commands.Queue.DeclareOk))

@@ -67,12 +67,12 @@ async def test_two_gateways_on_one_machine(
     second = next(each._listener for each in broker.gateways if each._listener is not first)
     first.entrances[name].close()
     await until(lambda: name in second.entrances)
-    await client.declare("")  # who was connected is still there
+    await client.declare("")  # the former connection is still open
     assert (await broker.connect(port=port)).of(commands.Connection.OpenOk)
 
 
 async def test_removed(broker: BrokerHouse, ports: PortsClient, name: str) -> None:
-    """Nobody comes in any more; who is in stays."""
+    """No client can connect any more; open connections stay."""
     port = free_port()
     await ports.put(name, Terms(host="127.0.0.1", port=port))
     await told(ports, name)
@@ -89,7 +89,7 @@ async def test_removed(broker: BrokerHouse, ports: PortsClient, name: str) -> No
 
 
 async def test_changed(broker: BrokerHouse, ports: PortsClient, name: str) -> None:
-    """Its terms hold for who comes next, on the same sockets; with another address it is there instead."""
+    """Its options hold for new connections, on the same sockets; with another address it listens there instead."""
     first, second = free_port(), free_port()
     await ports.put(name, Terms(host="127.0.0.1", port=first))
     await told(ports, name)

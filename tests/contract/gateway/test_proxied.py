@@ -95,7 +95,7 @@ async def test_a_second_header_is_the_client_s(broker: BrokerHouse, listener: An
     assert await _answer(broker, _HERE + _HERE + HEADER, source=_BALANCER) == HEADER
 
 
-async def test_nobody_else_is_believed(broker: BrokerHouse, listener: Any) -> None:
+async def test_no_other_peer_is_believed(broker: BrokerHouse, listener: Any) -> None:
     """A header from another address is a wrong protocol header, and without one it is served as always."""
     assert await _answer(broker, _HERE + HEADER, source="127.0.0.78") == HEADER
     assert (await _answer(broker, HEADER, source="127.0.0.78")).startswith(b"\1\0\0")

@@ -42,7 +42,7 @@ def publish(client: AmqpClient, numbers: Any) -> None:
 
 
 async def test_clients_notice_a_pause(house: BrokerHouse) -> None:
-    """What is declared, bound, published, acked and consumed meanwhile is done, and nobody hears of an error."""
+    """Declares, binds, publishes, acks and consumes are done meanwhile, and no client gets an error."""
     publisher = await publisher_of(house)
     consumer = await house.connect()
     await consumer.prefetch(2)

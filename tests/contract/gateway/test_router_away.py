@@ -34,8 +34,8 @@ def no_copy(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(gateway_bindings, "_MOST", -1)
 
 
-async def test_keys_that_nobody_has_seen_are_routed(house: BrokerHouse) -> None:
-    """While no router answers nobody can change what a gateway knows of bindings."""
+async def test_new_keys_are_routed(house: BrokerHouse) -> None:
+    """While no router answers, bindings as a gateway knows them cannot change."""
     client = await house.connect()
     await client.declare("devices")
     await client.call(1, commands.Queue.Bind(0, "devices", "amq.topic", "devices.*"), commands.Queue.BindOk)
@@ -119,8 +119,8 @@ async def test_it_says_why(house: BrokerHouse, monkeypatch: pytest.MonkeyPatch) 
 
 
 @pytest.mark.usefixtures("no_copy")
-async def test_who_has_closed_meanwhile(house: BrokerHouse, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What nobody routes of a client that did not wait for confirms is given up: the log says so, the client cannot."""
+async def test_a_client_that_has_closed_meanwhile(house: BrokerHouse, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Messages of a closed client that waited for no confirms, and that no router routes, are dropped, and logged."""
     monkeypatch.setattr(topology, "_PATIENCE", 3.0)
     client = await house.connect()
     await house.stop_router()

@@ -35,7 +35,7 @@ async def users(broker: BrokerHouse) -> AsyncIterator[Users]:
 
 
 async def test_what_is_offered(broker: BrokerHouse) -> None:
-    """Not all that is installed: SCRAM-SHA-1 is for the operator to allow, and 503 for who tries it all the same."""
+    """Not all that is installed: SCRAM-SHA-1 is for the operator to allow, and 503 for clients that try it."""
     async with SaslClient(broker.ports[0]) as client:
         assert client.mechanisms == ["PLAIN", "AMQPLAIN", *_SCRAM]
         refused = await client.begin("SCRAM-SHA-1", b"n,,n=guest,r=abc")
@@ -52,8 +52,8 @@ async def test_scram(broker: BrokerHouse, mechanism: str) -> None:
 
 
 @pytest.mark.parametrize(("user", "password"), [("guest", "wrong"), ("nobody-here", "guest")])
-async def test_who_does_not_know_the_password(broker: BrokerHouse, user: str, password: str) -> None:
-    """403, in the words of PLAIN, after as many steps for a name that is nobody's."""
+async def test_a_wrong_password(broker: BrokerHouse, user: str, password: str) -> None:
+    """403, in the words of PLAIN, after as many steps for a name without a user."""
     async with SaslClient(broker.ports[0]) as client:
         plain = await client.begin("PLAIN", f"\0{user}\0{password}x".encode())
     async with SaslClient(broker.ports[0]) as client:
@@ -117,7 +117,7 @@ async def test_a_user_that_is_deleted_in_the_middle(broker: BrokerHouse, users: 
 
 
 async def _known(broker: BrokerHouse, users: Users, name: str, password: str) -> None:
-    """A new user, whom the first gateway has heard of."""
+    """A new user, known to the first gateway."""
     await users.put(name, password, [], loopback_only=False)
     authenticator = broker.gateways[0]._listener.authenticator
     await until(lambda: authenticator.known.keys_of(name, "SCRAM-SHA-256"))
@@ -148,7 +148,7 @@ async def test_anonymous(tmp_path: Path) -> None:
 
 
 async def test_anonymous_is_not_there_unless_it_is_set(broker: BrokerHouse) -> None:
-    """Who tries it all the same gets 503, as for any mechanism that is not offered."""
+    """A client that tries it anyway gets 503, as for any mechanism that is not offered."""
     async with SaslClient(broker.ports[0]) as client:
         assert "ANONYMOUS" not in client.mechanisms
         refused = await client.begin("ANONYMOUS", b"")

@@ -26,7 +26,7 @@ async def test_large_headers_reach_their_consumer(broker: BrokerHouse, name: str
 
 
 async def test_headers_are_credit(broker: BrokerHouse, name: str) -> None:
-    """What a consumer that does not read is sent of messages with large headers is bounded, whatever their bodies."""
+    """Bytes sent to a consumer that does not read are bounded, also of messages with large headers and any body."""
     stuck, publisher, count = await broker.connect(), await broker.connect(), 400
     await publisher.declare(name)
     for number in range(count):

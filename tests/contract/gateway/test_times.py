@@ -50,7 +50,7 @@ async def until_there_are(number: int, channel: AbstractChannel, queue: str) -> 
 
 
 async def test_behind_another(channel: AbstractChannel, name: str) -> None:
-    """What expires goes though nobody consumes, and though what is before it stays."""
+    """A message expires also without consumers, and behind messages that stay."""
     queue = await channel.declare_queue(name, exclusive=True)
     await publish(channel, name, b"1")
     await publish(channel, name, b"2", expiration=0.3)

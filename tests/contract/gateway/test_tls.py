@@ -132,7 +132,7 @@ async def test_without_a_certificate(broker: BrokerHouse, authority: Authority) 
 
 
 async def test_a_port_for_tls_alone(broker: BrokerHouse, tls_only: int, authority: Authority) -> None:
-    """Closes who does not begin with TLS, without a word, and says so in the log; serves who does."""
+    """Closes connections that do not begin with TLS, silently, and logs it; serves those that do."""
     with capture_logs() as logged:
         reader, writer = await opened(broker, tls_only)
         writer.write(HEADER)
@@ -203,7 +203,7 @@ async def test_old_versions(broker: BrokerHouse, listener: Any, authority: Autho
 async def test_clients_with_certificates(
     broker: BrokerHouse, authority: Authority, listener: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """Where they are needed nobody else comes in; where they are wanted, who has none does, but no stranger's."""
+    """Where they are needed only clients with one connect; where wanted, also those without, but none of a stranger."""
     signed = authority.sign("client")
     strange = Authority(tmp_path, "Somebody else").sign("client")
     for clients, welcome in (("needed", {signed}), ("wanted", {signed, None})):
@@ -238,7 +238,7 @@ async def test_names(broker: BrokerHouse, listener: Any, authority: Authority, m
 async def test_another_certificate_in_its_place(
     broker: BrokerHouse, listener: Any, authority: Authority, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Is shown to who comes next; one that cannot be read is said, and the former stays. Nobody is disconnected."""
+    """Is shown to new clients; an unreadable one is logged, and the former stays. No client is disconnected."""
     path = authority.sign("broker", ["localhost"], file="changes.pem")
     now = [0.0]
     monkeypatch.setattr(listener.transports["tls"], "certificates", Certificates(Files((path,)), lambda: now[0]))

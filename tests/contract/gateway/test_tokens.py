@@ -110,7 +110,7 @@ async def test_a_newer_token_keeps_the_connection(house: BrokerHouse, issuer: Is
 
 @pytest.mark.parametrize("claims", [{"aud": "another"}, {"sub": "bob"}, {"exp": 1}])
 async def test_a_newer_token_that_is_refused(house: BrokerHouse, issuer: Issuer, claims: dict[str, Any]) -> None:
-    """530, as RabbitMQ: it is bad, or somebody else's."""
+    """530, as RabbitMQ: it is invalid, or another user's."""
     async with SaslClient(house.ports[0]) as client:
         await opened(client, issuer.token())
         closed = await update(client, issuer.token(**claims))
@@ -132,7 +132,7 @@ async def test_timers_end_with_connections(house: BrokerHouse, issuer: Issuer) -
 
 
 async def test_large_tokens(house: BrokerHouse, issuer: Issuer) -> None:
-    """Of somebody in many groups: as much as a frame holds before tune (section 4.2.3: 4096 bytes)."""
+    """Of a user in many groups: as much as a frame holds before tune (section 4.2.3: 4096 bytes)."""
     groups = [f"group-{number}" for number in range(150)]
     async with SaslClient(house.ports[0]) as client:
         await opened(client, issuer.token(groups=groups, sub="joiner"))
@@ -141,7 +141,7 @@ async def test_large_tokens(house: BrokerHouse, issuer: Issuer) -> None:
 
 
 async def test_an_issuer_that_is_away(issuer: Issuer, tmp_path: Path) -> None:
-    """541: nobody comes in, who does not sign in by it is not concerned, and the log has one line for many clients."""
+    """541: no client can sign in by it, clients of other providers can, and the log has one line for many clients."""
     file = tmp_path / "providers.toml"
     file.write_text('[away]\ntype = "oauth2"\nissuer = "http://localhost:9"\naudience = ["hopline"]\n')
     settings: dict[str, Any] = {"authentication_providers_file": file, "authentication_provider": "away"}
@@ -156,5 +156,5 @@ async def test_an_issuer_that_is_away(issuer: Issuer, tmp_path: Path) -> None:
         ]
         assert sorted(told) == [
             "an issuer's keys cannot be read",
-            "somebody could not sign in: the provider cannot tell who that is",
+            "a client could not sign in: its authentication provider could not judge it",
         ]

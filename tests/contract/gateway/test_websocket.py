@@ -80,8 +80,10 @@ async def test_over_tls(
         ({"subprotocols": ("mqtt",)}, 400),
     ],
 )
-async def test_who_is_not_served(broker: BrokerHouse, listener: Any, options: dict[str, Any], status: int) -> None:
-    """Pages of other origins, and who would speak something else; the log says why."""
+async def test_clients_that_are_not_served(
+    broker: BrokerHouse, listener: Any, options: dict[str, Any], status: int
+) -> None:
+    """Pages of other origins, and clients of other subprotocols; the log says why."""
     before = set(listener._connections)
     with capture_logs() as logged, pytest.raises(Refused) as refused:
         await opened(broker, **options)
@@ -90,7 +92,7 @@ async def test_who_is_not_served(broker: BrokerHouse, listener: Any, options: di
     await gone(listener, before)
 
 
-async def test_where_nobody_may(broker: BrokerHouse) -> None:
+async def test_where_no_page_may(broker: BrokerHouse) -> None:
     """A gateway that names no origins speaks AMQP alone, to a page that asks too."""
     reader, writer = await asyncio.open_connection("127.0.0.1", broker.ports[0])
     writer.write(b"GET / HTTP/1.1\r\nHost: localhost\r\nUpgrade: websocket\r\n\r\n")
@@ -142,7 +144,7 @@ async def test_text(broker: BrokerHouse, listener: Any) -> None:
 
 
 async def test_pings(broker: BrokerHouse, listener: Any) -> None:
-    """Are answered, in the middle of a message too; who sends them by the million and reads nothing costs no memory."""
+    """Are answered, in the middle of a message too; a client that sends millions and reads nothing costs no memory."""
     streams = await opened(broker)
     client = await broker.connect(streams=streams)
     streams.send(Ping(b"there?"))

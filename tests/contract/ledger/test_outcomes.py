@@ -216,7 +216,7 @@ async def test_purged_and_deleted(recorded: BrokerHouse, ledger: ToldLedger, nam
 
 
 async def test_its_queue_expires(recorded: BrokerHouse, ledger: ToldLedger, name: str) -> None:
-    """The messages of a queue that nobody uses expire with it."""
+    """The messages of an unused queue expire with it."""
     await published(recorded, name, arguments={"x-expires": 200})
     (uid,) = await ledger.told(name, "dropped expired")
     assert ledger.way(uid) == [*PUBLISHED, "expired queue_ttl", "dropped expired"]
@@ -234,7 +234,7 @@ async def test_returned(recorded: BrokerHouse, ledger: ToldLedger, name: str) ->
 
 
 async def test_unroutable(recorded: BrokerHouse, ledger: ToldLedger, name: str) -> None:
-    """A message that no queue gets and nobody wants back is dropped."""
+    """A message that no queue gets and that is not mandatory is dropped."""
     client = await recorded.connect()
     client.publish(b"x", name, message_id=name)
     (uid,) = await ledger.told(name, "dropped unroutable")

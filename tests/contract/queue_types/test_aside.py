@@ -60,7 +60,7 @@ def test_a_time_that_is_past(make: Make) -> None:
         assert machine.link.uids() == [1, 2]
 
 
-def test_who_takes_or_looks(make: Make) -> None:
+def test_consumers_and_browsers(make: Make) -> None:
     """A get and a browser do not see it before; the browser does then."""
     machine = make(table=HOLDS)
     machine.consumer(browse=True, settled=True)
@@ -121,7 +121,7 @@ def test_purge_and_end(make: Make) -> None:
 
 
 def test_the_next_owner(make: Make) -> None:
-    """It knows the times by the facts; what a client says that it holds is its, whatever the clock says."""
+    """It takes the times from the facts; what a client reports to hold is its own, at any time."""
     before, after = make(table=HOLDS), make(table=HOLDS)
     publish(before, 50, None, 60)
     entries = sorted(before.queue.entries(), key=lambda entry: entry.position)
@@ -184,7 +184,7 @@ NEVER = 1 << 60
 
 
 class Naive(NaiveQueue):
-    """What there is, who holds what, and from when and until when each may be delivered."""
+    """A naive model: the messages, which consumer holds each, and from when and until when each may be delivered."""
 
     def __init__(self, machine: Machine) -> None:
         super().__init__(machine)
@@ -248,7 +248,7 @@ class Naive(NaiveQueue):
 @pytest.mark.parametrize("kind", plugins.names("queue_types"))
 @given(steps=STEPS)
 def test_beside_a_naive_model(kind: str, steps: list[tuple[str, Any]]) -> None:
-    """Whatever comes, goes and comes back: none is early, none waits that need not, and none is lost."""
+    """In any order of events: no message is early, none waits without need, and none is lost."""
     make = partial(Machine, kind, **NEEDS.get(kind, {}))
     naive = Naive(make(table=HOLDS, dead_letter_exchange="dlx"))
     for step, what in steps:

@@ -29,7 +29,7 @@ def wanting(text: str | None) -> Interest | None:
 
 
 def test_each_gets_what_it_wants(make: Make) -> None:
-    """What nobody wants stays, and what a consumer without wishes wants is everything."""
+    """Messages that no selector matches stay, and a consumer without a selector gets every message."""
     machine, red, green = make(), FakeLink(), FakeLink()
     machine.consumer(link=red, interest=wanting("colour = 'red'"))
     machine.consumer(link=green, interest=wanting("colour LIKE 'g%'"))
@@ -51,7 +51,7 @@ def test_what_waits_already(make: Make) -> None:
 
 @pytest.mark.parametrize("text", ["colour = 'red'", "colour LIKE 'red'"])
 def test_what_comes_back(make: Make, text: str) -> None:
-    """It is for who wants it, who has passed its place long since: first, when he has credit again."""
+    """A returned message goes to the consumer that selects it and is past its place, first, once that has credit."""
     machine, gone = make(), FakeLink()
     machine.consumer(link=gone, messages=1)
     machine.publish_with("colour", "red")
@@ -96,7 +96,7 @@ def test_its_own(make: Make) -> None:
 
 
 def test_immediate(make: Make) -> None:
-    """It is refused where nobody wants it."""
+    """It is refused where no consumer selects it."""
     machine = make()
     machine.consumer(interest=wanting("colour = 'red'"))
     assert machine.publish(2, immediate=True) == [(0, 1, pb.NO_CONSUMERS), (1, 1, pb.NO_CONSUMERS)]
@@ -104,7 +104,7 @@ def test_immediate(make: Make) -> None:
 
 
 def test_expired_ones(make: Make) -> None:
-    """Nobody gets them, wherever they stand."""
+    """No consumer gets them, wherever they are in the queue."""
     machine = make(dead_letter_exchange="dlx")
     machine.publish(1)
     machine.publish(1, ttl_ms=10)
@@ -114,7 +114,7 @@ def test_expired_ones(make: Make) -> None:
 
 
 def test_expired_behind_others(make: Make) -> None:
-    """What nobody wants goes when its time has come, though what is before it does not."""
+    """An unselected message expires at its time, though messages before it stay."""
     machine = make(dead_letter_exchange="dlx")
     machine.consumer(interest=wanting("colour = 'red'"))
     machine.publish(1)
@@ -150,7 +150,7 @@ def test_one_active(make: Make) -> None:
 
 
 def test_more_than_goes_in_one_turn(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The clock goes on with it, and nobody waits for it in vain."""
+    """The clock goes on with it, and no consumer waits for it in vain."""
     monkeypatch.setattr(turn, "LOOKS", 10)
     machine = make()
     machine.publish_with("colour", *["blue"] * 95, "red")
@@ -192,7 +192,7 @@ STEPS = st.lists(
 
 
 class Naive(NaiveQueue):
-    """What there is, who holds what, and who wants what: no order but that of a consumer's own deliveries."""
+    """A naive model: messages, holders and selectors, without an order but that of a consumer's own deliveries."""
 
     def __init__(self, machine: Machine, *, in_order: bool) -> None:
         """`in_order`: of arrival."""
@@ -200,7 +200,7 @@ class Naive(NaiveQueue):
         self._last: dict[int, int] = {}  # delivered for the first time, by consumer
         super().__init__(machine)
         self.messages: dict[int, dict[str, Any]] = {}
-        self.seen: dict[int, set[int]] = {}  # by browsers, who need not see what has come back
+        self.seen: dict[int, set[int]] = {}  # by browsers, which need not see what was returned
 
     def publish(self, those: list[tuple[str, int]]) -> None:
         first = len(self.messages) + 1
@@ -231,7 +231,7 @@ class Naive(NaiveQueue):
         self.ready.clear()
 
     def compare(self) -> None:
-        """What came is wanted, and was there; nothing that somebody with credit wants waits."""
+        """Deliveries are selected, and were in the queue; no message waits that a consumer with credit selects."""
         settled_down(self.machine)
         known = {consumer.handle: consumer for consumer in self.consumers}
         for handle, uid, _ in self.machine.link.taken():
@@ -263,7 +263,7 @@ FEW_OR_MANY = st.sampled_from((5, 8, 20, 1000))
 @pytest.mark.parametrize("kind", plugins.names("queue_types"))
 @given(steps=STEPS, looks=FEW_OR_MANY)
 def test_beside_a_naive_model(kind: str, steps: list[tuple[str, Any]], looks: int) -> None:
-    """Whatever comes, goes and comes back: each gets what it wants, nothing twice, and nothing waits that need not.
+    """In any order of events: each consumer gets what it selects, nothing twice, and nothing waits without need.
 
     However little goes in one turn.
     """

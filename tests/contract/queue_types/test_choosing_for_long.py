@@ -52,7 +52,7 @@ def test_a_fault_in_the_middle(make: Make, monkeypatch: pytest.MonkeyPatch) -> N
 
 @pytest.mark.parametrize("again", [False, True])
 def test_a_browser_with_little_credit(make: Make, monkeypatch: pytest.MonkeyPatch, *, again: bool) -> None:
-    """It comes to the end, by one message at a time, whatever else comes and goes."""
+    """Its cursor reaches the end, one message at a time, whatever is published and settled meanwhile."""
     monkeypatch.setattr(late, "_SPARE", 1)
     machine, other = make(), FakeLink()
     browser = machine.consumer(browse=True, messages=1)
@@ -68,7 +68,7 @@ def test_a_browser_with_little_credit(make: Make, monkeypatch: pytest.MonkeyPatc
 
 
 @pytest.mark.usefixtures("few")
-def test_who_chose_has_gone(make: Make) -> None:
+def test_the_consumer_that_selects_has_gone(make: Make) -> None:
     """In the middle of a long way: others have what is left, when the clock goes on."""
     machine, plain = make(), FakeLink()
     machine.publish_with("colour", *["blue"] * 95)
@@ -82,7 +82,7 @@ def test_who_chose_has_gone(make: Make) -> None:
 
 @pytest.mark.usefixtures("few")
 def test_what_is_new_beside_a_long_way(make: Make) -> None:
-    """Who has a long way to go does not keep others from what they want of what comes now."""
+    """A consumer whose cursor is far behind does not keep others from new messages that they select."""
     machine, newcomer = make(), FakeLink()
     machine.consumer(interest=wanting("colour = 'red'"))
     machine.publish_with("colour", *["blue"] * 95)
@@ -98,7 +98,7 @@ def test_what_is_new_beside_a_long_way(make: Make) -> None:
 @pytest.mark.usefixtures("few")
 @pytest.mark.parametrize("unwanted", range(1, 30))
 def test_what_is_behind_a_long_way(make: Make, unwanted: int) -> None:
-    """Who has come to its end is offered what nobody has looked at, however many looks the way has left."""
+    """A consumer whose cursor is at the end is offered messages not looked at yet, however many looks are left."""
     machine, newcomer = make(), FakeLink()
     machine.consumer(interest=wanting("colour LIKE 'red'"), messages=1)
     machine.publish_with("colour", *["blue"] * unwanted, "red")
@@ -114,7 +114,7 @@ def test_what_is_behind_a_long_way(make: Make, unwanted: int) -> None:
 
 @pytest.mark.usefixtures("few")
 def test_what_comes_back_beside_a_long_way(make: Make) -> None:
-    """Who has passed its place has not been offered all until that is told, which waits for the looks of others."""
+    """A consumer past a message's place is not done until it is offered that, which waits for the looks of others."""
     machine, gone, newcomer = make(), FakeLink(), FakeLink()
     machine.consumer(link=gone, messages=1)
     machine.publish_with("colour", "red")
@@ -132,7 +132,7 @@ def test_what_comes_back_beside_a_long_way(make: Make) -> None:
 
 @pytest.mark.usefixtures("few")
 def test_turns_end(make: Make) -> None:
-    """Also where an index says at once that nobody wants anything."""
+    """Also where an index says at once that no consumer selects anything."""
     machine = make()
     machine.publish_with("colour", *["blue"] * 200)
     machine.consumer(interest=wanting("colour = 'red'"))
@@ -152,7 +152,7 @@ def test_equals_take_turns(make: Make) -> None:
 
 
 def test_what_has_gone_is_forgotten(make: Make) -> None:
-    """Nothing is kept in memory of what somebody has taken and settled, but for a little: four of forty megabytes."""
+    """Hardly anything is kept in memory of settled messages: four of forty megabytes."""
     machine = make()
     machine.consumer(interest=wanting("colour = 'red'"), messages=0)
     taker = machine.consumer(interest=wanting("colour LIKE 'red'"), messages=0)
@@ -183,7 +183,7 @@ def test_a_browser_of_another_time(make: Make) -> None:
     assert machine.link.uids() == [1, 2, 3, 4]
 
 
-def test_a_full_queue_whose_consumers_choose(make: Make) -> None:
+def test_a_full_queue_of_consumers_with_selectors(make: Make) -> None:
     """It takes what its consumers take from it at once."""
     machine = make(max_length=5, overflow="reject-publish")
     machine.consumer(browse=True, link=FakeLink())

@@ -13,7 +13,7 @@ from tests.support.queue_machine import FakeLink, Machine, Make
 
 
 def test_claim_before_the_message(make: Make) -> None:
-    """A message that a client has had is its own when the publisher sends it again, and nobody else gets it."""
+    """A message that a client holds stays its own when the publisher sends it again: no other client gets it."""
     machine = make()
     machine.consumer(held=[2], again=True)
     machine.publish(3)
@@ -70,7 +70,7 @@ def held_twice(make: Make) -> tuple[Machine, FakeLink, FakeLink]:
 
 
 def test_two_hold_one_message(make: Make) -> None:
-    """What the one gives back, the other one has already: nobody is given it a second time while one holds it."""
+    """What one client returns, another has already: it is not delivered a second time while one holds it."""
     machine, first, second = held_twice(make)
     machine.queue.settle(pb.RELEASE, machine.queue.not_others([1], first), 0)
     assert first.taken() == second.taken() == []
@@ -81,7 +81,7 @@ def test_two_hold_one_message(make: Make) -> None:
 
 @pytest.mark.parametrize("who", [0, 1])
 def test_two_hold_one_message_and_one_takes_it(make: Make, who: int) -> None:
-    """Whoever accepts it first has done so for good."""
+    """The first acceptance is final."""
     machine, *both = held_twice(make)
     machine.queue.settle(pb.ACCEPT, [1], 0)
     assert machine.account.used == 0
@@ -149,7 +149,7 @@ def test_given_back_in_turns(make: Make, monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 def test_given_back_too_late(make: Make) -> None:
-    """What others were given since is theirs: who had it before, and was not heard of in time, gives back nothing."""
+    """What others got since is theirs: a former holder that reported too late returns nothing."""
     machine, former, present = make(), Holder(1), FakeLink(2)
     machine.consumer(link=present, messages=2)
     machine.publish(3)
@@ -184,7 +184,7 @@ def test_settled_in_a_transaction_before_the_message(make: Make) -> None:
 
 
 def test_a_transaction_before_the_message_is_off(make: Make) -> None:
-    """A message that came meanwhile, and one that comes later, are with who claims them, as if nothing had been."""
+    """A message that came meanwhile, and one that comes later, belong to the client that claims them."""
     machine, transaction = make(), Undecided()
     machine.consumer(held=[1, 2], again=True)
     machine.queue.hold([1, 2], transaction)
@@ -199,8 +199,8 @@ def test_a_transaction_before_the_message_is_off(make: Make) -> None:
     assert machine.link.uids() == [1, 2]
 
 
-def test_who_claims_is_gone_before_a_transaction_is_decided(make: Make) -> None:
-    """What is committed counts though the consumer, or its gateway, has left meanwhile; what is not is anybody's."""
+def test_the_holder_is_gone_before_a_transaction_is_decided(make: Make) -> None:
+    """What is committed counts though the consumer, or its gateway, has left meanwhile; the rest is delivered again."""
     for end in (
         lambda machine, gone: machine.queue.release_held_by(gone, 0),
         lambda machine, _gone: machine.queue.settle(pb.ABANDON, [1, 2], 0),

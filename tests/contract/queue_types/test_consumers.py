@@ -1,4 +1,4 @@
-"""Who gets what."""
+"""Which consumer gets which messages."""
 
 from __future__ import annotations
 
@@ -147,7 +147,7 @@ def test_auto_delete_after_consumers_of_a_former_owner(make: Make) -> None:
 
 @pytest.mark.parametrize("told_first", [True, False])
 def test_auto_delete_while_a_gateway_is_away(make: Make, told_first: bool) -> None:
-    """Once consumers have come again nobody is awaited: a stream that breaks later, and is back, costs no message."""
+    """Once consumers are attached again none is awaited: a stream that breaks later, and is back, costs no message."""
     machine = make(auto_delete=True)
     if told_first:
         machine.queue.had_consumers(1000)
@@ -161,7 +161,7 @@ def test_auto_delete_while_a_gateway_is_away(make: Make, told_first: bool) -> No
 
 
 def test_other_queues_stay_without_consumers(make: Make) -> None:
-    """Whoever has used a queue without auto-delete, it stays."""
+    """A queue without auto-delete stays, also after it had consumers."""
     machine = make()
     machine.queue.had_consumers(0)
     assert machine.queue.deadline() == 0

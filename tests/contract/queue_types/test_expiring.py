@@ -29,7 +29,7 @@ def clock(machine: Machine, now: int) -> None:
 
 
 def test_behind_what_does_not_expire(make: Make) -> None:
-    """Nobody consumes, and the first one stays for ever: the others go all the same, each at its time."""
+    """Without consumers, and behind one that stays for ever, the others expire, each at its time."""
     machine = make(dead_letter_exchange="dlx")
     machine.publish(1)
     for ttl in (30, 10, 20):
@@ -45,7 +45,7 @@ def test_behind_what_does_not_expire(make: Make) -> None:
 
 
 def test_with_a_time_of_the_queue(make: Make) -> None:
-    """A shorter one of its own counts; what has none goes with the others of the queue, whatever its priority."""
+    """A shorter one of its own counts; messages without one expire by the queue's, at any priority."""
     machine = make(message_ttl=100, dead_letter_exchange="dlx")
     machine.publish(1, now=0)
     machine.publish(1, now=10, ttl_ms=20)
@@ -91,7 +91,7 @@ def test_what_comes_back(make: Make) -> None:
 
 
 def test_what_is_held_does_not_expire(make: Make) -> None:
-    """Its time is over when it comes back: then nobody gets it any more."""
+    """Its time is over when it is returned: then no consumer gets it any more."""
     machine = make(dead_letter_exchange="dlx")
     machine.publish(1, ttl_ms=10)
     machine.consumer()
@@ -165,7 +165,7 @@ NEVER = 1 << 60
 
 
 class Naive(NaiveQueue):
-    """What there is, who holds what, and when each goes."""
+    """A naive model: the messages, which consumer holds each, and when each expires."""
 
     def __init__(self, machine: Machine, ttl: int | None) -> None:
         super().__init__(machine)
@@ -223,7 +223,7 @@ class Naive(NaiveQueue):
 @pytest.mark.parametrize("ttl", [None, 7])
 @given(steps=STEPS)
 def test_beside_a_naive_model(kind: str, ttl: int | None, steps: list[tuple[str, Any]]) -> None:
-    """Whatever comes, goes and comes back: what is past its time goes then, and nothing else does."""
+    """In any order of events: messages past their time expire then, and no others."""
     limits = {} if ttl is None else {"message_ttl": ttl}
     naive = Naive(Machine(kind, dead_letter_exchange="dlx", **limits, **NEEDS.get(kind, {})), ttl)
     for step, what in steps:

@@ -41,6 +41,6 @@ def test_by_bytes(make: Make) -> None:
 
 
 def test_others(make: Make) -> None:
-    """A queue with another policy holds nobody back."""
+    """A queue with another policy holds no publisher back."""
     for table in ({}, {"x-max-length": 1}, {"maximumQueueDepthMessages": 1}):
         assert make(table=table).queue.flow is None

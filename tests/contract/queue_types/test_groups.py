@@ -29,7 +29,7 @@ A_GROUP = AMQP_0_9.with_headers(PROPERTIES, {"g": "a"})
 
 
 def test_standard_groups(make: Make) -> None:
-    """One consumer gets all of a group as long as he is there, though others have credit; then it is another's."""
+    """One consumer gets all of a group as long as it is attached, though others have credit; then another gets it."""
     machine, one, other = make(table=STANDARD), FakeLink(), FakeLink()
     first = machine.consumer(link=one, messages=2)
     machine.consumer(link=other)
@@ -42,7 +42,7 @@ def test_standard_groups(make: Make) -> None:
 
 
 def test_shared_groups(make: Make) -> None:
-    """A group is a consumer's while he holds some of it; the next may be another's, those without a group are one."""
+    """A consumer has a group while it holds some of it; then another may; messages without a group are one group."""
     machine, one, other = make(table=SHARED), FakeLink(), FakeLink()
     machine.consumer(link=one, messages=1)
     machine.consumer(link=other)
@@ -53,7 +53,7 @@ def test_shared_groups(make: Make) -> None:
 
 
 def test_what_comes_back(make: Make) -> None:
-    """It comes before the rest of its group, all of which is for who has that."""
+    """It comes before the rest of its group, all of which goes to the consumer that has the group."""
     machine, one, other = make(table=SHARED), FakeLink(), FakeLink()
     machine.consumer(link=one, messages=1)
     machine.publish_with("g", *["a"] * 100)
@@ -68,7 +68,7 @@ def test_what_comes_back(make: Make) -> None:
 
 @pytest.mark.parametrize(("table", "then"), [(STANDARD, []), (SHARED, [4])], ids=["standard", "shared"])
 def test_what_is_fetched(make: Make, table: dict[str, str], then: list[int]) -> None:
-    """It is the next one, though another has its group; a shared group is nobody else's until it is settled."""
+    """It gets the next message, though another has its group; a shared group goes to no other until that is settled."""
     machine, one = make(table=table), FakeLink()
     machine.consumer(link=one, messages=1)
     machine.publish_with("g", "a", "a")
@@ -84,7 +84,7 @@ def test_what_is_fetched(make: Make, table: dict[str, str], then: list[int]) -> 
 
 
 def test_of_a_former_owner(make: Make) -> None:
-    """Whose the group was it is yet, where he holds some of it."""
+    """The group stays with its former consumer, if that holds some of it."""
     machine, one, other = make(table=STANDARD), FakeLink(), FakeLink()
     machine.publish_with("g", "a", "a")
     machine.queue.attach(Consumer(1, one, messages=1, size=1 << 30), [1], 0, again=True)
@@ -106,10 +106,10 @@ UNWANTED = [{"g": "a", "n": 0}]
 
 @pytest.mark.parametrize("table", [STANDARD, SHARED], ids=["standard", "shared"])
 @pytest.mark.parametrize("looks", [12, 1000])
-def test_behind_what_nobody_wants(
+def test_behind_messages_that_no_consumer_selects(
     make: Make, monkeypatch: pytest.MonkeyPatch, table: dict[str, str], looks: int
 ) -> None:
-    """Who had to pass a whole group gets what it wants of it when that is free, though another may not have it then."""
+    """A consumer that had to pass a group gets what it selects of it once it is free, and then others do not."""
     monkeypatch.setattr(turn, "LOOKS", looks)
     machine, one, other, third = make(table=table), FakeLink(), FakeLink(), FakeLink()
     owner = machine.consumer(link=other, messages=1)
@@ -125,7 +125,7 @@ def test_behind_what_nobody_wants(
 
 @pytest.mark.parametrize("spare", [5, 1000])
 def test_behind_what_has_left_unheard(make: Make, monkeypatch: pytest.MonkeyPatch, spare: int) -> None:
-    """The first of a group that has become free expire before somebody has credit: he gets the others."""
+    """The first messages of a free group expire before a consumer has credit: that one gets the others."""
     monkeypatch.setattr(late, "_SPARE", spare)
     machine, one, other = make(table=STANDARD), FakeLink(), FakeLink()
     owner = machine.consumer(link=other, messages=1)
@@ -146,7 +146,7 @@ def test_behind_what_has_left_unheard(make: Make, monkeypatch: pytest.MonkeyPatc
 
 @pytest.mark.parametrize("table", [STANDARD, SHARED], ids=["standard", "shared"])
 def test_what_has_gone_is_forgotten(make: Make, table: dict[str, str]) -> None:
-    """Nothing is kept of messages of somebody's group that others could not have, and that went some other way."""
+    """Nothing is kept of messages that others had to pass since their group was taken, and that are gone."""
     machine = make(table=table, max_length=10)
     machine.consumer(link=FakeLink(), messages=1)
     machine.consumer(link=FakeLink())
@@ -189,7 +189,7 @@ STEPS = st.lists(
 
 
 class Naive(NaiveQueue):
-    """What there is, and who holds it, or has had it last of its group."""
+    """A naive model: the messages, and which consumer holds each, or has its group."""
 
     def __init__(self, machine: Machine, *, shared: bool, in_order: bool) -> None:
         """`in_order`: of arrival."""
@@ -222,7 +222,7 @@ class Naive(NaiveQueue):
         self.ready = {entry.message.uid for entry in self.queue.entries()} - self.held.keys()
 
     def compare(self) -> None:
-        """A group is one consumer's; what somebody with credit might have does not wait."""
+        """A group belongs to one consumer; no message waits that a consumer with credit could have."""
         settled_down(self.machine)
         known = {consumer.handle: consumer for consumer in self.consumers}
         for handle, uid, _ in self.taken():
@@ -260,7 +260,7 @@ class Naive(NaiveQueue):
 @pytest.mark.parametrize("table", [STANDARD, SHARED], ids=["standard", "shared"])
 @given(steps=STEPS, looks=FEW_OR_MANY)
 def test_beside_a_naive_model(kind: str, table: dict[str, str], steps: list[tuple[str, Any]], looks: int) -> None:
-    """Whatever comes, goes and comes back, and however little goes in one turn."""
+    """In any order of events, and in turns of any size."""
     make = partial(Machine, kind, **NEEDS.get(kind, {}))
     naive = Naive(make(table=table), shared=table is SHARED, in_order=kind == "classic")
     with pytest.MonkeyPatch.context() as patch:

@@ -37,7 +37,7 @@ def lost(make: Make, table: Table) -> tuple[Machine, FakeLink, FakeLink]:
 
 
 def handed_over(make: Make, table: Table) -> tuple[Machine, Former]:
-    """The first of a group of four was somebody's at the former owner."""
+    """A consumer held the first of a group of four at the former owner."""
     former_owner, machine, former = make(table=table), make(table=table, epoch=2), Former(1)
     former_owner.publish_with("g", "a", "a", "a", "a")
     recover(machine, former_owner, {1: former})
@@ -45,7 +45,7 @@ def handed_over(make: Make, table: Table) -> tuple[Machine, Former]:
 
 
 def recover(machine: Machine, former_owner: Machine, holders: dict[int, Former]) -> None:
-    """What the former owner had, as the next one reads it; by uid, who had it."""
+    """What the former owner had, as the next one reads it; by uid, which consumer held it."""
     entries: list[Entry] = []
     for old in sorted(former_owner.queue.entries(), key=lambda entry: entry.position):
         its, holder = old.message, holders.get(old.message.uid)
@@ -59,7 +59,7 @@ def recover(machine: Machine, former_owner: Machine, holders: dict[int, Former])
 
 @BOTH
 def test_a_stream_breaks(make: Make, table: Table) -> None:
-    """Who comes again has the rest of the group, and nobody else."""
+    """The consumer that attaches again gets the rest of the group, and no other."""
     machine, _, other = lost(make, table)
     again = FakeLink(1)
     machine.consumer(link=again, held=[1, 2], again=True)
@@ -91,7 +91,7 @@ def test_a_gateway_dies(make: Make, table: Table) -> None:
 
 @BOTH
 def test_a_hand_over(make: Make, table: Table) -> None:
-    """Whoever comes first: the group is his who holds some of it."""
+    """In any order of attaching, the group belongs to the consumer that holds some of it."""
     machine, former = handed_over(make, table)
     one, other = FakeLink(1), FakeLink(2)
     machine.consumer(link=other, again=True)
@@ -106,8 +106,8 @@ def test_a_hand_over(make: Make, table: Table) -> None:
 
 
 @BOTH
-def test_nobody_comes_after_a_hand_over(make: Make, table: Table) -> None:
-    """Then all of it is anybody's, in its order."""
+def test_no_consumer_comes_after_a_hand_over(make: Make, table: Table) -> None:
+    """Then any consumer may get all of it, in its order."""
     machine, former = handed_over(make, table)
     machine.consumer(again=True)
     assert machine.link.uids() == []
@@ -130,7 +130,7 @@ def test_no_consumer_holds_it(make: Make, table: Table, gets: list[int]) -> None
 
 @BOTH
 def test_a_claim_that_waits(make: Make, table: Table) -> None:
-    """The group is his who holds what is sent again later."""
+    """The group belongs to the consumer that holds the message that is sent again later."""
     machine, one, other = make(table=table), FakeLink(1), FakeLink(2)
     machine.consumer(link=one, held=[1], again=True, messages=0)
     machine.consumer(link=other, again=True)
@@ -141,7 +141,7 @@ def test_a_claim_that_waits(make: Make, table: Table) -> None:
 
 @BOTH
 def test_two_hold_one_message(make: Make, table: Table) -> None:
-    """When the one gives it back the group is the other's, who has it already."""
+    """When one returns it, the group belongs to the other, which has it already."""
     machine, third = make(table=table), FakeLink(3)
     machine.publish_with("g", "a")
     first = machine.consumer(link=FakeLink(1), held=[1], again=True, messages=0)
@@ -171,13 +171,13 @@ STEPS = st.lists(
 
 
 class NaiveAway(Naive):
-    """As Naive, of three gateways. `reserved`, by standard groups: what is held of them by who may come again."""
+    """As Naive, of three gateways. `reserved`: by standard group, held by consumers that may attach again."""
 
     def __init__(self, make: Make, *, shared: bool, in_order: bool) -> None:
         super().__init__(make(), shared=shared, in_order=in_order)
         self.make = make
         self.links = [FakeLink(origin) for origin in (1, 2, 3)]
-        self.away: dict[int, tuple[Holder, list[Consumer]]] = {}  # who may hold something yet, and his consumers
+        self.away: dict[int, tuple[Holder, list[Consumer]]] = {}  # former holders, and their consumers
         self.reserved: dict[str | None, set[int]] = {}
         self.handles = 1000
 
@@ -285,7 +285,7 @@ class NaiveAway(Naive):
 @BOTH
 @given(steps=STEPS)
 def test_beside_a_naive_model(kind: str, table: Table, steps: list[tuple[str, Any]]) -> None:
-    """Whoever goes and comes again, and whoever has the queue."""
+    """Whichever gateways go and come again, and whichever process owns the queue."""
     make = partial(Machine, kind, table=table, **NEEDS.get(kind, {}))
     naive = NaiveAway(make, shared=table is SHARED, in_order=kind == "classic")
     for step, what in steps:

@@ -85,7 +85,7 @@ def test_a_consumer_of_many_that_expired(make: Make, *, first: bool, back: bool)
 
 @pytest.mark.usefixtures("few")
 def test_a_full_queue_of_which_much_expired(make: Make) -> None:
-    """It is full until the clock has dropped it, also for who would not wait, with a consumer that waits."""
+    """It is full until the clock has dropped it, also for an immediate message, with a consumer that waits."""
     machine = make(max_length=25, overflow="reject-publish")
     machine.publish(25, ttl_ms=50)
     machine.consumer(now=60)
@@ -174,7 +174,7 @@ def test_limits_count_only_what_waits(make: Make) -> None:
 
 
 def test_no_overflow(make: Make) -> None:
-    """Broker-J's NONE: a limit that is said, and holds nobody up."""
+    """Broker-J's NONE: a limit that is set, and holds no publisher back."""
     machine = make(max_length=1, overflow="none")
     assert machine.publish(3) == []
     assert machine.queue.reserve(5, 5)

@@ -117,7 +117,7 @@ class Model:
 @pytest.mark.parametrize("kind", plugins.names("queue_types"))
 @given(steps=STEPS)
 def test_same_as_a_list(kind: str, steps: list[tuple[str, int]]) -> None:
-    """Whatever happens, each message is delivered in its place, marked if it came back, and none is lost or doubled."""
+    """In any history each message is delivered in its place, marked if it was returned, and none is lost or doubled."""
     model = Model(Machine(kind, **NEEDS.get(kind, {})))
     for step, argument in steps:
         getattr(model, f"{step}_" if step == "break" else step)(argument)

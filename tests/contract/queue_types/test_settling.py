@@ -49,7 +49,7 @@ def test_restore(make: Make) -> None:
 
 
 def test_reject_without_dead_letter_exchange(make: Make) -> None:
-    """A rejected message is dropped where nobody wants dead letters."""
+    """A rejected message is dropped where there is no dead-letter exchange."""
     machine = make()
     machine.consumer()
     machine.publish(1)
@@ -137,7 +137,7 @@ def test_end_gives_everything_back(make: Make) -> None:
 
 
 def test_transaction_holds_entries_until_decided(make: Make) -> None:
-    """What a transaction settles is nobody else's; off, it is its holder's again; complete, it is settled."""
+    """What a transaction settles no other gets; rolled back, its holder has it again; complete, it is settled."""
     machine = make()
     machine.consumer()
     machine.publish(2)

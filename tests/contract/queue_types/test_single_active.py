@@ -7,12 +7,12 @@ from tests.support.queue_machine import FakeLink, Machine, Make
 
 
 def handles(machine: Machine) -> list[int]:
-    """Who was sent something since the last time, in order."""
+    """The consumers that were sent something since the last call, in order."""
     return [handle for handle, _, _ in machine.link.taken()]
 
 
 def test_one_after_the_other(make: Make) -> None:
-    """The first gets everything, and the next by age when it is gone; their gateways hear who it is."""
+    """The first gets everything, and the next by age when it is gone; their gateways are told which it is."""
     machine = make(single_active_consumer=True)
     first, second, third = machine.consumer(messages=1), machine.consumer(), machine.consumer()
     machine.publish(3)
@@ -36,7 +36,7 @@ def test_it_stays_the_one_under_the_next_owner(make: Make) -> None:
 
 
 def test_the_next_by_age_under_the_next_owner(make: Make) -> None:
-    """Ages are those that the former owner gave, and who is new is younger than all of them, even that come late."""
+    """Ages are those that the former owner gave; a new consumer is younger than all of them, also than late ones."""
     machine = make(single_active_consumer=True, epoch=2)
     new, third, second = machine.consumer(), machine.consumer(again=True, age=3), machine.consumer(again=True, age=2)
     machine.publish(1)
@@ -57,8 +57,8 @@ def test_numbers_grow_from_owner_to_owner(make: Make) -> None:
     assert not make(epoch=7).consumer().age
 
 
-def test_who_holds_something_when_nobody_said_who_was_active(make: Make) -> None:
-    """The former owner did not know yet of saying so: who has deliveries of its was the active one."""
+def test_a_holder_is_active_when_no_owner_named_one(make: Make) -> None:
+    """An older owner did not name the active one: then it was the consumer with deliveries of its."""
     machine = make(single_active_consumer=True)
     machine.consumer(again=True)
     holder = machine.consumer(again=True, holds=True)
@@ -67,7 +67,7 @@ def test_who_holds_something_when_nobody_said_who_was_active(make: Make) -> None
 
 
 def test_its_gateway_is_away_for_a_moment(make: Make) -> None:
-    """It is waited for as long as what it holds, so that nobody gets what comes behind that, and is the one again."""
+    """It is waited for as long as for what it holds, so that no other gets what follows, and is active again."""
     machine = make(single_active_consumer=True)
     broken = FakeLink()
     active = machine.consumer(link=broken, messages=1)

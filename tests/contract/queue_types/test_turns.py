@@ -47,7 +47,7 @@ def test_those_whose_turn_it_is_not(make: Make, *, waiting: bool) -> None:
 
 @pytest.mark.parametrize("seed", range(20))
 def test_message_by_message(make: Make, seed: int) -> None:
-    """However many come at once, it is as if they came one by one; who has credit again comes last."""
+    """Messages that come together are delivered as if one by one; a consumer that gets credit again is last in turn."""
     rng, machine = Random(seed), make()
     consumers = {each.handle: each for each in (machine.consumer(messages=rng.randint(1, 4)) for _ in range(7))}
     credit = {handle: consumer.messages for handle, consumer in consumers.items()}

@@ -41,9 +41,9 @@ def document(broker: ThreadedBroker) -> dict[str, Any]:
 def test_answers_are_as_described(
     api: str, broker: ThreadedBroker, inventory: Inventory, document: dict[str, Any]
 ) -> None:
-    """Whatever is asked, as the document says and otherwise: statuses, types and bodies are those that it names.
+    """For any request, valid or not: statuses, types and bodies are those that the document names.
 
-    Nothing is the server's fault, who is refused is told why, and nobody is answered without a password.
+    No answer is a server's fault, refusals say why, and no request is answered without a password.
     """
     exploration = Exploration(document, broker.mgmt.http_port, _SEED, _EXAMPLES)
     faults = []
@@ -53,7 +53,7 @@ def test_answers_are_as_described(
     assert not faults, "\n".join(map(str, faults))
 
 
-def test_every_path_is_somebodys(document: dict[str, Any]) -> None:
+def test_every_path_belongs_to_an_api(document: dict[str, Any]) -> None:
     """No operation of the document is left out above."""
     described = {f"{method.upper()} {path}" for path, its in document["paths"].items() for method in its}
     assert {each for api in APIS for each in operations(document, api)} == described

@@ -167,7 +167,7 @@ async def test_what_is_fenced_is_left_out(house: House) -> None:
 
 
 async def test_an_entry_is_dequeued_once(house: House) -> None:
-    """Whoever dequeues again what is gone buries nothing that lives, in one group, later, and after a restart."""
+    """To dequeue again what is gone removes nothing that lives, in one group, later, and after a restart."""
     await asyncio.gather(house.append(enqueue(10, 3)), house.append(dequeue(10, 0)), house.append(dequeue(10, 0, 0)))
     await house.append(dequeue(10, 0, 7))
     assert await house.alive() == {10: [1, 2]}
@@ -236,8 +236,8 @@ async def test_a_frame_sent_again_gets_the_answer_that_it_had(house: House) -> N
     assert await house.alive() == {10: [1], 40: [0]}
 
 
-async def test_a_frame_that_nobody_could_write_is_refused(house: House) -> None:
-    """References to content that is not there and ids out of range are answered, and stop nobody else."""
+async def test_a_frame_that_cannot_be_written_is_refused(house: House) -> None:
+    """References to content that is not there and ids out of range are answered, and stop no other writer."""
     lost = JournalFrame(entries=[entries(10, 1)])
     large = JournalFrame(contents=[content(20, 1)], entries=[EntryBatch(id=1 << 63, content=20, count=1)])
     floor = JournalFrame(floors=[Floor(partition=1, origin=7, uid=1 << 63)])

@@ -14,7 +14,7 @@ TTL = TTL_MS / 1000
 
 
 async def test_only_what_is_free_is_acquired(house: House) -> None:
-    """Two members share what they ask for, first come first served; the reply shows everybody's."""
+    """Two members share what they ask for, first come first served; the reply shows the leases of all."""
     assert await house.acquire("partition/1") == {"partition/1": 1}
     assert await house.acquire("partition/1", "partition/2", member="m2") == {"partition/2": 1}
     reply = await house.engine.leases.keep_alive(KeepAliveRequest(member="m1", role="queue", address="a"))
@@ -25,7 +25,7 @@ async def test_only_what_is_free_is_acquired(house: House) -> None:
 
 
 async def test_concurrent_acquirers_get_one_holder(house: House) -> None:
-    """Of many who ask at once one gets the lease, at the next epoch."""
+    """Of many that ask at once one gets the lease, at the next epoch."""
     got = await asyncio.gather(*(house.acquire("router", member=f"m{number}") for number in range(10)))
     assert [leases for leases in got if leases] == [{"router": 1}]
 
@@ -59,7 +59,7 @@ async def test_renewals_write_nothing(house: House) -> None:
 
 
 async def test_expiry_frees(house: House) -> None:
-    """Who does not renew within the time to live loses what it holds to whoever asks."""
+    """A member that does not renew within the time to live loses its leases to the next that asks."""
     await house.acquire("partition/1")
     house.clock.now += TTL * 0.9
     assert await house.acquire("partition/1", member="m2") == {}
@@ -68,7 +68,7 @@ async def test_expiry_frees(house: House) -> None:
     assert await house.acquire("partition/1") == {}
 
 
-async def test_a_late_holder_whose_lease_nobody_took_keeps_it(house: House) -> None:
+async def test_a_late_holder_whose_lease_is_free_keeps_it(house: House) -> None:
     """Coming back after expiry to a lease that is still free is a renewal, at the same epoch."""
     await house.acquire("partition/1")
     house.clock.now += TTL * 3
@@ -76,7 +76,7 @@ async def test_a_late_holder_whose_lease_nobody_took_keeps_it(house: House) -> N
     assert await house.acquire() == {"partition/1": 1}
 
 
-async def test_when_nobody_is_heard_nobody_is_late(house: House) -> None:
+async def test_when_no_member_is_heard_none_is_late(house: House) -> None:
     """A store that was cut off, or stood still, lets all members come back for one time to live from the first on."""
     await house.acquire("partition/1")
     await house.acquire("partition/2", member="m2")
@@ -90,7 +90,7 @@ async def test_when_nobody_is_heard_nobody_is_late(house: House) -> None:
 
 
 async def test_a_store_process_that_is_heard_says_nothing_of_others(house: House) -> None:
-    """The one that writes hears itself, and another that stands by, while the way to everybody else is cut."""
+    """The process that writes reaches itself, and one that stands by, while the way to all others is cut."""
 
     async def present() -> None:
         await house.acquire("store", member="store-1-a", role="store")
@@ -118,8 +118,8 @@ async def test_a_member_beside_store_processes_expires_alone(house: House) -> No
     assert await house.acquire("partition/1", member="m2") == {"partition/1": 2}
 
 
-async def test_who_does_not_come_back_is_late_then(house: House) -> None:
-    """After a silence of all, whoever stays silent loses its leases one time to live later, as long as one is heard."""
+async def test_a_member_that_does_not_come_back_is_late_then(house: House) -> None:
+    """After a silence of all, a member that stays silent loses its leases one time to live after the first is heard."""
     await house.acquire("partition/1")
     await house.acquire("partition/2", member="m2")
     house.clock.now += TTL * 3
@@ -129,7 +129,7 @@ async def test_who_does_not_come_back_is_late_then(house: House) -> None:
 
 
 async def test_changes_are_told(house: House) -> None:
-    """Who takes a lease, gives it back, loses it by its silence or comes late to what is free: each is an event."""
+    """Taking a lease, giving it back, losing it by silence, and being late for a free one: each is an event."""
     await house.acquire("partition/1", "partition/2")
     await house.acquire(release=["partition/1"])
     await house.acquire("partition/1", member="m2")
@@ -150,7 +150,7 @@ async def test_changes_are_told(house: House) -> None:
 
 
 async def test_what_is_known_is_not_told_again(house: House) -> None:
-    """Who has been told of a version hears of leases when one, its load, or a member is another one than then."""
+    """A caller that knows a version is answered when a lease, its load, or a member has changed since."""
     await house.acquire("partition/1")
     request = KeepAliveRequest(member="m1", role="queue", address="unix:m1")
     first = await house.engine.leases.keep_alive(request)
@@ -190,7 +190,7 @@ async def test_leaving_frees_at_once(house: House) -> None:
 
 
 async def test_a_restart_honours_leases_for_one_time_to_live(house: House) -> None:
-    """After a start a holder from before it may renew, and nobody may take its lease before the time is up."""
+    """After a start a former holder may renew, and no other may take its lease before the time is up."""
     await house.acquire("partition/1", "partition/2")
     await house.restart()
     assert await house.acquire("partition/1", member="m2") == {}
@@ -201,14 +201,14 @@ async def test_a_restart_honours_leases_for_one_time_to_live(house: House) -> No
 
 
 async def test_the_lease_of_the_store_itself(house: House) -> None:
-    """After a start nobody has it: whoever wrote before does not any more, as this process does."""
+    """After a start the lease of the writer is free: the former one does not write any more, as this process does."""
     assert await house.acquire("store", member="store-1-a", role="store") == {"store": 1}
     await house.restart()
     assert await house.acquire("store", member="store-2-b", role="store") == {"store": 2}
 
 
 async def test_that_time_begins_when_the_store_can_be_heard(house: House) -> None:
-    """A holder that finds nobody listening trusts in one time to live from then on, and has it."""
+    """A holder that finds the address closed counts on one time to live from then on, and has it."""
     await house.acquire("partition/1")
     await house.restart()
     house.clock.now += TTL * 0.9
@@ -219,7 +219,7 @@ async def test_that_time_begins_when_the_store_can_be_heard(house: House) -> Non
 
 
 async def test_a_store_that_ends_grants_nothing(house: House) -> None:
-    """Who finds nobody listening any more holds on, and is believed by the store that comes back: nobody else may have
+    """A holder that finds the address closed keeps its leases, and the store that comes back agrees: no other may have
     been granted what it holds meanwhile, by the one that still answers.
     """
     await house.acquire("partition/1")
@@ -234,7 +234,7 @@ async def test_a_store_that_ends_grants_nothing(house: House) -> None:
 
 
 async def test_an_epoch_that_the_store_has_forgotten(house: House) -> None:
-    """Who acquires says which epoch it knows of, and gets a later one: what was sent in that may be under way still.
+    """A member that acquires names the epoch that it knows, and gets a later one: frames of that may be under way.
     One that the store knows to be past changes nothing; and it is on disk like any other.
     """
     assert await house.acquire("partition/1", "partition/2", acquire_above=[41]) == {
@@ -288,7 +288,7 @@ async def test_watchers_see_every_change(house: House) -> None:
 
 
 async def test_recovery_asks_for_the_epoch(house: House) -> None:
-    """Who is not the current owner is told so."""
+    """A member that is not the current owner is told so."""
     await house.acquire("partition/1")
     assert await house.recovered(1, Fence(lease="partition/1", epoch=1))
     with pytest.raises(Fenced):
@@ -296,6 +296,6 @@ async def test_recovery_asks_for_the_epoch(house: House) -> None:
 
 
 async def test_a_member_needs_a_name(house: House) -> None:
-    """The empty name means "nobody" on disk."""
+    """The empty name means "no holder" on disk."""
     with pytest.raises(CommandInvalid):
         await house.acquire("partition/1", member="")

@@ -83,7 +83,7 @@ async def test_what_was_to_be_unchanged(house: House) -> None:
 
 
 async def test_what_was_deleted_and_is_forgotten(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
-    """May have been changed, where its kind was: whoever read before that reads again."""
+    """Counts as changed where its kind was: a caller that read before that reads again."""
     monkeypatch.setattr(records_module, "TOMBSTONES", 1)
     seen = await put(house, *(record(str(number)) for number in range(3)))
     for number in range(3):
@@ -148,7 +148,7 @@ async def test_large_snapshots_come_in_parts(house: House) -> None:
 
 
 async def test_a_watcher_far_behind_starts_over(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Deletions are remembered only so long; who missed some gets a snapshot."""
+    """Deletions are remembered for a time only; a watcher that missed some gets a snapshot."""
     monkeypatch.setattr(records_module, "TOMBSTONES", 2)
     await put(house, *(record(str(number)) for number in range(5)))
     watch = house.engine.records.watch([])

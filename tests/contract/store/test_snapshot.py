@@ -67,7 +67,7 @@ async def test_of_one_moment(house: House) -> None:
 
 
 async def test_in_pieces(house: House) -> None:
-    """Large contents come one by one, so that nobody is held up for long by one of them."""
+    """Large contents come one by one, so that none of them holds others up for long."""
     for number in range(10, 14):
         frame = enqueue(number, 1)
         frame.contents[0].columns += bytes(1 << 20)
@@ -77,7 +77,7 @@ async def test_in_pieces(house: House) -> None:
 
 
 async def test_the_same_pieces_again(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
-    """While nothing is written, pieces are the same each time: who was killed goes on behind those it has."""
+    """While nothing is written, pieces are the same each time: a reader that was killed goes on behind those it has."""
     monkeypatch.setattr(pieces_of_rows, "_PIECE_BYTES", 100)
     await write_everything(house)
     await house.acquire(*(f"partition/{number}" for number in range(20, 3, -1)))
@@ -87,7 +87,7 @@ async def test_the_same_pieces_again(house: House, monkeypatch: pytest.MonkeyPat
 
 
 async def test_given_up(house: House) -> None:
-    """Whoever does not want the rest leaves nothing behind: the store goes on, and the next one begins anew."""
+    """A reader that stops early leaves nothing behind: the store goes on, and the next one begins anew."""
     await house.append(enqueue(10, 2))
     pieces: Any = house.provider.snapshot()
     await anext(pieces)

@@ -37,7 +37,7 @@ async def test_commit_applies_all_parts_in_one(house: House) -> None:
 
 
 async def test_a_decision_is_final(house: House) -> None:
-    """Committed stays committed and aborted aborted, however often and whoever asks, also after a restart."""
+    """Committed stays committed and aborted aborted, however often any process asks, also after a restart."""
     await house.append(enqueue(10, 1, transaction=1))
     transactions = house.engine.transactions
     first = await asyncio.gather(transactions.commit(1, 1), transactions.commit(1, 1), transactions.resolve(1))

@@ -54,7 +54,7 @@ def _meetings(facts: Facts, queue: Queue, deliveries: list[Delivered], until: _U
 
 
 def _is_sure(facts: Facts, one: Delivered, other: Delivered) -> bool:
-    """Whether the broker knew of the one, and had not ended the other's consumer by then."""
+    """Whether the broker certainly knew of the delivery `one`, and had not ended the consumer of `other` by then."""
     if facts.owners_may_die and not facts.is_on_disk(one):
         return False  # gone with its owner: the next one knows of no such message
     gateways = {each.channel.connection.gateway for each in (one, other)}

@@ -11,7 +11,7 @@ _UNHEARD = 1.0  # seconds: that a client is gone is heard of a little later than
 
 
 def brought_back(facts: Facts) -> Iterator[Violation]:
-    """A message that waited in a queue when that was purged is not in it after the answer, whatever owner it has."""
+    """A message that waited in a queue when that was purged is not in it after the answer, also with a new owner."""
     purges = [each for each in facts.history.asked if each.what == "purge" and each.outcome == "ok"]
     for (host, name, message), deliveries in facts.deliveries.items():
         sent = facts.history.sent.get(message)

@@ -1,4 +1,4 @@
-"""When everything is quiet: whatever waits was answered, counts are true, durable queues are there, memory is free."""
+"""When everything is quiet: every request was answered, counts are true, durable queues are there, memory is free."""
 
 from __future__ import annotations
 

@@ -40,7 +40,7 @@ class Cluster:
         self._supervised: dict[str, Supervised] = {}
         self._tasks: set[asyncio.Task[Any]] = set()
 
-    # -------------------------------------------------------------- what there is
+    # ------------------------------------------------------------- the processes
 
     @property
     def processes(self) -> list[str]:

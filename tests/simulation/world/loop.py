@@ -157,7 +157,7 @@ class Loop(asyncio.AbstractEventLoop):
         done: asyncio.Future[T] = self.create_future()
         try:
             result = func(*args)
-        except Exception as failure:  # noqa: BLE001 - it is who waits for it that is told
+        except Exception as failure:  # noqa: BLE001 - it is raised to the waiting task
             self.call_soon(_fail, done, failure)
         else:
             self.call_soon(_succeed, done, result)

@@ -29,7 +29,7 @@ class Disk:
         self._now = now
 
     def heal(self) -> None:
-        """It is as it should be."""
+        """Ends all faults."""
         self.full_until = self.fails_until = self.slow_until = self.low_until = 0.0
 
     def room(self) -> Room:

@@ -18,7 +18,7 @@ log = structlog.get_logger()
 
 # What a process says and ends of, as the command line does.
 _ORDINARY = (BrokerError, OSError, CannotStart)
-_LONGEST_FUSE = 0.003  # seconds in which a process that shall be killed is, whatever it does
+_LONGEST_FUSE = 0.003  # seconds within which a process that is to be killed dies
 _STOP_SECONDS = 15.0  # after which one that does not stop is killed
 
 

@@ -66,7 +66,7 @@ class Fate:
         return Record(gaps, self._rows.followers, self.now_us, self._rows.ends_alone)
 
     def everything(self) -> Iterator[Said]:
-        """Of every copy that is on record, whatever it is called."""
+        """Of every copy on record, by any of its ids."""
         for uid in self._rows.all_uids():
             way = Way({uid: self._rows.rows_of(uid)})
             yield from of_journey(assemble(_match(uid), way, self._record(self._gaps)))

@@ -1,4 +1,4 @@
-"""What of a profile is asking whether somebody may."""
+"""The share of a profile that is checks of access."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from benchmarks.checks import Share, share
 
 
 def test_what_counts() -> None:
-    """Whatever is below the question, and the question itself; not what carries the message."""
+    """All that is below the check, and the check itself; not what carries the message."""
     publish = "/hopline/services/gateway/operations/publish.py"
     asked = f"MainThread;carry_out (/x/operations/__init__.py:7);publish ({publish}:36);_fault ({publish}:55)"
     lines = [

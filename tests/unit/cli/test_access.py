@@ -151,7 +151,7 @@ def test_what_is_listed(mgmt: Mgmt) -> None:
 
 
 def test_limits(mgmt: Mgmt) -> None:
-    """Who has some, and which; what was not said of one is -, and any number -1."""
+    """Users and virtual hosts with limits, and which; one that is not set is -, and any number -1."""
     heading, anna, shop = hopline("limits", "list").splitlines()
     assert heading.split() == ["limits", "of", "name", "max-connections", "max-channels", "max-queues"]
     assert (anna.split(), shop.split()) == (["user", "anna", "2", "-1", "-"], ["vhost", "shop", "-", "-", "0"])
@@ -195,6 +195,6 @@ def test_tags(mgmt: Mgmt) -> None:
     ],
 )
 def test_what_is_wrong(mgmt: Mgmt, words: tuple[str, ...], text: str) -> None:
-    """Is told before anybody is asked."""
+    """Is refused before any service is called."""
     assert text in hopline(*words, status=2)
     assert not mgmt.changes

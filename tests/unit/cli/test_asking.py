@@ -1,4 +1,4 @@
-"""Ctrl-C ends a command, whatever a library makes of it; what it says of a peer that it asked."""
+"""Ctrl-C ends a command, also inside a library; and how an error of a called service is shown."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ async def _says(metadata: Metadata) -> None:
 
 
 def test_a_peer_that_waits_for_another(capsys: pytest.CaptureFixture[str]) -> None:
-    """Who answers that it cannot is not said to be away; who does not answer is."""
+    """A service that answers with an error is not reported as away; one that does not answer is."""
     with pytest.raises(typer.Exit):
         run(_says(Metadata((KIND_KEY, "Unavailable"))), "router.sock")
     assert capsys.readouterr().err == "the store does not answer\n"
@@ -66,7 +66,7 @@ def test_a_peer_that_waits_for_another(capsys: pytest.CaptureFixture[str]) -> No
 
 
 def test_arguments_that_are_no_text(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    """Are refused in a line, whatever command they are for: nothing can be asked about them."""
+    """Are refused in a line, for every command: nothing can be called with them."""
     monkeypatch.setattr(sys, "argv", ["hopline", "queues", "show", os.fsdecode(b"caf\xe9")])
     with pytest.raises(SystemExit) as ended:
         quick.Quick()()

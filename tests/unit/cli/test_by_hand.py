@@ -1,4 +1,4 @@
-"""`hopline publish` and `hopline get`: as whom, what is sent, and what is shown of what comes."""
+"""`hopline publish` and `hopline get`: the user, what is sent, and how messages are shown."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def test_a_body_from_a_file(mgmt: Told, tmp_path: Path) -> None:
 
 
 def test_as_whom(mgmt: Told, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Who is named, whose password is in a file or typed once; else the first user of the settings."""
+    """The user that is named, with a password from a file or typed once; else the first user of the settings."""
     (tmp_path / "it").write_text("secret\n")
     hopline("get", "q", "--user", "anna", "--password-file", str(tmp_path / "it"))
     monkeypatch.setattr(password, "_at_a_terminal", lambda: True)
@@ -127,6 +127,6 @@ def test_nothing_waits(mgmt: Told) -> None:
     ],
 )
 def test_what_is_wrong(mgmt: Told, words: tuple[str, ...], text: str) -> None:
-    """Is told before anybody is asked."""
+    """Is refused before any service is called."""
     assert text in hopline(*words, status=2)
     assert not mgmt.asked

@@ -1,4 +1,4 @@
-"""What the shell completes: names of what there is in the running stack."""
+"""What the shell completes: names of objects in the running stack."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What `hopline definitions` shows, and whom it asks."""
+"""What `hopline definitions` shows, and which URL it reads."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def test_lines() -> None:
     ],
 )
 def test_urls(url: str, address: str, user: tuple[str, str]) -> None:
-    """Definitions are where RabbitMQ has them, unless the URL says where; who asks is in it, or guest."""
+    """Definitions are where RabbitMQ has them, unless the URL has a path; the user is in it, or guest."""
     assert (address_of(url), user_of(url)) == (address, user)
 
 
@@ -52,7 +52,7 @@ class _Rabbit(BaseHTTPRequestHandler):
 
 
 def test_fetched() -> None:
-    """As the user who is named; a refusal is told with its status, and nobody is followed elsewhere."""
+    """As the user who is named; a refusal is shown with its status, and redirects are not followed."""
     server = HTTPServer(("127.0.0.1", 0), _Rabbit)
     Thread(target=server.serve_forever, daemon=True).start()
     try:
@@ -86,7 +86,7 @@ def test_what_is_no_management() -> None:
 
 
 def test_what_is_exported_is_for_its_owner(tmp_path: Path) -> None:
-    """Also where there was a file that anybody could read; nothing else is left, and no link is broken."""
+    """Also where there was a file that others could read; nothing else is left, and no link is broken."""
     there, link = tmp_path / "d.json", tmp_path / "link"
     there.write_text("old")
     there.chmod(0o644)

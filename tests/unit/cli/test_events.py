@@ -23,7 +23,7 @@ _HOST = VirtualHostCreated(virtual_host="[bold]")
 
 
 def test_line() -> None:
-    """A line says what, of what, by whom; nothing in a name is taken for markup, and nothing empty is shown."""
+    """A line has the event, its object and its user; nothing in a name is taken for markup, nothing empty is shown."""
     lease = LeaseAcquired(lease="router", partition=None, role="router", member="m", epoch=3, address="")
     assert events.line(_event(1, lease)).plain[14:] == (
         "lease.acquired        lease=router role=router member=m epoch=3  store-1"

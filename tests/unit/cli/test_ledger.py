@@ -90,7 +90,7 @@ def test_ids_are_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_text() -> None:
-    """A line says which stage, of which messages, how, and who says so; names are shown as they are."""
+    """A line has the stage, the messages, the outcome and the process; names are shown as they are."""
     following = Following(Sought("/", "work"))
     names = ["[red]", "b", "c", "d"]
     list(following.lines(_payload(_row(RECEIVED, TAKEN, [1]), identified=[_named(*names)])))
@@ -205,7 +205,7 @@ SENT = LedgerPlace(virtual_host="/", queue="work", connection="6.2", client="des
     ],
 )
 def test_fitting(sought: Sought, fitting: list[tuple[int, int]] | None) -> None:
-    """Of what happens in a queue, that is told which happens to messages that fit, whoever told of these later."""
+    """Of the stages in a queue, those of matching messages are shown, also rows of other processes."""
     following = Following(sought)
     here = LedgerPlace(virtual_host="/", queue="work")
     lines = list(following.lines(_payload(_row(SETTLED, here, [1, 2, 3, 4], "rejected"))))
@@ -216,7 +216,7 @@ def test_fitting(sought: Sought, fitting: list[tuple[int, int]] | None) -> None:
 
 
 def _introduced(payload: bytes, *ends: tuple[str, str, str]) -> bytes:
-    """The batch with who is at the ends of connections."""
+    """The batch with the peers of connections."""
     batch = LedgerBatch.FromString(payload)
     for connection, user, peer in ends:
         batch.connections.add(virtual_host="/", connection=connection, user=user, peer=peer)
@@ -237,7 +237,7 @@ WHO = [
 
 @pytest.mark.parametrize(("sought", "fitting"), WHO)
 def test_users_and_addresses_that_are_told(sought: Sought, fitting: list[tuple[int, int]] | None) -> None:
-    """Who publishes and who gets is known by user and by address, which are told beside the first row of an hour."""
+    """Publishers and consumers match by user and by address, which come beside the first row of an hour."""
     following = Following(sought)
     here = LedgerPlace(virtual_host="/", queue="work")
     lines = list(following.lines(_payload(_row(SETTLED, here, [1, 2, 3, 4], "accepted"))))
@@ -250,7 +250,7 @@ def test_users_and_addresses_that_are_told(sought: Sought, fitting: list[tuple[i
 
 
 async def test_users_and_addresses_of_before(told: list[bytes]) -> None:
-    """Of connections that were told before it is asked who they are, before anything that came meanwhile is read."""
+    """For older connections their peers are asked for, before anything that came meanwhile is read."""
     told += [
         _payload(_row(RECEIVED, PUBLISHED, [1]), _row(SENT_STAGE, SENT, [1])),
         _payload(_row(RECEIVED, PUBLISHED._replace(connection="5.7"), [2]), _row(SENT_STAGE, SENT, [2])),

@@ -160,7 +160,7 @@ def test_several(mgmt: Told) -> None:
 
 
 def test_the_first_that_fails(mgmt: Told) -> None:
-    """Ends it, and is named; nobody asks for those after it."""
+    """Ends the command, and is named; those after it are not tried."""
     mgmt.error = PreconditionFailed("queue 'a\x1b' in vhost '/' in use")
     assert hopline("queues", "delete", "a", "b", status=1).startswith("queue 'a\\x1b' in vhost '/' in use; ")
     assert len(mgmt.asked) == 1
@@ -189,7 +189,7 @@ def test_bindings(mgmt: Told, what: str) -> None:
     ],
 )
 def test_what_is_wrong(mgmt: Told, words: tuple[str, ...], text: str) -> None:
-    """Is told before anybody is asked."""
+    """Is refused before any service is called."""
     assert text in hopline(*words, status=2)
     assert not mgmt.asked
 

@@ -28,7 +28,7 @@ _PLACED = [Placed(0, Owner("queue-1-ab", "unix:q", 7, 1200.4, 15), "queue-1-ab")
 
 
 def test_table() -> None:
-    """A line for each partition; what nobody owns, or nobody knows, is a dash."""
+    """A line for each partition; a missing owner, or an unknown value, is a dash."""
     written = io.StringIO()
     show(_PLACED, None, Console(file=written, width=120))
     rows = [line.split() for line in written.getvalue().splitlines()[1:]]

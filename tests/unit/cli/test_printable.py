@@ -99,7 +99,7 @@ def _followed(console: Console) -> None:
     ids=["trace", "traces", "route", "partitions", "rules", "processes", "event", "followed"],
 )
 def test_hostile_names(write: Callable[[Console], None]) -> None:
-    """Whatever a name holds, a command shows it: markup is no markup, and nothing reaches the terminal to be obeyed."""
+    """A command shows names of any content: markup is plain text, and no control sequence reaches the terminal."""
     written = io.StringIO()
     write(Console(file=written, width=10_000))
     text = written.getvalue()

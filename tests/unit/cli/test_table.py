@@ -51,7 +51,7 @@ def test_wide_characters() -> None:
 
 
 def test_who_reads_no_more() -> None:
-    """Ends the command, without a word: there is more to say than a pipe takes."""
+    """Ends the command silently: there is more to say than a pipe takes."""
     command = subprocess.Popen([sys.executable, "-c", _ENDLESS], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     assert command.stdout
     assert command.stderr

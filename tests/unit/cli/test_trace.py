@@ -252,7 +252,7 @@ def test_found() -> None:
     ],
 )
 def test_who_got_it(step: Step, who: str) -> None:
-    """Who consumed a message is told with what it is on record, also where it took the message by a get."""
+    """The consumer of a message is shown with all that is on record of it, also after a basic.get."""
     assert detail(step) == who
 
 

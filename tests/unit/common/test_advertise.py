@@ -7,13 +7,13 @@ from services.common.advertise import reachable_address
 
 @pytest.mark.parametrize("listens", ["unix:/run/queue.sock", "127.0.0.1:7000", "queue-3:7000", "[::1]:7000"])
 async def test_one_address(listens: str) -> None:
-    """Who listens at one address is reached there."""
+    """A process that listens at one address is reached there."""
     assert await reachable_address(listens, "store:7000") == listens
 
 
 @pytest.mark.parametrize("listens", ["0.0.0.0:7000", "[::]:7000"])
 async def test_every_address(listens: str) -> None:
-    """Who listens everywhere is reached at the address that it has on the way to its peer."""
+    """A process that listens at all addresses is reached at the one that it has on the way to its peer."""
     assert await reachable_address(listens, "127.0.0.1:1") == "127.0.0.1:7000"
     assert await reachable_address(listens, "dns:///127.0.0.2:1") == "127.0.0.1:7000"
 

@@ -72,7 +72,7 @@ def test_a_process_that_cannot_start_ends(monkeypatch: pytest.MonkeyPatch) -> No
 
 
 async def test_a_reply_does_not_undo_a_cancellation() -> None:
-    """Whoever is cancelled while the reply comes is cancelled; a reply to one that was cancelled before is a reply."""
+    """A caller that is cancelled while the reply comes is cancelled; a reply to one cancelled before is a reply."""
     waiting = asyncio.ensure_future(result(asyncio.ensure_future(deaf(1))))
     await asyncio.sleep(0.01)
     waiting.cancel()

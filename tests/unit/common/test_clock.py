@@ -30,7 +30,7 @@ def simulated() -> Iterator[Simulated]:
 
 
 def test_another_source(simulated: Simulated) -> None:
-    """Whoever took a clock by its name, or as a default, asks the source that is there when it asks."""
+    """Code that holds a clock by its name, or as a default, uses the source that is set when it asks."""
     kept: Clock = monotonic
     assert (kept(), epoch_ns(), epoch_ms()) == (100.0, 1_700_000_000_123_456_789, 1_700_000_000_123)
     simulated.seconds, simulated.ns = 250.5, 5_000_000
@@ -38,7 +38,7 @@ def test_another_source(simulated: Simulated) -> None:
 
 
 def test_until_next(simulated: Simulated) -> None:
-    """Who waits for a multiple of a time waits by the same clock."""
+    """A wait for a multiple of a time goes by the same clock."""
     simulated.seconds = 103.0
     assert until_next(10.0) == 7.0
 
@@ -50,7 +50,7 @@ def test_suspend() -> None:
 
 
 def test_epoch_is_the_wall_clock(simulated: Simulated) -> None:
-    """While nobody sets the clock, it says what the wall clock says."""
+    """Unless it is set, the clock says what the wall clock says."""
     now = Epoch()
     for _ in range(1000):
         simulated.seconds += 0.37

@@ -45,7 +45,7 @@ def test_what_is_no_balancer(monkeypatch: pytest.MonkeyPatch, text: str) -> None
     ],
 )
 def test_what_is_no_jaeger(monkeypatch: pytest.MonkeyPatch, setting: str, text: str) -> None:
-    """What nobody could open, or connect to, is refused at the start and named."""
+    """Values that could not be opened, or connected to, are refused at the start and named."""
     monkeypatch.setenv(f"HOPLINE_{setting}", text)
     with pytest.raises(ValidationError, match=setting.lower()):
         Settings()

@@ -35,7 +35,7 @@ def test_the_others_have_their_turn() -> None:
 
 
 def test_telling_may_fail_too() -> None:
-    """Who cannot even be told is no reason to stop."""
+    """A client that cannot even be told of its fault does not stop the others."""
     seen: list[int] = []
 
     def tell(_number: int, _error: BrokerError) -> None:

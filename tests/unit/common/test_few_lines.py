@@ -1,4 +1,4 @@
-"""What anybody can cause does not fill the log."""
+"""Lines that any client can cause do not fill the log."""
 
 from __future__ import annotations
 

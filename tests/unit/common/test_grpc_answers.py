@@ -39,7 +39,7 @@ class _Faulty(router_pb2_grpc.RouterServicer):
     ],
 )
 async def test_the_fault_is_the_answer(tmp_path: Path, fault: Exception, kind: type[BrokerError]) -> None:
-    """One that nobody expected is an internal error, an expected one is itself, however long its text is."""
+    """An unexpected one is an internal error, an expected one is itself, however long its text is."""
     server = Server(f"unix:{tmp_path}/s", ["hopline.router.Router"])
     router_pb2_grpc.add_RouterServicer_to_server(_Faulty(fault), server.grpc)
     await server.listen()

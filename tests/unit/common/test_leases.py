@@ -16,7 +16,7 @@ from tests.support.store_house import House as StoreHouse
 
 
 class FakeStore:
-    """Grants whatever is asked for; `away` makes it fail."""
+    """Grants every request; `away` makes it fail."""
 
     def __init__(self) -> None:
         self.away = False
@@ -111,7 +111,7 @@ async def test_acquire_and_release_at_once() -> None:
 
 async def test_an_epoch_that_ended_does_not_begin_again() -> None:
     """A store that died before the end of a lease was on disk gives it back in the epoch that was lost: it is given
-    back before anybody acts for it, and held from the next epoch on; what others hold is told all the same.
+    back before any process acts on it, and held from the next epoch on; what others hold is told all the same.
     """
     house = House()
     await house.leases.start()
@@ -134,7 +134,7 @@ async def test_an_epoch_that_ended_does_not_begin_again() -> None:
 
 
 async def test_no_epoch_that_was_ever_told() -> None:
-    """Who asks for a lease says the highest epoch in which anybody had it, as answers and tables told: the store may
+    """A request for a lease names the highest epoch that answers and tables have shown of it: the store may
     have forgotten.
     """
     house = House()
@@ -199,7 +199,7 @@ async def test_what_is_not_told_again_is_still_held() -> None:
 
 
 async def test_granted_is_less_than_asked_for() -> None:
-    """Who asks for a long time to live renews within the short one that it is given."""
+    """A holder that asks for a long time to live renews within the short one that it is given."""
     house = House(ttl_ms=600_000)
     house.store.most_ms = 100
     await house.leases.start()
@@ -208,8 +208,8 @@ async def test_granted_is_less_than_asked_for() -> None:
 
 
 async def test_less_is_granted_than_before() -> None:
-    """A store that comes back with a shorter time to live lets go of who is silent for that: nothing is believed for
-    longer, whatever was granted before.
+    """A store that comes back with a shorter time to live expires members that are silent for that: no lease counts for
+    longer, also one that was granted for longer before.
     """
     house = House(ttl_ms=10_000)
     await house.leases.start()
@@ -259,7 +259,7 @@ async def test_loads_that_cannot_be_told() -> None:
 
 @pytest.mark.parametrize("address", ["unix:q", ""])
 async def test_a_fault_of_a_renewal(monkeypatch: pytest.MonkeyPatch, address: str) -> None:
-    """Whatever ends a question, the next one is asked: also by who is joining, and asks none beside."""
+    """However a request ends, the next one is made: also by a member that joins, and makes no other."""
     house = House(ttl_ms=60_000)
     house.leases._address = address
     await house.leases.start()
@@ -290,7 +290,7 @@ async def test_runs_out() -> None:
 
 
 async def test_what_is_logged() -> None:
-    """Who waits for the store at first says so once; later it is one warning for each time that it does not answer."""
+    """A wait for the store is logged once at the start; later, once for each time that the store does not answer."""
     house = House()
     house.store.away = True
     with capture_logs() as told:
@@ -308,7 +308,7 @@ async def test_what_is_logged() -> None:
 
 
 async def test_store_that_is_gone() -> None:
-    """While nobody listens at the store's address nobody can be granted anything: leases stay valid."""
+    """While the store's address is closed no lease can be granted to others: leases stay valid."""
     house = House(gone=True)
     await house.leases.start()
     house.store.away = True

@@ -10,7 +10,7 @@ from services.common import log
 
 @pytest.mark.parametrize("style", ["console", "json"])
 def test_hostile_names(style: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whatever a client calls things, a log line in a terminal is one line, and sets no colour and no title."""
+    """With any names that clients choose, a log line in a terminal is one line, and sets no colour and no title."""
     before = structlog.get_config()
     written = io.StringIO()
     monkeypatch.setattr(log.sys, "stderr", written)

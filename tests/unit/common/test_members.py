@@ -73,7 +73,7 @@ async def test_several_of_one_name() -> None:
 
 @pytest.mark.parametrize("to", ["", "queue-3", "store", "9"])
 async def test_unknown(to: str) -> None:
-    """A name that nobody has is an error that lists who there is; one that is starting is not among them, it says."""
+    """An unknown name is an error that lists the processes; it says that one that is starting is not among them."""
     with pytest.raises(NotFound, match="queue-1-aa11, queue-2-bb22; one that is starting comes when it is ready"):
         await named(to, LOCAL, host_name)
     with pytest.raises(NotFound, match="there are: none;"):
@@ -81,7 +81,7 @@ async def test_unknown(to: str) -> None:
 
 
 async def test_a_name_server_that_does_not_answer(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Containers' names are a help: without them the others count, and nobody waits for long."""
+    """Containers' names are a help: without them other names count, and the wait for them is short."""
     monkeypatch.setattr(members, "_LOOK_UP", 0.01)
 
     async def silent(_ip: str) -> str:

@@ -1,4 +1,4 @@
-"""What a process may use, in whatever control group it runs."""
+"""What a process may use, in any control group."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def test_without_control_groups(tmp_path: Path) -> None:
 
 
 def test_shares() -> None:
-    """Queue processes share what there is, and leave more than half of it to all else; a gibibyte is enough."""
+    """Queue processes share the memory, and leave more than half of it to all else; a gibibyte is enough."""
     assert for_messages(512 * MIB, 1) == int(0.4 * 512 * MIB)
     assert for_messages(512 * MIB, 2) == int(0.2 * 512 * MIB)
     assert for_messages(64 << 30, 2) == 1 << 30

@@ -1,4 +1,4 @@
-"""Messages however mixed arrive at each queue as they were published, in whatever pieces they go there."""
+"""Mixed messages arrive at each queue as they were published, in pieces of any size."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def test_a_batch_of_several_publishers(some: list[Messages]) -> None:
 
 @given(mixtures(), st.data())
 def test_what_comes_again(messages: Messages, data: st.DataObject) -> None:
-    """Of an attempt, whatever a queue refused of it goes again as it was, and nothing else."""
+    """Of an attempt, exactly the messages that a queue refused are sent again, unchanged."""
     whole = attempt(messages)
     queue_id = data.draw(st.sampled_from(sorted(whole.queues)))
     its = list(whole.queues[queue_id])

@@ -65,7 +65,7 @@ def test_what_came_back(partings: Partings, told: list[Any]) -> None:
 
 
 def test_our_own_end(partings: Partings, told: list[Any]) -> None:
-    """When this process ends its links nobody is lost."""
+    """When this process ends its links, no queue process counts as lost."""
     partings.leaving = True
     partings.tell(LINK, ATTEMPTS)
     assert [line["log_level"] for line in told] == ["debug"]

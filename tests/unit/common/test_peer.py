@@ -1,4 +1,4 @@
-"""Clients of a service at whose address somebody else answers."""
+"""Clients of a service at whose address another process answers."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ async def store_at(address: str, engine: Engine) -> Server:
 
 
 async def refused_a_renewal(client: StoreClient) -> None:
-    """gRPC's client calls a refusal that comes while it sends INTERNAL: only the next one is told by whom, then."""
+    """gRPC's client turns a refusal that comes while it sends into INTERNAL: only the next one names the process."""
     for _ in range(100):
         with pytest.raises(Unavailable) as failure:
             await client.keep_alive(pb.KeepAliveRequest(member="me", role="queue"))
@@ -57,7 +57,7 @@ async def refused_a_renewal(client: StoreClient) -> None:
 
 
 async def test_everything_waits_for_the_one_that_is_meant(tmp_path: Path, engine: Engine) -> None:
-    """Calls, watches, renewals and the journal: though whoever answered lives on, its connection is given up."""
+    """Calls, watches, renewals and the journal: the connection to the wrong process is given up, though it is open."""
     address = f"unix:{tmp_path}/store.sock"
     mgmt = await mgmt_at(address)
     client, journal = StoreClient(address), Journal(address, "test")
@@ -85,7 +85,7 @@ async def test_everything_waits_for_the_one_that_is_meant(tmp_path: Path, engine
 
 
 async def test_a_method_that_the_service_does_not_offer(tmp_path: Path) -> None:
-    """What a service itself refuses as not offered is no wrong peer; one that nobody there knows is."""
+    """A call that the service itself refuses as not offered is no wrong peer; a method unknown there is."""
     address = f"unix:{tmp_path}/mgmt.sock"
     mgmt = await mgmt_at(address)
     async with grpc.aio.insecure_channel(address) as channel:

@@ -42,7 +42,7 @@ def _waiting(
 
 
 def test_in_their_order() -> None:
-    """Who waited first goes on first, and once."""
+    """The publisher that waited first goes on first, and once."""
     held, link = Held(), Link()
     went = _waiting(held.add, link, Congestion.FULL)
     for _ in range(2):
@@ -61,7 +61,7 @@ def test_those_of_other_queues() -> None:
 
 
 def test_who_is_gone() -> None:
-    """Nobody is kept who does not wait any more."""
+    """A publisher that does not wait any more is forgotten."""
     held, link = Held(), Link()
     went = _waiting(held.add, link, Congestion.FULL)
     held.forget(1)
@@ -71,7 +71,7 @@ def test_who_is_gone() -> None:
     assert not len(held)
 
 
-def test_who_has_to_wait_again() -> None:
+def test_a_publisher_that_has_to_wait_again() -> None:
     """Going on may fill what there was room in: then it waits for the next time."""
     held = Held()
     times: list[int] = []
@@ -87,7 +87,7 @@ def test_who_has_to_wait_again() -> None:
 
 
 async def test_what_a_frame_does_not_change() -> None:
-    """Those who wait for room in queues are looked at when it is said which are full, not at every frame."""
+    """Publishers that wait for room in queues are checked when full queues are reported, not at every frame."""
     publisher = Publisher("gateway-1", UidSource(1), PartitionTable(), lambda _: 0)
     link: Any = Link()
     link.full, link.outstanding = {0, 1, 2}, 100 << 20

@@ -318,10 +318,10 @@ async def test_what_waits_goes_out_in_frames_of_bearable_size(
     assert order == [b"%02d" % number for number in range(15)]
 
 
-async def test_a_full_process_holds_up_nobody_elses_publishers(
+async def test_a_full_process_holds_up_no_others_publishers(
     queues: list[ScriptedQueue], table: PartitionTable, publisher: Publisher
 ) -> None:
-    """Who waits for one queue process goes on when that one has taken what was under way, whatever another does."""
+    """A publisher waiting for one queue process goes on when that took what was under way, regardless of others."""
     assign(table, p0=queues[0], p1=queues[1])
     for queue_id in (1, 2):
         ticket = RecordingTicket()

@@ -20,7 +20,7 @@ from tests.unit.common.test_publisher import (
 
 
 async def test_a_process_that_has_a_partition_again(queue: ScriptedQueue) -> None:
-    """Another term of office of the same process is as another owner's: whoever consumes there asks again."""
+    """A new lease of the same process counts as a new owner: consumers there attach again."""
     listener, table = Mock(), PartitionTable()
     publisher = Publisher("test", UidSource(7), table, PARTITIONS.get, listener)
     publisher.start()

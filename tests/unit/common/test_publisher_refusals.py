@@ -28,7 +28,7 @@ from tests.unit.common.test_publisher import (
 
 @pytest.fixture
 async def table() -> PartitionTable:
-    """Who serves which partition."""
+    """Which process serves which partition."""
     return PartitionTable()
 
 

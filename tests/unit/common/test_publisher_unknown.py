@@ -41,7 +41,7 @@ def known() -> dict[int, int]:
 
 @pytest.fixture
 async def publisher(queue: ScriptedQueue, owner: ScriptedQueue, known: dict[int, int]) -> AsyncIterator[Publisher]:
-    """With links to both; `queue` is who is asked."""
+    """With links to both; `queue` is the process that is asked."""
     table = PartitionTable()
     publisher = Publisher("test", UidSource(7), table, known.get)
     publisher.start()
@@ -80,7 +80,7 @@ async def test_nothing_overtakes_what_was_turned_away(
 async def test_nothing_overtakes_what_may_still_be_turned_away(
     queue: ScriptedQueue, owner: ScriptedQueue, known: dict[int, int], publisher: Publisher
 ) -> None:
-    """The queue becomes known while somebody else than its owner has something for it: that one answers first."""
+    """The queue becomes known while another process than its owner has something for it: that answers first."""
     queue.answering = False
     first, second = RecordingTicket(), RecordingTicket()
     publish(publisher, messages_of(b"1"), first)
@@ -95,10 +95,10 @@ async def test_nothing_overtakes_what_may_still_be_turned_away(
     assert bodies(owner) == [b"1", b"2"]
 
 
-async def test_who_hears_of_no_queues_asks_for_their_owners(
+async def test_a_process_that_hears_of_no_queues_asks_for_their_owners(
     queue: ScriptedQueue, owner: ScriptedQueue, known: dict[int, int], publisher: Publisher
 ) -> None:
-    """Somebody else is asked no more as soon as a queue is known, whoever has heard of it."""
+    """No other process is asked any more as soon as a queue is known."""
     ticket = RecordingTicket()
     publish(publisher, messages_of(b"1"), ticket)
     await until(lambda: publisher._parked)

@@ -23,7 +23,7 @@ MINUTE = 60_000_000
     ],
 )
 def test_times(text: str, minutes: float) -> None:
-    """A time is so long ago, or a date and time, in the zone of who asks where it names none."""
+    """A time is so long ago, or a date and time, in the caller's zone where it names none."""
     assert moment_us(text, NOW, UTC) == NOW + minutes * MINUTE
 
 
@@ -42,7 +42,7 @@ def test_times_far_away(text: str, zone: tzinfo) -> None:
 
 
 def test_the_first_day_of_all() -> None:
-    """The clock of this machine has none such, in whatever zone it is: that is no fault of ours."""
+    """A time that this machine's clock does not have, in its zone, is refused and no internal error."""
     with pytest.raises(ValueError, match="15m"):
         moment_us("0001-01-01", NOW)
 

@@ -24,7 +24,7 @@ def no_collector() -> Iterator[None]:
 @pytest.mark.usefixtures("no_collector")
 @pytest.mark.parametrize("given_up", [True, False])
 async def test_a_stopped_link_connects_no_more(given_up: bool) -> None:
-    """Nobody tries to reach a process that has left for good."""
+    """A process that has left for good is not called again."""
     attempts = 0
 
     def accept(_reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

@@ -69,7 +69,7 @@ async def test_one_stream_for_each_member(store: Store, client: StoreClient) -> 
     assert store.streams == 2
 
 
-async def test_an_answer_that_comes_late_is_nobodys(store: Store, client: StoreClient) -> None:
+async def test_an_answer_that_comes_late_is_dropped(store: Store, client: StoreClient) -> None:
     """After a request that was not answered in time, the answer to it is not taken for that to the next."""
     await client.keep_alive(REQUEST)
     store.answers.clear()
@@ -79,8 +79,8 @@ async def test_an_answer_that_comes_late_is_nobodys(store: Store, client: StoreC
     assert (await client.keep_alive(REQUEST, timeout=30)).version == 3
 
 
-async def test_whoever_stops_asking_leaves_no_answer_behind(store: Store, client: StoreClient) -> None:
-    """A request whose asker was cancelled is followed by one with its own answer."""
+async def test_a_caller_that_stops_asking_leaves_no_answer_behind(store: Store, client: StoreClient) -> None:
+    """A request whose caller was cancelled is followed by one with its own answer."""
     store.answers.clear()
     asking = asyncio.create_task(client.keep_alive(REQUEST, timeout=30))
     while not store.requests:

@@ -9,7 +9,7 @@ from services.common.clients.routers import Replaced, Router, Routers
 
 
 async def test_a_channel_is_closed() -> None:
-    """A call whose channel is closed under it is one to a former router; who waits for it is not cancelled."""
+    """A call whose channel is closed under it is one to a former router; its caller is not cancelled."""
     routers = Routers(cast("Any", None), "test")
     writer = routers.writer = Router("router-1", "unix:nowhere")
     closed: asyncio.Future[None] = asyncio.get_running_loop().create_future()

@@ -33,7 +33,7 @@ def test_keys_are_made_for_what_is_offered() -> None:
 @pytest.mark.specification("RFC 5802, section 2.2")
 @pytest.mark.parametrize("password", ["\t", "a\u0627", "\u00ad", "\ud800"])
 def test_what_scram_cannot_say_has_no_keys(password: str) -> None:
-    """Control characters, mixed directions, and what stringprep leaves nothing of, which nobody must be let in with."""
+    """Control characters, mixed directions, and what stringprep makes empty, which must let no client in."""
     assert make_keys(password, _BOTH) == {}
 
 

@@ -10,7 +10,7 @@ from services.common.sealing import CannotOpen, Sealing
 
 
 def test_what_is_sealed_is_opened(tmp_path: Path) -> None:
-    """By whoever has the key, which is made where there is none, for nobody else to read; and never the same twice."""
+    """Opened with the key, which is made where there is none, readable by its owner only; never the same text twice."""
     file = tmp_path / "keys" / "secrets"
     sealed = [Sealing(file).seal("secret", "a place") for _ in range(2)]
     assert sealed[0] != sealed[1]
@@ -63,7 +63,7 @@ def test_a_file_without_a_key(tmp_path: Path, text: str) -> None:
 
 
 def test_reading_makes_no_key(tmp_path: Path) -> None:
-    """Who cannot read a secret must not seem to have its key."""
+    """A process that cannot read a secret must not seem to have its key."""
     sealed = Sealing(tmp_path / "one").seal("secret", "place")
     with pytest.raises(CannotOpen):
         Sealing(tmp_path / "two").open(sealed, "place")

@@ -24,7 +24,7 @@ def of(data: Path) -> Settings:
 
 
 def test_it_is_not_beside_what_it_encrypts(configuration: Path, tmp_path: Path) -> None:
-    """It is in the user's configuration folder, for nobody else to read; a copy of the data folder has not got it."""
+    """It is in the user's configuration folder, readable by its owner only, and not in a copy of the data folder."""
     settings = of(tmp_path / "data")
     sealed = Sealing.of(settings).seal("secret", "place")
     file = KeyPlace.of(settings).find()
@@ -37,7 +37,7 @@ def test_it_is_not_beside_what_it_encrypts(configuration: Path, tmp_path: Path) 
 
 @pytest.mark.usefixtures("configuration")
 def test_each_data_folder_has_its_own(tmp_path: Path) -> None:
-    """Of two stacks of one user neither reads the other's; a folder that is moved keeps its key."""
+    """Two stacks of one user have keys of their own; a folder that is moved keeps its key."""
     one, two = of(tmp_path / "one"), of(tmp_path / "two")
     sealed = Sealing.of(one).seal("secret", "place")
     Sealing.of(two).seal("another", "place")

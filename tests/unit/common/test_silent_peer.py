@@ -1,4 +1,4 @@
-"""A peer that stands still: its kernel answers for it, and whoever waits for it finds out all the same."""
+"""A peer that stands still: its kernel answers for it, and its callers find out all the same."""
 
 from __future__ import annotations
 

@@ -27,8 +27,8 @@ async def test_a_task_that_fails_is_logged_once(failure: Exception, said: str) -
     assert [sorted(line.keys()) for line in lines] == [sorted(["event", "log_level", "task", said])]
 
 
-async def test_a_failure_that_nobody_waits_for_is_no_news() -> None:
-    """Work goes on when who waits for it is cancelled; that it fails then, the event loop does not report."""
+async def test_a_failure_that_is_not_awaited_is_no_news() -> None:
+    """Work goes on when its caller is cancelled; if it fails then, the event loop does not report it."""
     reported: list[object] = []
     loop = asyncio.get_running_loop()
     loop.set_exception_handler(lambda _, context: reported.append(context))
@@ -45,7 +45,7 @@ async def test_a_failure_that_nobody_waits_for_is_no_news() -> None:
     assert not reported
 
 
-async def test_who_still_waits_hears_of_a_failure() -> None:
+async def test_a_caller_that_still_waits_gets_the_failure() -> None:
     """Work that fails raises what it failed with."""
     work: asyncio.Future[None] = asyncio.get_running_loop().create_future()
     waiting = asyncio.ensure_future(shielded(work))

@@ -35,7 +35,7 @@ class Store:
 
 
 class Router(RouterServicer):
-    """Answers, or keeps whoever asks waiting."""
+    """Answers, or keeps callers waiting."""
 
     def __init__(self, *, answers: bool) -> None:
         self.asked = asyncio.Event()
@@ -89,7 +89,7 @@ async def answers(store: Store, member: str, address: str, asking: asyncio.Futur
 async def test_a_router_that_does_not_listen_yet_has_not_died_of_what_it_was_not_asked(
     tmp_path: Path, store: Store, client: TopologyClient
 ) -> None:
-    """Its lease is known before its socket is: whoever asks waits for it."""
+    """Its lease is known before its socket is: callers wait for it."""
     address = f"unix:{tmp_path}/router.sock"
     asking = asyncio.ensure_future(client.route(ASKED))
     await dies_while_asked(store, "router-a", address)
@@ -119,6 +119,6 @@ async def test_two_routers_that_die_while_they_are_asked_are_enough(
         await dies_while_asked(store, f"router-{number}", f"unix:{tmp_path}/{number}.sock")
         await asyncio.sleep(
             0.5
-        )  # in which who asked hears of its end: were there another one first, it would not count
+        )  # in which the caller hears of its end: were there another one first, it would not count
     with pytest.raises(InternalError, match="2 routers went away"):
         await asyncio.wait_for(asking, 10)

@@ -29,18 +29,18 @@ def test_wrong_password(guest: User) -> None:
 
 
 def test_an_empty_password() -> None:
-    """Is nobody's, also where somebody has had a hash made of it."""
+    """Is never accepted, also where a hash of it is kept."""
     assert not verify_password(User(name="eve", password_hash=hash_password("")), "")
 
 
 def test_unknown_user() -> None:
-    """Nobody has no password, not even the empty one that stands in for it."""
+    """A name without a user has no password, not even the empty one that stands in for it."""
     assert not verify_password(None, "guest")
     assert not verify_password(None, "")
 
 
 def test_unreadable_hash() -> None:
-    """A record whose hash is not argon2 lets nobody in."""
+    """A record whose hash is not argon2 accepts no password."""
     assert not verify_password(User(name="eve", password_hash="plain"), "plain")
 
 
@@ -63,8 +63,8 @@ def test_bad_record() -> None:
 
 
 @pytest.mark.parametrize("kind", ["rabbitmq-sha256", "rabbitmq-sha512", "scram-sha-256", "recoverable"])
-def test_as_slow_as_for_nobody(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str) -> None:
-    """Who is refused cannot tell by the time whether there is such a user, whose password is quickly looked at."""
+def test_as_slow_as_without_a_user(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str) -> None:
+    """The time of a refusal does not reveal whether there is such a user, also one with a quick hash."""
     sealing, hashed = Sealing(tmp_path / "keys"), []
     kept = credentials.kind_named(kind).make("right", Whose("anna", sealing))
     monkeypatch.setattr(Argon2, "fits", lambda *said: hashed.append(said) or False)

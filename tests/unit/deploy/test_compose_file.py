@@ -111,7 +111,7 @@ def test_settings_exist() -> None:
 
 
 def test_spans() -> None:
-    """Whoever makes spans can be told where they go, and keeps them in the volume for them otherwise."""
+    """Services that make spans can be told where to send them, and keep them in their volume otherwise."""
     for name in ("store", "router", "queue", "gateway", "gateway-2"):
         said = SERVICES[name]
         assert "spans:/var/lib/hopline-spans" in said["volumes"]
@@ -122,7 +122,7 @@ def test_spans() -> None:
 
 
 def test_metrics() -> None:
-    """Prometheus lets in nobody, and reads what there is; Grafana wants a password, and has the dashboard as a file."""
+    """Prometheus is not published, and scrapes the stack; Grafana wants a password, and has the dashboard as a file."""
     said = SERVICES["prometheus"]
     assert "ports" not in said
     token = "${HOPLINE_METRICS_TOKEN:-/dev/null}"

@@ -129,7 +129,7 @@ def test_nothing_secret_is_in_the_manifests(workload: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize("name", ["nats", "store", "mgmt"])
 def test_disks(name: str) -> None:
-    """Who keeps something has a disk that outlives its pod, and only one pod."""
+    """A service with data has a disk that outlives its pod, and only one pod."""
     [workload] = [each for each in WORKLOADS if _component(each) == name]
     assert (workload["kind"], workload["spec"]["replicas"]) == ("StatefulSet", 1)
     [claim] = workload["spec"]["volumeClaimTemplates"]

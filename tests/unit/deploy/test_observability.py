@@ -56,7 +56,7 @@ def _check(expression: str) -> None:
 
 
 @pytest.mark.parametrize(("title", "expression"), EXPRESSIONS)
-def test_the_dashboard_asks_for_what_there_is(title: str, expression: str) -> None:
+def test_the_dashboard_asks_for_existing_metrics(title: str, expression: str) -> None:
     """Every expression of the dashboard uses names and labels that are counted."""
     _check(expression)
 
@@ -64,8 +64,8 @@ def test_the_dashboard_asks_for_what_there_is(title: str, expression: str) -> No
 @pytest.mark.parametrize(
     "alert", [alert for alert in ALERTS if "up{" not in alert["expr"]], ids=lambda each: each["alert"]
 )
-def test_alerts_ask_for_what_there_is(alert: dict[str, Any]) -> None:
-    """So does every alert, and it says to somebody what to do."""
+def test_alerts_ask_for_existing_metrics(alert: dict[str, Any]) -> None:
+    """So does every alert, and it says what to do."""
     _check(alert["expr"])
     assert alert["labels"]["severity"] in {"page", "warning"}
     assert set(alert["annotations"]) == {"summary", "description"}

@@ -41,7 +41,7 @@ async def test_another_snapshot() -> None:
     assert await told(before, Records(records=[record("b")], snapshot=True, last=True)) == [["a"], ["b"]]
 
 
-async def test_one_that_nobody_can_read() -> None:
+async def test_one_that_cannot_be_read() -> None:
     """Is said, and the others are followed."""
     batch = Records(records=[record("a", "{"), record("b")], snapshot=True, last=True)
     with capture_logs() as logged:

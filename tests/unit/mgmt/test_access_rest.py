@@ -41,7 +41,7 @@ READ_ONLY = {
 
 
 def _of_model(category: str) -> dict[tuple[str, str], set[str]]:
-    """What is no whole path is for administrators, whoever may do what to the objects."""
+    """A path that names no single object is for administrators, with any permissions for objects."""
     paths = [f"/api/{{version}}/{category}{rest}" for rest in ("", "/{path}")]
     methods = [] if category in READ_ONLY else ["PUT", "POST"] if category == "broker" else ["PUT", "POST", "DELETE"]
     read = {("GET", path): SEEN_BY[category] for path in paths}
@@ -156,7 +156,7 @@ ROUTES: dict[tuple[str, str], set[str]] = {
     **_MODEL,
     **_RABBITMQ,
 }
-"""Which tags each takes. A new route has its line here, or is asked for by nobody who is tried."""
+"""Which tags each accepts. A new route needs its line here, or no role tries it."""
 
 
 def test_every_route_is_tried() -> None:
@@ -170,7 +170,7 @@ def test_every_route_is_tried() -> None:
 
 @pytest.fixture(autouse=True)
 def _impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    """There is no router here, and nobody is to wait for one."""
+    """There is no router here, and no request should wait for one."""
     monkeypatch.setattr(topology, "_DEADLINE", 0.2)
 
 
@@ -187,7 +187,7 @@ async def everybody(client: MgmtClient) -> list[str]:
 
 
 def _about(route: tuple[str, str]) -> str:
-    """Of an API that is another broker's one test tries all: who is tried takes longer to make than to ask."""
+    """Of another broker's API one test tries all routes: making a user takes longer than asking."""
     if route in _RABBITMQ:
         return "RabbitMQ's"
     return "Broker-J's" if route in _MODEL else " ".join(route)
@@ -197,13 +197,13 @@ def _about(route: tuple[str, str]) -> str:
 async def test_every_route_as_every_role(
     about: str, get: Get, everybody: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Nobody gets in who may not, and nobody is kept out who may; what it names may be missing or wrong then."""
+    """Each role gets in exactly where it may; the named object may be missing or wrong then."""
     monkeypatch.setattr(topology, "_DEADLINE", 0.5)  # there is no router, for which it would be waited as long as here
     for method, path in (route for route in ROUTES if _about(route) == about):
         concrete = re.sub(r"\{\w+\}", "nobody", path.replace("{version}", "latest"))
         for role in everybody:
             status, body, _ = await get(concrete, f"{role}:secret", method)
-            refused = 401 if (method, path) in _RABBITMQ else 403  # as RabbitMQ answers who may not
+            refused = 401 if (method, path) in _RABBITMQ else 403  # as RabbitMQ answers users without access
             assert (status == refused) is (role not in ROUTES[method, path]), (method, path, role, status, body)
             if status == refused:
                 assert (body.get("reason") or body["errorMessage"]).endswith(f"refused for user '{role}'")
@@ -214,7 +214,7 @@ async def test_every_route_as_every_role(
 async def test_who_may_make_users_takes_nobodys_place(get: Get, client: MgmtClient) -> None:
     """To put a user that is there is to change it, over each API, which a rule about creating users does not allow.
 
-    Nor does it allow to give one tags: who may make users would make an administrator.
+    Nor does it allow to give one tags: else a user who may create users could make an administrator.
     """
     await client.put_user("anna", "secret")
     rules = "ACL ALLOW anna ACCESS MANAGEMENT\nACL ALLOW anna CREATE USER"
@@ -233,7 +233,7 @@ async def test_who_may_make_users_takes_nobodys_place(get: Get, client: MgmtClie
 
 
 async def test_rules_over_http(get: Get, client: MgmtClient, mgmt: Service) -> None:
-    """Rules that are loaded come before tags: one may let somebody observe, and keep an administrator out."""
+    """Rules that are loaded come before tags: one may let a user observe, and keep an administrator out."""
     await client.put_user("anna", "secret")
     rules = "ACL DENY guest CONFIGURE BROKER\nACL ALLOW anna ACCESS MANAGEMENT\nACL ALLOW anna ACCESS_LOGS BROKER"
     await client.change_access(put_acl=pb.Acl(text=f"CONFIG DEFAULTDEFER=TRUE\n{rules}"))

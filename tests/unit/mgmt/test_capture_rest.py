@@ -1,4 +1,4 @@
-"""Capture over HTTP: rules with their bounds and costs, what was captured, and who may ask."""
+"""Capture over HTTP: rules with their bounds and costs, captured messages, and which users may ask."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ async def test_bad_rules(get: Get, terms: Any) -> None:
     ],
 )
 async def test_administrators_only(get: Get, client: MgmtClient, ledger: LedgerFiles, path: str, method: str) -> None:
-    """Nobody else may have messages kept, nor see what is in them: not those who monitor either."""
+    """No other user may capture messages, or see what is in them: not even those who monitor."""
     for name, tags in (("mona", ["monitoring"]), ("dora", [])):
         await client.put_user(name, "secret", tags)
         status, body, _ = await get(path, f"{name}:secret", method, {} if method == "PUT" else None)

@@ -23,7 +23,7 @@ async def test_described(get: Get) -> None:
 
 
 async def test_of_rabbitmq(get: Get) -> None:
-    """What is there and what was not are two answers without a body; what there is not is never answered otherwise."""
+    """A new and an existing object are two answers without a body; a missing one has one answer only."""
     _, document, _ = await get("/openapi.json", None)
     paths = document["paths"]
     for path in ("/api/queues/{vhost}/{name}", "/api/users/{name}", "/api/vhosts/{name}"):
@@ -46,7 +46,7 @@ async def test_of_the_tree(get: Get) -> None:
 
 
 async def test_written_once() -> None:
-    """Anybody may ask for it, and it takes a while."""
+    """It is open to every client, and takes a while."""
     app, asked, said = FastAPI(openapi_url=None), list[str](), list[bytes]()
     describe(app)
     app.openapi = lambda: {"asked": asked.append("")}  # type: ignore[method-assign]

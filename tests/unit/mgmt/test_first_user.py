@@ -14,7 +14,7 @@ from tests.support.fake_store import FakeStore
 
 
 def test_guest_by_default() -> None:
-    """Who names no user gets guest, which is good on this machine only."""
+    """Without a name in the settings it is guest, who may sign in from this machine only."""
     assert first_user(Settings()) is GUEST
     assert GUEST.loopback_only
 

@@ -51,7 +51,7 @@ async def test_health(state: str, status: int, word: str) -> None:
 
 
 async def test_the_application_is_made_once() -> None:
-    """Not before somebody asks for it; health is told meanwhile, and all who ask for more wait for that one."""
+    """Not before the first request for it; health is answered meanwhile, and all other requests wait for that one."""
     begun, go, made = threading.Event(), threading.Event(), []
 
     def make() -> Application:

@@ -1,4 +1,4 @@
-"""Permissions, groups and rules on record, and who may ask for them."""
+"""Permissions, groups and rules on record, and which callers may ask for them."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ async def test_the_first_user_may_do_everything(client: MgmtClient, store: FakeS
 
 
 async def test_users_from_before(settings: Settings, store: FakeStore) -> None:
-    """Who was a user before there were permissions keeps everything, once; who comes later, or is cleared, does not."""
+    """Users from before there were permissions keep all rights, once; a later user, or a cleared one, does not."""
     for name in ("anna", "bob"):
         store.records["user", name] = user(name)
     first = Service(settings)
@@ -120,7 +120,7 @@ async def test_set_and_cleared(client: MgmtClient, store: FakeStore) -> None:
 
 
 async def test_members(client: MgmtClient) -> None:
-    """Join a group, which is made for the first, and leave it; who is in none cannot leave it."""
+    """Join a group, which is made for the first, and leave it; a user who is not in it cannot leave it."""
     for user in ("anna", "bob", "anna"):
         await client.change_access(join_group=pb.Membership(group="clerks", user=user))
     await client.change_access(leave_group=pb.Membership(group="clerks", user="bob"))
@@ -147,13 +147,13 @@ async def test_members(client: MgmtClient) -> None:
     ],
 )
 async def test_what_cannot_be(client: MgmtClient, change: dict[str, Any], error: type[Exception], text: str) -> None:
-    """Is told to whoever asks for it, and not kept."""
+    """Is refused to its caller, and not kept."""
     with pytest.raises(error, match=text):
         await client.change_access(**change)
 
 
 async def test_a_user_takes_it_along(client: MgmtClient, store: FakeStore) -> None:
-    """Who gets the name of a user that was deleted begins with nothing."""
+    """A new user with the name of a deleted one has no permissions."""
     await client.put_user("anna", "secret")
     await client.change_access(put_permission=ANNA)
     await client.change_access(put_group=pb.Group(name="clerks", members=["anna", "bob"]))
@@ -216,7 +216,7 @@ async def test_which_rule_decides(client: MgmtClient) -> None:
 
 
 async def test_groups_that_a_provider_says(client: MgmtClient) -> None:
-    """Of a directory's users nothing is on record here: whoever asks says in which groups they are, and their tags."""
+    """A directory's users are not on record here: the caller names their groups and their tags."""
     await client.change_access(put_acl=pb.Acl(text="ACL ALLOW staff CONSUME QUEUE\nCONFIG DEFAULTDEFER=TRUE"))
     question = pb.TestAccessRequest(user="lena", action="consume", kind="queue", name="q", virtual_host="/")
     assert not (await client.test_access(question)).allowed
@@ -231,12 +231,12 @@ async def test_groups_that_a_provider_says(client: MgmtClient) -> None:
     "wrong", [{"action": "fly"}, {"kind": "house"}, {"properties": {"size": "1"}}], ids=lambda wrong: next(iter(wrong))
 )
 async def test_questions_about_nothing(client: MgmtClient, wrong: dict[str, Any]) -> None:
-    """Are refused with what there is."""
+    """Are refused with the list of valid ones."""
     with pytest.raises(SyntaxFault):
         await client.test_access(pb.TestAccessRequest(**{"user": "a", "action": "access", "kind": "vhost", **wrong}))
 
 
-# ------------------------------------------------------------------ who may
+# ------------------------------------------------------------------ access
 
 
 def test_every_rpc_says_what_it_does() -> None:
@@ -249,7 +249,7 @@ def test_every_rpc_says_what_it_does() -> None:
 
 
 def test_the_guard() -> None:
-    """Whoever runs the stack may do everything; others what is permitted, and are told what was refused."""
+    """The stack's operator may do everything; others what is permitted, and are told what was refused."""
     audit = Mock()
     guard = Guard(Access(["permissions"]), audit)
     guard.check(OPERATOR, CONFIGURE, OBSERVE)

@@ -1,4 +1,4 @@
-"""Hopline's own paths, asked by somebody who means no good, or whose program does not."""
+"""Hopline's own paths with hostile, or broken, requests."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ async def test_a_login_that_is_not_ascii(get: Get) -> None:
 
 
 async def test_names(get: Get) -> None:
-    """Are taken whole, whatever characters they have: what is removed is what was added, and no other."""
+    """Are used whole, with any characters: a removal removes what was added, and nothing else."""
     groups = "/api/access/groups"
     assert (await get(f"{groups}/a", GUEST, "PUT", {"members": []}))[0] == 200
     for name in _NAMES:
@@ -36,7 +36,7 @@ async def test_names(get: Get) -> None:
 
 
 async def test_names_with_a_slash(get: Get) -> None:
-    """Are names: who asks is not sent elsewhere, but told that there is none, or can be none."""
+    """Are names: the request is not redirected, but answered that there is none, or can be none."""
     for path in ("/api/capture/rules", "/api/authentication-providers", "/api/ports"):
         for name in ("a%2Fb", "%2F"):
             status, body, _ = await get(f"{path}/{name}", GUEST, "DELETE")
@@ -44,7 +44,7 @@ async def test_names_with_a_slash(get: Get) -> None:
 
 
 async def test_names_that_are_no_text(get: Get) -> None:
-    """Are refused in the words of whoever's path it is, since two of them would be read as the same."""
+    """Are refused in the form of the API that the path belongs to, since two of them would be read as the same."""
     for path, field in (("access/users", "reason"), ("queues/%2F", "reason"), ("latest/user/internal", "errorMessage")):
         status, body, _ = await get(f"/api/{path}/%FF", GUEST, "DELETE")
         assert (status, body[field]) == (400, "names in paths are UTF-8")
@@ -67,15 +67,15 @@ async def test_bodies_that_are_no_json(get: Get) -> None:
 
 
 async def test_bodies_that_are_too_long(get: Get) -> None:
-    """Are not even read to their end, whoever sends them."""
+    """Are not even read to their end, from any user."""
     for user, status in ((GUEST, 413), (None, 401)):
-        with suppress(URLError, ConnectionError):  # who is answered while he speaks yet may hear nothing of it
+        with suppress(URLError, ConnectionError):  # a client that is still sending may not see the answer
             assert (await get(f"{USERS}/a", user, "PUT", b" " * (MOST + 1)))[0] == status
     assert (await get(f"{USERS}/a", GUEST, "DELETE"))[0] == 404
 
 
-async def test_what_nobody_can_mean(get: Get) -> None:
-    """Is the fault of who says it: what SCRAM cannot say, a virtual host without a name."""
+async def test_what_has_no_meaning(get: Get) -> None:
+    """Is the caller's fault: a password that SCRAM does not allow, a virtual host without a name."""
     for method, path, body in (
         ("PUT", f"{USERS}/a", {"password": "a\0b", "kind": "scram-sha-256"}),
         ("PUT", "/api/access/acl?vhost=", {"text": "ACL ALLOW ALL ALL"}),

@@ -64,7 +64,7 @@ async def look(grants: Grants, connected: StoreClient) -> None:
 
 
 @pytest.mark.parametrize("before", [7, 0])
-async def test_made_again_while_nobody_looked(
+async def test_made_again_while_mgmt_was_away(
     grants: Grants, connected: StoreClient, store: FakeStore, before: int
 ) -> None:
     """What was filed for the former one is gone, of others it stays; also where the former one had no id."""
@@ -80,7 +80,7 @@ async def test_made_again_while_nobody_looked(
 
 
 async def test_what_is_filed_for_the_next_one_stays(grants: Grants, connected: StoreClient, store: FakeStore) -> None:
-    """Though it is filed before anybody has seen that it is another one; what was filed before is gone."""
+    """Though it is filed before mgmt has seen that it is a new one; what was filed for the former is gone."""
     await file(grants, "work")
     make(store, "work", 8)
     await grants.put_permission(Permission(user="bob", virtual_host="work"))

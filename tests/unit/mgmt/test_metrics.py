@@ -78,7 +78,7 @@ def test_a_process_that_says_nothing() -> None:
 
 
 def test_some_of_them() -> None:
-    """Who names metrics gets those, and always who has answered."""
+    """A request that names metrics gets those, and always `hopline_up`."""
     names = (ENQUEUED.prometheus, JOURNAL.prometheus)
     samples = _samples(exposition([_told("queue-1-a", 3)], _TEXT, names)[0])
     told = {name[0].removesuffix("_bucket").removesuffix("_sum").removesuffix("_count") for name in samples}
@@ -110,7 +110,7 @@ class _Breaks(MetricsServicer):
 
 
 async def test_gathering(tmp_path: Any) -> None:
-    """Everybody is asked at once; who breaks off has said nothing, and who is not there is told of as silent."""
+    """All processes are asked at once; one that breaks off counts as silent, and so does one that is away."""
     server, addresses = grpc.aio.server(), {}
     servers = [server, grpc.aio.server()]
     add_MetricsServicer_to_server(Serving(_meters("queue-1-a", 3)), servers[0])
@@ -158,7 +158,7 @@ async def test_one_that_is_called_twice(tmp_path: Path) -> None:
 
 
 async def test_over_http(get: Get, client: Any) -> None:
-    """Who may observe gets the page; what this very process has been asked is in it."""
+    """A user who may observe gets the page; requests to this very process are in it."""
     await client.put_user("watcher", "secret", ["monitoring"])
     await get("/metrics", "watcher:secret")
     status, page, headers = await get("/metrics", "watcher:secret")
@@ -211,7 +211,7 @@ def _as_bearer(port: int, path: str, token: str) -> tuple[int, bytes]:
 
 
 async def test_a_token(settings: Settings, store: FakeStore, tmp_path: Path) -> None:
-    """Who says the token of the file reads metrics, while the store is away too; nothing else, and no other token."""
+    """A client with the token reads metrics, while the store is away too; nothing else, and with no other token."""
     file, token = tmp_path / "token", "a token for metrics"
     file.write_text(f"{token}\n")
     service = Service(settings.model_copy(update={"metrics_token_file": file}))

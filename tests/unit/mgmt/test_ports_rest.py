@@ -1,4 +1,4 @@
-"""Ports over HTTP: made, listed and removed, and who may."""
+"""Ports over HTTP: made, listed and removed, and by which users."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ async def test_an_address_that_another_has(get: Get, host: str, free: bool) -> N
     assert free or body["reason"] == "port 'first' is at 127.0.0.1:5673 already"
 
 
-async def test_one_that_nobody_can_read(get: Get, store: FakeStore) -> None:
+async def test_one_that_cannot_be_read(get: Get, store: FakeStore) -> None:
     """Hides none of the others, and can be removed."""
     store.records["port", "broken"] = Record(kind="port", key="broken", value=b"{")
     assert (await get(f"{_PORTS}/inner", "guest:guest", "PUT", {"port": 5673}))[0] == 200
@@ -83,13 +83,13 @@ async def test_one_that_nobody_can_read(get: Get, store: FakeStore) -> None:
 @pytest.mark.parametrize("method", ["PUT", "DELETE"])
 @pytest.mark.parametrize("name", ["amqp", "amqps"])
 async def test_those_of_the_settings(get: Get, method: str, name: str) -> None:
-    """Are neither made nor removed by anybody."""
+    """Cannot be made or removed, by any user."""
     status, body, _ = await get(f"{_PORTS}/{name}", "guest:guest", method, {"port": 5673} if method == "PUT" else None)
     assert (status, f"HOPLINE_{name.upper()}_PORT" in body["reason"]) == (403, True)
 
 
 async def test_administrators_only(get: Get, client: MgmtClient) -> None:
-    """Who monitors sees them, and changes none; others do neither."""
+    """Users who monitor see them, and change none; others do neither."""
     for name, tags, sees in (("mona", ["monitoring"], 200), ("dora", [], 403)):
         await client.put_user(name, "secret", tags)
         assert (await get(_PORTS, f"{name}:secret"))[0] == sees

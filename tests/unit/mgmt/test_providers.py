@@ -36,7 +36,7 @@ def audited(folder: Path) -> list[dict[str, Any]]:
 
 
 async def test_a_secret_is_kept_encrypted(client: MgmtClient, store: FakeStore, settings: Settings) -> None:
-    """Under a key that is not in the store; whoever lists providers sees a mask, and may give it back."""
+    """Under a key that is not in the store; a list of providers shows a mask, which may be sent back."""
     await client.put_provider("staff", described("ldap", **LDAP))
     assert b"hush" not in kept(store, "staff")
     assert Described.from_json(kept(store, "staff")).opened("staff", Sealing.of(settings)).options == LDAP
@@ -94,7 +94,7 @@ async def test_what_is_wrong_is_told_without_what_is_secret(client: MgmtClient) 
 async def test_signing_in_over_http_by_a_provider(
     settings: Settings, store: FakeStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Whom the settings name for HTTP judges; a member of a group has its tags; one that is away is 503."""
+    """The settings name the provider for HTTP; members of a group have its tags; one that is away is 503."""
     from services.mgmt.service import Service  # noqa: PLC0415 - as the fixture `mgmt`
     from tests.support.rest import asking  # noqa: PLC0415
 

@@ -32,7 +32,7 @@ def ledger(settings: Settings) -> LedgerFiles:
 
 @pytest.mark.parametrize("asked", ["order-1", "a/b?c#d%2F", "\N{SNOWMAN}", str(uid(1))])
 async def test_trace(get: Get, ledger: LedgerFiles, asked: str) -> None:
-    """GET /api/trace/<id> answers with the message's way, whatever characters the id has."""
+    """GET /api/trace/<id> answers with the message's way, with any characters in the id."""
     status, body, _ = await get(f"/api/trace/{quote(asked, safe='')}")
     assert status == 200
     trace = Trace.model_validate(body)
@@ -62,7 +62,7 @@ async def test_bad_search(get: Get, ledger: LedgerFiles, query: str, status: int
 
 @pytest.mark.parametrize("asked", ["none", "'; DROP TABLE ids; --", "*", "-1", "%00", "..%2F..%2Fetc%2Fpasswd"])
 async def test_nothing_on_record(get: Get, ledger: LedgerFiles, asked: str) -> None:
-    """What nobody has is not found."""
+    """An id that no message has is not found."""
     status, body, _ = await get(f"/api/trace/{quote(asked, safe='%')}")
     assert (status, body["error"]) == (404, "NotFound")
 
@@ -92,7 +92,7 @@ async def test_who_asks(get: Get, ledger: LedgerFiles, user: str | bytes | None)
 
 
 async def test_guesses_do_not_reach_the_store(get: Get, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where too many wrong passwords came from, the store is not asked who the users are."""
+    """For an address with too many wrong passwords the store is not asked for the users."""
     asked = 0
     everybody = Users.all
 

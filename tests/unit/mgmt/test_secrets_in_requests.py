@@ -1,4 +1,4 @@
-"""What a request says that is secret is told by nobody: by no answer, whatever is wrong with it, and by no log."""
+"""A secret in a request is in no answer, whatever is wrong with the request, and in no log."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _WRONG: tuple[Any, ...] = ([MARKER], {MARKER: MARKER}, {"a": [MARKER]})
 _DIRECTORY = {"url": "ldaps://127.0.0.1:9", "search_base": "dc=x", "bind_dn": "cn=x"}
 
 Asked = tuple[str, str, str | bytes, object]
-"""Method, path, who asks, and what is sent."""
+"""Method, path, user, and what is sent."""
 
 
 def _logins() -> Iterator[Asked]:

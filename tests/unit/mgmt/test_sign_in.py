@@ -1,4 +1,4 @@
-"""Many who sign in over HTTP at once."""
+"""Many sign-ins over HTTP at once."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ async def _come(sign_in: SignIn, user: str) -> None:
 
 
 async def test_a_crowd_has_users_listed_once() -> None:
-    """Who comes while they are listed waits for the next list, in which is what was changed meanwhile: all together."""
+    """Sign-ins that come while users are listed wait for the next list, which has all changes, and share it."""
     store = Store()
     sign_in = SignIn(authenticator_of(), cast("Any", store))
     first = asyncio.ensure_future(_come(sign_in, "first"))

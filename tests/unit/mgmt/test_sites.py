@@ -1,4 +1,4 @@
-"""Web pages that have a browser ask, which says whatever password it knows."""
+"""Web pages that make a browser send requests, with the password that it knows."""
 
 from __future__ import annotations
 
@@ -60,8 +60,8 @@ async def test_looking(mgmt: Service) -> None:
         (b"", b"", True),
     ],
 )
-def test_whose_page(origin: bytes, host: bytes, *, foreign: bool) -> None:
-    """Is told by host and port; whoever ends TLS before mgmt changes the scheme only."""
+def test_the_site_of_a_page(origin: bytes, host: bytes, *, foreign: bool) -> None:
+    """Is known by host and port; a proxy that ends TLS before mgmt changes the scheme only."""
     assert is_foreign({b"origin": origin, b"host": host}) == foreign
 
 

@@ -83,7 +83,7 @@ async def test_one_of_several_routers_down(settings: Settings) -> None:
 
 
 async def test_several_store_processes(stack: Stack) -> None:
-    """It is said who writes and who stands by; one that does not answer is away, and the store is well."""
+    """It shows which one writes and which stand by; one that does not answer is away, and the store is well."""
     members = [Member(member=name, role="store", address=name) for name in ("store-1-x", "store-2-y")]
     stack.stores.apply(LeaseTable(leases=[Lease(name="store", epoch=3, member="store-2-y")], members=members))
     stack.roll.update("store", stack.stores.members)

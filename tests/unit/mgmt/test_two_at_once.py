@@ -42,7 +42,7 @@ async def two(settings: Settings, store: FakeStore) -> AsyncIterator[tuple[Proce
 
 
 def _once(store: FakeStore, kind: str, act: Callable[[], None]) -> None:
-    """Before the next put of such a record somebody else acts."""
+    """Before the next put of such a record another process acts."""
 
     def before(request: PutRecordsRequest) -> None:
         if any(record.kind == kind for record in (*request.puts, *request.deletes)):
@@ -72,7 +72,7 @@ async def test_limits(two: tuple[Process, Process]) -> None:
 
 
 async def test_tags_and_a_new_password(two: tuple[Process, Process], store: FakeStore) -> None:
-    """Somebody gives tags while another one gives a password: the user has both."""
+    """One caller sets tags while another sets a password: the user has both."""
     one, other = (process.users for process in two)
     await one.put("anna", "first", (), loopback_only=False)
     await asyncio.gather(one.change("anna", password="second"), other.set_tags("anna", ["monitoring"]))
@@ -81,7 +81,7 @@ async def test_tags_and_a_new_password(two: tuple[Process, Process], store: Fake
 
 
 async def test_one_user_of_a_name(two: tuple[Process, Process]) -> None:
-    """Who may create users only replaces none that another process has made meanwhile."""
+    """A caller who may only create users replaces none that another process has made meanwhile."""
     making = (process.users.put("anna", "p", (), loopback_only=False, there=False) for process in two)
     told = await asyncio.gather(*making, return_exceptions=True)
     assert sorted(type(each) for each in told if each) == [PreconditionFailed]
@@ -106,7 +106,7 @@ async def test_a_permission_in_a_virtual_host_that_was_made_anew(
     assert (await one.all()).permissions == [new]
 
 
-async def test_somebody_who_is_always_faster(two: tuple[Process, Process], store: FakeStore) -> None:
+async def test_another_writer_that_is_always_faster(two: tuple[Process, Process], store: FakeStore) -> None:
     """Is no reason to try for ever."""
     one, _ = (process.grants for process in two)
     await one.add_group("staff")

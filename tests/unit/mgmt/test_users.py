@@ -42,7 +42,7 @@ async def test_first_start_makes_guest(client: MgmtClient, store: FakeStore) -> 
 
 
 async def test_guest_does_not_come_back(settings: Settings, store: FakeStore) -> None:
-    """Where all users were deleted, the next start makes none, whose password everybody knows, and permits nothing."""
+    """Where all users were deleted, the next start makes none with a well-known password, and permits nothing."""
     for _ in range(2):
         service = Service(settings)
         await service.start()
@@ -100,7 +100,7 @@ async def test_keys_go_with_their_user(client: MgmtClient, store: FakeStore) -> 
 
 
 async def test_an_older_user_gets_keys(client: MgmtClient, store: FakeStore) -> None:
-    """Who has none, for the password that they are of; those that are there stay."""
+    """For users without them, and only for their password; existing ones stay."""
     await client.put_user("alice", "secret")
     del store.records[scram.RECORD_KIND, "alice"]
     alice = _stored(store, "alice")
@@ -118,7 +118,7 @@ async def test_keys_of_another_password_are_refused(client: MgmtClient, store: F
     old = _stored(store, "alice")
     await client.put_user("alice", "new")
     kept = _keys(store, "alice")
-    with pytest.raises(PreconditionFailed, match="another password"):
+    with pytest.raises(PreconditionFailed, match="was changed meanwhile"):
         await client.add_keys("alice", old.password_hash, {"SCRAM-SHA-1": _some_keys()})
     assert _keys(store, "alice") == kept
     with pytest.raises(NotFound, match="bob"):
@@ -127,7 +127,7 @@ async def test_keys_of_another_password_are_refused(client: MgmtClient, store: F
 
 
 async def test_the_disguise_is_made_once(client: MgmtClient, settings: Settings, store: FakeStore) -> None:
-    """Who is no user looks the same after the next start, also where users were made before there was a disguise."""
+    """A name without a user looks the same after the next start, also where users are older than the disguise."""
     [secret] = [record.value for (kind, _), record in store.records.items() if kind == scram.DISGUISE_KIND]
     assert len(secret) == 32
     connected = StoreClient(settings.address_of("store"))

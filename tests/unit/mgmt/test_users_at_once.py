@@ -57,8 +57,8 @@ def _stored(store: FakeStore) -> User:
     return User.from_json(store.records["user", "bob"].value)
 
 
-async def test_who_is_deleted_stays_away(users: Users, store: FakeStore, meanwhile: Meanwhile) -> None:
-    """A new password for who is gone makes nobody, least of all an administrator."""
+async def test_a_deleted_user_stays_away(users: Users, store: FakeStore, meanwhile: Meanwhile) -> None:
+    """A new password for a deleted user makes no user, least of all an administrator."""
     grants = Grants(users._store)
     with pytest.raises(NotFound):
         await meanwhile(users.change("bob", password="two"), lambda: delete_user(users, grants, "bob"))
@@ -91,9 +91,9 @@ async def test_several_changes_at_once(users: Users, store: FakeStore) -> None:
 
 
 async def test_who_may_only_create(users: Users, store: FakeStore, meanwhile: Meanwhile) -> None:
-    """Replaces nobody who was made meanwhile; who may only replace makes nobody who is gone."""
+    """A caller who may only create replaces no user made meanwhile; one who may only replace makes no deleted one."""
     await users.delete("bob")
-    with pytest.raises(PreconditionFailed, match="there is a user 'bob' by now"):
+    with pytest.raises(PreconditionFailed, match="user 'bob' was added meanwhile"):
         await meanwhile(
             users.put("bob", "two", (), loopback_only=False, there=False),
             lambda: users.put("bob", "one", ADMINISTRATOR, loopback_only=False),

@@ -29,7 +29,7 @@ async def test_a_user_from_beginning_to_end(get: Get, client: MgmtClient) -> Non
 
 
 async def test_a_hash_of_rabbitmq(get: Get) -> None:
-    """Who moves here brings the hash that RabbitMQ has of a password, which is "test12" here."""
+    """A move from RabbitMQ brings its hash of a password, which is "test12" here."""
     told = {"password": "rabbitmq-sha256:kI3GCqW5JLMJa4iX1lo7X4D6XbYqlLgxIs30+P6tENUV2POR", "kind": "rabbitmq-sha256"}
     status, body, _ = await get(ANNA, GUEST, "PUT", {**told, "hashed": True, "tags": ["monitoring"]})
     assert status == 204, body

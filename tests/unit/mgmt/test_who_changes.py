@@ -1,4 +1,4 @@
-"""For whom mgmt changes something, and a change that ends halfway."""
+"""The user for whom mgmt makes a change, and a change that ends halfway."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from tests.unit.mgmt.test_providers import audited
 WHO = "anna at the command line"
 
 
-async def test_changes_are_told_with_who_asks(store: FakeStore, client: MgmtClient) -> None:
+async def test_changes_are_told_with_their_user(store: FakeStore, client: MgmtClient) -> None:
     """Of users, their tags, and all that they may do."""
     act_for(WHO)
     await client.put_user("bob", "secret")
@@ -37,7 +37,7 @@ async def test_changes_are_told_with_who_asks(store: FakeStore, client: MgmtClie
 
 
 async def test_a_user_goes_after_what_it_may_do() -> None:
-    """If the store goes away between, nobody of that name gets what the former one had; and it can be tried again."""
+    """If the store goes away in between, a new user of that name gets nothing of the former; a retry works."""
     users, grants = AsyncMock(), AsyncMock()
     users.delete.side_effect = Unavailable("the store is away")
     with pytest.raises(Unavailable):
@@ -50,7 +50,7 @@ async def test_a_user_goes_after_what_it_may_do() -> None:
     grants.forget_user.assert_not_awaited()
 
 
-async def test_where_somebody_says_to_be_over_http(settings: Settings, store: FakeStore, tmp_path: Path) -> None:
+async def test_addresses_claimed_over_http(settings: Settings, store: FakeStore, tmp_path: Path) -> None:
     """Is not believed: an address is that of the socket."""
     service = Service(settings)
     await service.start()

@@ -37,7 +37,7 @@ def test_routing_keys_count(distinct: bool) -> None:
 
 
 def test_credit_is_of_what_is_carried() -> None:
-    """A routing key takes none of a consumer's credit in bytes, whatever memory it takes."""
+    """A routing key takes none of a consumer's credit in bytes, though it takes memory."""
     machine = Machine()
     consumer = machine.consumer(size=1000)
     machine.publish_mixed([facts("e", "k" * 200)], body=b"x" * 100)

@@ -33,7 +33,7 @@ async def test_attempts_are_counted_on(house: House) -> None:
 
 
 async def test_attempts_of_a_letter_are_counted_on(house: House) -> None:
-    """One that was tried too often, and that nobody has taken as a dead letter yet, is not tried as often again."""
+    """A message that was tried too often, and is not taken as a dead letter yet, is not tried as often again."""
     limits = {"delivery_limit": 2, "dead_letter_exchange": "", "dead_letter_routing_key": "full"}
     queue_id = await house.declare("q", durable=True, **limits)
     await house.declare("full", durable=True, max_length=0, overflow="reject-publish")

@@ -36,7 +36,7 @@ async def test_memory_bound(tmp_path: Path) -> None:
 
 
 async def test_only_what_is_full_is_told_to_be(tmp_path: Path) -> None:
-    """A queue that nobody reads is full when memory is; others of the process are not, until they grow as well."""
+    """A queue without consumers is full when memory is; others of the process are not, until they grow as well."""
     house = House(tmp_path, queue_memory=1 << 20)
     await house.start()
     try:
@@ -105,7 +105,7 @@ async def test_what_is_aborted_leaves_the_store(house: House) -> None:
     await link.until(lambda: not staged)
 
 
-async def test_a_journal_frame_that_nobody_takes(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_journal_frame_that_is_not_taken(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
     """A publisher, or a transaction, whose frame no channel carries is refused, and does not wait for ever."""
     limit = 8 << 10
     options = [("grpc.max_send_message_length", limit)]

@@ -22,7 +22,7 @@ ForQueue: TypeAlias = tuple[int, Sequence[int]]
 
 
 class Looked(list[ForQueue]):
-    """Counts how often somebody goes through all of it."""
+    """Counts how often all of it is walked through."""
 
     times = 0
 

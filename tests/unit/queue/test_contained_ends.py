@@ -30,7 +30,7 @@ async def _over(link: RawLink) -> None:
 async def test_a_decision_that_cannot_be_carried_out(
     house: House, monkeypatch: pytest.MonkeyPatch, waits: bool
 ) -> None:
-    """It ends the stream, and nobody waits for its answer, also when its frame has waited for the leases."""
+    """It ends the stream, and nothing waits for its answer, also when its frame has waited for the leases."""
     queue_id = await house.declare("q")
     host, peer = house.queues["queue-1"]._host, await house.link()
     prepare, complete = (

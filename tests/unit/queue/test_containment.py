@@ -64,7 +64,7 @@ async def test_a_queue_that_fails_refuses(house: House, monkeypatch: pytest.Monk
 async def test_a_part_of_a_frame_fails(
     house: House, monkeypatch: pytest.MonkeyPatch, told: list[Any], method: str
 ) -> None:
-    """All other parts of the frame are carried out, on the same stream; who asked for the failed one is told."""
+    """All other parts of the frame are carried out, on the same stream; the client of the failed one gets the error."""
     faulty, good = await _two(house)
     link = await house.link()
     await link.attach(good, 2)

@@ -53,7 +53,7 @@ def test_same_death_again() -> None:
 
 
 def test_circle() -> None:
-    """A queue that it was on before is a circle, unless somebody rejected it in between or now."""
+    """To a queue that it was in before is a cycle, unless a consumer rejected it in between or now."""
     properties, headers = rewrite(letter(b"\x00\x00", "expired"))
     assert is_circle(letter(properties, "expired"), headers, "q")
     assert not is_circle(letter(properties, "expired"), headers, "elsewhere")

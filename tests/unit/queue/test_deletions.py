@@ -1,4 +1,4 @@
-"""A queue that the router is asked to delete: nobody is told that it is gone before it is."""
+"""A queue that the router is asked to delete: no client is told that it is gone before it is."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ async def test_it_stays(house: House, router: Router) -> None:
 
 
 async def test_consumers_wait(house: House, router: Router) -> None:
-    """Whoever wants to consume is told neither that it is there nor that it is not."""
+    """A client that wants to consume is told neither that it exists nor that it does not."""
     queue_id = await house.declare("q")
     first, second = await house.link(origin=1001), await house.link(origin=1002)
     await first.send(requests=[_delete(queue_id, 1)])
@@ -92,7 +92,7 @@ async def test_consumers_wait(house: House, router: Router) -> None:
 
 
 async def test_the_partition_leaves(house: House, router: Router) -> None:
-    """Whoever waits is sent to the next owner, whatever the router answers, and when."""
+    """Clients that wait are sent to the next owner, with any answer of the router, at any time."""
     queue_id = await house.declare("q")
     first, second = await house.link(origin=1001), await house.link(origin=1002)
     await first.send(requests=[_delete(queue_id, 1)])

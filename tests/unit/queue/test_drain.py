@@ -56,7 +56,7 @@ async def test_bytes_are_waited_for(house: House) -> None:
 
 
 async def test_others_go_on(house: House) -> None:
-    """Who drains leaves its turn to the other consumers."""
+    """A consumer that drains leaves its turn to the others."""
     queue_id = await house.declare("q")
     link = await house.link()
     await link.attach(queue_id, 1, messages=10)
@@ -67,7 +67,7 @@ async def test_others_go_on(house: House) -> None:
     assert [(run.consumer, run.count) for run in link.runs] == [(2, 3)]
 
 
-async def test_nobody_drains(house: House) -> None:
+async def test_no_consumer_drains(house: House) -> None:
     """A consumer that is gone is not answered for."""
     queue_id = await house.declare("q")
     link = await house.link()

@@ -1,4 +1,4 @@
-"""Who is held back when memory is short."""
+"""Which publishers are held back when memory is short."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ LIMIT = 1000
         ({1: 990, **dict.fromkeys(range(2, 12), 1), 12: 20}, {1}),
     ],
 )
-def test_who_has_more_than_a_fair_share(holdings: dict[int, int], expected: set[int]) -> None:
+def test_queues_with_more_than_a_fair_share(holdings: dict[int, int], expected: set[int]) -> None:
     """At the limit publishers are held back from queues that hold the most, and there is always one."""
     gate = Gate(LIMIT)
     assert gate.look(1020, holdings.items())
@@ -37,8 +37,8 @@ def test_the_bar_falls() -> None:
     assert seen[4] == Full(everywhere=True)
 
 
-def test_what_nobody_knows_whose_it_is() -> None:
-    """Memory that no queue holds, transactions for example, is everybody's affair."""
+def test_memory_of_no_queue() -> None:
+    """Memory that no queue holds, of transactions for example, holds all publishers back."""
     gate = Gate(LIMIT)
     assert gate.look(1001, [])
     assert gate.full.everywhere

@@ -19,7 +19,7 @@ from tests.support.queue_house import House, RawLink
 
 
 class HandSet:
-    """A clock that stands still but for the test; it counts who looks."""
+    """A clock that only the test moves; it counts how often it is read."""
 
     def __init__(self) -> None:
         self.now = monotonic()
@@ -30,7 +30,7 @@ class HandSet:
         return self.now
 
     async def is_looked_at(self) -> None:
-        """Returns when whoever looks again and again has done so many times."""
+        """Returns when a loop that polls has polled many times."""
         looked = self.looks
         async with asyncio.timeout(60):
             while self.looks < looked + 100:
@@ -65,7 +65,7 @@ async def test_everything_moves_in_order(house: House, durable: bool) -> None:
 
 @pytest.mark.parametrize("durable", [False, True])
 async def test_what_was_handed_over_can_be_settled(house: House, durable: bool) -> None:
-    """An acknowledged message does not come back with a later owner, whatever kind of message and queue it was."""
+    """An acknowledged message does not come back with a later owner, for any kind of message and queue."""
     queue_id = await house.declare("q", durable=durable)
     link = await house.link()
     await link.publish(queue_id, [b"1", b"2", b"3"])
@@ -121,7 +121,7 @@ async def sent_again(house: House, one: RawLink) -> tuple[int, dict[str, Any]]:
     return queue_id, {"attaches": [attach], "told": told}
 
 
-async def test_everybody_is_heard(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_every_gateway_is_heard(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
     """A new owner delivers nothing before every gateway has said what it holds, even of what comes again later."""
     monkeypatch.setattr(partitions, "_SHORTLY", 30.0)
     await house.start_queue("queue-2")
@@ -136,7 +136,7 @@ async def test_everybody_is_heard(house: House, monkeypatch: pytest.MonkeyPatch)
     await one.until(lambda: one.bodies == [b"new", b"held"])
 
 
-async def test_who_comes_back_is_heard(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_gateway_that_comes_back_is_heard(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
     """A gateway whose stream has just ended may have a consumer that lives: a new owner waits to hear from it too."""
     monkeypatch.setattr(partitions, "_SHORTLY", 30.0)
     monkeypatch.setattr(links, "_RETURN_SECONDS", 30.0)
@@ -195,7 +195,7 @@ async def test_a_stream_that_ends_in_doubt(house: House, monkeypatch: pytest.Mon
     assert other.bodies == [b"held"]
 
 
-async def test_nobody_is_waited_for_long(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_no_gateway_is_waited_for_long(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
     """A gateway that says nothing, or what it knew too early, holds a new owner up for a moment of its clock only."""
     clock = HandSet()
     await house.start_queue("queue-2")
@@ -210,7 +210,7 @@ async def test_nobody_is_waited_for_long(house: House, monkeypatch: pytest.Monke
     assert partition.state is PartitionState.SERVING
 
 
-async def test_who_published_what_waits_is_gone(house: House) -> None:
+async def test_the_publisher_of_what_waits_is_gone(house: House) -> None:
     """What waits for a partition is not taken when its stream has broken: it may have been sent elsewhere since."""
     await house.start_queue("queue-2")
     gone = await house.link("queue-2", origin=1001)
@@ -280,7 +280,7 @@ async def held_by_two(house: House, queue_id: int, **run: bool) -> list[RawLink]
 
 @pytest.mark.parametrize("persistent", [False, True])
 async def test_held_are_kept_for_their_gateways(house: House, persistent: bool) -> None:
-    """Whoever comes first gets nothing that another one holds; its own acknowledgements count, its rest comes again."""
+    """The first gateway gets nothing that another holds; its own acknowledgements count, the rest comes again."""
     queue_id = await house.declare("q", durable=True)
     former = await held_by_two(house, queue_id, persistent=persistent)
     await another_owner(house)
@@ -294,7 +294,7 @@ async def test_held_are_kept_for_their_gateways(house: House, persistent: bool) 
     assert [run.redelivered for run in second.runs] == [True]
 
 
-async def test_held_by_nobody_any_more(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_held_by_no_client_any_more(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
     """What a gateway held that does not come back goes to others in the end."""
     monkeypatch.setattr(recovering, "_CLAIM_MS", 3000)
     queue_id = await house.declare("q")
@@ -322,7 +322,7 @@ async def test_expiry_moves_too(house: House) -> None:
 
 
 async def test_deleted_meanwhile(house: House) -> None:
-    """Entries of a queue that is deleted while nobody owns it are dropped by the next owner, on disk too."""
+    """Entries of a queue that is deleted while it has no owner are dropped by the next owner, on disk too."""
     queue_id = await house.declare("q")
     link = await house.link()
     await link.publish(queue_id, [b"1", b"2"])

@@ -45,7 +45,7 @@ async def test_an_outcome(house: House, monkeypatch: pytest.MonkeyPatch) -> None
 
 
 async def test_a_route_of_a_dead_letter(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A letter for which the router was asked is not sent until it is certain that nobody else sends it."""
+    """A dead letter whose route was asked for is not sent until it is certain that no other process sends it."""
     await house.start_queue("queue-2")
     host, other = (house.queues[name]._host for name in ("queue-1", "queue-2"))
     names = (f"q{number}" for number in itertools.count())
@@ -131,8 +131,8 @@ def refusals(link: RawLink, number: int) -> int:
     return sum(p.transaction == number and p.reason != pb.NONE for f in link.frames for p in f.prepared)
 
 
-async def test_nobody_says_what_was_decided(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A process that hears nothing asks, and gives everything back; who would have it complete is not told that it did.
+async def test_no_decision_is_heard(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A process that hears nothing asks, and gives everything back; a late request to complete is not confirmed.
 
     Its partitions can be handed over at once.
     """
@@ -152,7 +152,7 @@ async def test_nobody_says_what_was_decided(house: House, monkeypatch: pytest.Mo
     assert not house.store._engine.transactions._staged
 
 
-async def test_nobody_says_that_it_was_committed(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_no_commit_is_heard(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
     """A process that hears nothing asks, and carries out what the store has committed."""
     monkeypatch.setattr(transactions, "_UNTOLD_SECONDS", 0.2)
     queue_id = await house.declare("q", durable=True)
@@ -168,7 +168,7 @@ async def test_nobody_says_that_it_was_committed(house: House, monkeypatch: pyte
 
 @pytest.mark.parametrize("committed", [True, False])
 @pytest.mark.parametrize("step", [COMPLETE, ABORT])
-async def test_who_asks_is_told(
+async def test_a_gateway_that_asks_is_told(
     house: House, monkeypatch: pytest.MonkeyPatch, step: pb.TransactionStep.Step.ValueType, *, committed: bool
 ) -> None:
     """While the store is asked, a part that it knows nothing of is not completed before it answers; it is given up."""
@@ -218,7 +218,7 @@ async def test_the_gateway_comes_first(house: House, monkeypatch: pytest.MonkeyP
 
 
 async def test_what_is_claimed_meanwhile(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A gateway that comes back before the store does keeps what it held, and nobody else is delivered it."""
+    """A gateway that comes back before the store does keeps what it held, and no other gets it."""
     queue_id = await house.declare("q")
     link, other, host = await house.link(tells=True), await house.link(origin=1001), house.queues["queue-1"]._host
     await link.publish(queue_id, [b"1"])

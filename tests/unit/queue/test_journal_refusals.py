@@ -66,7 +66,7 @@ def alternating() -> ContentDraft:
 
 @pytest.mark.parametrize("reason", [pb.NOT_OWNER, pb.OTHER])
 async def test_one_refusal_for_each_queue(reason: pb.Reason.ValueType) -> None:
-    """Of runs of one message each, whether their partition is somebody else's or the store cannot write them."""
+    """Of runs of one message each, whether another process has their partition or the store cannot write them."""
     refuser = Refuser()
     writer = JournalWriter(refuser, UidSource(1), lambda _: None)
     partition = Partition(0, 1, QueueContext(MemoryAccount(), PartitionDraft(lambda: None), lambda: None))

@@ -65,7 +65,7 @@ def consumer() -> Consumer:
 
 
 def test_costs_nothing(record: TracedRecord, journeys: Journeys) -> None:
-    """While no message is traced, neither the ledger's record nor anybody else has anything to do."""
+    """While no message is traced, neither the ledger's record nor any other part has work to do."""
     assert not record.on
     record.enqueued(range(10))
     record.settled(range(10))
@@ -133,7 +133,7 @@ def test_refused(journeys: Journeys, record: TracedRecord, tracer: Kept) -> None
 
 
 def test_browsed(journeys: Journeys, record: TracedRecord, consumer: Consumer) -> None:
-    """Whoever only looks gets no attempt of delivery."""
+    """For a browser there is no attempt of delivery."""
     consumer.browse = True
     journeys.arrived(UID, QUEUE, new_root())
     record.delivered(record.place, [UID], consumer)

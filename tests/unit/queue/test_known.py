@@ -216,7 +216,7 @@ def test_the_floor_is_below_what_came_late() -> None:
 
 
 def test_batches_of_several_partitions_do_not_ascend() -> None:
-    """What is known of a batch goes by its own messages, whatever else its frame carried."""
+    """What is known of a batch goes by its own messages, with anything else in its frame."""
     known = Known()
     known.recover_floor(5, uid(5, 200))
     known.recover_batch(80, [(1, 0, 2)], [uid(5, 200), uid(5, 201), uid(5, 100), uid(5, 101)], handed_over=False)

@@ -122,7 +122,7 @@ async def test_a_hand_over_waits_for_all_of_it(monkeypatch: pytest.MonkeyPatch) 
 
 
 async def test_a_part_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The rest is written all the same, and nobody is told that all of it was."""
+    """The rest is written all the same, and no client is told that all of it was."""
     desk = Desk(monkeypatch)
     desk.drop(desk.one, *range(12))
     desk.wait("all of it")
@@ -182,7 +182,7 @@ async def test_a_purge_is_answered_when_it_is_on_disk(house: House, monkeypatch:
 
 
 async def test_a_purge_that_cannot_be_written(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Who asked for it is told."""
+    """Its client is told."""
     queue_id = await house.declare("q", durable=True)
     link, host = await house.link(), house.queues["queue-1"]._host
     await link.publish(queue_id, [b"x"] * 5, persistent=True)
@@ -199,7 +199,7 @@ async def test_a_purge_that_cannot_be_written(house: House, monkeypatch: pytest.
 
 
 async def test_the_partition_leaves_while_a_queue_is_purged(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Who asked is told so, and asks the next owner."""
+    """Its client is told so, and asks the next owner."""
     monkeypatch.setattr(turn, "AT_ONCE", 10)
     queue_id = await house.declare("q")
     link, host = await house.link(), house.queues["queue-1"]._host

@@ -94,7 +94,7 @@ def test_read_back() -> None:
 
 
 def test_keys_that_never_come_back() -> None:
-    """Leave nothing behind: what is remembered of keys is bounded by what there is."""
+    """Leave nothing behind: keys are remembered only while their messages are there."""
     machine = _make()
     for number in range(3000):
         machine.publish_with("symbol", f"k{number}")
@@ -105,7 +105,7 @@ def test_keys_that_never_come_back() -> None:
 
 @given(steps=STEPS)
 def test_same_as_a_table(steps: list[tuple[str, str | None]]) -> None:
-    """Whatever happens, what is ready is what a table of last values has."""
+    """In any order of events, the ready messages are those of a table of last values."""
     machine = _make()
     ready: list[tuple[int, str | None]] = []
     held: dict[int, str | None] = {}

@@ -96,20 +96,20 @@ async def test_a_deleted_queue(house: House) -> None:
 
 
 async def test_router_and_store(house: House) -> None:
-    """The router tells what there is and what came, the store what it has written, and who has leases."""
+    """The router reports objects and changes, the store what it has written, and the holders of leases."""
     await house.declare("q", durable=True)
     router, store = await told(house, "router"), await told(house, "store")
     assert router["hopline_router_writes",] == router["hopline_topology_changes_total", "queue.created"] == 1
     things = ("virtual_host", "exchange", "queue", "binding")
     counts = [router.get(("hopline_topology_objects", thing), 0) for thing in things]
     assert counts == [1, 6, 1, 0]
-    assert store["hopline_leases_changes_total", "acquired"] == 9  # eight partitions, and who writes
+    assert store["hopline_leases_changes_total", "acquired"] == 9  # eight partitions, and the lease of the writer
     commits = store["hopline_store_commit_duration_seconds",]
     assert commits == store["hopline_store_commit_size",] >= 1
 
 
 async def test_messages_are_counted_unless_told_otherwise(tmp_path: Path) -> None:
-    """Without HOPLINE_METRICS messages are not counted, and what there is is told all the same."""
+    """Without HOPLINE_METRICS messages are not counted, and gauges are exported all the same."""
     house = House(tmp_path, metrics=False)
     await house.start()
     queue_id = await house.declare("q")

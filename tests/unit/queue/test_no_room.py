@@ -21,7 +21,7 @@ _NEVER = 8 << 20  # bytes of such a disk that messages never get
 
 @pytest.fixture(autouse=True)
 def quickly(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whatever is tried again is tried soon."""
+    """Retries come soon."""
     monkeypatch.setattr(committer, "RETRY_SECONDS", 0.01)
     monkeypatch.setattr(partitions, "_PATIENCE", 0.1)
 
@@ -44,7 +44,7 @@ async def until(condition: Callable[[], object]) -> None:
 
 
 async def held(house: House, link: RawLink, queue_id: int) -> None:
-    """A persistent message waits for room, and everybody knows that there is none."""
+    """A persistent message waits for room, and all gateways know that there is none."""
     has_room(house, _NEVER)
     raw = link.batch(queue_id, [b"held"], persistent=True)
     await link.send(publishes=[raw])
@@ -76,7 +76,7 @@ async def test_consumers_make_room(house: House) -> None:
 
 
 async def test_a_partition_on_its_way_is_not_stuck(house: House) -> None:
-    """Where nothing would be lost, it goes without what there is no room to write: who comes next serves it."""
+    """Where nothing would be lost, it moves without what there is no room to write: the next owner serves it."""
     queue_id = await house.declare("q", durable=True)
     link = await house.link()
     await link.publish(queue_id, [b"a"], persistent=True)

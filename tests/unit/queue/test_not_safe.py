@@ -112,7 +112,7 @@ async def test_a_queue_that_failed(house: House, monkeypatch: pytest.MonkeyPatch
 
 
 async def test_what_comes_again_waits_for_a_frame_that_fails(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Its publisher is not left to wait: whether it is safe, nobody can say."""
+    """Its publisher is not left to wait: it cannot be known whether it is safe."""
     (queue_id,) = await queues_of_one_partition(house, 1)
     link = await house.link()
     await link.publish(queue_id, [b"1"], uids=[FIRST + 1], persistent=True)
@@ -157,7 +157,7 @@ async def test_what_has_waited_fails(house: House, monkeypatch: pytest.MonkeyPat
 
 
 async def test_what_of_a_batch_has_waited_is_one_content(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
-    """However mixed the batch is: who waits with a thousand runs does not write a thousand contents."""
+    """However mixed the batch is: a batch of a thousand runs that waits does not write a thousand contents."""
     (queue_id,) = await queues_of_one_partition(house, 1)
     registry = house.queues["queue-1"]._host.registry
     queues = dict(registry.queues)

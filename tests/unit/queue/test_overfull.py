@@ -31,7 +31,7 @@ async def test_until_there_is_room(house: House) -> None:
 
 
 async def test_a_queue_that_goes(house: House) -> None:
-    """Nobody waits for one that is not there any more."""
+    """No publisher waits for one that is deleted."""
     queue_id = await house.declare("q", max_length=1, overflow="producer-flow-control")
     link = await house.link()
     await link.publish(queue_id, [b"x"] * 2)

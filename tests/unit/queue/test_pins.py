@@ -98,8 +98,8 @@ async def test_queues_are_counted(house: House, client: PlacementClient) -> None
     assert sum((await client.queues()).values()) == 20
 
 
-async def test_whom_to(house: House, client: PlacementClient) -> None:
-    """A process is named by what it is called, its member id or its address; nobody is an error."""
+async def test_which_process_to(house: House, client: PlacementClient) -> None:
+    """A process is named by its name, its member id or its address; an unknown one is an error."""
     await house.start_queue("queue-2")
     member = await client.move([0], "queue-2")
     assert await client.move([0], member) == member

@@ -1,4 +1,4 @@
-"""Newcomers whom exclusivity concerns, while the gateway of who was there before may be back."""
+"""New consumers where exclusivity matters, while the gateway of the former one may come back."""
 
 from __future__ import annotations
 
@@ -67,14 +67,14 @@ class Stage:
 
 @pytest.fixture
 async def stage(house: House, monkeypatch: pytest.MonkeyPatch) -> Stage:
-    """Whoever went away has a minute to come back."""
+    """A gateway that went away has a minute to come back."""
     monkeypatch.setattr(links, "_RETURN_SECONDS", 60.0)
     return Stage(house)
 
 
 @pytest.fixture
 async def brief(house: House, monkeypatch: pytest.MonkeyPatch) -> Stage:
-    """Whoever went away has no more than a moment."""
+    """A gateway that went away has only a moment to come back."""
     monkeypatch.setattr(links, "_RETURN_SECONDS", 1.0)
     return Stage(house)
 
@@ -101,7 +101,7 @@ async def test_its_gateway_comes_back_without_it(stage: Stage) -> None:
     await stage.other.until(lambda: answers(stage.other) == [pb.NONE])
 
 
-async def test_nobody_comes_back(brief: Stage) -> None:
+async def test_no_gateway_comes_back(brief: Stage) -> None:
     """A client whose gateway died has its queue again: the first that asked, with what waits in it."""
     await brief.prepare(exclusive=True)
     await brief.other.publish(brief.queue_id, [b"1"])
@@ -113,7 +113,7 @@ async def test_nobody_comes_back(brief: Stage) -> None:
 
 
 @pytest.mark.parametrize("lives", [True, False])
-async def test_who_is_not_concerned(stage: Stage, lives: bool) -> None:
+async def test_consumers_that_are_not_concerned(stage: Stage, lives: bool) -> None:
     """A plain one beside plain ones is let in at once; an exclusive one is refused at once for one that is there."""
     await stage.prepare()
     if lives:
@@ -152,7 +152,7 @@ async def test_cancelled_and_refused(stage: Stage) -> None:
 
 
 async def test_its_link_ends(stage: Stage) -> None:
-    """It is let in no more, and is in nobody's way."""
+    """It is not let in any more, and blocks no other."""
     await stage.prepare(exclusive=True)
     await ask(stage.other, stage.queue_id, exclusive=True)
     await stage.other.close()
@@ -165,7 +165,7 @@ async def test_its_link_ends(stage: Stage) -> None:
 
 
 async def test_it_asks_again(stage: Stage) -> None:
-    """Who has heard no answer, and asks under the same handle, is one consumer, as it asked last."""
+    """A consumer that got no answer, and asks again under the same handle, is one consumer, as it asked last."""
     await stage.prepare(exclusive=True)
     await ask(stage.other, stage.queue_id, exclusive=True)
     await stage.other.send(attaches=[pb.AttachConsumer(consumer=1, queue_id=stage.queue_id, priority=7)])
@@ -179,7 +179,7 @@ async def test_it_asks_again(stage: Stage) -> None:
 
 
 async def test_the_queue_is_deleted(brief: Stage) -> None:
-    """It hears that, as anybody does."""
+    """It gets that answer, as any consumer does."""
     await brief.prepare(exclusive=True)
     await ask(brief.other, brief.queue_id, exclusive=True)
     await brief.house.delete("q")
@@ -208,7 +208,7 @@ async def test_a_queue_that_goes_with_its_last_consumer(brief: Stage) -> None:
 
 
 async def test_leases_that_may_have_run_out(brief: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nobody is listened to meanwhile, so the former consumer has its whole moment afterwards."""
+    """No gateway is heard meanwhile, so the former consumer has its whole moment afterwards."""
     await brief.prepare(exclusive=True)
     await ask(brief.other, brief.queue_id, exclusive=True)
     host, holds = brief.host, brief.host.leases_hold

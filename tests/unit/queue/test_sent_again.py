@@ -1,4 +1,4 @@
-"""What a publisher sends again is taken where it was not, and nowhere twice, whoever owns the partition by then."""
+"""What a publisher sends again is taken where it was not, and never twice, also by a new owner of the partition."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ async def test_what_was_heard_is_forgotten(house: House) -> None:
 
 
 async def test_a_lease_that_is_lost_takes_no_other_partition_s_acks_with_it(house: House) -> None:
-    """Of a frame that is fenced for one of two partitions, the other's messages can be acked at once, and stay gone."""
+    """Of a frame that is fenced for one of two partitions, those of the second can be acked at once, and stay gone."""
     (mine,) = await queues_of_one_partition(house, 1)
     lost = mine
     while (number := house.topology.queues[lost].partition) == house.topology.queues[mine].partition:
@@ -219,7 +219,7 @@ async def test_a_settlement_is_safe_when_its_message_does_not_come_again(house: 
 async def test_a_settlement_does_not_wait_for_a_publisher_that_is_gone(
     house: House, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Who has published it may come again, shortly; nobody waits for longer."""
+    """Its publisher may come again for a short time; it is not waited for any longer."""
     consumer, publisher, _ = await settled_while_some_waits(house)
     monkeypatch.setattr(ticket, "_RETURN_SECONDS", 0.0)
     await publisher.close()
@@ -244,7 +244,7 @@ async def test_what_a_transaction_settles_is_safe_when_its_message_does_not_come
 
 
 async def test_what_is_held_of_an_auto_delete_queue(house: House) -> None:
-    """The next owner hears of it, and what was settled meanwhile, from who is no consumer: the queue stays."""
+    """The next owner is told of it, and of what was settled, by a gateway without a consumer there: the queue stays."""
     queue_id = await house.declare("q", durable=True, auto_delete=True)
     link = await house.link()
     await link.publish(queue_id, [b"1", b"2", b"3"], uids=[FIRST + 1, FIRST + 2, FIRST + 3], persistent=True)
@@ -272,8 +272,8 @@ async def test_what_is_held_without_a_consumer_goes_back_with_its_gateway(house:
     await other.until(lambda: other.uids == [FIRST + 1])
 
 
-async def test_who_comes_again_comes_first(house: House) -> None:
-    """An exclusive consumer from before finds its place free, whoever was faster at the next owner."""
+async def test_a_former_consumer_comes_first(house: House) -> None:
+    """A former exclusive consumer finds its place free, also if another was faster at the next owner."""
     (queue_id,) = await queues_of_one_partition(house, 1)
     registry = house.queues["queue-1"]._host.registry
     partition = registry.partition_of(queue_id)

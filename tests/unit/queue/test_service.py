@@ -141,7 +141,7 @@ async def test_delete(house: House) -> None:
 
 
 async def test_auto_delete_and_unused(house: House) -> None:
-    """Queues are deleted with their last consumer, and when nobody has used them for x-expires."""
+    """Queues are deleted with their last consumer, and when unused for x-expires."""
     auto_delete = await house.declare("a", auto_delete=True)
     unused = await house.declare("b", expires=100)
     link = await house.link()

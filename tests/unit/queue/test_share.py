@@ -30,7 +30,7 @@ def test_surplus_goes_in_small_moves() -> None:
 
 
 def test_fair_share_stays() -> None:
-    """Who has a fair share, rounded up or down, neither takes nor gives."""
+    """A process with a fair share, rounded up or down, neither takes nor gives."""
     view = _view({A: range(3), B: range(3, 5), C: range(5, 8)})
     assert [plan(view, member, 3) for member in (A, B, C)] == [([], [])] * 3
 
@@ -63,7 +63,7 @@ def test_pinned_partition_moves() -> None:
 
 
 def test_what_was_pinned_is_made_up_for() -> None:
-    """Who got a pinned partition gives one back that was not pinned, so that shares stay fair."""
+    """A process that got a pinned partition gives one back that is not pinned, so that shares stay fair."""
     view = _view({A: range(1, 4), B: [0, *range(4, 8)]}, pins={0: B})
     assert plan(view, B, 8) == ([], [7])
 
@@ -75,7 +75,7 @@ def test_more_pins_than_a_share() -> None:
     assert [plan(view, member, 8) for member in (A, B, C)] == [([], [])] * 3
 
 
-def test_pin_to_nobody() -> None:
+def test_pin_to_no_process() -> None:
     """A pin to a member that does not serve says nothing."""
     view = _view({A: range(4), B: range(4, 8)}, pins={0: "dead", 5: C}, joining=[C])
     assert [plan(view, member, 8) for member in (A, B)] == [([], [])] * 2
@@ -109,7 +109,7 @@ def test_shares_add_up(view: View) -> None:
 def test_settles(view: View, moves: int) -> None:
     """Members that act one after the other come to rest: all partitions owned, pins kept, shares as they should be.
 
-    Nobody gives up more than `moves` at a time, nobody takes what is not free, and what need not move does not.
+    No process gives up more than `moves` at a time, or takes what is not free, and nothing moves without need.
     """
     owners = dict(view.owners)
     given_up = 0
@@ -136,7 +136,7 @@ def test_settles(view: View, moves: int) -> None:
 
 
 def _needed(view: View) -> int:
-    """Moves that nobody could save: away from where they are not wanted, and down to the share."""
+    """The least moves possible: away from where pins forbid it, and down to the share."""
     away = sum(view.pinned(number) not in {None, owner} for number, owner in view.owners.items())
     goal = shares(view, view.members)
     held = {member: sum(owner == member for owner in view.owners.values()) for member in view.members}

@@ -20,7 +20,7 @@ def _view(held: Mapping[str, Any], partitions: int = 8, **more: Any) -> View:
 
 
 def test_idle_partitions_are_shared_fairly() -> None:
-    """Without load everybody gets as many as everybody else, and keeps them."""
+    """Without load all processes get the same number, and keep them."""
     assert plan(_view({A: ()}), A, 1) == (list(range(8)), [])
     assert plan(_view({A: (), B: ()}), A, 8) == ([0, 2, 4, 6], [])
     assert plan(_view({A: range(8), B: ()}), A, 8) == ([], [0, 1, 2, 3])
@@ -44,7 +44,7 @@ def test_one_busy_partition_stays() -> None:
 
 
 def test_nearly_even_is_even() -> None:
-    """Small differences are not worth anybody's pause."""
+    """Small differences are not worth a pause of clients."""
     view = _view({A: range(4), B: range(4, 8)}, loads=dict(enumerate([30.0] * 4 + [27.0] * 4)))
     assert plan(view, A, 8) == ([], [])
 
@@ -109,8 +109,8 @@ def test_as_many_busy_partitions_as_members(members: list[str], idle: int, rando
 
 
 @given(_views())
-def test_everybody_comes_to_the_same(view: View) -> None:
-    """What is free is for one member alone, from the same view, whoever works it out."""
+def test_all_processes_come_to_the_same(view: View) -> None:
+    """A free partition goes to exactly one member, when all compute it from the same view."""
     acquired = [number for me in view.members for number in plan(view, me, 8)[0]]
     assert len(acquired) == len(set(acquired))
     assert not view.owners.keys() & set(acquired)

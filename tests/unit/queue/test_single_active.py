@@ -14,8 +14,8 @@ def active(*links: RawLink) -> list[tuple[int, int]]:
     return sorted((each.number, each.consumer) for link in links for frame in link.frames for each in frame.activated)
 
 
-async def test_gateways_hear_ages_and_who_is_active(house: House) -> None:
-    """Ages in the order in which they were attached; who it is with what that is sent, or before."""
+async def test_gateways_hear_ages_and_the_active_one(house: House) -> None:
+    """Ages follow the order of attaching; the active one is named with its messages, or before."""
     queue_id = await house.declare("q", single_active_consumer=True)
     link = await house.link()
     ages = [(await link.attach(queue_id, consumer)).age for consumer in (1, 2)]

@@ -1,4 +1,4 @@
-"""Queue processes that start together share out what there is from the start."""
+"""Queue processes that start together share all partitions from the start."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from tests.support.queue_house import House
 
 
 def test_sisters_are_known_by_name() -> None:
-    """`hopline up` numbers its queue processes; who has another name knows of nobody."""
+    """`hopline up` numbers its queue processes; one with another name expects no others."""
     assert sisters_of("queue-2", 3) == ["queue-1", "queue-3"]
     assert sisters_of("queue-1", 1) == []
     assert sisters_of("queue-4f0c6ab1", 2) == []
 
 
-def test_who_is_missing() -> None:
-    """A sister is there when any run of her is; queue-10 is not queue-1."""
+def test_processes_that_are_missing() -> None:
+    """A sister process is there when any run of it is; queue-10 is not queue-1."""
     assert missing(["queue-1", "queue-3"], {"queue-10-aa", "queue-2-bb", "queue-3-cc"}) == {"queue-1"}
 
 
@@ -28,7 +28,7 @@ def owned(service: Service) -> set[int]:
 
 
 @pytest.mark.parametrize("placement", ["fair", "load"])
-async def test_a_share_is_left_to_who_comes_later(tmp_path: Path, placement: str) -> None:
+async def test_a_share_is_left_to_later_processes(tmp_path: Path, placement: str) -> None:
     """The first of two takes its half and is ready; the second one finds the other half, and nothing is moved."""
     house = House(tmp_path, lease_ttl_ms=60_000, queue_processes=2, placement=placement)
     await house.start()
@@ -43,7 +43,7 @@ async def test_a_share_is_left_to_who_comes_later(tmp_path: Path, placement: str
 
 
 async def test_a_share_is_not_left_for_long(tmp_path: Path) -> None:
-    """Whoever is alone after half of a lease's time has everything, without waiting for a renewal."""
+    """A process that is alone after half of a lease's time takes everything, without waiting for a renewal."""
     house = House(tmp_path, lease_ttl_ms=1000, queue_processes=2)
     await house.start()
     try:

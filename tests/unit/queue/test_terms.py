@@ -11,8 +11,8 @@ from tests.support.queue_house import House
 
 
 @pytest.mark.parametrize("stray", [False, True])
-async def test_whoever_asks_for_another_term_is_not_served(house: House, *, stray: bool) -> None:
-    """One that was asked for before, or is not known here yet; who names none is served in whichever there is."""
+async def test_a_request_for_another_term_is_not_served(house: House, *, stray: bool) -> None:
+    """A former term, or one not known here yet; a request that names none is served in the present one."""
     queue_id = await house.declare("q")
     [epoch] = {partition.epoch for partition in house.queues["queue-1"]._host.registry.partitions.values()}
     link = await house.link()
@@ -24,7 +24,7 @@ async def test_whoever_asks_for_another_term_is_not_served(house: House, *, stra
 
 
 async def test_the_end_of_a_term_is_told_with_its_epoch(house: House) -> None:
-    """So that who hears it late does not take it for the end of the next one."""
+    """So that a gateway that gets it late does not take it for the end of the next one."""
     link = await house.link()
     partitions = house.queues["queue-1"]._host.registry.partitions
     epochs = {number: partition.epoch for number, partition in partitions.items()}
@@ -38,7 +38,7 @@ async def test_the_end_of_a_term_is_told_with_its_epoch(house: House) -> None:
 
 
 async def test_what_was_given_back_in_another_term(house: House) -> None:
-    """Who holds it in the present one keeps it; that it is done with is true in every term."""
+    """A holder in the present term keeps it; that it is settled is true in every term."""
     queue_id = await house.declare("q")
     link = await house.link()
     await link.attach(queue_id)
@@ -52,8 +52,8 @@ async def test_what_was_given_back_in_another_term(house: House) -> None:
     assert link.bodies == [b"1"]
 
 
-async def test_whoever_wants_a_message_to_hold_of_another_term(house: House) -> None:
-    """It is not given to him; he would not tell the next owner of it."""
+async def test_a_message_to_hold_of_another_term(house: House) -> None:
+    """It is not delivered: that gateway would not report it to the next owner."""
     queue_id = await house.declare("q")
     link = await house.link()
     await link.publish(queue_id, [b"1"])

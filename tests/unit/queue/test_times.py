@@ -80,7 +80,7 @@ def test_a_batch_of_one_time() -> None:
     ],
 )
 def test_messages_whose_time_is_astray(fields: dict[str, Any]) -> None:
-    """One that comes for the first time has come now, whatever it says; one that comes again is as old as it says."""
+    """A message that comes for the first time arrived now, with any time in it; one sent again is as old as it says."""
     for given, right in (
         ([100_000, 100_000, 199_999], [100_000, 200_000, 199_999]),
         ([], [100_000, 200_000, 200_000]),

@@ -58,7 +58,7 @@ def test_to_another_owner(epoch: int) -> None:
 
 
 def test_before_the_partition_is_here() -> None:
-    """Who asked too early says everything again."""
+    """A gateway that asked too early reports everything again."""
     house = House()
     house.told.begin()
     house.told.not_heard(0)

@@ -31,7 +31,7 @@ async def test_undecided_transaction(house: House) -> None:
 
 
 @pytest.mark.parametrize("committed", [True, False])
-async def test_a_transaction_that_nobody_decides(
+async def test_a_transaction_that_stays_undecided(
     house: House, monkeypatch: pytest.MonkeyPatch, committed: bool
 ) -> None:
     """The store does, before the partition goes: what is committed goes with it, or the gateway hears that nothing is.

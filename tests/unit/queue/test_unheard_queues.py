@@ -1,7 +1,7 @@
 """What is for a queue that its owner has not heard of waits while the router does not count on that owner.
 
-The router answers declares without who has no place in the topology: its way to the router is cut, or it stood still,
-and its leases hold all the same. "No such queue" would have a gateway confirm what is nowhere.
+The router answers declares without a process that lost its place: its way to the router was cut, or it stood still,
+while its leases hold. "No such queue" would have a gateway confirm what is nowhere.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Queues that go when nobody uses them, while the router that is to delete them is away."""
+"""Queues that are deleted when unused, while the router that is to delete them is away."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ async def _left(house: House, link: RawLink, router: Router) -> int:
 
 
 async def test_a_consumer_comes(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
-    """An auto-delete queue that could not be deleted stays with who has come since, and goes when that one leaves."""
+    """An auto-delete queue that could not be deleted stays for a new consumer, and is deleted when that leaves."""
     router, link = Router(house, monkeypatch), await house.link()
     queue_id = await _left(house, link, router)
     assert (await link.attach(queue_id, 2, messages=0)).reason == pb.NONE
@@ -59,7 +59,7 @@ async def test_a_consumer_comes(house: House, monkeypatch: pytest.MonkeyPatch) -
 
 
 async def test_a_consumer_comes_and_goes(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It is deleted once: whoever found it unused last sees to that."""
+    """It is deleted once, by the process that found it unused last."""
     router, link = Router(house, monkeypatch), await house.link()
     queue_id = await _left(house, link, router)
     await link.attach(queue_id, 2)
@@ -70,7 +70,7 @@ async def test_a_consumer_comes_and_goes(house: House, monkeypatch: pytest.Monke
     assert router.tries == 2
 
 
-async def test_nobody_comes(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_no_consumer_comes(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
     """It is deleted when there is a router again."""
     router, link = Router(house, monkeypatch), await house.link()
     queue_id = await _left(house, link, router)
@@ -78,7 +78,7 @@ async def test_nobody_comes(house: House, monkeypatch: pytest.MonkeyPatch) -> No
     await _gone(house, queue_id)
 
 
-async def test_somebody_looks(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_client_looks(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
     """x-expires begins anew for a queue that could not be deleted, as for others."""
     router, link = Router(house, monkeypatch), await house.link()
     queue_id = await house.declare("q", expires=700)

@@ -15,7 +15,7 @@ from tests.unit.queue.test_sent_again import queues_of_one_partition
 async def test_a_get_of_a_link_that_is_gone_takes_nothing(
     house: House, monkeypatch: pytest.MonkeyPatch, *, settled: bool
 ) -> None:
-    """Its gateway is dead by the time the partition comes: the message stays, and is somebody else's."""
+    """Its gateway is dead by the time the partition comes: the message stays, and goes to another consumer."""
     monkeypatch.setattr(link_module, "_RETURN_SECONDS", 0.01)
     (queue_id,) = await queues_of_one_partition(house, 1)
     gone, other = await house.link(origin=1001), await house.link(origin=1002)

@@ -120,7 +120,7 @@ async def test_a_queue_that_is_heard_of(house: House, host: Host) -> None:
 
 
 async def test_a_stream_that_broke_meanwhile(house: House, host: Host) -> None:
-    """Its consumer is not attached any more: it would be given what nobody takes."""
+    """Its consumer is not attached any more: it would be sent messages that it does not take."""
     queue_id, router = await house.declare("q"), Router(host)
     first, second = await house.link(origin=1001), await house.link(origin=1002)
     await first.publish(queue_id, [b"1"])

@@ -32,8 +32,8 @@ def faulty(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(HeadersExchange, "bind", fail)
 
 
-async def test_who_asks_for_the_impossible_alone_hears_of_it(cluster: Any, faulty: None) -> None:
-    """A change that fails half-way is an internal error to its asker; those of the same group are carried out."""
+async def test_only_the_caller_of_the_impossible_gets_the_error(cluster: Any, faulty: None) -> None:
+    """A change that fails half-way is an internal error for its caller; those of the same group are carried out."""
     await cluster.start_router()
     client = await cluster.watch("g1")
     await client.change(cluster.request("declare_queue", name="q"))
@@ -59,8 +59,8 @@ async def _described(cluster: Any) -> router_pb2.DescribeReply:
     return await client.routers.stub(writer).Describe(router_pb2.DescribeRequest())
 
 
-async def test_what_the_store_refuses_is_its_askers_affair(cluster: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A record that the store does not take is refused to who wanted it; the others' are kept."""
+async def test_what_the_store_refuses_fails_for_its_caller_only(cluster: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A record that the store does not take is refused to its caller; those of others are kept."""
     put = StoreClient.put_records
 
     async def picky(self: StoreClient, puts: Any = (), deletes: Any = (), fence: Any = None) -> int:
@@ -79,10 +79,10 @@ async def test_what_the_store_refuses_is_its_askers_affair(cluster: Any, monkeyp
     assert {name for _, name in client.by_name} == {"first", "light", "lighter"}
 
 
-async def test_what_is_undone_is_undone_with_who_has_seen_it(
+async def test_a_change_is_undone_at_watchers_that_have_seen_it(
     cluster: Any, monkeypatch: pytest.MonkeyPatch, until: Any
 ) -> None:
-    """A watcher that comes back while a change is written sees it; when the store refuses it, nobody routes by it."""
+    """A watcher that comes back while a change is written sees it; if the store refuses it, no watcher routes by it."""
     put, held, asked = StoreClient.put_records, asyncio.Event(), asyncio.Event()
 
     async def picky(self: StoreClient, puts: Any = (), deletes: Any = (), fence: Any = None) -> int:
@@ -181,7 +181,7 @@ async def test_what_two_routers_died_of_no_third_is_asked(cluster: Any, monkeypa
 async def test_an_answer_is_not_asked_for_again(
     cluster: Any, monkeypatch: pytest.MonkeyPatch, answer: BrokerError
 ) -> None:
-    """Only a router that is away is asked again: whatever else one says, another would say too."""
+    """Only a router that is away is replaced by another: any other answer, another would give too."""
     router = await cluster.start_router()
     client = await cluster.watch("g1")
     asked: list[Any] = []

@@ -37,7 +37,7 @@ def test_declared_and_bound() -> None:
 
 
 def test_declared_again() -> None:
-    """What is there already is no event."""
+    """To declare what exists already is no event."""
     bench = Bench()
     bench.queue("q")
     bench.queue("q")

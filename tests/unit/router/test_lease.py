@@ -24,7 +24,7 @@ class _Store:
         return reply
 
 
-async def test_who_has_lost_it_does_not_ask_for_it_again() -> None:
+async def test_a_router_that_has_lost_it_does_not_ask_for_it_again() -> None:
     """It ends; were it given the lease meanwhile, no router would write until it has."""
     store: Any = _Store()
     lease, lost = Lease(store, "me", "unix:router", 200), asyncio.Event()

@@ -268,7 +268,7 @@ async def test_listeners_are_told_before_the_change_is_answered(cluster: Any) ->
     await client.stop()
 
 
-async def test_who_evaluates_knows_a_binding_before_it_is_answered(cluster: Any) -> None:
+async def test_watchers_that_evaluate_know_a_binding_before_it_is_answered(cluster: Any) -> None:
     """Its own client's and others', from the first snapshot on; so does one that comes later."""
     await cluster.start_router()
     copies = [Bindings(), Bindings()]
@@ -293,7 +293,7 @@ async def test_who_evaluates_knows_a_binding_before_it_is_answered(cluster: Any)
         await client.stop()
 
 
-@pytest.mark.parametrize("ttl_ms", [1500])  # longer than a busy machine stops anybody
+@pytest.mark.parametrize("ttl_ms", [1500])  # longer than a busy machine stops a process
 async def test_place_is_kept_while_the_router_is_gone(cluster: Any, until: Any) -> None:
     """A refused connection means that nothing changes: routes stay usable beyond place_ttl, then come anew."""
     await cluster.start_router()
@@ -324,7 +324,7 @@ async def test_place_is_lost_when_the_router_is_silent(cluster: Any, until: Any)
         await client.stop()
 
 
-@pytest.mark.parametrize("ttl_ms", [1500])  # longer than a busy machine stops anybody
+@pytest.mark.parametrize("ttl_ms", [1500])  # longer than a busy machine stops a process
 async def test_place_is_kept_while_a_silent_router_has_no_lease(cluster: Any, until: Any) -> None:
     """A router whose lease has run out answers no change, so routes stay usable though it cannot be told from alive."""
     await cluster.start_router()

@@ -43,7 +43,7 @@ async def test_a_second_router_evaluates_what_was_just_bound(cluster: Any) -> No
             assert not lost.queue_ids
 
 
-async def test_a_router_that_follows_answers_whatever_it_is_asked(cluster: Any) -> None:
+async def test_a_router_that_follows_answers_every_request(cluster: Any) -> None:
     """It hands changes on with their errors, describes the topology, and gives no places."""
     await cluster.start_router()
     await cluster.start_router("router-2")
@@ -95,7 +95,7 @@ async def test_the_next_router_takes_over_while_clients_go_on(cluster: Any, unti
 
 
 async def test_a_change_that_waits_at_the_router_which_takes_over(cluster: Any) -> None:
-    """Is answered at once: who asked is to ask again, and does. No router hands a change on to itself."""
+    """Is answered at once: the caller is to ask again, and does. No router hands a change on to itself."""
     first = await cluster.start_router()
     second = await cluster.start_router("router-2")
     cluster.store.reserved = cluster.store.holder
@@ -148,7 +148,7 @@ async def test_any_router_finds_bindings(cluster: Any, until: Any) -> None:
 
 
 async def test_a_router_does_not_follow_itself(cluster: Any) -> None:
-    """Whoever takes the lease over has no place of its own, for which changes would wait when it is gone."""
+    """The router that takes the lease over has no place of its own, for which changes would wait when it is gone."""
     for name in ("router", "router-2", "router", "router-2"):
         before = await cluster.start_router(name)
         client = await cluster.watch(f"after {name}")

@@ -17,7 +17,7 @@ ROUTED = "nothing is delivered but where it was routed"
 
 
 def test_lost(told: Written) -> None:
-    """A confirmed message that nobody ever sees is lost."""
+    """A confirmed message that is never seen is lost."""
     told.publish("m", "q")
     assert told.broken() == {LOST}
 
@@ -139,7 +139,7 @@ def test_seen_again(told: Written) -> None:
 
 
 def test_purged_for_good(told: Written) -> None:
-    """What waited when its queue was purged does not come after that was answered, unless somebody had it meanwhile."""
+    """What waited when its queue was purged does not come after the answer, unless a consumer had it meanwhile."""
     sent = told.publish("m", "q")
     told.change("purge", queue="q")
     told.drain(sent, "q")
@@ -149,7 +149,7 @@ def test_purged_for_good(told: Written) -> None:
 
 
 def test_purged_without_an_answer(told: Written) -> None:
-    """Nobody knows whether it was."""
+    """It is not known whether it was."""
     sent = told.publish("m", "q")
     told.change("purge", answered=False, queue="q")
     told.drain(sent, "q")
@@ -214,7 +214,7 @@ def test_held_by_two_for_a_pause(told: Written, seconds: float, broken: set[str]
     assert told.broken() == broken
 
 
-def test_held_by_who_left(told: Written) -> None:
+def test_held_by_a_client_that_left(told: Written) -> None:
     """Once a client has asked for the end of its channel, others may have what it held."""
     sent = told.publish("m", "q")
     told.deliver(sent, "q")
@@ -300,14 +300,14 @@ def test_half_of_the_settlements(told: Written) -> None:
 
 
 def test_exclusive(told: Written) -> None:
-    """Nobody is let in beside an exclusive consumer."""
+    """No other is let in beside an exclusive consumer."""
     told.consumer("q", exclusive=True)
     told.consumer("q", told.one)
     assert told.broken() == {ALONE}
 
 
 def test_exclusive_after(told: Written) -> None:
-    """After its end somebody is."""
+    """After its end another is."""
     told.consumer("q", exclusive=True).ending = told.history.tick()
     told.consumer("q", told.one)
     assert told.broken() == set()
@@ -323,7 +323,7 @@ def test_exclusive_after(told: Written) -> None:
     ],
 )
 def test_single_active_from_owner_to_owner(faults: tuple[tuple[str, ...], ...], broken: set[str]) -> None:
-    """Who was served is the one while it lives, whether or not it is the oldest, unless nobody could tell that."""
+    """The consumer that was served stays active, whether or not it is the oldest, unless an owner cannot know."""
     told = Written()
     told.queue("q", single_active_consumer=True)
     young, old = told.consumer("q", told.one), told.consumer("q")
@@ -367,6 +367,6 @@ def test_memory(told: Written) -> None:
 
 
 def test_stuck(told: Written) -> None:
-    """Whatever waits is answered."""
+    """Every request that waits is answered."""
     told.history.stuck = ["c1 waits"]
     assert told.broken() == {"everything is answered"}

@@ -35,7 +35,7 @@ def test_shared(colour: str) -> None:
 
 
 def test_shared_and_settled() -> None:
-    """Who holds nothing of it any more has it no more."""
+    """A consumer that holds nothing of a group any more does not have it any more."""
     grouped = Grouped(shared=True)
     grouped.deliver(0, grouped.consumers[0], "ack")
     grouped.deliver(1, grouped.consumers[1], "ack")

@@ -163,7 +163,7 @@ def test_unanswered() -> None:
 
 
 def test_late() -> None:
-    """A message that nobody knows the routing of may be routed by what changed later."""
+    """A message whose routing is not known yet may be routed by later changes."""
     told = Written()
     sent = told.publish("m", "q", confirmed=False)
     told.queue("q")

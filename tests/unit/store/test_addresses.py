@@ -34,13 +34,13 @@ async def test_over_a_network(tmp_path: Path) -> None:
         ("ipv4:127.0.0.1:1,127.0.0.1:2", ["127.0.0.1:1", "127.0.0.1:2"]),
     ],
 )
-async def test_whom_a_name_leads_to(name: str, each: list[str]) -> None:
-    """Whoever listens there may be one that writes, this process as well."""
+async def test_the_processes_that_a_name_leads_to(name: str, each: list[str]) -> None:
+    """A process that listens there may be one that writes, this process as well."""
     assert await Addresses(name, "0.0.0.0:7000", "0.0.0.0:7001").writers() == each
 
 
-async def test_whose_the_name_is(tmp_path: Path) -> None:
-    """The store's socket leads to that of whoever has begun to write last."""
+async def test_the_process_at_the_name(tmp_path: Path) -> None:
+    """The store's socket leads to that of the process that began to write last."""
     settings = Settings(data=tmp_path, store_processes=2)
     first, second = (Addresses.of(settings, name) for name in settings.store_names)
     assert first.own == f"unix:{tmp_path}/run/store-1.sock"

@@ -1,4 +1,4 @@
-"""What of the changes of records is on record, and by whom."""
+"""Changes of records in the audit log, with their users."""
 
 from __future__ import annotations
 

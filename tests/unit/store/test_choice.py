@@ -79,6 +79,6 @@ Service(Settings())
     assert done.returncode == 0, done.stderr
 
 
-def test_the_url_is_shown_to_nobody() -> None:
+def test_the_url_is_never_shown() -> None:
     """Settings that are printed do not have the password in them."""
     assert "tell-nobody" not in repr(Settings(store_url=_URL))

@@ -1,4 +1,4 @@
-"""What the store says of its disk, and to whom."""
+"""What the store reports of its disk, and where."""
 
 from __future__ import annotations
 
@@ -136,7 +136,7 @@ async def test_what_is_given_back_when_room_is_short(tmp_path: Path) -> None:
     assert left < _MIB
 
 
-async def test_who_reads_does_not_hold_up_commits_when_room_is_short(tmp_path: Path) -> None:
+async def test_reading_does_not_hold_up_commits_when_room_is_short(tmp_path: Path) -> None:
     """While a snapshot holds the log there is no waiting for it; once it is over the log is cut."""
     provider = SQLiteProvider(tmp_path)
     house = House("small", tmp_path, lambda _: provider)

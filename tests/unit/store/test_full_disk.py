@@ -1,4 +1,4 @@
-"""A disk that is full: nobody is told a lie, and everything goes on when there is room again."""
+"""A disk that is full: no client is told a lie, and everything goes on when there is room again."""
 
 from __future__ import annotations
 

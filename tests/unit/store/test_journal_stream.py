@@ -68,7 +68,7 @@ async def test_reads_ahead_only_so_far() -> None:
 
 
 async def test_reads_on_behind_what_waits_for_room() -> None:
-    """What may free room is behind it: what waits for some does not count, once, whatever comes of it."""
+    """Frames that free room are behind it: one frame that waits for room is not counted, in either outcome."""
     journal = SlowJournal()
     stream = Stream(journal)  # type: ignore[arg-type]
     large = [enqueue(number, 1, sequence=number) for number in range(1, 5)]
@@ -87,7 +87,7 @@ async def test_reads_on_behind_what_waits_for_room() -> None:
 
 
 async def test_a_bug_ends_the_engine(house: House) -> None:
-    """When the commit loop itself fails, whoever runs the engine is told: a store that answers nobody must not live."""
+    """When the commit loop itself fails, the engine's owner is told: a store that answers no request must not live."""
 
     class Broken:
         def prepare(self, draft: object) -> None:

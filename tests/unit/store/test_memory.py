@@ -10,7 +10,7 @@ from services.store.providers.memory import MemoryProvider
 
 
 class Large(dict[int, TakenRow]):
-    """Nobody may go through all of it."""
+    """A table that must not be walked through."""
 
     def __iter__(self) -> Iterator[int]:
         raise AssertionError("somebody has many rows")
@@ -28,4 +28,4 @@ async def test_a_commit_looks_at_what_it_changes(tmp_path: Path) -> None:
     await provider.commit(Changes(replaced={(1, 1): None}, taken=[TakenRow(9, 1, 1, 9, b"")]))
     assert [number for number in range(10) if number in provider._taken] == [2, 5, 6, 8, 9]
     await provider.tidy(0, 0)
-    assert [number for number in range(10) if number in provider._taken] == [6]  # who has no floor is forgotten
+    assert [number for number in range(10) if number in provider._taken] == [6]  # without a floor it is forgotten

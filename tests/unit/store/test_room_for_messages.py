@@ -62,7 +62,7 @@ def large(number: int, mebibytes: float, **more: Any) -> JournalFrame:
 
 
 async def turns() -> None:
-    """Time in which whatever has room is written."""
+    """Time in which all that has room is written."""
     for _ in range(20):  # of the loop too, however slow the machine is
         await asyncio.sleep(0.003)
 
@@ -109,7 +109,7 @@ async def test_what_is_larger_than_the_reserve(house: House) -> None:
 
 
 async def test_transactions_wait_whole(house: House) -> None:
-    """A commit without room waits; who asks meanwhile has it aborted, as one that never came, and it waits no more."""
+    """A commit without room waits; a question for its outcome aborts it, as one that never came, and ends the wait."""
     house.provider.free = 10 * _MIB
     for transaction in (5, 6):
         await answer(house.append(large(transaction, 10, transaction=transaction)))
@@ -124,7 +124,7 @@ async def test_transactions_wait_whole(house: House) -> None:
     assert await house.alive() == {5: [0]}
 
 
-async def test_who_takes_over_fences_what_waits(house: House) -> None:
+async def test_a_new_owner_fences_what_waits(house: House) -> None:
     """What waits for room has its fences checked by the epoch of then; when they are refused it wants no room."""
     await house.acquire("partition/1")
     house.provider.free = 100 * _MIB
@@ -221,7 +221,7 @@ async def test_a_store_that_starts_again_takes_it_once_more(house: House) -> Non
     assert await house.alive() == {1: [1], 2: [0]}
 
 
-async def test_nothing_goes_ahead_for_who_was_fenced(house: House) -> None:
+async def test_nothing_goes_ahead_for_a_fenced_owner(house: House) -> None:
     """A former owner's dequeues stay out while its frame waits for another partition's sake."""
     for partition in (1, 2):
         await house.acquire(f"partition/{partition}")
@@ -286,7 +286,7 @@ async def test_transactions_that_free_go_ahead(house: House) -> None:
 
 @pytest.mark.parametrize("seed", range(5))
 async def test_each_writer_keeps_its_order(house: House, seed: int) -> None:
-    """Whatever room there is from moment to moment, answers come in a writer's order, and all is there in the end."""
+    """With any room from moment to moment, answers come in a writer's order, and all is there in the end."""
     random = Random(seed)
     answered: dict[int, list[int]] = {1: [], 2: [], 3: []}
     waiting = []

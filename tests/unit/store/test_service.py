@@ -64,7 +64,7 @@ async def test_records_and_origins(service: Service, client: StoreClient) -> Non
 
 
 async def test_a_store_that_ends_grants_nothing(settings: Settings, client: StoreClient) -> None:
-    """Whoever is still connected when its address goes away gets no lease any more."""
+    """A client that is still connected when the store gives up its address gets no lease any more."""
     service = Service(settings)
     await service.start()
     await client.keep_alive(KeepAliveRequest(member="m", role="queue", address="a"))
@@ -78,7 +78,7 @@ async def test_a_store_that_ends_grants_nothing(settings: Settings, client: Stor
 
 
 async def test_a_stream_without_a_writer_is_refused(service: Service, settings: Settings) -> None:
-    """The first frame must say who writes."""
+    """The first frame must name its writer."""
     async with connect(settings.address_of("store")) as channel:
         call = StoreStub(channel).Journal()
         await call.write(JournalFrame(sequence=1))
@@ -165,7 +165,7 @@ async def test_backup(service: Service, client: StoreClient, journal: Journal) -
 async def test_backup_of_a_store_that_cannot_be_read(
     service: Service, client: StoreClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Whoever asked hears why, and what came until then is no backup."""
+    """Its caller is told why, and what came until then is no backup."""
 
     def broken(_: object) -> object:
         raise OSError(5, "Input/output error")
@@ -175,10 +175,10 @@ async def test_backup_of_a_store_that_cannot_be_read(
         _ = [piece async for piece in client.backup()]
 
 
-async def test_backup_that_nobody_takes(
+async def test_backup_that_is_not_read(
     service: Service, settings: Settings, journal: Journal, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What is read is held for whoever takes a backup, so one that does not go on is ended."""
+    """Rows are held in memory for a caller that takes a backup, so one that does not go on is ended."""
     monkeypatch.setattr("services.store.handler._PATIENCE", 0.1)
     ended = asyncio.Event()
     snapshot = service._engine.provider.snapshot

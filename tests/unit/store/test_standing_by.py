@@ -45,18 +45,18 @@ async def run(*answers: str | InternalError) -> tuple[int, list[str]]:
     return told, [line["event"] for line in logs]
 
 
-async def test_nobody_writes() -> None:
+async def test_no_process_writes() -> None:
     """Then there is nothing to wait for, nor to say."""
     assert await run("") == (0, [])
 
 
-async def test_somebody_does() -> None:
+async def test_a_process_writes() -> None:
     """It stands by until that has ended, and says both, once."""
     assert await run("a", "a", "b", "") == (1, ["store stands by", "store takes over"])
 
 
 async def test_it_cannot_be_asked() -> None:
-    """At first that ends the start; later it is said once, and nobody is taken for dead for it."""
+    """At first that ends the start; later it is logged once, and no process is taken for dead for it."""
     away = InternalError("cannot use it")
     with pytest.raises(InternalError):
         await run(away)
@@ -66,7 +66,7 @@ async def test_it_cannot_be_asked() -> None:
 
 
 async def test_presence() -> None:
-    """It is a member for as long as somebody answers, and asks on where nobody does; the lease is who writes's."""
+    """It is a member as long as the writer answers, and asks on where none does; the lease is the writer's."""
     asked: list[KeepAliveRequest] = []
 
     async def ask(request: KeepAliveRequest) -> KeepAliveReply:

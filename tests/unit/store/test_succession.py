@@ -22,7 +22,7 @@ Start = Callable[[str, int], "asyncio.Future[Service]"]
 
 
 class CutOff(MemoryProvider):
-    """In which nobody else is seen, and nothing can be asked; it is the store's start `incarnation`."""
+    """In which no other process is seen, and nothing can be asked; it is the store's start `incarnation`."""
 
     def __init__(self, incarnation: int) -> None:
         super().__init__(Path())
@@ -78,8 +78,8 @@ async def until(ended: list[str], count: int) -> None:
             await asyncio.sleep(0.01)
 
 
-async def test_who_has_not_stood_by_tells_it(start: Start, ended: list[str]) -> None:
-    """It was started while nobody seemed to write, and yet somebody may: he hears of it, and answers once."""
+async def test_a_process_that_has_not_stood_by_tells_it(start: Start, ended: list[str]) -> None:
+    """It was started while no process seemed to write, and yet one may: that is told, and answers once."""
     await start("store-1", 7)
     later = await start("store-2", 8)
     await until(ended, 1)
@@ -97,7 +97,7 @@ async def test_it_is_told_when_it_can_be_reached(start: Start, ended: list[str])
     assert later._instance in ended[0]
 
 
-async def test_who_does_not_write_any_more_ends_nobody(start: Start, ended: list[str]) -> None:
+async def test_a_process_that_does_not_write_any_more_ends_no_other(start: Start, ended: list[str]) -> None:
     """The one that writes does not believe one that was overtaken and does not know it, and has no such member."""
     rightful = await start("store-1", 9)
     late = await start("store-2", 8)
@@ -113,7 +113,9 @@ async def test_who_does_not_write_any_more_ends_nobody(start: Start, ended: list
     await client.close()
 
 
-async def test_who_was_overtaken_while_it_read_all_back(start: Start, ended: list[str], tmp_path: Path) -> None:
+async def test_a_process_that_was_overtaken_while_it_read_all_back(
+    start: Start, ended: list[str], tmp_path: Path
+) -> None:
     """It asks before it says that it writes: the store's name goes on leading to the other one, which hears nothing."""
     await start("store-1", 7)
     provider = CutOff(8)

@@ -31,7 +31,7 @@ def test_at_its_time_limit_a_command_is_ended_with_all_below_it(
 
 
 def test_what_ends_by_itself_is_in_time(tmp_path: Path) -> None:
-    """Whatever its exit status: failed tests are told by the report."""
+    """With any exit status: failed tests are named by the report."""
     assert run(["sh", "-c", "echo said; exit 1"], tmp_path, tmp_path / "log", seconds=30)
     assert (tmp_path / "log").read_text() == "said\n"
 

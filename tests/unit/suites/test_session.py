@@ -21,5 +21,5 @@ from suites.table import SUITES
     ],
 )
 def test_only_hopline_is_judged(played: Played, well: bool) -> None:
-    """A suite that nobody could run, or that differs on purpose, is no fault; one at which Hopline fails is."""
+    """A suite that could not be run, or that differs on purpose, is no fault; one at which Hopline fails is."""
     assert played.well is well

@@ -67,7 +67,7 @@ async def test_given_up(child: MakeChild, tmp_path: Path, capfd: pytest.CaptureF
 
 
 async def test_killed_before_it_serves(child: MakeChild, tmp_path: Path, quick: None) -> None:
-    """Who is killed each time before it serves is tried on, with a warning each time: somebody does that to it."""
+    """A child that is killed each time before it serves is started again, with a warning each time."""
     one = child(killed(tmp_path, "one"))
     with capture_logs() as lines:
         one.start()
@@ -78,7 +78,7 @@ async def test_killed_before_it_serves(child: MakeChild, tmp_path: Path, quick: 
 
 
 async def test_served_once(child: MakeChild, tmp_path: Path, quick: None) -> None:
-    """Who has served in this life of the stack is not given up when it cannot start later."""
+    """A child that has served since the stack started is not given up when it cannot start later."""
     program = replace(serving(tmp_path, "one"), command=("sh", "-c", _SERVES_ONCE, str(tmp_path)))
     one = child(program)
     one.start()
@@ -101,7 +101,7 @@ async def test_another_of_its_role_served(child: MakeChild, tmp_path: Path, quic
 
 
 async def test_machine_without_room(child: MakeChild, tmp_path: Path, quick: None) -> None:
-    """Who has served is tried on though the machine has no room for another process, and a line says so."""
+    """A child that has served is tried again and again where the machine has no room for a process; that is logged."""
     starts = 0
 
     async def start(program: Program, environment: Mapping[str, str]) -> Process:
@@ -123,7 +123,7 @@ async def test_machine_without_room(child: MakeChild, tmp_path: Path, quick: Non
 
 
 async def test_deaf_child_is_killed(child: MakeChild, tmp_path: Path) -> None:
-    """Who ignores SIGTERM is killed when its grace is over."""
+    """A child that ignores SIGTERM is killed when its grace is over."""
     one = child(serving(tmp_path, "one", "deaf"))
     one.start()
     await asyncio.wait_for(one.serving.wait(), 60)
@@ -174,7 +174,7 @@ def test_describe(status: int, words: str) -> None:
 @pytest.mark.parametrize(
     ("variable", "who"), [("HOPLINE_PASSWORD", "mgmt"), ("hopline_password", "mgmt"), ("HOPLINE_STORE_URL", "store")]
 )
-async def test_who_knows_the_password(
+async def test_children_that_know_the_password(
     child: MakeChild, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, variable: str, who: str
 ) -> None:
     """Of all programs of a stack, mgmt alone is started with the first user's password in its environment, and the

@@ -49,7 +49,7 @@ def test_nothing_is_forked() -> None:
     assert _python(_COUNT_FORKS) == "b'said\\n' 0 0"
 
 
-def test_who_forks_has_one_thread() -> None:
+def test_the_fork_server_has_one_thread() -> None:
     """What services are forked from has imported all of them, gRPC too, and nothing has begun a thread."""
     assert _python(_COUNT_THREADS) == "1"
 

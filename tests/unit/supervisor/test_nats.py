@@ -102,7 +102,7 @@ async def test_something_else_listens() -> None:
 
 
 async def test_started_on_a_disk_that_is_nearly_full(tmp_path: Path) -> None:
-    """Streams may be as large as the disk makes sensible, whatever happened to be free when the server started."""
+    """Streams may be as large as the disk allows, not only as large as was free when the server started."""
     with small_disk(tmp_path / "small", 64) as small:
         filled = fill(small, leave=8 << 20)
         bus = NatsServer(small)

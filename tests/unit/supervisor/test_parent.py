@@ -39,6 +39,6 @@ async def test_orphan_does_not_begin(tmp_path: Path) -> None:
 
 def _is_dead(pid: int) -> bool:
     with contextlib.suppress(FileNotFoundError):
-        # Nobody may be there to reap it: a zombie is dead enough.
+        # There may be no parent to reap it: a zombie is dead enough.
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
     return True

@@ -16,7 +16,7 @@ def test_quick_deaths_wait_longer_and_longer() -> None:
 
 
 def test_a_long_life_clears_the_record() -> None:
-    """Who lived long is started again at once, whatever came before."""
+    """A child that lived long is started again at once, whatever came before."""
     restarts = Restarts()
     for _ in range(4):
         restarts.delay_after(0.1, cannot_start=False)
@@ -41,6 +41,6 @@ def test_another_end_clears_failed_starts() -> None:
 
 
 def test_never_given_up() -> None:
-    """Who may not be given up is tried every five seconds, for ever."""
+    """A child that may not be given up is tried every five seconds, for ever."""
     restarts = Restarts(may_give_up=False)
     assert [restarts.delay_after(0.1, cannot_start=True) for _ in range(8)][-2:] == [5, 5]

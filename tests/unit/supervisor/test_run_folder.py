@@ -58,7 +58,7 @@ async def test_waits_for_children_of_a_killed_supervisor(tmp_path: Path) -> None
 
 
 async def test_served_socket_is_left_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A service that somebody runs by hand is not robbed of its socket."""
+    """A service that was started by hand keeps its socket."""
     monkeypatch.setattr("services.supervisor.run_folder._LAST_GASP", 0.1)
     path = tmp_path / "store.sock"
     with socket.socket(socket.AF_UNIX) as served:

@@ -38,7 +38,7 @@ async def test_up_and_down_in_order(child: MakeChild, tmp_path: Path, signals: S
 async def test_second_signal_kills(
     child: MakeChild, tmp_path: Path, signals: Signals, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A second Ctrl-C does not wait for anybody's grace to end; the echo of the first is not a second."""
+    """A second Ctrl-C does not wait for a child's grace to end; the echo of the first is not a second."""
     monkeypatch.setattr(supervisor, "GRACE", FOREVER)
     monkeypatch.setattr(supervisor, "_ECHO", FOREVER)
     deaf = child(serving(tmp_path, "deaf", "deaf"))

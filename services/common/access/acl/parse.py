@@ -108,7 +108,7 @@ class _Reading:
 def _rule(tokens: list[str]) -> Rule:
     outcome, identity, action, *rest = tokens
     if identity.upper() == _OWNER:
-        raise SyntaxFault("OWNER is not offered: it is not on record who created what")
+        raise SyntaxFault("OWNER is not supported: the broker does not record who created an object")
     kind, *properties = rest or [ALL]
     made = Rule(
         outcome=_one_of(_OUTCOMES, outcome, "permission"),
@@ -128,7 +128,7 @@ def _properties(tokens: list[str]) -> Mapping[Property, Values]:
     for name, values in _pairs(iter(tokens)):
         wanted = property_named(name)
         if wanted in UNKNOWN:
-            raise SyntaxFault(f"{name} is not offered: it is not on record of anything")
+            raise SyntaxFault(f"{name} is not supported: the broker does not record it")
         if wanted not in IGNORED:
             found[wanted] = found.get(wanted, frozenset()) | values
     if {Property.FROM_HOSTNAME, Property.FROM_NETWORK} <= found.keys():

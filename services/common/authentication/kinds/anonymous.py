@@ -14,8 +14,8 @@ from services.common.authentication.refusal import Refused
 
 
 class AnonymousOptions(Options):
-    user: Annotated[str, Field(min_length=1, max_length=255, description="the name that they have")] = "ANONYMOUS"
-    groups: Annotated[tuple[str, ...], Field(description="that they are in")] = ()
+    user: Annotated[str, Field(min_length=1, max_length=255, description="the name that all clients get")] = "ANONYMOUS"
+    groups: Annotated[tuple[str, ...], Field(description="that all clients are in")] = ()
 
 
 class Anonymous(Provider):
@@ -25,7 +25,7 @@ class Anonymous(Provider):
 
     async def verify(self, claim: Claim) -> Principal:
         if not isinstance(claim, Somebody):
-            raise Refused("nobody has a name here")
+            raise Refused("only clients without a name are accepted here")
         options = cast("AnonymousOptions", self.options)
         groups = frozenset(options.groups)
         return Principal(options.user, self.name, groups, self.tags_of(groups))

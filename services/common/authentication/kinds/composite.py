@@ -22,9 +22,7 @@ from services.common.scram import Keys
 
 class CompositeOptions(Options):
     providers: Annotated[tuple[str, ...], Field(min_length=1, max_length=16, description="their names, in order")]
-    pass_over: Annotated[
-        tuple[str, ...], Field(description="of these, those that are passed over while they do not answer")
-    ] = ()
+    pass_over: Annotated[tuple[str, ...], Field(description="which of these are skipped while they do not answer")] = ()
 
 
 class Composite(Provider):
@@ -39,7 +37,9 @@ class Composite(Provider):
         """Raises Unavailable for one that does not exist, or is a composite itself."""
         others = [self.house.provider(name) for name in self._options.providers if name != self.name]
         if not others or any(isinstance(each, Composite) for each in others):
-            raise Unavailable(f"authentication provider '{self.name}' is made of others that are none of its kind")
+            raise Unavailable(
+                f"authentication provider '{self.name}' wants other providers, and none that is a composite"
+            )
         return others
 
     @property
@@ -53,7 +53,7 @@ class Composite(Provider):
         return tuple(dict.fromkeys(name for each in self._others for name in each.brings))
 
     async def verify(self, claim: Claim) -> Principal:
-        refusal: AccessRefused = Refused("none of the providers judges such a claim")
+        refusal: AccessRefused = Refused("none of the providers knows this way of signing in")
         for other in self._others:
             if not _judges(other, claim):
                 continue

@@ -13,7 +13,7 @@ from services.common.authentication.refusal import Refused
 
 
 class ExternalOptions(Options):
-    groups: Annotated[tuple[str, ...], Field(description="that all of them are in")] = ()
+    groups: Annotated[tuple[str, ...], Field(description="that all clients are in")] = ()
 
 
 class External(Provider):
@@ -23,6 +23,6 @@ class External(Provider):
 
     async def verify(self, claim: Claim) -> Principal:
         if not isinstance(claim, Certified) or not claim.user:
-            raise Refused("a certificate that names its client is wanted")
+            raise Refused("a client certificate that names its user is needed")
         groups = frozenset(cast("ExternalOptions", self.options).groups)
         return Principal(claim.user, self.name, groups, self.tags_of(groups))

@@ -30,8 +30,8 @@ log = structlog.get_logger()
 
 _LOOK = 1.0  # seconds between looks at the file
 _HASHES, _DOUBTFUL_HASHES = 2, 1  # at a time
-_GONE = "put the file there: nobody comes in without"
-_WRONG = "correct it: until then those count who were in it when it was read last, and nobody where it was not"
+_GONE = "put the file there: without it this provider accepts no user"
+_WRONG = "correct it: until then the users count that were in it when it was last read, or none if it never was"
 
 
 class FileOptions(Options):
@@ -75,7 +75,7 @@ class File(Provider):
             async with self._hashing:
                 fits = await asyncio.to_thread(file_lines.fits, self._options.format, kept, claim.password, other)
         else:
-            raise Refused("a name and a password are wanted")
+            raise Refused("a name and a password are needed")
         if not fits or self._users.get(claim.user) != kept:
             raise Refused("no such user, or another password")
         groups = self._groups.get(claim.user, frozenset())
@@ -102,11 +102,11 @@ class File(Provider):
             groups = file_lines.read_groups(paths[1]) if options.groups_path else {}
         except FileNotFoundError as error:
             self._stamp = self._wrong = None
-            self._tell("a file of users is not there", str(error), _GONE)
+            self._tell("a file of users does not exist", str(error), _GONE)
             self._change({}, {})
         except (OSError, ValueError) as error:
             self._wrong = stamp
-            self._tell("a file of users is not as it should be", str(error), _WRONG)
+            self._tell("a file of users cannot be used as it is now", str(error), _WRONG)
         else:
             self._stamp = stamp
             self._is_right_again(stamp)
@@ -115,7 +115,7 @@ class File(Provider):
     def _is_right_again(self, stamp: Hashable) -> None:
         if self.trouble and stamp == self._stamp:
             self._wrong, self.trouble = None, ""
-            log.info("a file of users is as it should be again", provider=self.name)
+            log.info("a file of users is correct again", provider=self.name)
 
     def _tell(self, event: str, reason: str, do: str) -> None:
         former, self.trouble = self.trouble, f"{event}: {reason}; {do}"

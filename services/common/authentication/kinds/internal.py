@@ -55,7 +55,7 @@ class Internal(Provider):
     async def verify(self, claim: Claim) -> Principal:
         judge = self._JUDGES.get(type(claim))
         if judge is None:
-            raise Refused("users on record have passwords")
+            raise Refused("users on record cannot sign in this way")
         name = self.house.settings.anonymous_user if isinstance(claim, Anonymous) else claim.user
         user = self._users.get(name)
         if not await judge(self, claim, user) or user is None:
@@ -104,9 +104,11 @@ class Internal(Provider):
     async def _anonymous(self, claim: Anonymous, user: User | None) -> bool:
         name = self.house.settings.anonymous_user
         if user is None:
-            self._few.say(log.warning, "HOPLINE_ANONYMOUS_USER is no user", user=name, do=_NO_SUCH_USER)
+            self._few.say(
+                log.warning, "HOPLINE_ANONYMOUS_USER names a user that does not exist", user=name, do=_NO_SUCH_USER
+            )
         else:
-            log.debug("somebody signed in without a name", user=name, trace=claim.trace)
+            log.debug("a client signed in with ANONYMOUS", user=name, trace=claim.trace)
         return user is not None
 
     _JUDGES: ClassVar[Mapping[type, Callable[..., Any]]] = {

@@ -34,20 +34,20 @@ class LdapOptions(Options):
     start_tls: Annotated[bool, Field(description="whether ldap:// goes on with TLS")] = False
     unencrypted: Annotated[bool, Field(description="whether passwords may go there without TLS")] = False
     authorities: Annotated[
-        str, Field(description="PEM file of those who sign its certificate; empty: the system's")
+        str, Field(description="PEM file of the authorities that sign its certificate; empty: the system's")
     ] = ""
     user_dn: Annotated[
         str, Field(description="of a user, as uid={user},ou=people,dc=example,dc=org; empty: it is searched for")
     ] = ""
     search_base: Annotated[str, Field(description="below which users are searched for")] = ""
-    search_filter: Annotated[str, Field(description="that the entry of a user fits")] = "(uid={user})"
-    bind_dn: Annotated[str, Field(description="who searches; empty: anybody may")] = ""
-    bind_password: Annotated[SecretStr, Field(description="of who searches")] = SecretStr("")
+    search_filter: Annotated[str, Field(description="that finds the entry of a user")] = "(uid={user})"
+    bind_dn: Annotated[str, Field(description="name to bind with for searches; empty: anonymous")] = ""
+    bind_password: Annotated[SecretStr, Field(description="that goes with bind_dn")] = SecretStr("")
     bind_password_file: Annotated[str, Field(description="file with it, in place of bind_password")] = ""
     group_base: Annotated[
         str, Field(description="below which a user's groups are searched for; empty: they are not")
     ] = ""
-    group_filter: Annotated[str, Field(description="that a group of the user fits, by its {dn} or name {user}")] = (
+    group_filter: Annotated[str, Field(description="that finds groups of a user, by {dn} or the name {user}")] = (
         "(|(member={dn})(uniqueMember={dn})(memberUid={user}))"
     )
     group_attribute: Annotated[str, Field(description="of a group, that is its name")] = "cn"
@@ -56,7 +56,7 @@ class LdapOptions(Options):
         Literal["said", "dn"],
         Field(description="a user's name: what it says, as the directory spells it, or its distinguished name"),
     ] = "said"
-    timeout: Annotated[float, Field(gt=0, le=60, description="seconds for an answer")] = 5.0
+    timeout: Annotated[float, Field(gt=0, le=60, description="seconds to wait for an answer")] = 5.0
 
     @field_validator("user_dn", "search_filter")
     @classmethod

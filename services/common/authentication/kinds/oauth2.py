@@ -28,17 +28,20 @@ _Names = tuple[Annotated[str, Field(min_length=1)], ...]
 
 
 class OAuth2Options(Options):
-    issuer: Annotated[str, Field(min_length=1, description="who signs tokens, as they say it (iss)")]
-    audience: Annotated[_Names, Field(min_length=1, description="for one of which a token has to be (aud)")]
+    issuer: Annotated[str, Field(min_length=1, description="of tokens, as their claim iss says it")]
+    audience: Annotated[_Names, Field(min_length=1, description="one of which the claim aud has to name")]
     jwks_url: Annotated[
         str, Field(description="of the issuer's keys; empty: as it says at /.well-known/openid-configuration")
     ] = ""
     authorities: Annotated[
-        str, Field(description="PEM file of those who sign its certificate; empty: the system's")
+        str, Field(description="PEM file of the authorities that sign its certificate; empty: the system's")
     ] = ""
     insecure: Annotated[bool, Field(description="whether keys may come over http:// from other machines")] = False
-    algorithms: Annotated[_Names, Field(min_length=1, description="of signatures that count")] = ("RS256", "ES256")
-    user_claims: Annotated[_Names, Field(min_length=1, description="of these the first that is there is the name")] = (
+    algorithms: Annotated[_Names, Field(min_length=1, description="of signatures that are accepted")] = (
+        "RS256",
+        "ES256",
+    )
+    user_claims: Annotated[_Names, Field(min_length=1, description="the first that a token has is the user")] = (
         "sub",
         "client_id",
     )
@@ -49,8 +52,8 @@ class OAuth2Options(Options):
     )
     required_scopes: Annotated[_Names, Field(description="all of which a token has to have")] = ()
     leeway: Annotated[float, Field(ge=0, le=300, description="seconds that the issuer's clock may differ")] = 10.0
-    keys_seconds: Annotated[float, Field(ge=1, le=86_400, description="for which keys are not asked for again")] = 600.0
-    timeout: Annotated[float, Field(gt=0, le=60, description="seconds for an answer of the issuer")] = 5.0
+    keys_seconds: Annotated[float, Field(ge=1, le=86_400, description="for which the issuer's keys are kept")] = 600.0
+    timeout: Annotated[float, Field(gt=0, le=60, description="seconds to wait for the issuer's answer")] = 5.0
 
     @field_validator("algorithms")
     @classmethod
@@ -91,7 +94,7 @@ class OAuth2(Provider):
         try:
             header = jwt.get_unverified_header(claim.secret)
         except jwt.PyJWTError:
-            raise Refused("what was said is no token") from None
+            raise Refused("this is no token (JWT)") from None
         key = await self._keys.find(str(header.get("kid", "")))
         if key is None:
             raise Refused("the token is signed with a key that the issuer does not have")
@@ -118,7 +121,7 @@ class OAuth2(Provider):
         names = (str(said[claim]) for claim in options.user_claims if said.get(claim))
         name = next(names, "")
         if not 0 < len(name.encode(errors="replace")) <= _LONGEST_NAME:
-            raise Refused(f"the token names nobody: it has none of {', '.join(options.user_claims)}")
+            raise Refused(f"the token names no user: it has none of {', '.join(options.user_claims)}")
         scopes = frozenset(word for claim in options.scope_claims for word in _words(_at(said, claim)))
         if missing := [scope for scope in options.required_scopes if scope not in scopes]:
             raise Refused(f"the token lacks the scope {', '.join(missing)}")

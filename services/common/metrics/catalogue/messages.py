@@ -19,21 +19,21 @@ RECEIVED_BYTES: Final = counter("hopline.messages.received.size", "By", "Bodies 
 ROUTED: Final = _of("routed", "Copies of messages that go to a queue: one for each queue; dead letters count too.")
 RETURNED: Final = _of("returned", "Messages sent back to their publishers.", "reason")
 CONFIRMED: Final = _of("confirmed", "Messages whose publisher was told that they are safe, or that they are committed.")
-REFUSED: Final = _of("refused", "Messages whose publisher was told that they are not taken.", "reason")
+REFUSED: Final = _of("refused", "Messages whose publisher was told that they were refused.", "reason")
 ROLLED_BACK: Final = _of("rolled_back", "Messages of transactions that were rolled back, or could not be committed.")
 SENT: Final = _of("sent", "Messages written to the sockets of consumers.", "protocol")
-ENQUEUED: Final = _of("enqueued", "Messages that have their place in a queue.")
+ENQUEUED: Final = _of("enqueued", "Messages put into a queue.")
 PERSISTED: Final = _of("persisted", "Messages that are on disk, for one queue.")
-DELIVERED: Final = _of("delivered", "Messages handed to a consumer, or to a get; again counts again.")
+DELIVERED: Final = _of("delivered", "Messages handed to a consumer, or to a get; each redelivery counts.")
 REDELIVERED: Final = _of("redelivered", "Of those delivered: messages that had been delivered before.")
 SETTLED: Final = _of(
-    "settled", "Messages gone by their consumer's word; accepted too are those whose consumers give none.", "outcome"
+    "settled", "Messages acknowledged or rejected; without acknowledgements they count as accepted.", "outcome"
 )
-REQUEUED: Final = _of("requeued", "Messages that are back in their place.", "reason")
+REQUEUED: Final = _of("requeued", "Messages put back into their queue.", "reason")
 EXPIRED: Final = _of("expired", "Messages whose time to live, or that of their queue, has ended.", "reason")
 DEAD_LETTERED: Final = _of("dead_lettered", "Messages sent on to their queue's dead-letter exchange.", "reason")
-DROPPED: Final = _of("dropped", "Messages that nobody will get.", "reason")
-RECOVERED: Final = _of("recovered", "Messages that a new owner of their partition has.", "reason")
+DROPPED: Final = _of("dropped", "Messages that no consumer will get.", "reason")
+RECOVERED: Final = _of("recovered", "Messages that a new owner of their partition has taken over.", "reason")
 
 READY: Final = gauge("hopline.messages.ready", _MESSAGE, "Messages that wait for a consumer.")
 UNSETTLED: Final = gauge("hopline.messages.unsettled", _MESSAGE, "Messages handed out and not settled.")
@@ -43,7 +43,7 @@ ALL: Final = (
     REDELIVERED, SETTLED, REQUEUED, EXPIRED, DEAD_LETTERED, DROPPED, RECOVERED, READY, UNSETTLED,
 )  # fmt: skip
 
-# ------------------------------------------------------------------ of each single object, for whoever asks for that
+# ------------------------------------------------------------------ of each single object, where settings ask for it
 
 QUEUE: Final = ("virtual_host", "queue")
 EXCHANGE: Final = ("virtual_host", "exchange")

@@ -6,9 +6,9 @@ from typing import Final
 
 from services.common.metrics.instrument import counter, gauge, histogram
 
-QUEUES: Final = gauge("hopline.queues", "{queue}", "Queues that are served.")
-CONSUMERS: Final = gauge("hopline.consumers", "{consumer}", "Consumers of them.")
-PARTITIONS: Final = gauge("hopline.partitions.held", "{partition}", "Partitions that are held.", "state")
+QUEUES: Final = gauge("hopline.queues", "{queue}", "Queues that the process serves.")
+CONSUMERS: Final = gauge("hopline.consumers", "{consumer}", "Consumers of these queues.")
+PARTITIONS: Final = gauge("hopline.partitions.held", "{partition}", "Partitions that the process holds.", "state")
 TAKEN_OVER: Final = counter("hopline.partitions.taken_over", "{partition}", "Partitions read back after another owner.")
 HANDED_OVER: Final = counter("hopline.partitions.handed_over", "{partition}", "Partitions given up in good order.")
 FLOWING: Final = gauge("hopline.publishers.held_back", "", "1 while publishers wait for memory of messages, else 0.")

@@ -43,7 +43,7 @@ class Result:
 
 
 def answered(query: Query, found: Iterable[ConfiguredObject], compiler: Compiler) -> Steps[Result]:
-    """In steps, each of one object: whoever takes them may do something else in between, or take no more.
+    """In steps, each of one object: the caller may do something else in between, or stop.
 
     Raises NotParsed for what is no expression, IllegalConfiguration for what cannot be said of an object.
     """

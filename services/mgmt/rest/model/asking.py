@@ -1,4 +1,4 @@
-"""Who asks for what of the tree over HTTP."""
+"""The caller and the path of a request for the tree over HTTP."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Asking:
         self._guard = guard
 
     def caller(self, request: Request, principal: Principal) -> Caller:
-        """Who makes a request."""
+        """The caller of a request."""
         return Caller(self._guard, principal, request.client.host if request.client else "")
 
     async def check(self, request: Request, principal: Principal, questions: Iterable[Asked]) -> None:

@@ -1,4 +1,4 @@
-"""What there is: /service/metadata and /service/structure, as Broker-J's console reads them."""
+"""/service/metadata and /service/structure, as Broker-J's console reads them: categories, and all objects."""
 
 from __future__ import annotations
 

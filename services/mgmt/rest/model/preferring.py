@@ -42,7 +42,7 @@ class Preferring:
         self._tree = asking.tree
 
     def sees(self, request: Request) -> Asked:
-        """Who may look at an object has preferences there; of a category that is none, administrators alone hear."""
+        """Preferences are for users who may look at the object; an unknown category is told to administrators only."""
         category = names_in(request.path_params["path"])[0]
         return self._tree.categories[category].sees if category in self._tree.categories else CONFIGURE
 

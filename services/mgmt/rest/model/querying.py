@@ -67,7 +67,7 @@ class Querying:
         self._tree = tree
 
     def sees(self, request: Request) -> Asked:
-        """What somebody needs who looks at that category; of one that there is not, administrators alone hear."""
+        """What a user needs to look at that category; an unknown one is told to administrators only."""
         category = ["", *names_in(request.path_params["path"])][-1].lower()
         return self._tree.categories[category].sees if category in self._tree.categories else CONFIGURE
 

@@ -98,7 +98,7 @@ class Reading:
         return piecewise(pieces, "application/json", {**its, **headers})
 
     async def _visible(self, request: Request, principal: Principal) -> frozenset[str]:
-        """Categories that whoever asks may look at."""
+        """Categories that the caller may look at."""
         there = self._tree.categories.items()
         return frozenset([name for name, each in there if await self._asking.may(request, principal, each.sees)])
 

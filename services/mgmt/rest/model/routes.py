@@ -107,13 +107,16 @@ def service_routes(doors: Doors, tree: Tree) -> APIRouter:
     router = APIRouter(prefix="/service", tags=["model"], route_class=Route)
     asking, who_asks = Asking(tree, doors.guard), Depends(doors.to(OBSERVE))
 
-    @router.get("/metadata", summary="What there can be", responses=documented(401, 403))
+    @router.get("/metadata", summary="Categories with their attributes and operations", responses=documented(401, 403))
     async def get_metadata(_who: Principal = who_asks) -> dict[str, Any]:
         """Category → type → attributes, statistics and operations."""
         return metadata(tree)
 
     @router.get(
-        "/structure", response_model=dict[str, Any], summary="What there is", responses=documented(401, 403, 503)
+        "/structure",
+        response_model=dict[str, Any],
+        summary="The names of all objects",
+        responses=documented(401, 403, 503),
     )
     async def get_structure(request: Request, who: Principal = who_asks) -> Response:
         """The tree: ids and names."""

@@ -31,7 +31,7 @@ _KINDS: Final = (
 
 
 def absent_routes(doors: Doors) -> Iterator[APIRouter]:
-    """An empty list, 404 for one, 400 for who wants to make one."""
+    """An empty list, 404 for a single one, 400 for a request to make one."""
     for kind in _KINDS:
         router = APIRouter(
             prefix=f"/{kind.path}",

@@ -1,6 +1,6 @@
 """What goes wrong below RabbitMQ's paths: its body, {"error": …, "reason": …}, and its statuses.
 
-Who may not is answered 401, as RabbitMQ does: its tools say "access refused" then, and break at 403.
+A user without access gets 401, as from RabbitMQ: its tools say "access refused" then, and fail at 403.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ class Route(Answering):
 
 
 async def read(request: Request, kind: type[_M]) -> _M:
-    """The body, whatever is said of its type. Raises SyntaxFault, and ValidationError that names the field."""
+    """The body, with any content type. Raises SyntaxFault, and ValidationError that names the field."""
     return kind.model_validate(read_json(await body(request) or b"{}", "the body is"))
 
 

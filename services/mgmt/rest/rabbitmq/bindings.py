@@ -28,7 +28,7 @@ _KEYED: Final = "/{props:encoded}"
 
 
 def binding_routes(doors: Doors, broker: Broker) -> Iterator[APIRouter]:
-    """Who sees a virtual host sees those in it."""
+    """A user who may see a virtual host sees its bindings."""
     router = _router()
     asks: Caller = who_asks(doors)
     objects = broker.objects
@@ -76,7 +76,7 @@ class _Between:
         return self._objects.bindings_between(vhost, place.source, place.destination, to_exchange=place.to_exchange)
 
     def asked(self, action: Action, vhost: str, place: BindingEnds, key: str) -> Asked:
-        """Of who binds, or unbinds."""
+        """Of a caller that binds, or unbinds."""
         its = () if place.to_exchange else properties_of(self._house.mirror, vhost, place.destination)
         return to_bind(action, vhost, place, key, its)
 

@@ -1,7 +1,7 @@
-"""Who asks below RabbitMQ's paths, and what of virtual hosts they may see.
+"""The user of a request below RabbitMQ's paths, and which virtual hosts it may see.
 
-https://www.rabbitmq.com/docs/management#permissions: who has the tag `management` sees the virtual hosts that they may
-open, who observes sees all of them; what is changed in one is asked of permissions, as over AMQP.
+https://www.rabbitmq.com/docs/management#permissions: a user with the tag `management` sees the virtual hosts that it
+may open, one who may observe sees all of them; for changes in one it needs permissions, as over AMQP.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from services.mgmt.rest.bodies import MOST
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """Somebody who has signed in, and may ask."""
+    """A user who has signed in and has one of RabbitMQ's tags."""
 
     asker: Asker
     guard: Guard

@@ -22,7 +22,7 @@ _REASON = "Closed via management"
 
 
 class Connected:
-    """Connections of those whom somebody sees: who observes everybody's, others their own."""
+    """Connections that a caller sees: all of them if it may observe, else its own."""
 
     def __init__(self, broker: Broker) -> None:
         self._broker = broker

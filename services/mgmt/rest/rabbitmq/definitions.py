@@ -27,7 +27,7 @@ _IMPORT: Final[Mapping[str, Any]] = {
 
 
 def definition_routes(doors: Doors, broker: Broker) -> APIRouter:
-    """For who may configure: administrators."""
+    """For users who may configure: administrators."""
     asks, imports = who_asks(doors, CONFIGURE), who_asks(doors, CONFIGURE, _MOST)
     router = APIRouter(
         prefix="/definitions", tags=["RabbitMQ: definitions"], route_class=Route, responses=documented(404)

@@ -20,7 +20,7 @@ _ONE = "/{vhost:encoded}/{name:encoded}"
 
 
 def exchange_routes(doors: Doors, broker: Broker) -> APIRouter:
-    """Who sees a virtual host sees those in it."""
+    """A user who may see a virtual host sees its exchanges."""
     router = APIRouter(prefix="/exchanges", tags=["RabbitMQ: exchanges"], route_class=Route, responses=documented(404))
     asks: Caller = who_asks(doors)
     objects = broker.objects
@@ -56,12 +56,12 @@ def bound_routes(doors: Doors, broker: Broker) -> APIRouter:
     router = APIRouter(prefix="/exchanges", tags=["RabbitMQ: exchanges"], route_class=Route, responses=documented(404))
     asks: Caller = who_asks(doors)
 
-    @router.get(_ONE + "/bindings/source", summary="Bindings from it")
+    @router.get(_ONE + "/bindings/source", summary="Bindings from an exchange")
     async def leading_on(vhost: str, name: str, wanted: Query_, caller: Caller = asks) -> JSONResponse:
         """Of which it is the source."""
         return await _bound(broker, caller, vhost, name, "source", wanted)
 
-    @router.get(_ONE + "/bindings/destination", summary="Bindings to it")
+    @router.get(_ONE + "/bindings/destination", summary="Bindings to an exchange")
     async def leading_here(vhost: str, name: str, wanted: Query_, caller: Caller = asks) -> JSONResponse:
         """Of which it is the destination."""
         return await _bound(broker, caller, vhost, name, "destination", wanted)

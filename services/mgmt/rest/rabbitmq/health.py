@@ -29,10 +29,10 @@ _PAYLOAD: Final = b"test_message"
 
 
 class _Failed(BaseModel):
-    """What a check that fails is answered with, and what one is that could not be made."""
+    """The answer of a check that failed, or could not be made."""
 
     reason: str
-    status: str | None = Field(None, description="failed, where it was made")
+    status: str | None = Field(None, description="`failed`, where the check was made")
 
 
 def health_routes(doors: Doors, broker: Broker, health: StackHealth) -> APIRouter:
@@ -53,11 +53,15 @@ def health_routes(doors: Doors, broker: Broker, health: StackHealth) -> APIRoute
 
         router.add_api_route(path, checked, methods=["GET"], summary=summary, name=path)
 
-    check("/alarms", "Can what is durable be written", lambda report: _service(report, "store"))
-    check("/local-alarms", "The same: the store is one", lambda report: _service(report, "store"))
-    check("/virtual-hosts", "Does every queue have an owner that serves", lambda report: _service(report, "queue"))
+    check("/alarms", "Whether the store can write", lambda report: _service(report, "store"))
+    check("/local-alarms", "The same: there is one store", lambda report: _service(report, "store"))
+    check(
+        "/virtual-hosts",
+        "Whether every partition of queues has an owner that serves it",
+        lambda report: _service(report, "queue"),
+    )
 
-    @router.get("/port-listener/{port}", summary="Does a gateway listen there")
+    @router.get("/port-listener/{port}", summary="Whether a gateway listens at a port")
     async def port_listener(port: int) -> JSONResponse:
         """At that port."""
         listeners = [at for each in await broker.house.ports.ports() for where in each.gateways for at in where.at]
@@ -70,12 +74,12 @@ def health_routes(doors: Doors, broker: Broker, health: StackHealth) -> APIRoute
 
 
 def aliveness_routes(doors: Doors, broker: Broker) -> APIRouter:
-    """A message goes through a queue, as whoever asks."""
+    """Publishes a message to a queue and gets it, as the caller."""
     router = APIRouter(tags=["RabbitMQ: health"], route_class=Route, responses=documented(403, 404))
     asks: Caller = who_asks(doors)
     door = doors.to(ASK_MGMT)
 
-    @router.get("/aliveness-test/{vhost:encoded}", summary="Does a message get through")
+    @router.get("/aliveness-test/{vhost:encoded}", summary="Whether a message gets through")
     async def aliveness(vhost: str, request: Request, caller: Caller = asks) -> dict[str, str]:
         """By the queue aliveness-test, which is declared, and stays: no page of another site has that done."""
         if is_foreign(dict(request.headers.raw)):

@@ -20,7 +20,7 @@ _Rows = list[dict[str, Any]]
 
 
 def virtual_host_limit_routes(doors: Doors, broker: Broker) -> APIRouter:
-    """Who sees a virtual host is told of its limits; administrators set them."""
+    """A user who may see a virtual host sees its limits; administrators set them."""
     router = APIRouter(prefix="/vhost-limits", tags=["RabbitMQ: limits"], route_class=Route, responses=documented(404))
     asks: Caller = who_asks(doors)
 
@@ -45,7 +45,7 @@ def virtual_host_limit_routes(doors: Doors, broker: Broker) -> APIRouter:
 
 
 def user_limit_routes(doors: Doors, broker: Broker) -> APIRouter:
-    """For who may configure: administrators."""
+    """For users who may configure: administrators."""
     router = APIRouter(prefix="/user-limits", tags=["RabbitMQ: limits"], route_class=Route, responses=documented(404))
     administrates = who_asks(doors, CONFIGURE)
 
@@ -71,16 +71,16 @@ def _changes(router: APIRouter, doors: Doors, broker: Broker, kind: str) -> None
     one, administrates = "/{name:encoded}/{limit:encoded}", who_asks(doors, CONFIGURE)
     body = body_of(LimitForm)
 
-    @router.put(one, summary="Limit it", status_code=204, openapi_extra=body, dependencies=[administrates])
+    @router.put(one, summary="Set a limit", status_code=204, openapi_extra=body, dependencies=[administrates])
     async def put_limit(name: str, limit: str, request: Request) -> None:
-        """From now on: who is connected, and what there is, stays. Negative: no limit."""
+        """Counts from now on: open connections and existing queues stay. Negative: no limit."""
         told = await read(request, LimitForm)
         try:
             await broker.house.grants.put_limits(Subject(kind, name), {limit: told.value})
         except NotFound as error:  # as for permissions
             raise SyntaxFault(error.text) from None
 
-    @router.delete(one, summary="Limit it no longer", status_code=204, dependencies=[administrates])
+    @router.delete(one, summary="Remove a limit", status_code=204, dependencies=[administrates])
     async def clear_limit(name: str, limit: str) -> None:
         """404 where it is not set."""
         await broker.house.grants.clear_limit(Subject(kind, name), limit)

@@ -1,4 +1,4 @@
-"""Publish and get by hand: as a client over AMQP, signed in as whoever asks."""
+"""Publish and get by hand: as a client over AMQP, signed in as the caller."""
 
 from __future__ import annotations
 

@@ -26,15 +26,15 @@ from services.mgmt.stack_health import StackHealth
 
 _CLUSTER: Final = "hopline"
 _NODE: Final = "hopline@mgmt"
-"""Of who answers: nodes are the members of the stack."""
+"""The name of the member that answers: nodes are the members of the stack."""
 
 
 def overview_routes(doors: Doors, broker: Broker) -> APIRouter:
-    """For who has one of RabbitMQ's tags: of what they see."""
+    """For users with one of RabbitMQ's tags: of what they may see."""
     router = APIRouter(tags=["RabbitMQ: overview"], route_class=Route, responses=documented())
     asks: Caller = who_asks(doors)
 
-    @router.get("/overview", summary="All of it in numbers")
+    @router.get("/overview", summary="Overview")
     async def overview(columns: str = "", caller: Caller = asks) -> JSONResponse:
         """`rabbitmq_version` is the one whose API is spoken; `product_version` is Hopline's."""
         await broker.objects.known(counted=True)
@@ -56,7 +56,7 @@ def overview_routes(doors: Doors, broker: Broker) -> APIRouter:
         }
         return JSONResponse(shown(told, columns))
 
-    @router.get("/cluster-name", summary="What it is called")
+    @router.get("/cluster-name", summary="The name of the stack")
     async def cluster_name(_caller: Caller = asks) -> dict[str, str]:
         """It cannot be called otherwise."""
         return {"name": _CLUSTER}
@@ -65,7 +65,7 @@ def overview_routes(doors: Doors, broker: Broker) -> APIRouter:
 
 
 def node_routes(doors: Doors, health: StackHealth) -> APIRouter:
-    """For who observes: members of the stack in place of Erlang nodes."""
+    """For users who may observe: members of the stack in place of Erlang nodes."""
     asks = who_asks(doors, OBSERVE)
     router = APIRouter(
         prefix="/nodes",

@@ -23,7 +23,7 @@ _ONE = "/{vhost:encoded}/{user:encoded}"
 
 
 def permission_routes(doors: Doors, broker: Broker) -> APIRouter:
-    """For who may configure: administrators."""
+    """For users who may configure: administrators."""
     router = _router("/permissions", doors)
     house = broker.house
 
@@ -31,12 +31,12 @@ def permission_routes(doors: Doors, broker: Broker) -> APIRouter:
         await broker.objects.known()
         return permissions(await house.grants.all(), broker.objects.virtual_hosts())
 
-    @router.get("", summary="What users may do")
+    @router.get("", summary="Permissions")
     async def list_permissions(wanted: Query_) -> JSONResponse:
         """In each virtual host: one that counts in all of them is told in each."""
         return await listed(await rows(), wanted)
 
-    @router.get(_ONE, summary="What a user may do in a virtual host")
+    @router.get(_ONE, summary="Permission of a user in a virtual host")
     async def get_permission(vhost: str, user: str) -> dict[str, Any]:
         """The one that counts there."""
         found = [row for row in await rows() if (row["vhost"], row["user"]) == (vhost, user)]
@@ -44,7 +44,7 @@ def permission_routes(doors: Doors, broker: Broker) -> APIRouter:
             raise NotFound(f"user '{user}' has no permission in vhost '{vhost}'")
         return found[0]
 
-    @router.put(_ONE, summary="Permit a user", openapi_extra=body_of(PermissionForm), **PUT)
+    @router.put(_ONE, summary="Set a permission", openapi_extra=body_of(PermissionForm), **PUT)
     async def put_permission(vhost: str, user: str, request: Request) -> Response:
         """In one virtual host."""
         told = await read(request, PermissionForm)
@@ -53,7 +53,7 @@ def permission_routes(doors: Doors, broker: Broker) -> APIRouter:
         await _set(house.grants.put_permission(permission))
         return put(created=permission.key not in former)
 
-    @router.delete(_ONE, summary="Permit no longer", status_code=204)
+    @router.delete(_ONE, summary="Remove a permission", status_code=204)
     async def clear_permission(vhost: str, user: str) -> None:
         """In one virtual host. What is set for all of them is not cleared here, and 404."""
         await house.grants.clear_permission(user, vhost)
@@ -62,7 +62,7 @@ def permission_routes(doors: Doors, broker: Broker) -> APIRouter:
 
 
 def topic_permission_routes(doors: Doors, broker: Broker) -> APIRouter:
-    """For who may configure: administrators."""
+    """For users who may configure: administrators."""
     router = _router("/topic-permissions", doors)
     house = broker.house
 
@@ -73,17 +73,17 @@ def topic_permission_routes(doors: Doors, broker: Broker) -> APIRouter:
             raise NotFound(f"user '{user}' has no topic permission in vhost '{vhost}'")
         return found
 
-    @router.get("", summary="By which keys users may publish and bind")
+    @router.get("", summary="Topic permissions")
     async def list_topic_permissions(wanted: Query_) -> JSONResponse:
         """In each virtual host."""
         return await listed(topic_permissions(await house.grants.all()), wanted)
 
-    @router.get(_ONE, summary="By which keys a user may")
+    @router.get(_ONE, summary="Topic permissions of a user in a virtual host")
     async def get_topic_permissions(vhost: str, user: str) -> list[dict[str, Any]]:
         """One for each exchange."""
         return await of(vhost, user)
 
-    @router.put(_ONE, summary="Permit keys", openapi_extra=body_of(TopicPermissionForm), **PUT)
+    @router.put(_ONE, summary="Set a topic permission", openapi_extra=body_of(TopicPermissionForm), **PUT)
     async def put_topic_permission(vhost: str, user: str, request: Request) -> Response:
         """For one exchange."""
         told = await read(request, TopicPermissionForm)
@@ -92,7 +92,7 @@ def topic_permission_routes(doors: Doors, broker: Broker) -> APIRouter:
         await _set(house.grants.put_topic_permission(permission))
         return put(created=permission.key not in former)
 
-    @router.delete(_ONE, summary="Permit every key again", status_code=204)
+    @router.delete(_ONE, summary="Remove topic permissions", status_code=204)
     async def clear_topic_permissions(vhost: str, user: str) -> None:
         """For every exchange."""
         for row in await of(vhost, user):

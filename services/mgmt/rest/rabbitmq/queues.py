@@ -23,7 +23,7 @@ _ONE = "/{vhost:encoded}/{name:encoded}"
 
 
 def queue_routes(doors: Doors, broker: Broker) -> APIRouter:
-    """Who sees a virtual host sees those in it."""
+    """A user who may see a virtual host sees its queues."""
     router = APIRouter(prefix="/queues", tags=["RabbitMQ: queues"], route_class=Route, responses=documented(404))
     asks: Caller = who_asks(doors)
     objects = broker.objects
@@ -83,7 +83,7 @@ def queue_changes(doors: Doors, broker: Broker) -> APIRouter:
         await objects.known()
         caller.seen(objects, vhost)
         caller.check(questions.of_queue(Action.DELETE, vhost, name, properties_of(broker.house.mirror, vhost, name)))
-        queue = objects.nobodys(vhost, name)
+        queue = objects.shared(vhost, name)
         asked = request.query_params
         unused, empty = asked.get("if-unused") == "true", asked.get("if-empty") == "true"
         await broker.changes.delete_queue(queue, if_unused=unused, if_empty=empty)
@@ -94,13 +94,13 @@ def queue_changes(doors: Doors, broker: Broker) -> APIRouter:
         await objects.known()
         caller.seen(objects, vhost)
         caller.check(questions.of_queue(Action.PURGE, vhost, name, properties_of(broker.house.mirror, vhost, name)))
-        await broker.changes.purge_queue(objects.nobodys(vhost, name))
+        await broker.changes.purge_queue(objects.shared(vhost, name))
 
     return router
 
 
 def consumer_routes(doors: Doors, broker: Broker) -> APIRouter:
-    """Those of whom somebody sees the connections: who observes everybody's, others their own."""
+    """Those whose connections a caller sees: all of them if it may observe, else its own."""
     router = APIRouter(prefix="/consumers", tags=["RabbitMQ: queues"], route_class=Route, responses=documented(404))
     asks: Caller = who_asks(doors)
     connected = Connected(broker)

@@ -27,7 +27,7 @@ _Rows = list[dict[str, Any]]
 
 
 def user_routes(doors: Doors, broker: Broker) -> APIRouter:
-    """For who may configure: administrators."""
+    """For users who may configure: administrators."""
     router = APIRouter(prefix="/users", tags=["RabbitMQ: users"], route_class=Route, responses=documented(404))
     house, administrates = broker.house, who_asks(doors, CONFIGURE)
 
@@ -47,7 +47,7 @@ def user_routes(doors: Doors, broker: Broker) -> APIRouter:
         """With tags."""
         return _told(await _one(broker, name))
 
-    @router.get("/{name:encoded}/permissions", summary="What a user may do", dependencies=[administrates])
+    @router.get("/{name:encoded}/permissions", summary="Permissions of a user", dependencies=[administrates])
     async def of_user(name: str) -> _Rows:
         """In each virtual host."""
         await broker.objects.known()
@@ -55,7 +55,9 @@ def user_routes(doors: Doors, broker: Broker) -> APIRouter:
         told = permissions(await house.grants.all(), broker.objects.virtual_hosts())
         return [row for row in told if row["user"] == name]
 
-    @router.get("/{name:encoded}/topic-permissions", summary="By which keys", dependencies=[administrates])
+    @router.get(
+        "/{name:encoded}/topic-permissions", summary="Topic permissions of a user", dependencies=[administrates]
+    )
     async def topics_of_user(name: str) -> _Rows:
         """In each virtual host."""
         await _one(broker, name)
@@ -70,7 +72,7 @@ def user_changes(doors: Doors, broker: Broker) -> APIRouter:
     asks: Caller = who_asks(doors)
     house = broker.house
 
-    @router.put("/{name:encoded}", summary="Have a user", openapi_extra=body_of(UserForm), **PUT)
+    @router.put("/{name:encoded}", summary="Create or change a user", openapi_extra=body_of(UserForm), **PUT)
     async def put_one(name: str, request: Request, caller: Caller = asks) -> Response:
         """With a password, or a hash that RabbitMQ or Hopline made of one; connections of one that there was end."""
         await broker.objects.known()
@@ -80,13 +82,13 @@ def user_changes(doors: Doors, broker: Broker) -> APIRouter:
         caller.check(*to_put(name, told.tags, there=there))
         return put(created=await put_user(house, name, told, there=there))
 
-    @router.delete("/{name:encoded}", summary="Have it no longer", status_code=204)
+    @router.delete("/{name:encoded}", summary="Delete a user", status_code=204)
     async def delete_one(name: str, caller: Caller = asks) -> None:
         """With what it may do."""
         caller.check(Asked(Action.DELETE, Kind.USER, name))
         await delete_user(house.users, house.grants, name)
 
-    @router.post("/bulk-delete", summary="Have some no longer", status_code=204, openapi_extra=body_of(UserNames))
+    @router.post("/bulk-delete", summary="Delete several users", status_code=204, openapi_extra=body_of(UserNames))
     async def delete_some(request: Request, caller: Caller = asks) -> None:
         """Those that there are."""
         caller.check(Asked(Action.DELETE, Kind.USER))
@@ -104,7 +106,7 @@ def who_routes(doors: Doors) -> APIRouter:
     router = APIRouter(tags=["RabbitMQ: users"], route_class=Route, responses=documented())
     asks: Caller = who_asks(doors)
 
-    @router.get("/whoami", summary="Who asks")
+    @router.get("/whoami", summary="The user that has signed in")
     async def who_am_i(caller: Caller = asks) -> dict[str, Any]:
         """Name and tags."""
         return {"name": caller.asker.name, "tags": sorted(caller.asker.tags)}

@@ -23,7 +23,7 @@ from services.mgmt.rest.rabbitmq.listing import Query_, listed
 
 
 def virtual_host_routes(doors: Doors, broker: Broker) -> APIRouter:
-    """Who may see one is told of it; administrators make and delete them."""
+    """Users get those that they may see; administrators create and delete them."""
     router = APIRouter(prefix="/vhosts", tags=["RabbitMQ: vhosts"], route_class=Route, responses=documented(404))
     asks: Caller = who_asks(doors)
     objects = broker.objects
@@ -44,9 +44,9 @@ def virtual_host_routes(doors: Doors, broker: Broker) -> APIRouter:
         caller.seen(objects, name)
         return JSONResponse(shown(Counted(broker).host(name), columns))
 
-    @router.put("/{name:encoded}", summary="Have a virtual host", **PUT)
+    @router.put("/{name:encoded}", summary="Create a virtual host", **PUT)
     async def put_virtual_host(name: str, caller: Caller = asks) -> Response:
-        """201 where there was none, and who made it may do everything in it, as in RabbitMQ; 204 where there was.
+        """201 where it is new, and its creator may do everything in it, as in RabbitMQ; 204 where it existed.
 
         What the body says has no meaning here.
         """
@@ -57,7 +57,7 @@ def virtual_host_routes(doors: Doors, broker: Broker) -> APIRouter:
             await _permit(broker, caller.asker.name, name)
         return put(created=created)
 
-    @router.delete("/{name:encoded}", summary="Have it no longer", status_code=204)
+    @router.delete("/{name:encoded}", summary="Delete a virtual host", status_code=204)
     async def delete_virtual_host(name: str, caller: Caller = asks) -> None:
         """With everything in it."""
         caller.check(Asked(Action.DELETE, Kind.VIRTUALHOST, name, name))
@@ -81,13 +81,13 @@ def grants_in_virtual_hosts(doors: Doors, broker: Broker) -> APIRouter:
     router = APIRouter(prefix="/vhosts", tags=["RabbitMQ: vhosts"], route_class=Route, responses=documented(404))
     asks: Caller = who_asks(doors, CONFIGURE)
 
-    @router.get("/{name:encoded}/permissions", summary="Permissions in it")
+    @router.get("/{name:encoded}/permissions", summary="Permissions in a virtual host")
     async def in_virtual_host(name: str, caller: Caller = asks) -> list[dict[str, Any]]:
         """Of every user."""
         await broker.objects.known()
         return permissions(await broker.house.grants.all(), caller.seen(broker.objects, name))
 
-    @router.get("/{name:encoded}/topic-permissions", summary="Topic permissions in it")
+    @router.get("/{name:encoded}/topic-permissions", summary="Topic permissions in a virtual host")
     async def topics_in_virtual_host(name: str, caller: Caller = asks) -> list[dict[str, Any]]:
         """Of every user."""
         await broker.objects.known()

@@ -56,7 +56,7 @@ def test_an_operator_of_some_methods() -> None:
 
 
 def test_a_network() -> None:
-    """Of the address that somebody comes from; who comes from none fits, as with Broker-J."""
+    """Networks match a client's address; a client without one matches, as with Broker-J."""
     text = 'ACL DENY-LOG all ACCESS VIRTUALHOST from_network="192.168.1.0/24"\nACL ALLOW ALL ALL'
     assert said(text, connect(), host="192.168.1.77") is DENIED
     assert said(text, connect(), host="::ffff:192.168.1.77") is DENIED
@@ -71,7 +71,7 @@ def test_everything_else() -> None:
     assert verdict.rule == "acl: ACL DENY-LOG ALL ALL"
 
 
-# ------------------------------------------------------------------ who decides
+# ------------------------------------------------------------------ decisions
 
 
 def test_the_first_that_fits_decides() -> None:
@@ -106,8 +106,8 @@ def test_groups() -> None:
     assert said(text, queue(Action.CONSUME, "q"), groups=("Clerks",)) is DENIED
 
 
-def test_to_look_is_nobodys_rule() -> None:
-    """A passive declare is asked of nobody in Broker-J: denied to none, and left to the next where rules defer."""
+def test_no_rule_is_about_looking() -> None:
+    """Broker-J does not check a passive declare: it is never denied, and left to the next control where rules defer."""
     look = queue(Action.LOOK, "q")
     assert said("ACL DENY ALL ALL", look) is ALLOWED
     assert said("CONFIG DEFAULTDEFER=TRUE\nACL DENY ALL ALL", look) is DEFERRED
@@ -155,7 +155,7 @@ def test_networks(network: str) -> None:
 
 
 def test_host_names() -> None:
-    """A regular expression of the whole name; who is called nobody knows what is denied."""
+    """A regular expression of the whole name; a client whose name is unknown is denied."""
     rules = parse(r'ACL ALLOW all ACCESS VIRTUALHOST from_hostname="desk[0-9]+\\.example"')
     named = Principal("anna", host="10.0.0.1", host_name="desk7.example")
     assert rules.wants_names
@@ -204,8 +204,8 @@ def test_lines() -> None:
         ("ACL DENY ALL LOOK QUEUE", "Not a valid operation: LOOK at line 1"),
         ("GROUP a b c", "GROUP keyword not supported at line 1"),
         ("ACL ALLOW ALL ACCESS VIRTUALHOST from_network=nowhere", "Not a network: nowhere at line 1"),
-        ("ACL ALLOW OWNER ALL ALL", "OWNER is not offered"),
-        ("ACL ALLOW ALL DELETE QUEUE created_by=a", "created_by is not offered"),
+        ("ACL ALLOW OWNER ALL ALL", "OWNER is not supported"),
+        ("ACL ALLOW ALL DELETE QUEUE created_by=a", "created_by is not supported"),
     ],
 )
 def test_faults(text: str, fault: str) -> None:

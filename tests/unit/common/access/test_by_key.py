@@ -76,7 +76,7 @@ def test_the_first_that_fits(text: str, keys: list[str]) -> None:
             if Property.FROM_HOSTNAME in others and all(
                 predicate(*each)(ANNA, asked) for each in others.items() if each[0] is not Property.FROM_HOSTNAME
             ):
-                expected = Decision.DENIED  # nobody knows what the host is called
+                expected = Decision.DENIED  # the host name is not known
                 break
             if fits(rule, asked):
                 expected = Decision.ALLOWED if rule.outcome.allows else Decision.DENIED

@@ -1,4 +1,4 @@
-"""Who is asked before whom, and what is made of records."""
+"""The order of access controls, and what records become."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def rules(*kept: Record) -> Rules:
 
 
 def test_without_rules_permissions_decide() -> None:
-    """An ACL that nobody has loaded defers."""
+    """An ACL that is not loaded defers."""
     assert not decide(BOTH, Principal("anna"), PUBLISH, rules()).allowed
     assert decide(BOTH, Principal("anna"), PUBLISH, rules(permission())).allowed
 
@@ -57,7 +57,7 @@ def test_the_virtual_host_comes_first() -> None:
     assert not decide(BOTH, Principal("anna"), q.publish("/other", "x", "k"), rules(broker, host)).allowed
 
 
-def test_nobody_decides() -> None:
+def test_no_control_decides() -> None:
     """Then it is denied."""
     verdict = decide([Acl()], Principal("anna"), PUBLISH, rules())
     assert (verdict.allowed, verdict.rule) == (False, "no rule decides")
@@ -70,8 +70,8 @@ def test_allow_all() -> None:
     assert not decide([AllowAll(), Acl()], Principal("anna"), PUBLISH, rules(host)).allowed
 
 
-def test_who_runs_the_stack() -> None:
-    """May do everything, whatever is loaded."""
+def test_the_operator_of_the_stack() -> None:
+    """May do everything, with any rules loaded."""
     assert decide(BOTH, Principal("", operator=True), PUBLISH, rules(acl("ACL DENY ALL ALL"))).allowed
 
 

@@ -89,7 +89,7 @@ def test_what_an_operation_needs(operation: str) -> None:
 
 
 def test_no_permission() -> None:
-    """Who has none in a virtual host may do nothing in it, not even open it; one that is empty opens it."""
+    """A user without one in a virtual host may do nothing in it, not even open it; an empty one lets it open it."""
     everything = Permission(user="anna", virtual_host="/other", configure=".*", write=".*", read=".*")
     for asked, _ in OPERATIONS.values():
         assert not allowed(asked, everything)

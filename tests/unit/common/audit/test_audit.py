@@ -54,7 +54,7 @@ async def test_a_line(audit: Audit, tmp_path: Path) -> None:
 
 
 async def test_a_line_stays_one_line(audit: Audit, tmp_path: Path) -> None:
-    """Whatever somebody is called."""
+    """With any name."""
     name = 'a\nb"\x1b[31m\udcff' + "x" * 10_000
     audit.tell(Entry(REFUSED, name))
     await audit.stop()
@@ -65,7 +65,7 @@ async def test_a_line_stays_one_line(audit: Audit, tmp_path: Path) -> None:
 async def test_thousands_of_refusals_are_two_lines(
     audit: Audit, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Nobody can have others rotated away by being refused unseen; what is counted is not lost when a process stops."""
+    """Refusals before sign-in cannot make other lines rotate away; counts are not lost when a process stops."""
     for _ in range(5000):
         audit.count(Entry(REFUSED, "alice", peer="192.0.2.7"))
         audit.count(Entry(REFUSED, "alice", peer="192.0.2.8"))
@@ -87,7 +87,7 @@ async def test_the_first_of_many_does_not_wait(audit: Audit, tmp_path: Path) -> 
 async def test_what_many_are_denied_hides_no_sign_in(
     audit: Audit, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Of each event so many are counted apart: who asks for a thousand things uses up the room of denials alone."""
+    """Each event has its own limit of separate counts: a thousand denials use up the room of denials alone."""
     monkeypatch.setattr(module, "_KINDS", 10)
     for number in range(20):
         audit.count(Entry(DENIED, "mallory", peer="192.0.2.7", what="QUEUE", name=f"q{number}"))
@@ -99,14 +99,14 @@ async def test_what_many_are_denied_hides_no_sign_in(
     assert ("missed", 10) in events
 
 
-def test_what_somebody_says_is_cut() -> None:
+def test_long_texts_are_cut() -> None:
     """Wherever it waits to be written, counted or told on the bus: a name may be as long as a frame."""
     entry = Entry(DENIED, "u" * 60_000, reason="r" * 60_000, name="n" * 60_000)
     assert {len(each) for each in (entry.user, entry.reason, entry.name)} == {512}
 
 
 async def test_a_disk_that_is_full(audit: Audit, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Holds nobody up; how much was missed is said as soon as there is room."""
+    """Holds no request up; how much was missed is written as soon as there is room."""
     monkeypatch.setattr(module, "_GATHER", 0.0)
 
     def full(_data: bytes) -> None:

@@ -33,7 +33,7 @@ KEYS = make_keys("secret", [SCRAM])
 
 @pytest.fixture
 async def authenticator() -> Authenticator:
-    """Knows guest, who may come from this machine only, and alice."""
+    """Knows guest, for this machine only, and alice."""
     authenticator = authenticator_of()
     await authenticator.follow(
         watch(store_pb2.Records(snapshot=True, last=True, records=[user_record(GUEST), user_record(ALICE)]))
@@ -80,7 +80,7 @@ async def test_changes_of_users_count_at_once(authenticator: Authenticator) -> N
         await authenticator.sign_in(INTERNAL, Credentials("alice", "new"), "127.0.0.1")
 
 
-async def test_who_was_deleted_is_told_of(authenticator: Authenticator) -> None:
+async def test_connections_of_a_deleted_user_end(authenticator: Authenticator) -> None:
     """Also when it was while the store was away: a new whole says who is left. A changed password ends nothing."""
     gone: list[str] = []
     authenticator.close_user = lambda _provider, name, _reason: gone.append(name)
@@ -106,7 +106,9 @@ async def test_who_was_deleted_is_told_of(authenticator: Authenticator) -> None:
         ({"loopback_only": True}, True),
     ],
 )
-async def test_who_was_changed_is_told_of(authenticator: Authenticator, change: dict[str, Any], ends: bool) -> None:
+async def test_connections_of_a_changed_user_end(
+    authenticator: Authenticator, change: dict[str, Any], ends: bool
+) -> None:
     """What connections rest on: a newer hash of the same password is not."""
     gone: list[tuple[str, str, str]] = []
     authenticator.close_user = lambda *about: gone.append(about)
@@ -118,8 +120,8 @@ async def test_who_was_changed_is_told_of(authenticator: Authenticator, change: 
 
 
 @pytest.mark.parametrize(("user", "peer"), [("alice", "192.0.2.7"), ("guest", HERE)])
-async def test_who_says_no_name_is_the_configured_user(user: str, peer: str) -> None:
-    """Whoever that is, where it may come from."""
+async def test_a_client_without_a_name_is_the_configured_user(user: str, peer: str) -> None:
+    """Any user, at an address from which it may sign in."""
     authenticator = authenticator_of(anonymous_user=user)
     await authenticator.follow(
         watch(store_pb2.Records(snapshot=True, last=True, records=[user_record(GUEST), user_record(ALICE)]))
@@ -131,7 +133,7 @@ async def test_who_says_no_name_is_the_configured_user(user: str, peer: str) -> 
     ("user", "text"),
     [("", "check user name"), ("nobody", "check user name"), ("guest", "only connect from this machine")],
 )
-async def test_who_says_no_name_may_be_refused(user: str, text: str) -> None:
+async def test_a_client_without_a_name_may_be_refused(user: str, text: str) -> None:
     """Where there is no such user, or it is one for this machine only."""
     authenticator = authenticator_of(anonymous_user=user)
     await authenticator.follow(
@@ -143,8 +145,8 @@ async def test_who_says_no_name_may_be_refused(user: str, text: str) -> None:
     assert warned == ([] if user == "guest" else [user])
 
 
-async def test_who_says_no_name_has_not_proved_itself() -> None:
-    """Where too many guesses came from, only who has come in with a password before may still try one."""
+async def test_a_client_without_a_name_has_not_proved_itself() -> None:
+    """From an address with too many guesses, only users that have signed in with a password before may still try."""
     authenticator = authenticator_of(anonymous_user="alice")
     await authenticator.follow(watch(store_pb2.Records(snapshot=True, last=True, records=[user_record(ALICE)])))
     await authenticator.sign_in(INTERNAL, Anonymous(""), HERE)
@@ -181,8 +183,8 @@ def proof(knowing: Authenticator, user: str, peer: str, *, fits: bool = True) ->
     return Proof(user, SCRAM, knowing.keys_of(INTERNAL, user, SCRAM, peer), fits, b"v=")
 
 
-async def test_who_proves_it_comes_in(knowing: Authenticator) -> None:
-    """With keys that are the user's; without, nobody does, whatever a mechanism makes of a disguise."""
+async def test_a_client_with_a_proof_is_let_in(knowing: Authenticator) -> None:
+    """With the user's keys; without them no proof fits, also where a mechanism uses a disguise."""
     assert knowing.keys_of(INTERNAL, "alice", SCRAM, HERE) == KEYS[SCRAM]
     assert (await knowing.sign_in(INTERNAL, proof(knowing, "alice", HERE), HERE)).name == "alice"
     for claim in (proof(knowing, "alice", HERE, fits=False), proof(knowing, "nobody", HERE)):
@@ -199,7 +201,7 @@ async def test_a_proof_does_not_bring_guest_in_from_elsewhere(knowing: Authentic
 
 @pytest.mark.parametrize("user", ["alice", "nobody"])
 async def test_wrong_proofs_are_soon_not_looked_at(knowing: Authenticator, user: str) -> None:
-    """They count as wrong passwords do, for who is no user as well: then nobody is even told a salt."""
+    """They count as wrong passwords do, also for unknown names: then not even a salt is told."""
     for _ in range(OF_USER_THERE.burst):
         with pytest.raises(AccessRefused) as refused:
             await knowing.sign_in(INTERNAL, proof(knowing, user, HERE, fits=False), HERE)
@@ -212,7 +214,7 @@ async def test_wrong_proofs_are_soon_not_looked_at(knowing: Authenticator, user:
 
 
 async def test_proofs_that_were_begun_before_count_too(knowing: Authenticator) -> None:
-    """Who has begun a thousand exchanges at once has no more tries than others, and the right one comes too late."""
+    """A client that begins a thousand exchanges at once has no more tries than others; the right one comes too late."""
     begun = [proof(knowing, "alice", HERE, fits=False) for _ in range(100)]
     right = proof(knowing, "alice", HERE)
     answers = []
@@ -225,7 +227,7 @@ async def test_proofs_that_were_begun_before_count_too(knowing: Authenticator) -
 
 
 @pytest.mark.parametrize("change", ["deleted", "password", "made anew"])
-async def test_who_changes_in_the_middle_stays_outside(knowing: Authenticator, change: str) -> None:
+async def test_a_user_that_changes_in_the_middle_stays_outside(knowing: Authenticator, change: str) -> None:
     """A proof of the password that was is none, nor is one of a user that is gone."""
     claim = proof(knowing, "alice", HERE)
     changed = ALICE.model_copy(update={"password_hash": "another"})
@@ -250,7 +252,7 @@ async def test_keys_of_a_former_password_are_none(knowing: Authenticator) -> Non
 
 
 async def test_the_disguise_is_the_stacks(knowing: Authenticator) -> None:
-    """Every gateway tells the same salt of a name that is nobody's, also after the store was away."""
+    """Every gateway tells the same salt for a name without a user, also after the store was away."""
     salt = knowing.keys_of(INTERNAL, "nobody", SCRAM, HERE).salt
     other = authenticator_of()
     await other.follow(watch(store_pb2.Records(snapshot=True, last=True, records=[disguise_record(b"x" * 32)])))
@@ -260,8 +262,8 @@ async def test_the_disguise_is_the_stacks(knowing: Authenticator) -> None:
     assert other.keys_of(INTERNAL, "nobody", SCRAM, HERE).salt == salt
 
 
-async def test_an_older_users_name_looks_as_nobodys(authenticator: Authenticator) -> None:
-    """Who has no keys yet has a disguise, the same each time."""
+async def test_an_older_users_name_looks_like_an_unknown_one(authenticator: Authenticator) -> None:
+    """A user without keys yet has a disguise, the same each time."""
     first, second = (authenticator.keys_of(INTERNAL, "alice", SCRAM, HERE) for _ in range(2))
     assert first == second
 
@@ -292,10 +294,10 @@ async def test_passwords_that_fit_are_passed_on() -> None:
 
 
 @pytest.mark.parametrize("change", ["deleted", "changed"])
-async def test_who_changes_while_the_password_is_checked_stays_outside(
+async def test_a_user_that_changes_while_the_password_is_checked_stays_outside(
     authenticator: Authenticator, monkeypatch: pytest.MonkeyPatch, change: str
 ) -> None:
-    """Nobody knows of that connection yet, so nobody would end it."""
+    """The connection is not listed yet, so nothing else would end it."""
     changed = user_record(ALICE.model_copy(update={"revision": "2"}))
     records = {"deleted": [], "changed": [changed]}[change]
     told = store_pb2.Records(snapshot=True, last=True, records=records)
@@ -311,8 +313,8 @@ async def test_who_changes_while_the_password_is_checked_stays_outside(
 
 
 @pytest.mark.parametrize("what", ["provider", "user"])
-async def test_what_changes_while_somebody_signs_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, what: str) -> None:
-    """Who is judged by a provider that is removed meanwhile, or is a user that has gone, is refused; the next too."""
+async def test_changes_during_a_sign_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, what: str) -> None:
+    """A sign-in is refused if its provider is removed, or its user deleted, meanwhile; so is the next."""
     asked, goes_on = asyncio.Event(), threading.Event()
     loop, users = asyncio.get_running_loop(), tmp_path / "users"
     users.write_text("anna:secret\n")
@@ -342,7 +344,7 @@ async def test_what_changes_while_somebody_signs_in(tmp_path: Path, monkeypatch:
 
 
 async def test_the_same_records_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Cost a look: over HTTP all are read at each request. What differs counts, whatever was told meanwhile."""
+    """Cost a comparison: over HTTP all are read at each request. Only what differs counts."""
     authenticator, applied = authenticator_of(), []
     apply = KnownUsers.apply
     monkeypatch.setattr(KnownUsers, "apply", lambda *said: (applied.append(said), apply(*said)))

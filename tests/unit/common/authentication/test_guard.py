@@ -1,4 +1,4 @@
-"""Who tries passwords does not keep others out; `verify_password` is counted, and takes no time."""
+"""A client that guesses passwords keeps no other out; `verify_password` is counted, and takes no time."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ async def test_guesses_at_one_user_are_soon_not_tried(door: Door) -> None:
 
 
 async def test_a_name_that_does_not_exist_is_answered_as_one_that_does(door: Door) -> None:
-    """The number of tries does not tell who is a user."""
+    """The number of tries does not reveal which names are users."""
     assert await door.attack(30, lambda _: "nobody") == await door.attack(30, lambda _: "alice", "192.0.2.67")
 
 
@@ -85,7 +85,7 @@ async def test_others_at_that_address_come_in(door: Door) -> None:
 
 
 async def test_guesses_at_many_users_are_soon_not_tried(door: Door) -> None:
-    """From an address with too many failures nobody comes in but who has before."""
+    """From an address with too many failures only users that have signed in there before are let in."""
     assert await door.knock("bob", "bob's", EVIL) == "in"
     answers = await door.attack(200, str)
     assert answers.count("refused") == OF_ADDRESS.burst
@@ -94,7 +94,7 @@ async def test_guesses_at_many_users_are_soon_not_tried(door: Door) -> None:
     assert await door.knock("carol", "carol's", HOME) == "in"
 
 
-async def test_who_came_in_before_is_not_guessed_at_for_ever(door: Door) -> None:
+async def test_a_known_user_is_not_guessed_at_for_ever(door: Door) -> None:
     """What lets a known user in when its address is refused counts wrong passwords too."""
     await door.knock("bob", "bob's", EVIL)
     await door.attack(50, str)
@@ -110,7 +110,7 @@ class Cloud(Provider):
 
 
 async def test_a_name_that_is_said_with_a_token(door: Door) -> None:
-    """Is not known to have come in: who has a token could call himself everybody, and guess at their passwords."""
+    """Does not count as signed in before: a client with a token could use any name, and guess at its password."""
     house = authenticator_of()
     for name in ("alice", "bob"):
         await door.guard.judge(Cloud("cloud", Options(), house), Token(name, "a token"), EVIL)
@@ -128,7 +128,7 @@ async def test_time_heals(door: Door) -> None:
 
 
 async def test_an_ipv6_network_is_one_address(door: Door) -> None:
-    """The last 64 bits of an address are anybody's to choose."""
+    """A client can choose the last 64 bits of its address."""
     answers = [await door.knock("alice", "wrong", f"2001:db8::{number:x}") for number in range(100)]
     assert answers.count("refused") == OF_USER_THERE.burst
     assert await door.knock("alice", "alice's", "2001:db8:0:1::1") == "in"
@@ -185,8 +185,10 @@ async def test_a_crowd_of_addresses_does_not_keep_out_a_new_one(door: Door, monk
     assert order.count("wrong") == len(evil)
 
 
-async def test_who_leaves_has_a_slot_until_its_password_is_hashed(door: Door, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Connections that go away while they wait take no slot; threads that hash for nobody are no more than the others,
+async def test_a_client_that_leaves_has_a_slot_until_its_password_is_hashed(
+    door: Door, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Connections that go away while they wait take no slot; threads that hash for closed ones are no more than others,
     and what they find counts."""
     begun, end = 0, asyncio.Event()
 

@@ -1,4 +1,4 @@
-"""Files, certificates, anybody, and several in order."""
+"""Providers: files, certificates, anonymous, and several in order."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def write(path: Path, text: str) -> None:
 
 @pytest.mark.parametrize("format_", ["plain", "base64-md5", "hashes"])
 async def test_users_of_a_file(tmp_path: Path, format_: str) -> None:
-    """As Broker-J and htpasswd write them, with groups; who is not there, or has another password, is refused."""
+    """As Broker-J and htpasswd write them, with groups; an unknown user, or another password, is refused."""
     users, groups = tmp_path / "users", tmp_path / "groups"
     users.write_text(f"# users\nalice:{line(format_, 'äh: so')}\n\nbob:{line(format_, 'bob')}\n")
     groups.write_text("# groups\nstaff.users=alice, bob\nbosses.users=alice\n")
@@ -92,7 +92,7 @@ async def test_digests_of_passwords_of_a_file(tmp_path: Path, format_: str, mech
 
 
 async def test_a_file_that_changes(tmp_path: Path) -> None:
-    """Counts at once; who is gone, or has another line, loses connections, and what was remembered of them."""
+    """Counts at once; users that are gone or changed lose their connections, and remembered answers."""
     users = tmp_path / "users"
     users.write_text("alice:one\nbob:bob\ncarol:carol\n")
     async with providing(here={"type": "file", "path": str(users), "format": "plain"}) as authenticator:
@@ -114,7 +114,7 @@ WRONG = ["alice\n", ":x\n", "alice:\n", "alice:a\nalice:b\n", b"alice:a\n\xff:x\
 
 @pytest.mark.parametrize("text", WRONG)
 async def test_a_line_that_is_wrong(tmp_path: Path, text: Any) -> None:
-    """Shuts nobody out: what the file said before counts until it is right; log and health name the line, once."""
+    """Shuts no user out: the file's former content counts until it is right; log and health name the line, once."""
     users, told = tmp_path / "users", text if isinstance(text, bytes) else text.encode()
     users.write_text("alice:secret\nbob:bob\n")
     async with providing(here={"type": "file", "path": str(users), "format": "plain"}) as authenticator:
@@ -152,7 +152,7 @@ async def test_a_line_that_is_wrong_and_taken_back(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("text", WRONG)
 async def test_a_line_that_is_wrong_from_the_beginning(tmp_path: Path, text: Any) -> None:
-    """Lets nobody in until it is right: there is nothing that counts."""
+    """Lets no user in until it is right: there is no former content."""
     users = tmp_path / "users"
     users.write_bytes(text if isinstance(text, bytes) else text.encode())
     async with providing(here={"type": "file", "path": str(users), "format": "plain"}) as authenticator:
@@ -163,7 +163,7 @@ async def test_a_line_that_is_wrong_from_the_beginning(tmp_path: Path, text: Any
 
 
 async def test_a_file_that_is_not_there(tmp_path: Path) -> None:
-    """Lets nobody in, not even who was in it, and their connections end."""
+    """Lets no user in, not even former ones, and their connections end."""
     users = tmp_path / "users"
     users.write_text("alice:secret\n")
     async with providing(here={"type": "file", "path": str(users), "format": "plain"}) as authenticator:
@@ -192,8 +192,8 @@ async def test_a_provider_that_is_away_in_the_log(told: Any) -> None:
         assert {each["provider"] for each in logged} == {"away"}
 
 
-async def test_whom_a_certificate_names() -> None:
-    """Comes in, on record or not; nobody else does."""
+async def test_the_user_that_a_certificate_names() -> None:
+    """Is let in, on record or not; no other client is."""
     async with providing(external={"type": "external", "groups": ["machines"]}) as authenticator:
         assert await authenticator.sign_in("external", Certified("CN=robot"), HERE) == Principal(
             "CN=robot", "external", frozenset({"machines"})
@@ -203,7 +203,7 @@ async def test_whom_a_certificate_names() -> None:
                 await authenticator.sign_in("external", claim, HERE)
 
 
-async def test_anybody() -> None:
+async def test_any_client() -> None:
     """Has a name that the options give, and no password is one."""
     async with providing(all={"type": "anonymous", "user": "somebody"}) as authenticator:
         assert (await authenticator.sign_in("all", Anonymous("x"), HERE)).name == "somebody"
@@ -213,7 +213,7 @@ async def test_anybody() -> None:
 
 
 async def test_several_in_order(tmp_path: Path) -> None:
-    """The first that knows somebody vouches for it; mechanisms are those of all, and what one brings."""
+    """The first that knows a user accepts it; mechanisms are those of all, and those that one brings."""
     users = tmp_path / "users"
     users.write_text("alice:of the file\nbob:bob\n")
     told = {
@@ -239,7 +239,7 @@ async def test_several_in_order(tmp_path: Path) -> None:
 
 
 async def test_one_of_several_is_away(tmp_path: Path) -> None:
-    """That is an error, and no pass to the next, which might not know who is refused; unless it is told so."""
+    """That is an error, and the next is not asked, which might accept a refused user; unless the options say so."""
     users = tmp_path / "users"
     users.write_text("bob:bob\n")
     told: dict[str, Any] = {
@@ -282,7 +282,7 @@ async def test_wrong_passwords_count_once_for_several(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["nowhere", "ldap", "circle", "nested", "misspelt"])
 async def test_providers_that_cannot_be_used(name: str) -> None:
-    """Let nobody in: of no such name, without the options that they need, of a kind that is not there."""
+    """Let no client in: with an unknown name, without needed options, of an unknown kind."""
     told: dict[str, Any] = {
         "circle": {"type": "composite", "providers": ["circle"]},
         "nested": {"type": "composite", "providers": ["circle"]},
@@ -312,8 +312,10 @@ async def test_a_provider_that_changes_ends_its_connections() -> None:
     await asyncio.sleep(0)
 
 
-async def test_nobody_takes_as_long_as_others_of_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What stands in for nobody's line is another one: a cheap hash of theirs would tell who is in the file."""
+async def test_an_unknown_name_takes_as_long_as_others_of_the_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """For unknown names another line's hash is checked: a cheap one would reveal which users are in the file."""
     looked: list[str] = []
     monkeypatch.setattr(file_lines.credentials, "fits", lambda kept, *_: looked.append(kept) or False)
     users = tmp_path / "users"
@@ -326,6 +328,6 @@ async def test_nobody_takes_as_long_as_others_of_the_file(tmp_path: Path, monkey
 
 
 async def test_where_there_is_no_other_user(tmp_path: Path) -> None:
-    """A gateway listens: whoever a provider knows may come, though nobody is on record."""
+    """A gateway listens: users of a provider may sign in, though no user is on record."""
     async with providing(here={"type": "file", "path": str(tmp_path / "users"), "format": "plain"}) as authenticator:
         await asyncio.wait_for(authenticator.until_some_user(), 1)

@@ -44,8 +44,8 @@ async def at(slapd: Slapd, **options: Any) -> AsyncIterator[Authenticator]:
 
 
 @pytest.mark.parametrize("how", [BIND, SEARCH, {"search_base": PEOPLE}])
-async def test_who_has_the_password_comes_in(slapd: Slapd, how: dict[str, Any]) -> None:
-    """Bound by a template, or found by whom the options name, or by anybody; wrong passwords and names are refused."""
+async def test_a_user_with_the_password_is_let_in(slapd: Slapd, how: dict[str, Any]) -> None:
+    """Bound by a template, or found by a search, with bind_dn or anonymously; wrong passwords and names are refused."""
     async with at(slapd, **how) as authenticator:
         principal = await authenticator.sign_in("staff", Credentials("alice", "alice's"), HERE)
         assert (principal.name, principal.provider) == ("alice", "staff")
@@ -57,7 +57,7 @@ async def test_who_has_the_password_comes_in(slapd: Slapd, how: dict[str, Any]) 
 @pytest.mark.parametrize("how", [BIND, SEARCH, {"search_base": PEOPLE}])
 @pytest.mark.parametrize("said", ["ALICE", "Alice ", " alice", "\uff41lice"])
 async def test_a_name_is_as_the_directory_spells_it(slapd: Slapd, how: dict[str, Any], said: str) -> None:
-    """Which takes it otherwise too: a rule that denies alice something is not got round by calling her ALICE."""
+    """The directory ignores case: a rule that denies alice something cannot be evaded by signing in as ALICE."""
     for options, name in ({}, "alice"), ({"name": "dn"}, f"uid=alice,{PEOPLE}"):
         async with at(slapd, **how, **options) as authenticator:
             try:
@@ -82,7 +82,7 @@ async def test_a_name_that_is_found_otherwise(slapd: Slapd) -> None:
 
 
 async def test_what_is_no_password_is_refused(slapd: Slapd) -> None:
-    """Who says no name is nobody, though directories bind such as nobody; a token is none either."""
+    """An empty name is refused, though directories bind it as anonymous; so is a token."""
     async with at(slapd, **BIND) as authenticator:
         for claim in (Anonymous("alice"), Token("alice", "alice's")):
             with pytest.raises(AccessRefused):
@@ -105,7 +105,7 @@ async def test_odd_names_are_found(slapd: Slapd, how: dict[str, Any]) -> None:
         assert (await authenticator.sign_in("staff", Credentials("o,dd", "odd's"), HERE)).name == "o,dd"
 
 
-async def test_two_of_one_name_are_nobody(slapd: Slapd) -> None:
+async def test_two_of_one_name_are_no_user(slapd: Slapd) -> None:
     """Whose password would it be?"""
     async with at(slapd, **SEARCH) as authenticator:
         with pytest.raises(AccessRefused):
@@ -137,8 +137,8 @@ async def test_start_tls(slapd: Slapd) -> None:
 
 
 @pytest.mark.parametrize("start_tls", [True, False])
-async def test_a_certificate_of_somebody_else_is_an_error(slapd: Slapd, tmp_path: Any, start_tls: bool) -> None:
-    """Passwords are said to nobody else."""
+async def test_a_certificate_of_another_server_is_an_error(slapd: Slapd, tmp_path: Any, start_tls: bool) -> None:
+    """Passwords go to no other server."""
     others = Authority(tmp_path, "Others").path
     url = slapd.url if start_tls else slapd.tls_url
     async with at(slapd, **BIND, url=url, start_tls=start_tls, authorities=str(others)) as authenticator:
@@ -146,12 +146,12 @@ async def test_a_certificate_of_somebody_else_is_an_error(slapd: Slapd, tmp_path
             await authenticator.sign_in("staff", Credentials("alice", "alice's"), HERE)
 
 
-async def test_who_searches_has_another_password(slapd: Slapd) -> None:
-    """That is an error, and nobody's wrong password."""
+async def test_a_wrong_password_of_the_search(slapd: Slapd) -> None:
+    """That is an error, and does not count as a wrong password."""
     async with at(slapd, **{**SEARCH, "bind_password": "wrong"}) as authenticator:
         with structlog.testing.capture_logs() as logged, pytest.raises(Unavailable, match="does not answer"):
             await authenticator.sign_in("staff", Credentials("alice", "alice's"), HERE)
-    line, _ = logged  # and that somebody could not sign in
+    line, _ = logged  # and that a client could not sign in
     assert "bind_dn is refused" in line["reason"]
 
 
@@ -174,13 +174,13 @@ def test_options_that_make_no_sense(options: dict[str, Any], wrong: str) -> None
 
 @pytest.fixture
 def silent() -> Iterator[str]:
-    """The URL of somebody who takes connections, and says nothing."""
+    """The URL of a server that accepts connections, and says nothing."""
     with socket.create_server((HERE, 0)) as server:
         yield f"ldap://{HERE}:{server.getsockname()[1]}"
 
 
 async def test_one_that_does_not_answer_is_an_error(slapd: Slapd, silent: str) -> None:
-    """After its timeout, nobody comes in; others do meanwhile, however many wait, and the event loop goes on."""
+    """After its timeout the sign-in fails; others succeed meanwhile, however many wait, and the event loop goes on."""
     alice = user_record(User(name="alice", password_hash=hash_password("on record")))
     async with at(slapd, **BIND, url=silent, unencrypted=True, timeout=0.5) as authenticator:
         await authenticator.follow(watch(store_pb2.Records(records=[alice])))
@@ -198,8 +198,8 @@ async def test_one_that_does_not_answer_is_an_error(slapd: Slapd, silent: str) -
         assert threading.active_count() < 20
 
 
-async def test_one_that_does_not_answer_counts_against_nobody(slapd: Slapd, silent: str) -> None:
-    """As soon as it answers, users come in who tried meanwhile."""
+async def test_one_that_does_not_answer_counts_against_no_client(slapd: Slapd, silent: str) -> None:
+    """As soon as it answers, users are let in that tried meanwhile."""
     unanswered = {"url": silent, "unencrypted": True, "timeout": 0.05}
     async with at(slapd, **BIND, **unanswered) as authenticator:
         for _ in range(30):

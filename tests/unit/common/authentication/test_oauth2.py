@@ -46,7 +46,7 @@ async def told(authenticator: Authenticator, token: str) -> Principal:
     return await authenticator.sign_in("cloud", Token("", token), HERE)
 
 
-async def test_a_token_says_who_it_is(issuer: Issuer) -> None:
+async def test_a_token_names_its_user(issuer: Issuer) -> None:
     """Its subject, groups and scopes, some of which give tags, and until when; with XOAUTH2 or as a password."""
     async with trusting(
         issuer, tags={"monitoring": ["hopline.observe"]}, groups_claims=["groups", "realm.roles"]
@@ -128,7 +128,7 @@ async def test_what_is_no_token(issuer: Issuer) -> None:
     )
 )
 def test_anything_may_come(bad: str) -> None:
-    """Whatever is said in place of a token is refused, or there is nobody to ask; nothing else becomes of it."""
+    """Anything in place of a token is refused, or the issuer is away; there is no other outcome."""
 
     async def say() -> None:
         told = {
@@ -157,7 +157,7 @@ async def test_a_new_key(issuer: Issuer, monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 async def test_keys_are_asked_for_seldom(issuer: Issuer) -> None:
-    """Once for all that come at once, and not again for each name of a key that somebody invents."""
+    """Once for all that come at once, and not again for each key name that a client invents."""
     async with trusting(issuer) as authenticator:
         tokens = [issuer.token(sub=f"user {number}") for number in range(20)]
         await asyncio.gather(*(told(authenticator, token) for token in tokens))
@@ -204,7 +204,7 @@ async def test_what_is_remembered_expires_with_the_token(issuer: Issuer) -> None
 
 
 async def test_over_tls(tmp_path: Any) -> None:
-    """By an authority that the options name; with another one nobody comes in."""
+    """By an authority that the options name; with another one no client is let in."""
     authority = Authority(tmp_path)
     with running_issuer(authority.sign("issuer", ["localhost"])) as issuer:
         async with trusting(issuer, authorities=str(authority.path)) as authenticator:
@@ -227,7 +227,7 @@ async def test_over_tls(tmp_path: Any) -> None:
     ],
 )
 def test_options_that_make_no_sense(options: dict[str, Any], wrong: str) -> None:
-    """Are named: keys that somebody could change on their way, signatures that anybody could make."""
+    """Are named: keys that could be changed on their way, signatures that any client could make."""
     whole = {"issuer": "https://example.org", "audience": ["hopline"], **options}
     with pytest.raises(SyntaxFault, match=wrong):
         options_of(Described(type="oauth2", options=whole))

@@ -18,7 +18,7 @@ def test_oldest_goes_first() -> None:
 
 @given(st.lists(st.sampled_from(["append", "sent", "failed"]), max_size=200), st.integers(1, 5), st.integers(1, 5))
 def test_every_item_is_accounted_for(steps: list[str], capacity: int, most: int) -> None:
-    """Whatever fails when: sequences that were sent and gaps that were told with them make one range, once."""
+    """With failures at any time, sequences that were sent and gaps that were told make one range, once."""
     buffer: Buffer[int] = Buffer(capacity)
     appended, account = 0, []
     for step in [*steps, "append", *["sent"] * 5]:

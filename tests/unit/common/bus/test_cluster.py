@@ -1,4 +1,4 @@
-"""Servers of NATS that keep the same: each is told of the others, and lets nobody else in."""
+"""A cluster of NATS servers: each knows the others, and lets no other server in."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ async def opened(provider: JetStreamProvider) -> None:
             return
 
 
-def test_nobody_else_reads_its_file(tmp_path: Path) -> None:
+def test_only_its_owner_reads_its_file(tmp_path: Path) -> None:
     """What it is told of its peers has the token in it, which is in no command."""
     secret.use("of this stack alone")
     try:

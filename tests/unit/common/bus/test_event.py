@@ -73,7 +73,7 @@ def test_all_kinds_are_documented() -> None:
 
 
 def test_sequences() -> None:
-    """Who hears everything notices what is missing; what a gap says is known already."""
+    """A follower of all events notices what is missing; what a gap event names is known already."""
     sequences, facts = Sequences(), kinds.VirtualHostCreated(virtual_host="/")
     gap = kinds.Gap(first=9, last=10, count=2)
     heard = [_event(facts, 5), _event(facts, 6), _event(facts, 9), _event(facts, 1, "b"), _event(gap, 11)]

@@ -21,7 +21,7 @@ def _facts(number: int) -> VirtualHostCreated:
 
 
 async def test_delivery(listener: Listener, bus: EventBus) -> None:
-    """An event arrives on its subject, with who told it and when."""
+    """An event arrives on its subject, with the process that told it and the time."""
     before = time.time() * 1000
     bus.publish(_facts(1))
     event = (await listener.until(1))[0]
@@ -45,7 +45,7 @@ async def test_order(listener: Listener, server: NatsServer) -> None:
 
 
 async def test_events_from_before_nats_was_there(server: NatsServer, bus: EventBus) -> None:
-    """A process starts without NATS, nothing waits, and what there is room for is told when NATS comes."""
+    """A process starts without NATS, nothing waits, and events that fit the buffer are told when NATS comes."""
     for number in range(10):
         bus.publish(_facts(number))
     await asyncio.sleep(0.3)
@@ -92,7 +92,7 @@ async def test_outages_are_accounted_for(listener: Listener, server: NatsServer,
 
 
 async def test_silent_server(server: NatsServer, bus: EventBus) -> None:
-    """A server that does not answer costs the batch that it was given, and nobody waits for it."""
+    """A server that does not answer costs the batch that it was given, and nothing waits for it."""
     await server.start()
     bus.publish(_facts(0))
     await _until_told(bus)

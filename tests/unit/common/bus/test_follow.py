@@ -1,4 +1,4 @@
-"""Following the bus ends, whatever becomes of the NATS client."""
+"""Following the bus ends, in any state of the NATS client."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.support.nats_server import NatsServer
 
 
 async def test_a_client_that_does_not_close(server: NatsServer, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nobody waits for it for long: it waits for tasks that may be gone."""
+    """Its close is bounded in time: it waits for tasks that may be gone."""
     await server.start()
     monkeypatch.setattr(nats_link, "_FAREWELL_SECONDS", 0.01)
     closes, closing = Client.close, asyncio.Event()

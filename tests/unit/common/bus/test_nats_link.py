@@ -36,13 +36,13 @@ class LateServer:
 
 @pytest.mark.parametrize("address", ["nats://127.0.0.1:99999", "nats://127.0.0.1:none"])
 async def test_an_address_that_is_none(address: str) -> None:
-    """The client asserts that it has connected when it is closed; whoever connects hears why it has not."""
+    """The client asserts that it has connected when it is closed; the caller gets the reason why it has not."""
     with pytest.raises(Away, match=r"[Pp]ort|invalid"):
         await NatsLink.connect(address, "one")
 
 
 async def test_an_answer_that_comes_too_late(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
-    """An answer that nobody waits for any more, after this process was held up, is no error and no traceback."""
+    """An answer that comes after its caller gave up, when this process was held up, is no error and no traceback."""
     monkeypatch.setattr(nats_link, "_ANSWER_SECONDS", 0.05)
     late = LateServer()
     async with await asyncio.start_server(late.serve, "127.0.0.1", 0) as server:

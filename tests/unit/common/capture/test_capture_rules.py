@@ -47,7 +47,7 @@ def test_all_of_its_patterns_match(patterns: dict[str, str], fits: bool) -> None
     ],
 )
 def test_none_is_without_bounds(terms: dict[str, int]) -> None:
-    """A rule has an end in time and a limit of bytes, whatever is asked for; a word that means nothing is no rule."""
+    """Every rule has an end in time and a limit of bytes; an unknown word makes no rule."""
     with pytest.raises(ValidationError):
         Terms.model_validate(terms)
 

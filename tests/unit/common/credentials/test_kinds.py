@@ -37,7 +37,7 @@ def test_a_kind(name: str, whose: Whose) -> None:
 @pytest.mark.parametrize("name", KINDS)
 @given(rest=st.text(max_size=40))
 def test_what_is_none(name: str, rest: str) -> None:
-    """Whatever stands where something should be that is kept: nobody's password fits, and nothing else happens."""
+    """With anything in place of a kept password no password fits, and nothing is raised."""
     kind = kind_named(name)
     try:
         assert not fits(kind.begins[0] + rest, "password", Whose("alice"))
@@ -45,8 +45,8 @@ def test_what_is_none(name: str, rest: str) -> None:
         assert name == "recoverable"
 
 
-def test_nobody_understands_it() -> None:
-    """What begins as no kind says lets nobody in."""
+def test_an_unknown_kind() -> None:
+    """A text with the beginning of no kind accepts no password."""
     for kept in ("", "password", "plain:password"):
         assert kind_of(kept) is None
         assert not fits(kept, "password", Whose("alice"))
@@ -65,7 +65,7 @@ def test_rabbitmqs_own() -> None:
     "kept", ["rabbitmq-sha256:", "rabbitmq-sha256:AAAA", "rabbitmq-sha256:!", "rabbitmq-sha512:AAAA"]
 )
 def test_what_is_no_hash_of_rabbitmqs(kept: str) -> None:
-    """Is told before it is anybody's."""
+    """Is refused before it is kept."""
     kind = kind_of(kept)
     assert kind
     with pytest.raises(SyntaxFault):
@@ -74,7 +74,7 @@ def test_what_is_no_hash_of_rabbitmqs(kept: str) -> None:
 
 @pytest.mark.parametrize("mechanism", ["SCRAM-SHA-1", "SCRAM-SHA-256", "SCRAM-SHA-512"])
 def test_keys_of_scram_are_keys(mechanism: str, whose: Whose) -> None:
-    """A client that knows the password proves it with them, by a library that nobody here wrote."""
+    """A client that knows the password proves it with them, by a library of another project."""
     kind = kind_named(mechanism.lower())
     kept = kind.make("secret", whose)
     keys = kind.keys_of(kept, mechanism)

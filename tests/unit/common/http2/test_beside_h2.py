@@ -178,7 +178,7 @@ def _check_all_has_come(talk: Talk) -> None:
 @STEADY
 @given(st.booleans(), _FRAMES, _TALKS)
 def test_conversations(we_ask: bool, frames: list[tuple[int, int]], steps: list[tuple]) -> None:
-    """Both ends hear the same messages, in order, whatever happens in between; no window is overrun, nothing stalls."""
+    """Both ends get the same messages, in order, with anything in between; no window is overrun, nothing stalls."""
     with small_windows():
         talk = _carried_out(we_ask, frames, steps)
         talk.drain()

@@ -60,7 +60,7 @@ def _ends(one: Transcript, data: bytes) -> tuple[ErrorCode, int]:
     "data", [b"GET / HTTP/1.1\r\n", b"POST /x HTTP/1.1\r\n", _TLS_HELLO, b"PRI * HTTP/2.0\r\n\r\nSM\r\n\n", b"\0"]
 )
 def test_a_wrong_preface(data: bytes) -> None:
-    """Whoever does not begin as HTTP/2 begins is told at the first octet that differs (section 3.4)."""
+    """A peer that does not begin as HTTP/2 begins gets an error at the first octet that differs (section 3.4)."""
     assert _ends(server(), data) == (_P, 0)
 
 

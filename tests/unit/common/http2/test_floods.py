@@ -41,7 +41,7 @@ from tests.support.http2_transcript import (
 Flood = Callable[[Transcript, int], bytes]
 _TIMES = 2000
 _ALLOWED = 8 << 10  # octets: tables are full before it is looked at
-_OWED = 640 << 10  # answers that nobody reads
+_OWED = 640 << 10  # answers that the peer does not read
 
 
 def _size(connection: Http2Connection) -> int:

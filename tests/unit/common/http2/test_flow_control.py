@@ -169,7 +169,7 @@ def test_windows_can_become_negative() -> None:
 
 
 def test_later_streams_begin_with_the_new_initial_window() -> None:
-    """Whatever it was when the connection began (section 6.9.2)."""
+    """For any window at the beginning of the connection (section 6.9.2)."""
     one = client().opened(initial_window_size=0)
     one.peer(settings(initial_window_size=6))
     one.connection.request(REQUEST)

@@ -1,4 +1,4 @@
-"""Whatever bytes come, an end of a connection lives: it gives events, or ends the connection as the protocol says."""
+"""An end of a connection survives any bytes: it gives events, or ends the connection as the protocol says."""
 
 from __future__ import annotations
 

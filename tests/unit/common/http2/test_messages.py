@@ -1,4 +1,4 @@
-"""MessageReader: whole messages, whatever way their octets come."""
+"""MessageReader: whole messages, from octets in any pieces."""
 
 from __future__ import annotations
 

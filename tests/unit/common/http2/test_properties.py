@@ -75,7 +75,7 @@ def test_pieces_make_no_difference(sizes: list[int]) -> None:
 
 
 class _Pair:
-    """A client and a server, each of whom is told windows and frame sizes that are not those of its peer."""
+    """A client and a server, each told windows and frame sizes that are not those of its peer."""
 
     def __init__(self, windows: tuple[int, int], frame_size: int) -> None:
         self.client = Http2Connection(is_client=True, largest_message=LARGEST_MESSAGE)

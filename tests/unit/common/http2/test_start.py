@@ -62,7 +62,7 @@ def test_an_acknowledgement_is_no_news() -> None:
 
 
 def test_unknown_settings_are_ignored() -> None:
-    """Whatever their value (section 6.5.2)."""
+    """With any value (section 6.5.2)."""
     one = client()
     one.raw()
     assert one.peer(settings(unknown=(1 << 32) - 1)) == [Ready()]

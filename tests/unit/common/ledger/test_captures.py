@@ -19,7 +19,7 @@ def _told(buffer: Buffer) -> list[LedgerBatch]:
 
 
 def test_batches_without_rows() -> None:
-    """They say who tells and which row comes next, and are no rows themselves; each has a name of its own."""
+    """They name their instance and the row that comes next, and are no rows themselves; each has a name of its own."""
     buffer = Buffer(32 << 20)
     captures = CaptureBatches(LedgerBatch(service="gateway", instance="gateway-1"), buffer, lambda: 7)
     captures.seal()

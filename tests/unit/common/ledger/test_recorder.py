@@ -78,7 +78,7 @@ def test_rows_are_numbered_across_batches() -> None:
 
 
 def test_a_sign_of_life_says_until_when_everything_is_told() -> None:
-    """By the clock of whoever tells; nothing while rows wait to be told."""
+    """By the clock of the instance; nothing while rows wait to be sent."""
     told, _ = recorder()
     before = epoch_ns() // 1000
     assert before <= LedgerBatch.FromString(told.sign_of_life()).time_us <= epoch_ns() // 1000
@@ -158,7 +158,7 @@ def test_properties_travel_with_the_row_that_tells_of_their_messages() -> None:
 
 
 def test_a_connection_is_told_of_once_in_an_hour(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Who is at the other end is said beside the first row of each hour, whatever its places are; not in others."""
+    """The peer of a connection is told with its first row in each hour, at any place; not with others."""
     told, batches = recorder()
     here = LedgerPlace("/", protocol="amqp", connection="5.1", client="app", peer=Peer("alice", "10.0.0.1:5000"))
     for minute in (0, 1, 59, 60, 61):

@@ -50,7 +50,7 @@ _EVERYTHING = {
     ],
 )
 def test_attributes_are_read(values: dict[str, Any], attributes: Attributes) -> None:
-    """What a broker acts on is found, whatever stands around it."""
+    """The facts that a broker acts on are found, among any other properties."""
     assert FORMAT.attributes(_properties(**values)) == attributes
 
 

@@ -63,7 +63,7 @@ def test_nothing() -> None:
 
 @given(st.dictionaries(st.text(max_size=60), VALUES, max_size=4))
 def test_round_trip(value: dict[str, Any]) -> None:
-    """Whatever JSON may hold comes back as it was."""
+    """Any JSON comes back as it was."""
     assert load_map(dump(value)) == value
 
 

@@ -25,7 +25,7 @@ def _strictly(data: bytes) -> Any:
 @pytest.mark.fuzz
 @given(TABLES)
 def test_any_table_of_a_client_comes_back(wire: bytes) -> None:
-    """Whatever a client encodes is the same, types and all, after it was dumped and loaded; between it is JSON."""
+    """Anything that a client encodes is the same, types and all, after a dump and a load; in between it is JSON."""
     table = field_table.decode(wire)
     dumped = arguments.dump(table)
     _strictly(dumped)
@@ -104,7 +104,7 @@ def test_a_number_that_is_none_was_written_as_a_bare_word() -> None:
 
 @pytest.mark.parametrize("data", [b"{", b"[1]", b"\xff", b'{"a":' * 100_000, b'{"a": 1' + b"0" * 5000 + b"}"])
 def test_bytes_that_are_no_arguments(data: bytes) -> None:
-    """They are a syntax fault, whatever is wrong with them."""
+    """Any wrong argument is a syntax fault."""
     with pytest.raises(SyntaxFault):
         arguments.load(data)
 

@@ -1,4 +1,4 @@
-"""Columns on the wire: whatever repeats or does not, what was put in comes out."""
+"""Columns on the wire: what was put in comes out, with values that repeat or not."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def test_facts(facts: Facts) -> None:
 
 @given(FACTS, st.text(max_size=3) | st.integers(100, 20_000).map("ö".__mul__))
 def test_facts_are_written_as_protobuf_writes_them(facts: Facts, key: str) -> None:
-    """To the byte, however long the routing key is: who compares bytes sees equals as equals."""
+    """To the byte, however long the routing key is: equal messages have equal bytes."""
     facts = facts._replace(routing_key=key)
     assert to_bytes(facts) == MessageFacts(**facts._asdict()).SerializeToString(deterministic=True)
     assert from_bytes(to_bytes(facts)) == facts

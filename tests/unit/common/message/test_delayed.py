@@ -31,7 +31,7 @@ PROPERTIES = b"\x00\x00"
     ],
 )
 def test_headers(headers: dict[str, Any], said: tuple[int | None, int | None]) -> None:
-    """Whole numbers that are more than 0; whatever else says nothing."""
+    """Whole numbers above 0; any other value is ignored."""
     found = FORMAT.attributes(FORMAT.with_headers(PROPERTIES, headers))
     assert found == Attributes(not_before=said[0], delay_ms=said[1])
 

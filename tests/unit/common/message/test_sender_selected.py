@@ -99,7 +99,7 @@ _TABLES = st.dictionaries(
 
 @given(_TABLES)
 def test_the_search_misses_nothing(headers: dict[str, Any]) -> None:
-    """Whatever else is there: what the search passes over has no such header."""
+    """Among any other properties: messages that the search skips have no such header."""
     properties = _properties(headers)
     if not FORMAT.attributes(properties).copied:
         assert not {"CC", "BCC"} & headers.keys()

@@ -25,7 +25,7 @@ ALL = [each for _, instruments in SECTIONS for each in instruments]
     ],
 )
 def test_names_in_prometheus(instrument: Instrument, name: str) -> None:
-    """A name of OpenTelemetry becomes one of Prometheus as its own exporter makes it; some are everybody's."""
+    """A name of OpenTelemetry becomes one of Prometheus as its own exporter makes it; some are common ones."""
     assert instrument.prometheus == name
 
 
@@ -48,7 +48,7 @@ def test_instruments_are_as_the_conventions_want(each: Instrument) -> None:
 
 @pytest.mark.parametrize("title", [title for title, _ in SECTIONS])
 def test_every_name_is_documented(title: str) -> None:
-    """docs/metrics.md has each section, with what there is in it: `python -m tests.support.metrics_table` makes it."""
+    """docs/metrics.md has each section, with its metrics: `python -m tests.support.metrics_table` makes it."""
     text = (ROOT / "docs/metrics.md").read_text()
     assert f"\n## {title}\n" in text
     assert table(dict(SECTIONS)[title]) in text

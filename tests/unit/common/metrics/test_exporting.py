@@ -62,7 +62,7 @@ def collector() -> Iterator[tuple[str, list[tuple[str, bytes]]]]:
 
 
 async def test_otlp(meters: Meters, monkeypatch: pytest.MonkeyPatch) -> None:
-    """With an endpoint a process sends what it counts as OTLP: who it is, kinds, units, attributes and buckets."""
+    """With an endpoint a process sends its metrics as OTLP: its identity, kinds, units, attributes and buckets."""
     with collector() as (url, taken):
         monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", url)
         monkeypatch.setattr(f"{Exporting.__module__}._LAST_WORDS", 30.0)  # the SDK is imported first
@@ -139,7 +139,7 @@ async def test_again_and_again(meters: Meters, monkeypatch: pytest.MonkeyPatch) 
     "wanted",
     [{}, {"OTEL_METRICS_EXPORTER": "none"}, {"OTEL_SDK_DISABLED": "true"}, {"OTEL_METRICS_EXPORTER": "nowhere"}],
 )
-async def test_nobody_wants_them(meters: Meters, monkeypatch: pytest.MonkeyPatch, wanted: dict[str, str]) -> None:
+async def test_no_exporter_wants_them(meters: Meters, monkeypatch: pytest.MonkeyPatch, wanted: dict[str, str]) -> None:
     """Where no endpoint is named, or the environment says so, nothing is sent, nor read."""
     with collector() as (url, taken):
         if wanted and wanted != {"OTEL_METRICS_EXPORTER": "nowhere"}:

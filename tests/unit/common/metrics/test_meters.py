@@ -50,7 +50,7 @@ def test_families() -> None:
 
 
 async def test_portions() -> None:
-    """Ten thousand samples are read some hundred at a time, and whoever else has something to do comes between."""
+    """Ten thousand samples are read some hundred at a time, and other tasks run in between."""
     meters, turns = Meters("queue", "queue-1"), 0
     meters.read(THINGS, lambda: ((("",), number) for number in range(10_000)))
     values: list[float] = []
@@ -63,7 +63,7 @@ async def test_portions() -> None:
 
 
 async def test_what_is_for_single_objects() -> None:
-    """Single objects are told of to whoever asks for that, and to nobody else; a survey goes before either."""
+    """Single objects are told only to callers that ask for them; a survey runs before either."""
     meters, surveyed = Meters("queue", "queue-1"), []
     each = replace(gauge("hopline.queue.things", "{thing}", "Things of a queue.", "queue"), per_object=True)
 

@@ -109,7 +109,7 @@ def test_partitions_that_move() -> None:
 
 
 def test_the_ledger_hears_all_of_it() -> None:
-    """Whoever is told beside hears the same rows as without."""
+    """The recorder behind it gets the same rows as without it."""
     sealed: tuple[list[Sealed], list[Sealed]] = ([], [])
     alone = RowRecorder("queue", "queue-1", sealed[0].append)
     beside = RowRecorder("queue", "queue-1", sealed[1].append)

@@ -1,4 +1,4 @@
-"""Calls over the network, and who is answered: of gRPC's runtime, of our streams, of NATS."""
+"""Calls over the network, and which are answered: of gRPC's runtime, of our streams, of NATS."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ async def call(channel: grpc.aio.Channel, kind: str, *, say: bool = True) -> byt
 
 @pytest.mark.parametrize("kind", KINDS)
 async def test_grpc(known: str, kind: str) -> None:
-    """Who says the secret is answered; who says none, or another one, hears UNAUTHENTICATED and what to do."""
+    """A caller with the secret is answered; one without, or with another, gets UNAUTHENTICATED and what to do."""
     async with answering() as address:
         async with connect(address) as ours:
             assert await call(ours, kind) == b"answer"
@@ -81,8 +81,8 @@ async def test_grpc(known: str, kind: str) -> None:
             assert "HOPLINE_SECRET_FILE" in (failure.value.details() or "")
 
 
-async def test_health_is_for_everybody(known: str) -> None:
-    """Who starts containers asks for it, and cannot say a secret."""
+async def test_health_needs_no_secret(known: str) -> None:
+    """Orchestrators of containers ask for it, and cannot send a secret."""
     async with answering() as address:
         secret.use("")
         assert await is_serving(address)
@@ -123,7 +123,7 @@ async def test_streams(known: str) -> None:
 
 
 async def test_reflection_on_streams_servers(known: str) -> None:
-    """Of gRPC's own servicers, which our server has too, health alone is for everybody."""
+    """Of gRPC's own servicers, which our server has too, only health needs no secret."""
     async with serving(f"{HOST}:0") as served:
         async with grpc.aio.insecure_channel(served.address) as channel:
             reflect = channel.stream_stream("/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo")()
@@ -134,7 +134,7 @@ async def test_reflection_on_streams_servers(known: str) -> None:
 
 
 async def test_nats(known: str, tmp_path: Path) -> None:
-    """Takes who knows the stack's secret, and nobody else; the secret is in no command."""
+    """Accepts clients with the stack's secret, and no others; the secret is in no command line."""
     server = NatsServer(tmp_path)
     await server.start()
     try:

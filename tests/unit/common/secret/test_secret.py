@@ -1,4 +1,4 @@
-"""Where the secret of a stack is kept, and what is said of it to whom."""
+"""Where the secret of a stack is kept, and which callers need it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ TCP, UNIX = "store:7000", "unix:/run/store.sock"
 
 
 def test_several_that_start_at_once_make_one(tmp_path: Path) -> None:
-    """All of them read the same secret; nothing else is left in the folder, and nobody else may read it."""
+    """All of them read the same secret; nothing else is left in the folder, and only its owner may read it."""
     path = tmp_path / "new" / "secret"
     with ThreadPoolExecutor(8) as threads:
         found = set(threads.map(secret.read_or_make, [path] * 32))
@@ -62,7 +62,7 @@ def test_commands_find_that_of_the_stack(tmp_path: Path) -> None:
 
 
 class Nobody:
-    """Another user of the machine, who may not look into the stack's folders."""
+    """Another user of the machine, without access to the stack's folders."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         for how in ("exists", "read_text"):
@@ -74,7 +74,7 @@ class Nobody:
 
 
 def test_what_needs_none_reads_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A secret that cannot be read is missed by who talks over the network, and by nobody else."""
+    """A secret that cannot be read is missed in calls over the network, and only there."""
     Nobody(monkeypatch)
     for settings in (Settings(data=tmp_path), Settings(data=tmp_path, secret_file=tmp_path / "secret")):
         try:
@@ -86,8 +86,8 @@ def test_what_needs_none_reads_none(tmp_path: Path, monkeypatch: pytest.MonkeyPa
             secret.use("")
 
 
-def test_who_may_call(known: str) -> None:
-    """Over the network who says it, and whoever asks for health; on a unix socket whoever could open it."""
+def test_callers_that_may_call(known: str) -> None:
+    """Over the network callers with the secret, and any for health; on a unix socket any caller that could open it."""
     said = [("te", "trailers"), ("authorization", f"Bearer {known}")]
     for fields in (
         [],
@@ -109,6 +109,6 @@ def test_nothing_is_said_on_a_unix_socket(known: str) -> None:
 
 
 def test_nats_hears_another_one(known: str) -> None:
-    """A NATS server of somebody else's cannot call our services with what it was told."""
+    """A foreign NATS server cannot call our services with what it was sent."""
     assert known not in secret.nats_token()
     assert len(secret.nats_token()) == 64

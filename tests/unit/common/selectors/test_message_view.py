@@ -68,7 +68,7 @@ def test_of_amqp_1_0() -> None:
 
 @pytest.mark.parametrize("properties", [b"", b"\xff\xff", b"\x20\x00\x00\x00\x00\x09broken"])
 def test_what_cannot_be_read(properties: bytes) -> None:
-    """It says nothing, and harms nobody."""
+    """It is ignored, and does no harm."""
     look_up = _view(properties).look_up
     assert [look_up(name) for name in ("JMSType", "JMSTimestamp", "color")] == [None, None, None]
 

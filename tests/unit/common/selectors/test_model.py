@@ -109,6 +109,6 @@ def test_as_the_model_says(node: Node, message: dict[str, Any]) -> None:
 
 @given(st.text("ab1'\"()=<>+-*/% \n,ANDORTIS_", max_size=30))
 def test_any_text(text: str) -> None:
-    """It is understood, or whoever wrote it hears why not: nothing else is ever raised."""
+    """Any text is understood, or refused with the reason: nothing else is ever raised."""
     with contextlib.suppress(InvalidSelector):
         selector(text).selects({}.get)

@@ -181,7 +181,7 @@ def test_three_values(one: str, other: str) -> None:
     ],
 )
 def test_invalid(text: str, why: str) -> None:
-    """Whoever wrote it hears what is wrong, and where."""
+    """The refusal says what is wrong, and where."""
     with pytest.raises(InvalidSelector) as raised:
         selector(text)
     assert str(raised.value) == why

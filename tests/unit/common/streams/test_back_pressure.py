@@ -109,7 +109,7 @@ async def _raw(address: str, window: int, *streams: int) -> tuple[Transcript, An
     return one, reader, writer
 
 
-async def test_a_socket_that_nobody_reads(address: str) -> None:
+async def test_a_socket_that_is_not_read(address: str) -> None:
     """Windows are wide open, but the kernel takes no more: the stream is full, and goes on when it does."""
     async with serving(address, _Writes) as served:
         one, reader, writer = await _raw(served.address, 1 << 30, 1)

@@ -1,4 +1,4 @@
-"""Who cannot connect learns why."""
+"""A client that cannot connect is told why."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ async def _refusal(address: str) -> str:
 
 
 async def test_nobody_listens(unix: str) -> None:
-    """At a socket that is not there, and at a port that nobody has."""
+    """At a socket that does not exist, and at a closed port."""
     assert "No such file" in await _refusal(unix)
     with socket.socket() as bound:
         bound.bind(("127.0.0.1", 0))
@@ -77,7 +77,7 @@ async def test_a_peer_that_hangs_up(address: str) -> None:
 
 
 async def test_a_peer_that_answers_and_hangs_up(address: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """In one turn of the loop: nobody is left with a stream on a connection that is no more."""
+    """In one turn of the loop: no caller is left with a stream on a closed connection."""
 
     async def answer_and_go(_self: Address, _loop: object, create: Callable[[], asyncio.BufferedProtocol]) -> None:
         peer = cast("Any", create())
@@ -98,7 +98,7 @@ async def test_a_peer_that_speaks_http_1(address: str) -> None:
 
 
 async def test_connecting_can_be_cancelled(address: str) -> None:
-    """The connection goes with who wanted it."""
+    """The connection is closed with its caller's cancellation."""
     came, gone = asyncio.Event(), asyncio.Event()
 
     async def silent(reader: asyncio.StreamReader) -> None:

@@ -33,7 +33,7 @@ async def test_the_end_of_a_client_ends_the_call(address: str) -> None:
 
 @pytest.mark.parametrize("text", ["plain", "größer als 100 %: 数\n", "%25", ""])
 async def test_status_and_message_arrive(address: str, text: str) -> None:
-    """Whatever the message is, percent-encoded on its way (PROTOCOL-HTTP2.md: Status-Message)."""
+    """With any message, percent-encoded on its way (PROTOCOL-HTTP2.md: Status-Message)."""
 
     class Refuses(Heard):
         def received(self, message: bytes) -> None:
@@ -51,7 +51,7 @@ async def test_status_and_message_arrive(address: str, text: str) -> None:
 
 @pytest.mark.parametrize("method", ["/test.Bytes/Nothing", "/nothing.At/All", "/"])
 async def test_an_unknown_method(address: str, method: str) -> None:
-    """Is UNIMPLEMENTED for its caller, who is told which it was."""
+    """Is UNIMPLEMENTED for its caller, with its name."""
     async with serving(address) as served:
         async with grpc_call(served.address, method) as call:
             assert await within(call.code()) == grpc.StatusCode.UNIMPLEMENTED

@@ -75,7 +75,7 @@ async def test_a_client_that_answers_no_more_is_given_up(monkeypatch: pytest.Mon
 
 @pytest.fixture
 def asked(monkeypatch: pytest.MonkeyPatch) -> list[Http2Connection]:
-    """Who has sent a ping, each time."""
+    """Which end has sent a ping, each time."""
     pings: list[Http2Connection] = []
     ping = Http2Connection.ping
 
@@ -88,7 +88,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[Http2Connection]:
 
 
 async def test_two_of_ours_keep_each_other(asked: list[Http2Connection]) -> None:
-    """Each answers the other's pings, and messages go through afterwards."""
+    """Both answer pings, and messages go through afterwards."""
     heard = Heard()
     async with serving(_TCP) as served:
         stream = await connect(served.address, METHOD, heard)
@@ -101,7 +101,7 @@ async def test_two_of_ours_keep_each_other(asked: list[Http2Connection]) -> None
 
 
 async def test_a_peer_that_speaks_is_not_asked(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whatever it says tells that it lives."""
+    """Any frame shows that it is alive."""
     peer, heard = _Peer(0), Heard()
     listening = await asyncio.get_running_loop().create_server(lambda: peer, "127.0.0.1", 0)
     monkeypatch.setattr(endpoint, "_QUIET_SECONDS", 3600.0)

@@ -44,7 +44,7 @@ async def test_streams_end_after_the_grace(address: str) -> None:
     assert [one.reasons for one in served.heard] == [["the service stops"]] * 2
 
 
-async def test_nobody_is_waited_for_who_has_no_stream(address: str) -> None:
+async def test_a_peer_without_a_stream_is_not_awaited(address: str) -> None:
     """Connections without one are closed at once, those with one when it has ended, however it does."""
     served = await _started(address)
     async with grpc.aio.insecure_channel(served.address) as channel:
@@ -87,7 +87,7 @@ async def test_new_streams_are_refused(address: str) -> None:
 
 
 async def test_the_socket_is_removed(unix: str) -> None:
-    """So that nobody knocks where nobody is; a server that never listened has none."""
+    """So that no client connects to a stopped server; a server that never listened has no socket."""
     served = await _started(unix)
     assert _is_socket(unix)
     await served.server.stop(0)

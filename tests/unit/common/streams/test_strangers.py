@@ -1,4 +1,4 @@
-"""Who comes to our port and speaks something else."""
+"""Peers at our port that speak something else."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ async def test_a_stranger_is_told_and_left(address: str, data: bytes) -> None:
 
 
 async def test_many_strangers_are_a_few_lines(address: str) -> None:
-    """Anybody can break the rules of HTTP/2 as often as they like."""
+    """A peer may break the rules of HTTP/2 any number of times."""
     with capture_logs() as lines:
         async with serving(address) as served:
             for _ in range(70):
@@ -61,7 +61,7 @@ async def test_many_strangers_are_a_few_lines(address: str) -> None:
     assert len(lines) == 50
 
 
-async def test_a_visitor_who_says_nothing(address: str) -> None:
+async def test_a_silent_visitor(address: str) -> None:
     """Or leaves in the middle of a word is no event."""
     with capture_logs() as lines:
         async with serving(address) as served:
@@ -106,7 +106,7 @@ def _a_stranger(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     ids=["two", "a large one more", "a large one", "one of many frames", "many"],
 )
 async def test_a_health_check_takes_one_small_request(requests: list[bytes]) -> None:
-    """Whoever may ask for it without the secret leaves nothing that waits, and it is no fault of ours."""
+    """A caller of it without the secret leaves nothing that waits, and no internal error."""
     heard = Heard()
     with capture_logs() as lines:
         async with serving("127.0.0.1:0") as served:

@@ -33,7 +33,7 @@ async def test_messages_go_both_ways(address: str, made: Callable[[], list[bytes
 
 @pytest.mark.parametrize("text", ["plain", "größer als 100 %: 数\n", "%25", ""])
 async def test_status_and_message_arrive(address: str, text: str) -> None:
-    """Whatever the message is, percent-encoded on its way (PROTOCOL-HTTP2.md: Status-Message)."""
+    """With any message, percent-encoded on its way (PROTOCOL-HTTP2.md: Status-Message)."""
 
     async def refuse(_requests: AsyncIterator[bytes], context: Any) -> AsyncIterator[bytes]:
         yield b"first"

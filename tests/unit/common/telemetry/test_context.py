@@ -56,7 +56,7 @@ def test_not_sampled() -> None:
     ids=lambda value: repr(value)[:40],
 )
 def test_hostile_traceparent(value: object) -> None:
-    """Whatever is not exactly a traceparent is as if it were not there."""
+    """Anything that is not exactly a traceparent is ignored."""
     assert parse(value) is None
 
 

@@ -64,7 +64,7 @@ def test_nothing_without_spans() -> None:
 
 
 def test_stuck() -> None:
-    """While the exporter is stuck nobody waits for it: what does not fit is dropped, counted, and told afterwards."""
+    """While the exporter is stuck nothing waits for it: spans that do not fit are dropped, counted, and told later."""
     collector = Collector()
     queue = ExportQueue(lambda: collector, capacity=10, batch=5, delay=0.001)
     collector.flowing.clear()

@@ -95,7 +95,7 @@ def test_rotates(tmp_path: Path) -> None:
 
 
 def test_keeps_days(tmp_path: Path) -> None:
-    """Days that are too old go, whoever wrote them; what is no day's folder stays."""
+    """Days that are too old are deleted, also those of other processes; other folders stay."""
     for name in ("date=2026-11-13", "date=2026-11-14", "other"):
         (tmp_path / name).mkdir()
         (tmp_path / name / "queue-1.jsonl").write_text("{}\n")
@@ -131,7 +131,7 @@ def test_nowhere_to_write(tmp_path: Path) -> None:
 
 
 def test_spans_give_way_to_messages(tmp_path: Path) -> None:
-    """Where room is for messages nothing is written, and whoever counts losses is told why."""
+    """Where the room left is for messages no span is written, and the count of losses names the reason."""
     low = [True]
     writer = SpanFiles(
         tmp_path, "a", {}, "0.1", largest=1000, keep_bytes=1000, keep_days=7, must_give_way=lambda: low[0]

@@ -1,4 +1,4 @@
-"""Whether who is connected still may be: of a directory, which is a real slapd."""
+"""Whether connected users may stay: asked of a directory, which is a real slapd."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def slapd(tmp_path: Path) -> Iterator[Slapd]:
 
 
 class Connected:
-    """Who has signed in, and whose connections have ended, on a clock of the test's."""
+    """Users that have signed in, and connections that have ended, on a clock of the test's."""
 
     def __init__(self, authenticator: Authenticator) -> None:
         self.now = 0.0
@@ -72,7 +72,7 @@ async def at(slapd: Slapd, **options: Any) -> AsyncIterator[Connected]:
 
 @contextmanager
 def administrator(slapd: Slapd) -> Iterator[ldap3.Connection]:
-    """Whoever runs the directory."""
+    """The administrator of the directory."""
     server = ldap3.Server(slapd.url, get_info=ldap3.NONE)
     connection = ldap3.Connection(server, ADMIN, ADMIN_PASSWORD, auto_bind=True, raise_exceptions=True)
     yield connection
@@ -121,7 +121,7 @@ async def test_who_is_in_other_groups(slapd: Slapd) -> None:
 
 
 async def test_a_directory_that_is_away(slapd: Slapd) -> None:
-    """Ends nobody's connection, and who is gone by the time it answers again loses it then."""
+    """Ends no connection; users that are gone when it answers again lose theirs then."""
     async with at(slapd, **SEARCH, **SEARCHER) as connected:
         delete_bob(slapd)
         slapd.stop()
@@ -131,7 +131,7 @@ async def test_a_directory_that_is_away(slapd: Slapd) -> None:
 
 
 async def test_nobody_who_cannot_be_seen_is_taken_for_gone(slapd: Slapd) -> None:
-    """Where nobody but the user itself has looked at its entry, absence says nothing: it is not asked for."""
+    """Where only the user itself can read its entry, absence says nothing: it is not asked for."""
     async with at(slapd, **TEMPLATE) as connected:
         assert not any(each.again for each in connected.principals)
         delete_bob(slapd)

@@ -32,13 +32,13 @@ def test_as_many_as_files_allow() -> None:
 
 @pytest.mark.parametrize("count", [0, 1, 128, 256, 1024, 1 << 20])
 def test_there_is_always_room_for_both(count: int) -> None:
-    """With however few files somebody can connect, and be refused."""
+    """With few files a client can still connect, and be refused."""
     doors = Doors(0, count)
     assert 0 < doors.limit < doors.sockets <= max(count - 128, 2)
 
 
 def test_more_than_files_allow() -> None:
-    """Who wants more connections than there are files is told at the start."""
+    """A limit of connections above that of files is reported at the start."""
     with structlog.testing.capture_logs() as logged:
         assert Doors(5000, 1128).limit == 900
     assert logged[0]["wanted"] == 5000
@@ -61,7 +61,7 @@ def test_the_limit() -> None:
 
 
 def test_who_takes_longest_makes_room() -> None:
-    """Peers that never sign in take no place from those that do; who is in stays in."""
+    """Peers that never sign in take no place from those that do; open connections stay."""
     doors = Doors(10, 1024)
     clients, idle = peers(10), peers(doors.sockets * 3)
     for each in clients:

@@ -1,4 +1,4 @@
-"""A connection ends whatever becomes of its requests."""
+"""A connection ends with any outcome of its requests."""
 
 from __future__ import annotations
 

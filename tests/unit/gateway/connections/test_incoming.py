@@ -51,7 +51,7 @@ def connections(count: int) -> list[Any]:
 
 
 async def test_the_first_goes_on() -> None:
-    """Above the limit only who began first is read, and when it is done the next; below it all are."""
+    """Above the limit only the first that began is read, and when it is done the next; below it all are."""
     incoming, all_ = Incoming(3 * MIB, 60), connections(4)
     for each in all_:
         incoming.note(each, MIB)
@@ -84,7 +84,7 @@ async def test_who_is_gone_is_not_waited_for() -> None:
 
 
 async def test_who_sends_nothing_is_ended() -> None:
-    """One that others wait for, and that does not go on, ends; nobody is waited for while there is room."""
+    """A connection that others wait for, and that makes no progress, ends; while there is room none ends."""
     incoming, (first, second, third) = Incoming(MIB, 0.02), connections(3)
     incoming.note(first, MIB)
     await asyncio.sleep(0.05)
@@ -133,7 +133,7 @@ async def test_silence_of_many_makes_room_at_once(monkeypatch: pytest.MonkeyPatc
 
 
 async def test_who_goes_on_is_waited_for() -> None:
-    """While messages come to their end nobody is ended, however long the others wait."""
+    """While messages are completed no connection is ended, however long the others wait."""
     incoming, all_ = Incoming(MIB, 0.2), connections(5)
     for each in all_:
         incoming.note(each, MIB)
@@ -147,7 +147,7 @@ async def test_who_goes_on_is_waited_for() -> None:
 
 
 async def test_a_few_bytes_each_time_are_no_progress() -> None:
-    """Who sends a byte now and then holds memory as who sends nothing."""
+    """A client that sends a byte now and then holds memory as one that sends nothing."""
     incoming, (slow, other) = Incoming(MIB, 0.05), connections(2)
     incoming.note(slow, MIB)
     incoming.note(other, MIB)
@@ -184,7 +184,7 @@ async def test_room_goes_to_who_uses_it() -> None:
 
 
 async def test_turns() -> None:
-    """Where there is room for one read, those that wait have it in turn while nobody uses it."""
+    """Where there is room for one read, waiting connections get it in turn while it is unused."""
     incoming, (first, *others) = Incoming(2 * MIB, 60), connections(4)
     for each in (first, *others):
         incoming.note(each, 2 * MIB if each is first else MIB // 8)
@@ -198,7 +198,7 @@ async def test_turns() -> None:
 
 
 async def test_strangers_do_not_take_what_clients_have() -> None:
-    """However many begin to sign in and go no further, who has signed in is read; the first of them are closed."""
+    """However many begin to sign in and stop, clients that have signed in are read; the first of them are closed."""
     incoming, [client], strangers = Incoming(MIB, 0.01), connections(1), connections(200)
     for each in strangers:
         each.virtual_host = ""
@@ -215,7 +215,7 @@ async def test_strangers_do_not_take_what_clients_have() -> None:
 
 
 async def test_strangers_that_become_clients() -> None:
-    """What a peer has begun counts as a client's as soon as it is one, and as nobody's when it is gone."""
+    """What a peer has begun counts as a client's once it has signed in, and not at all when it is gone."""
     incoming, (peer, other) = Incoming(MIB, 60), connections(2)
     for each in (peer, other):
         each.virtual_host = ""

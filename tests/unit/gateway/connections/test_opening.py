@@ -1,4 +1,4 @@
-"""Who asks for a virtual host when it has signed in."""
+"""A client that asks for a virtual host when it has signed in."""
 
 from __future__ import annotations
 

@@ -8,7 +8,7 @@ from tests.unit.gateway.connections.test_gone import Listener
 
 
 async def test_a_rest_is_no_excuse() -> None:
-    """Who is read no further for want of room, and has a rest, may end for its silence; who waits for queues not."""
+    """A client not read for want of room, with bytes left over, may end for its silence; not one waiting for queues."""
     listener: Any = Listener()
     connection = listener.accept()
     connection.hold(listener.incoming)

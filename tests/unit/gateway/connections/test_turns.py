@@ -1,4 +1,4 @@
-"""Who sends little is served while many send much."""
+"""A client that sends little is served while many send much."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class _Connection:
 
 
 async def test_who_sends_little_waits_for_nobody() -> None:
-    """Of ten that send much in one turn three are carried out, then comes who sends little, then the others."""
+    """Of ten that send much in one turn three are carried out, then the one that sends little, then the others."""
     turns, done = Turns(), list[str]()
     crowd = [_Connection(turns, done, f"much {number}", 1) for number in range(10)]
     for each in crowd:
@@ -70,7 +70,7 @@ async def test_who_sends_little_waits_for_nobody() -> None:
 
 
 async def test_messages_count() -> None:
-    """However few requests they come in: who publishes thousands at once spends the turn."""
+    """In however few requests: a client that publishes thousands at once spends the turn."""
     turns, done = Turns(), list[str]()
     crowd = [_Connection(turns, done, f"{number}", 1) for number in range(3)]
     for each in crowd:

@@ -124,7 +124,7 @@ def _rule(name: str = "r", **terms: Any) -> Rule:
 
 
 def test_off_by_default(bus: Bus) -> None:
-    """Without a rule, and where there is no ledger, nobody is asked anything."""
+    """Without a rule, and without a ledger, nothing is called."""
     assert not _capture(bus).on
     without = Capture()
     without.set_rules([_rule()])
@@ -145,7 +145,7 @@ def test_publishes(bus: Bus) -> None:
 
 @pytest.mark.parametrize("client", ["bob", "5.2"])
 def test_of_others(bus: Bus, client: str) -> None:
-    """What somebody else publishes is none of a rule's."""
+    """A rule does not capture what other clients publish."""
     _publish(_capture(bus, _rule(client=client)), ("ex", "eu.1"))
     assert not bus.told
 
@@ -204,7 +204,7 @@ def test_it_ends(bus: Bus) -> None:
 
 
 def test_a_fault_is_not_the_client_s(bus: Bus, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whatever goes wrong with capturing, messages go on."""
+    """At any fault of capturing, messages go on."""
 
     def fail(*_: object) -> bool:
         raise RuntimeError
@@ -306,7 +306,7 @@ async def test_nothing_is_told_without_rules(bus: Bus) -> None:
 
 
 def test_the_limit_is_of_all_gateways(bus: Bus) -> None:
-    """What one has taken another has not, also when the first is gone: who starts anew does not begin anew."""
+    """What one gateway has taken another cannot take, also when the first is gone, or has restarted."""
     store, rule = Kept(), _rule(limit=500)
     for instance, left_out in (("gateway-1", 0), ("gateway-2", 1), ("gateway-3", 2)):
         capture = Capture(bus, lambda: 0)
@@ -353,7 +353,7 @@ async def test_gateways_at_once_keep_the_limit(seed: int, monkeypatch: pytest.Mo
 
 
 def test_accounts_are_forgotten(bus: Bus) -> None:
-    """Of rules whose time is over long since, whoever's they were."""
+    """Of rules that ended long ago, of any gateway."""
     store, day = Kept(), LONGEST_SECONDS * 1000
     old = Account(instance="gateway-1", rule="r", made_ms=5)
     store.records[old.key] = Record(kind=TAKEN_KIND, key=old.key, value=old.model_dump_json().encode())

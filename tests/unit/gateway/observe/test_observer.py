@@ -12,7 +12,7 @@ PLACE = Mock(consumer="tag")
 
 
 def test_a_delivery_is_told_to_all() -> None:
-    """To the ledger, to who captures, and to its span, which is open for a traced message."""
+    """To the ledger, to the capture, and to its span, which is open for a traced message."""
     observer, record, client = Observer({}, PartitionTable()), Mock(on=True), Mock()
     observer.capture = capture = Mock(on=True)
     observer._sending = sending = Mock(open={7: {}})
@@ -23,8 +23,8 @@ def test_a_delivery_is_told_to_all() -> None:
     sending.written.assert_called_once_with(client, 1, [7], 3, tag="tag", settled=True)
 
 
-def test_who_does_not_look_on_is_not_told() -> None:
-    """Without ledger, capture rules and traced messages a delivery is told to nobody."""
+def test_observers_that_are_off_are_not_called() -> None:
+    """Without ledger, capture rules and traced messages a delivery is not observed."""
     observer, record = Observer({}, PartitionTable()), Mock(on=False)
     observer.capture = capture = Mock(on=False)
     observer._sending = sending = Mock(open={})

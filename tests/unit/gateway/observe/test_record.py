@@ -60,7 +60,7 @@ MESSAGES = st.lists(st.tuples(st.sampled_from(KINDS), st.sampled_from(TARGETS)),
 def test_each_message_is_told_of_where_it_went(
     messages: list[tuple[Kind, tuple[int, ...]]], decided_by: str, data: st.DataObject
 ) -> None:
-    """Received, routed to each of its queues, confirmed: with exchange and key of each, whatever its neighbours are."""
+    """Received, routed to each of its queues, confirmed: with exchange and key of each, among any others."""
     kinds = [kind for kind, _ in messages]
     targets = [each for _, each in messages]
     if decided_by == "key":  # as it mostly is

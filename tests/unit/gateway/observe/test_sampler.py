@@ -98,7 +98,7 @@ def test_rules_overrule() -> None:
 
 
 def test_parent_goes_on() -> None:
-    """Whoever decides, the trace that the publisher began is continued."""
+    """Whether publisher, rule or chance decides, the trace that the publisher began is continued."""
     request = run(traceparent=UNSAMPLED)
     [pick] = sampler(Rule(name="r")).pick(WHO, request.kinds[0], request.properties, (1,))
     assert pick.parent is not None
@@ -137,7 +137,7 @@ async def test_follows_records() -> None:
 
 
 def test_chance() -> None:
-    """Chance picks its share whatever the sizes of the runs are."""
+    """Chance picks its share of runs of any size."""
     for ratio in (0.0, 0.01, 0.5, 1.0):
         chance = Chance(ratio)
         picked = sum(len(chance.pick(size)) for size in (1, 7, 1000) * 100)

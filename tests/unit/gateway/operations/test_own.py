@@ -25,8 +25,8 @@ def test_each_by_itself(columns: list[int], queues: set[int]) -> None:
         assert len(set(map(id, column))) <= len(set(columns))
 
 
-async def test_who_is_told_of() -> None:
-    """Who has published a message, where its connection asks for that; nobody else."""
+async def test_messages_with_their_publisher() -> None:
+    """The publisher of a message, where its connection asks for that; else none."""
     client = Client()
     await client.does(published([b"a"], kind()))
     client.tells_publisher = True
@@ -34,7 +34,7 @@ async def test_who_is_told_of() -> None:
     assert [each.publisher for messages in client.handed.messages for each in messages.facts] == ["", "1.1", "1.1"]
 
 
-async def test_who_is_spared() -> None:
+async def test_messages_without_their_publisher() -> None:
     """A queue that is there for such a consumer alone: what would have gone there only has no queue, and comes back."""
     client = Client(ScriptedRouter({"both": (1, 2), "own": (2,)}))
     client.spares = frozenset({2})

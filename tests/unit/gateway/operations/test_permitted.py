@@ -21,7 +21,7 @@ from tests.support.permitted import Ruled
 EVERYTHING = Permission(user="guest", virtual_host="/", configure=".*", write=".*", read=".*")
 
 ASKS_NOTHING = {
-    v.Authenticate,  # nobody is anybody before
+    v.Authenticate,  # no user is known before
     v.UpdateSecret,
     v.OpenSession,
     v.Close,
@@ -47,7 +47,7 @@ def test_every_operation_declares_what_it_needs() -> None:
 
 
 class Counted(Ruled):
-    """How often somebody decides."""
+    """How often a decision is made."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -69,7 +69,7 @@ class Counted(Ruled):
 
 
 def test_a_publish_is_a_look_up() -> None:
-    """An exchange is decided about once, whatever the keys, allowed or not, until rules change."""
+    """An exchange is decided about once, for any keys, allowed or not, until rules change."""
     ruled = Counted()
     ruled.set(EVERYTHING.model_copy(update={"write": "^x$"}))
     for key in "abc" * 10:
@@ -94,7 +94,7 @@ def test_dead_letters_of_a_queue_that_seems_to_be_there() -> None:
 
 
 def test_what_is_denied_is_on_record() -> None:
-    """Each time that somebody is told so, with who it is, from where, and what it was; what is allowed is not."""
+    """A denial is on record with user, address and object each time that a client is told; what is allowed is not."""
     ruled = Counted()
     ruled.set(EVERYTHING.model_copy(update={"write": "^x$", "configure": "", "read": "^q$"}))
     ruled.publishes("x", "a")
@@ -152,7 +152,7 @@ def test_users_that_come_and_go(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_connections_of_the_same_user() -> None:
-    """Are decided about together, until rules change; who comes from elsewhere, or is in other groups, is apart."""
+    """Are decided about together, until rules change; a user of another address, or in other groups, is apart."""
     ruled = Counted()
     ruled.set(EVERYTHING)
     consume = q.of_queue(Action.CONSUME, "/", "q", ())
@@ -241,7 +241,7 @@ def test_some_key() -> None:
 
 
 def test_rules_that_want_it_are_in_the_log(capsys: pytest.CaptureFixture[str]) -> None:
-    """ALLOW-LOG and DENY-LOG, with who, what and by which rule; once, as long as it is remembered."""
+    """ALLOW-LOG and DENY-LOG, with user, object and rule; once, as long as it is remembered."""
     ruled = Ruled()
     ruled.set(EVERYTHING, AclText(text="CONFIG DEFAULTDEFER=TRUE\nACL DENY-LOG guest PURGE QUEUE"))
     for _ in range(2):
@@ -253,7 +253,7 @@ def test_rules_that_want_it_are_in_the_log(capsys: pytest.CaptureFixture[str]) -
 
 
 def test_groups_of_a_provider_count() -> None:
-    """Of whom a directory or a token has put into one; who only has the name of somebody on record has not his tags."""
+    """Users that a directory or a token puts into it; one with the name of a user on record does not get its tags."""
     rules = AclText(text="ACL ALLOW staff PURGE QUEUE\nACL DENY ALL ALL")
     staff, nobody = (Principal("alice", "ldap", frozenset(groups)) for groups in (["staff"], []))
     for signed_in, allowed in ((staff, True), (nobody, False)):

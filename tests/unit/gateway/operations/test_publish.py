@@ -35,8 +35,8 @@ async def test_what_came_before_confirms_confirms_nothing() -> None:
     assert client.confirmed == [(1, 3)]
 
 
-async def test_who_waits_for_messages_keeps_no_bodies() -> None:
-    """Only what is on its way has them: those of a read that are done are gone, whatever else of it waits."""
+async def test_waiting_for_messages_keeps_no_bodies() -> None:
+    """Only what is on its way has them: those of a read that are done are gone, though others of it wait."""
     client, body = Client(), b"a body"
     await client.does(v.Confirms(1), published([body] * 3, kind()))
     [ticket] = client.handed.tickets
@@ -121,7 +121,7 @@ async def test_one_bad_message_of_many_is_found_soon() -> None:
 
 
 async def test_messages_with_keys_of_their_own_leave_others_their_turn() -> None:
-    """A read of thousands that stay apart: some are published, then whatever else there is to do is done."""
+    """A read of thousands that stay apart: some are published, then other work is done."""
     client, copied = Client(), kind(attributes=Attributes(copied=True))
     kinds, properties = (copied, kind()), [FORMAT.with_headers(PROPERTIES, {"CC": ["other"]}), PROPERTIES]
     bodies = [b"%d" % number for number in range(1000)]

@@ -21,8 +21,8 @@ from tests.support.messages import messages
     [(PreconditionFailed("full"), [call.rolled_back()], [call.rolled_back()]), (InDoubt("?"), [], [call.in_doubt()])],
     ids=["refused", "in doubt"],
 )
-async def test_nobody_is_told_what_may_not_be_true(error: BrokerError, recorded: list[Any], traced: list[Any]) -> None:
-    """What may have been committed is not on record as rolled back; its spans say that nobody knows."""
+async def test_no_client_is_told_what_may_be_untrue(error: BrokerError, recorded: list[Any], traced: list[Any]) -> None:
+    """What may have been committed is not on record as rolled back; its spans say that it is unknown."""
     publication = Publication(Mock(), messages([b"a"]), Followed(Mock(), Mock()))
     transaction = Transaction(OpenTransactions(1 << 20))
     transaction.add(publication)

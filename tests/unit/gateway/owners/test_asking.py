@@ -39,7 +39,7 @@ class Process:
     ids=["a message to hold", "there was none", "a message that is settled"],
 )
 async def test_an_answer_of_a_former_owner(*, to_hold: bool, first: pb.QueueReply, asked: list[int]) -> None:
-    """What it gave to be held is the next one's to give, who is asked; all else was true when it was said."""
+    """Messages that it gave are asked for again at the next owner; all other answers were true when given."""
     process = Process(first, pb.QueueReply(message_count=7))
     reply = await Asking(cast("Any", process)).ask(1, to_hold=to_hold)
     assert process.asked == asked

@@ -28,7 +28,7 @@ def ownerless_of(link: object, *sessions: Any) -> OwnerlessQueues:
 
 @pytest.mark.parametrize(("outcome", "told"), [(pb.ACCEPT, True), (pb.REJECT, True), (pb.RELEASE, False)])
 async def test_what_was_committed_before_the_next_owner_was_asked(outcome: pb.Outcome.ValueType, *, told: bool) -> None:
-    """It is told the next owner with what is held; what was given back is nobody's there anyway."""
+    """It is told the next owner with what is held; what was given back is held by no consumer there anyway."""
     ownerless = ownerless_of(None)
     ownerless.settle_elsewhere([PendingSettlement(1, GetHolder(QUEUE), 5, outcome)], {QUEUE: (Mock(), EPOCH)})
     assert (ownerless._ownerless[QUEUE].kept == [(outcome, [5])]) is told

@@ -50,7 +50,7 @@ def test_headers(header: bytes, name: str, step: int) -> None:
 
 
 @pytest.mark.parametrize("opening", [b"AMQP\x00\x00\x0a\x00", b"GET / HTTP/1.1\r\n", b"\x16"])
-def test_what_nobody_speaks(opening: bytes) -> None:
+def test_an_unknown_protocol(opening: bytes) -> None:
     """The first protocol answers, with its header and a close."""
     peer = Peer()
     assert [type(request) for request in peer.engine.receive(opening)] == [Close]

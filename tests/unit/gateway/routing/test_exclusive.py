@@ -59,7 +59,7 @@ def test_at_once() -> None:
 
 
 def test_until_the_router_answers() -> None:
-    """Who is away for longer than one request waits is asked again, a bounded number of requests at a time."""
+    """A router that is away for longer than a request waits is asked again, a bounded number of requests at a time."""
     names = [f"c{number}" for number in range(_MANY)]
     router = Router({name: [Unavailable("away")] * 5 for name in names})
     World(1).run(_ended(router, names, 60))

@@ -1,4 +1,4 @@
-"""A gateway that evaluates finds what the router would have said, whatever has changed and however it was told."""
+"""A gateway that evaluates finds the router's answer, after any changes, told in any way."""
 
 from __future__ import annotations
 
@@ -206,7 +206,7 @@ async def test_properties_that_cannot_be_read_are_a_fault() -> None:
         await gateway.own.ask("/", bad)
 
 
-async def test_why_nobody_may_publish_there() -> None:
+async def test_why_publishing_there_is_refused() -> None:
     """As a router's answer has it: no such exchange, or an internal one; the others are not held against."""
     bench = Bench()
     bench.exchange("inside", internal=True)
@@ -226,7 +226,7 @@ async def test_why_nobody_may_publish_there() -> None:
 
 
 async def test_a_long_request_gives_others_their_turns() -> None:
-    """It is not found at once; between its portions whoever waits is served."""
+    """It is not found at once; between its portions other requests are served."""
     bench = Bench()
     bench.queue("q")
     bench.bind("amq.topic", "q", "#")
@@ -382,7 +382,7 @@ def test_nothing_of_a_deleted_virtual_host_is_kept() -> None:
 
 
 def test_which_exchanges_there_may_be() -> None:
-    """Those of the router's, which some are from the start; who has no copy of them cannot tell."""
+    """They are the router's, some from the start; a gateway without a copy of them cannot tell."""
     bench = Bench()
     bench.exchange("shop")
     gateway = in_step(bench)

@@ -127,7 +127,7 @@ async def test_properties_of_a_key_are_bounded(monkeypatch: pytest.MonkeyPatch) 
 
 @pytest.mark.parametrize("forgotten", [dict[Any, Any].clear, lambda known: known.update({b"1": (7,)})])
 async def test_what_was_known_when_it_was_asked_answers(forgotten: Any) -> None:
-    """Whatever becomes of what is remembered while the router thinks, no message is without an answer."""
+    """However remembered routes change while the router is asked, every message gets an answer."""
     router = Router()
     routes = RouteCache(cast("Any", router))
     await ask(routes, publish("h", "key", b"1"))
@@ -237,7 +237,7 @@ _STEPS = st.one_of(
 @settings(max_examples=200)
 @given(st.lists(_STEPS, max_size=30))
 def test_the_count_is_right(steps: list[Any]) -> None:
-    """However routes come, are added to and are forgotten, the sum is that of what is there."""
+    """However routes are added, extended and forgotten, the sum is that of those that are kept."""
     routes = RouteCache(cast("Any", Router()))
     for what, exchange, key, more in steps:
         if what == "ask":

@@ -1,4 +1,4 @@
-"""Whatever clients say to a mechanism, in however many steps: a claim, a challenge or a fault of syntax comes of it."""
+"""For any input to a mechanism, in any number of steps, the result is a claim, a challenge or a fault of syntax."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _SAID = st.one_of(st.binary(max_size=80), st.lists(st.sampled_from(_TOKENS), max
 
 
 class Somewhere:
-    """A directory of nobody."""
+    """A directory without users."""
 
     certified = ""
 
@@ -46,7 +46,7 @@ class Somewhere:
 @pytest.mark.parametrize("name", plugins.names("sasl_mechanisms"))
 @given(said=st.lists(_SAID, min_size=1, max_size=3))
 def test_anything(name: str, said: list[bytes]) -> None:
-    """Nothing else is raised, and nobody has proved anything; what is secret in a claim is not in its repr."""
+    """Nothing else is raised, and no proof is accepted; what is secret in a claim is not in its repr."""
     mechanism = mechanism_named(name, Somewhere())
     for response in said:
         try:

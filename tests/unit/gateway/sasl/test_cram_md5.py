@@ -16,7 +16,7 @@ NOBODY: Any = object()
 
 @pytest.mark.specification("RFC 2195, section 2")
 def test_the_rfcs_example() -> None:
-    """tim's response to that challenge is of his password, and of no other."""
+    """tim's response to that challenge fits his password, and no other."""
     asked = b"<1896.697170952@postoffice.reston.mci.net>"
     said = Digest("tim", "CRAM-MD5", asked, "b913a602c7eda7a495b4e6e7334d3890")
     assert said.fits("tanstaaftanstaaf")
@@ -42,7 +42,7 @@ def test_an_exchange(kind: Any) -> None:
     "response", [b"", b"tim", b"tim x", b" " + b"0" * 32, b"tim " + b"g" * 32, b"\xff " + b"0" * 32]
 )
 def test_what_is_no_response(response: bytes) -> None:
-    """Is a fault of syntax, as is who speaks first."""
+    """Is a fault of syntax, as is an initial response."""
     mechanism = CramMd5(NOBODY)
     mechanism.respond(b"")
     with pytest.raises(SyntaxFault):

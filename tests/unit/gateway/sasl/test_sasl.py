@@ -15,7 +15,7 @@ from services.gateway.sasl.plain import Plain
 
 
 class Nobody:
-    """A directory that nobody asks."""
+    """A directory that is never asked."""
 
     def keys_of(self, user: str, mechanism: str) -> Keys:
         raise AssertionError
@@ -33,7 +33,7 @@ def test_plain_reads_name_and_password() -> None:
 
 @pytest.mark.parametrize("response", [b"", b"guest", b"\0guest", b"\0a\0b\0c", b"\0\xff\0x", b"root\0a\0x"])
 def test_plain_refuses_what_it_cannot_read(response: bytes) -> None:
-    """A malformed response, or one on behalf of somebody else, is a fault of syntax."""
+    """A malformed response, or one on behalf of another user, is a fault of syntax."""
     with pytest.raises(SyntaxFault):
         Plain(NOBODY).respond(response)
 
@@ -52,7 +52,7 @@ def test_amqplain_refuses_what_it_cannot_read(response: bytes) -> None:
 
 
 def test_what_is_offered_is_what_the_operator_names() -> None:
-    """In that order; one that is not installed is named, with those that are, before anybody can connect."""
+    """In that order; one that is not installed is named, with those that are, before any client can connect."""
     assert offered(("PLAIN", "AMQPLAIN")) == ["PLAIN", "AMQPLAIN"]
     assert offered(("AMQPLAIN",)) == ["AMQPLAIN"]
     with pytest.raises(CannotStart, match=r"there is no PLIAN; there are AMQPLAIN.*, PLAIN, SCRAM-SHA-1, "):
@@ -60,7 +60,7 @@ def test_what_is_offered_is_what_the_operator_names() -> None:
 
 
 def test_anonymous_is_offered_with_its_user() -> None:
-    """As the last one, or where the operator puts it; and not where nobody is said to be its user."""
+    """As the last one, or where the operator puts it; and not where no user is set for it."""
     assert offered(("PLAIN",), "guest") == ["PLAIN", "ANONYMOUS"]
     assert offered(("ANONYMOUS", "PLAIN"), "guest") == ["ANONYMOUS", "PLAIN"]
     with pytest.raises(CannotStart, match="ANONYMOUS needs HOPLINE_ANONYMOUS_USER"):
@@ -92,6 +92,6 @@ def test_anonymous_refuses_what_it_cannot_read(response: bytes) -> None:
     ],
 )
 def test_what_a_connection_may_use(private: bool, certified: bool, names: tuple[str, ...]) -> None:
-    """Passwords are said where nobody listens, certificates by who has shown one; the order stays."""
+    """Passwords are offered where the connection is secure, EXTERNAL to clients with a certificate; the order stays."""
     every = ("PLAIN", "AMQPLAIN", "SCRAM-SHA-256", "EXTERNAL", "ANONYMOUS")
     assert usable(every, private=private, certified=certified) == names

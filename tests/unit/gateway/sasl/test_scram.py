@@ -25,7 +25,7 @@ SECRET = b"of this test"
 
 
 class Directory:
-    """Knows alice, and whom it was asked for."""
+    """Knows alice, and the names that it was asked for."""
 
     def __init__(self) -> None:
         self.asked: list[tuple[str, str]] = []
@@ -52,8 +52,8 @@ def _talk(server: Mechanism, client: ScramClient) -> Proof:
 
 
 @pytest.mark.parametrize("mechanism", sorted(MECHANISMS))
-def test_who_knows_the_password_proves_it(mechanism: str) -> None:
-    """Two messages of a client that nobody here wrote; and that one believes the broker's proof."""
+def test_the_right_password_proves_it(mechanism: str) -> None:
+    """Two messages of a client of another project; and that one accepts the broker's proof."""
     directory, client = Directory(), _client(mechanism)
     proof = _talk(mechanism_named(mechanism, directory), client)
     assert (proof.user, proof.mechanism, proof.keys, proof.fits) == ("alice", mechanism, ALICE[mechanism], True)
@@ -63,8 +63,8 @@ def test_who_knows_the_password_proves_it(mechanism: str) -> None:
 
 @pytest.mark.parametrize("mechanism", sorted(MECHANISMS))
 @pytest.mark.parametrize(("user", "password"), [("alice", "Secret"), ("bob", "secret"), ("bob", "x")])
-def test_who_does_not_proves_nothing(mechanism: str, user: str, password: str) -> None:
-    """A wrong password and a name that is nobody's come as far as the right one, and no proof comes back."""
+def test_a_wrong_password_proves_nothing(mechanism: str, user: str, password: str) -> None:
+    """A wrong password and a name without a user come as far as the right one, and no proof comes back."""
     proof = _talk(mechanism_named(mechanism, Directory()), _client(mechanism, user, password))
     assert (proof.user, proof.fits, proof.final) == (user, False, b"")
 
@@ -106,8 +106,8 @@ def test_the_example_of_sha_256(monkeypatch: pytest.MonkeyPatch) -> None:
     assert (proof.fits, proof.final) == (True, b"v=6rriTRBi23WpRR/wtup+mMhUZUn/dB5nLTJRsjl95G4=")
 
 
-def test_nobody_has_the_same_salt_each_time() -> None:
-    """Who asks twice cannot tell a name that is nobody's by its salt; another stack has others."""
+def test_a_name_without_a_user_has_the_same_salt_each_time() -> None:
+    """Asking twice does not reveal a name without a user by its salt; another stack has other salts."""
     asked = [keys_of_nobody(SECRET, "bob", "SCRAM-SHA-256") for _ in range(2)]
     assert asked[0] == asked[1]
     salts = [
@@ -123,7 +123,7 @@ def test_nobody_has_the_same_salt_each_time() -> None:
 
 
 @pytest.mark.parametrize("mechanism", sorted(MECHANISMS))
-def test_nobody_looks_like_a_user(mechanism: str) -> None:
+def test_a_name_without_a_user_looks_like_a_user(mechanism: str) -> None:
     """Salt and keys are as long, and the count is the same."""
     ours, nobodys = ALICE[mechanism], keys_of_nobody(SECRET, "bob", mechanism)
     assert nobodys.iterations == ours.iterations
@@ -142,7 +142,7 @@ def test_names_are_written_out() -> None:
 
 @pytest.mark.specification("RFC 5802, section 6")
 def test_channel_binding() -> None:
-    """A client may say that it could have bound the channel; who wants it is refused, and told why."""
+    """A client may say that it could bind the channel; one that wants to is refused, and told why."""
     server = ScramSha256(Directory())
     challenge = server.respond(b"y,,n=alice,r=abc")
     assert isinstance(challenge, Challenge)
@@ -203,7 +203,7 @@ def test_a_last_message_that_is_none(message: bytes) -> None:
 
 @pytest.mark.parametrize("proof", [b"", b"short", b"x" * 31, b"x" * 32, b"x" * 33])
 def test_a_proof_of_any_length_is_a_wrong_one(proof: bytes) -> None:
-    """It is to be counted, whatever it is; but none at all is no message."""
+    """Any name counts as an attempt; but none at all is no message."""
     server = ScramSha256(Directory())
     challenge = server.respond(b"n,,n=alice,r=abc")
     assert isinstance(challenge, Challenge)
@@ -229,7 +229,7 @@ def test_an_exchange_ends() -> None:
 
 
 def test_a_directory_that_refuses_is_heard() -> None:
-    """Who has failed too often is told so, and not that a message cannot be read."""
+    """A client that has failed too often is told so, and not that a message cannot be read."""
     with pytest.raises(TooManyFailures):
         ScramSha256(Directory()).respond(b"n,,n=mallory,r=abc")
 
@@ -277,7 +277,7 @@ _MESSAGES = st.one_of(
 @given(st.lists(_MESSAGES, max_size=4), st.booleans())
 @example([b"n,,n=alice,r=abc", b"c=biws,r=abc,p=YQ=="], True)
 def test_whatever_comes(messages: list[bytes], begun: bool) -> None:
-    """Challenges and faults of syntax, nothing else is raised, and nobody is let in."""
+    """Challenges and faults of syntax, nothing else is raised, and no client is let in."""
     server = ScramSha256(Directory())
     if begun:
         server.respond(b"n,,n=alice,r=abc")
@@ -292,7 +292,7 @@ def test_whatever_comes(messages: list[bytes], begun: bool) -> None:
 @pytest.mark.fuzz
 @given(st.integers(0, 400), st.integers(1, 255))
 def test_a_byte_that_changes(position: int, change: int) -> None:
-    """Whatever byte of the client's messages is another one: no proof that fits. The last letter of the proof's base64
+    """With any byte of the client's messages changed, no proof fits. The last letter of the proof's base64
     has bits that say nothing."""
     server, client = ScramSha256(Directory()), _client("SCRAM-SHA-256")
     first = client.get_client_first().encode()

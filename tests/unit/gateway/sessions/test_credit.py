@@ -88,7 +88,7 @@ def test_less_credit(consumer: Consumer, link: Link) -> None:
 
 
 def test_the_next_owner(consumer: Consumer, link: Link) -> None:
-    """It is given what was not used, whatever the former one had."""
+    """It gets the credit that was not used, regardless of the former one's."""
     consumer.take(10)
     consumer.grant()
     consumer.written(4, 10)

@@ -32,7 +32,7 @@ async def test_what_comes_while_a_consumer_waits_to_ask_again() -> None:
 
 
 async def test_an_owner_that_refuses_and_is_lost() -> None:
-    """Whoever has the consumer attached asks the next owner: it is not asked twice, which would make two of one."""
+    """The part that attaches the consumer asks the next owner: it is not asked twice, which would make two of one."""
     link = object()
     consumer = SimpleNamespace(state=ConsumerState.ATTACHING, link=link, settled=True, ended=None)
     consumer.answer = asyncio.get_running_loop().create_future()

@@ -1,4 +1,4 @@
-"""A commit whose answer does not come: design section 7. Whoever dies, the client hears the truth, and all is whole."""
+"""A commit whose answer does not come: design section 7. Clients are told the truth, and all is whole."""
 
 from __future__ import annotations
 
@@ -147,7 +147,7 @@ async def test_a_client_waits_for_the_truth(broker: BrokerHouse, doubt: Doubt) -
 
 
 async def test_a_commit_that_was_overtaken(broker: BrokerHouse, doubt: Doubt) -> None:
-    """Somebody else asks first, which aborts what was not committed: then it is tried again, and done once."""
+    """Another process asks first, which aborts what was not committed: then it is tried again, and done once."""
     client = await in_doubt(broker, doubt)
     doubt.over = True
     resolved = await broker.queues["queue-1"]._host.store.resolve_transaction(doubt.asked[0])
@@ -169,7 +169,7 @@ async def test_time_without_the_store_is_not_the_owners(
     await is_whole(broker)
 
 
-async def test_an_outcome_that_nobody_knows(broker: BrokerHouse, doubt: Doubt, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_an_unknown_outcome(broker: BrokerHouse, doubt: Doubt, monkeypatch: pytest.MonkeyPatch) -> None:
     """When the store may have forgotten it, the client is told so; processes that ask do all of it, or nothing."""
     monkeypatch.setattr(participants, "_UNTOLD_SECONDS", 0.1)
     client = await in_doubt(broker, doubt)
@@ -223,7 +223,7 @@ async def test_queue_processes_die(broker: BrokerHouse, doubt: Doubt) -> None:
 
 
 async def test_what_was_given_back_while_owners_died(broker: BrokerHouse, doubt: Doubt) -> None:
-    """The next owner was told that it is held, before anybody knew that it was committed: it is anybody's."""
+    """The next owner was told that it is held, before the outcome was known: it is not held, and may be delivered."""
     client = await in_doubt(broker, doubt, requeue=True)
     with patch.object(Leases, "stop", die):
         await asyncio.gather(*(queue.stop() for queue in broker.queues.values()))
@@ -250,7 +250,7 @@ async def test_a_partition_is_handed_over_at_once(broker: BrokerHouse, doubt: Do
 
 @pytest.mark.parametrize("closes", [True, False])
 async def test_a_client_leaves(broker: BrokerHouse, doubt: Doubt, *, closes: bool) -> None:
-    """Who commits and closes, or vanishes, has committed; what it has acked does not come back."""
+    """A client that commits and closes, or vanishes, has committed; what it has acked does not come back."""
     client = await in_doubt(broker, doubt)
     if closes:
         client.send(0, commands.Connection.Close(200, "", 0, 0))

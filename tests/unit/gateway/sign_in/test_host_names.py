@@ -16,7 +16,7 @@ ADDRESS = "10.0.0.7"
 
 
 def called(monkeypatch: pytest.MonkeyPatch, name: str, *addresses: str) -> None:
-    """Its address says that it has that name, and who has the name that it has those addresses."""
+    """The address resolves to that name, and the name to that address."""
 
     def named(address: tuple[str, int], flags: int) -> tuple[str, str]:
         assert (address[0], flags) == (ADDRESS, socket.NI_NAMEREQD)
@@ -38,8 +38,8 @@ async def test_a_name(monkeypatch: pytest.MonkeyPatch, addresses: list[str]) -> 
 
 
 @pytest.mark.parametrize("addresses", [["10.0.0.8"], []])
-async def test_somebody_elses_name(monkeypatch: pytest.MonkeyPatch, addresses: list[str]) -> None:
-    """Counts for nothing: whoever has an address can have it called what they like."""
+async def test_the_name_of_another_address(monkeypatch: pytest.MonkeyPatch, addresses: list[str]) -> None:
+    """Counts for nothing: the owner of an address can give it any name."""
     called(monkeypatch, "trusted.example", *addresses)
     assert await host_name(ADDRESS) == ""
 
@@ -55,7 +55,7 @@ async def test_none(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 async def test_a_resolver_that_does_not_answer(monkeypatch: pytest.MonkeyPatch) -> None:
-    """It is waited for shortly, however many ask, and by nobody else: passwords are looked at in other threads."""
+    """Its look-up is waited for shortly, however many ask, and by no other client: passwords have other threads."""
     answers = threading.Event()
 
     def named(*_: Any) -> tuple[str, str]:

@@ -1,4 +1,4 @@
-"""Who was a user before there were keys gets them when it says its password, and nobody waits for that."""
+"""A user from before there were keys gets them when it signs in with its password, and nothing waits for that."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ async def test_keys_are_made_for_what_is_missing(gateway: Gateway) -> None:
     assert gateway.mgmt.connected == 0
 
 
-async def test_who_has_all_costs_nothing(gateway: Gateway) -> None:
+async def test_a_user_with_all_keys_costs_nothing(gateway: Gateway) -> None:
     """Nor does a gateway that offers no SCRAM."""
     gateway.older.said_password(ALICE, "secret", OFFERED[1:])
     OlderUsers(["PLAIN"], lambda: pytest.fail("connected")).said_password(ALICE, "secret", [])
@@ -103,7 +103,7 @@ async def test_a_storm_of_logins_hashes_once(gateway: Gateway) -> None:
     assert gateway.hashed == ["secret", "new"]
 
 
-async def test_a_user_that_has_changed_is_nobody_elses_affair(gateway: Gateway) -> None:
+async def test_a_user_that_has_changed_is_no_fault(gateway: Gateway) -> None:
     """The next one gets keys."""
     gateway.mgmt.failure = PreconditionFailed("another password by now")
     gateway.older.said_password(ALICE, "alice", [])

@@ -1,4 +1,4 @@
-"""What may come before a protocol: whichever kinds of transport there are, in whatever order, and what a port wants."""
+"""What may come before a protocol: any kinds of transport, in any order, and what a port wants."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ NOBODY: Any = ()
 
 
 class Line:
-    """A kind that nobody knows: a line that says its name, and from then on the socket as it is."""
+    """A kind of the test's: a line with its name, and from then on the socket as it is."""
 
     on = True
     needs = ""
@@ -82,14 +82,14 @@ ONE, TWO = Line(b"one"), Line(b"two", secure=True)
 @pytest.mark.parametrize("said", [b"one\ntwo\nAMQP", b"two\none\nAMQP", b"two\nAMQP", b"one\nAMQP", b"AMQP"])
 @pytest.mark.parametrize("size", [1, 3, 100])
 async def test_kinds_in_any_order(said: bytes, size: int) -> None:
-    """Each that a peer begins with has its turn, in whatever pieces that comes; what follows is the protocol's."""
+    """Each transport that a peer begins with has its turn, in pieces of any size; what follows is the protocol's."""
     pieces = [said[first : first + size] for first in range(0, len(said), size)]
     connection, _ = await heard(Offer(NOBODY, [ONE, TWO]), *pieces)
     assert connection.data == b"AMQP"
 
 
 async def test_a_kind_once() -> None:
-    """What looks like a transport that was begun with already is the protocol's, who may say what it thinks of it."""
+    """What looks like a transport that was used already belongs to the protocol, which may refuse it."""
     connection, _ = await heard(Offer(NOBODY, [ONE, TWO]), b"one\none\n")
     assert connection.data == b"one\n"
 

@@ -69,7 +69,7 @@ def _serve(tls: bool, use: Callable[[int, _Ends], Awaitable[None]]) -> None:
 
 @pytest.mark.parametrize("tls", [False, True], ids=["tcp", "tls"])
 def test_last_words_reach_a_peer_that_still_sends(tls: bool) -> None:
-    """It reads the goodbye and the end of the stream, not a reset, though it sent megabytes that nobody wants."""
+    """It reads the goodbye and the end of the stream, not a reset, though it sent megabytes that are dropped."""
 
     def talk(port: int) -> bytes:
         with _connect(port, tls) as client:
@@ -122,7 +122,7 @@ def test_a_peer_that_said_goodbye_ends_first(tls: bool, monkeypatch: pytest.Monk
 
 
 @pytest.mark.parametrize("tls", [False, True], ids=["tcp", "tls"])
-def test_nobody_waits_for_a_peer_that_has_ended(tls: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_peer_that_has_ended_is_not_awaited(tls: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     """The socket is gone when the peer has ended it, long before the moment is over."""
     monkeypatch.setattr(draining, "_MOMENT", 10 * _SECONDS)
 

@@ -1,4 +1,4 @@
-"""Whatever a peer begins with, and whatever it sends as a WebSocket: it is told apart, or refused; nothing breaks."""
+"""Any first bytes of a peer, and any bytes of a WebSocket, are recognised or refused; nothing breaks."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ class Heard(asyncio.Protocol):
 
 
 def opened() -> tuple[WebSocket, Any, Heard, WSConnection]:
-    """A WebSocket whose hands are shaken, what it writes to, who hears it, and its client."""
+    """A WebSocket after its handshake, what it writes to, its listener, and its client."""
     carrier: Any = Carrier()
     heard = Heard()
     websocket = WebSocket(carrier, heard, ["*"], lambda _: None)
@@ -87,7 +87,7 @@ def test_what_peers_begin_with() -> None:
 
 @given(st.binary(min_size=len(HELLO)))
 def test_anything_is_told(data: bytes) -> None:
-    """Nine bytes are enough, whatever they are."""
+    """Nine bytes are always enough."""
     told = [kind.begins(data) for kind in KINDS.values()]
     assert None not in told
     assert told.count(True) <= 1

@@ -1,4 +1,4 @@
-"""What clients do not read is bounded for all of them together, and nobody who reads is held up by it."""
+"""What clients do not read is bounded for all of them together, and a client that reads is not held up by it."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class Reads:
         self._end = end
 
     def some(self) -> None:
-        """Takes a little of what there is."""
+        """Takes a little of what is written."""
         with suppress(BlockingIOError):
             self._end.recv(LITTLE // 2)
 
@@ -62,7 +62,7 @@ async def pair(outgoing: Outgoing) -> tuple[Writes, Reads]:
 
 
 async def filled(pairs: list[tuple[Writes, Reads]]) -> int:
-    """Writes until nobody takes more; gives what they are behind."""
+    """Writes until no client takes more; gives how far they are behind."""
     while any(writes.writable for writes, _ in pairs):
         for writes, _ in pairs:
             writes.write(LITTLE // 4)
@@ -80,7 +80,7 @@ async def read(writes: Writes, reads: Reads, size: int) -> None:
 
 
 async def crowd(budget: int) -> None:
-    """Nobody of many reads, but each for a moment; then one does."""
+    """Of many clients each reads for a moment only; then one does."""
     outgoing = Outgoing(budget)
     pairs = [await pair(outgoing) for _ in range(40)]
     most = budget + len(pairs) * LITTLE * 1.25
@@ -102,7 +102,7 @@ async def crowd(budget: int) -> None:
 
 @pytest.mark.parametrize("runner", [asyncio.run, uvloop.run])
 def test_together_they_hold_no_more_than_the_budget(runner: Any) -> None:
-    """Of many that do not read the first may be much behind, the others a little; who reads gets all of it."""
+    """Of many that do not read the first may be much behind, the others a little; one that reads gets all of it."""
     runner(crowd(4 * MUCH))
 
 
@@ -120,8 +120,8 @@ class Socket:
         return self.size
 
 
-def test_who_has_caught_up_makes_place() -> None:
-    """What somebody was allowed and does not need is another's, and comes back to it when it is behind again."""
+def test_a_client_that_has_caught_up_makes_place() -> None:
+    """Room that a client does not need goes to another, and comes back to it when it is behind again."""
     outgoing, (first, second, third) = Outgoing(2 * MUCH), [Socket() for _ in range(3)]
     for each in (first, second, third):
         outgoing.come(cast("Any", each))

@@ -1,4 +1,4 @@
-"""PROXY protocol version 2, and whatever else comes in its place (proxy-protocol.txt, section 2.2)."""
+"""PROXY protocol version 2, and other bytes in its place (proxy-protocol.txt, section 2.2)."""
 
 from __future__ import annotations
 

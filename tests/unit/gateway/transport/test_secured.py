@@ -180,7 +180,7 @@ def test_long_hellos(play: Callable[[Play], None]) -> None:
 
 
 def test_a_name_that_is_no_text(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Ends the handshake, and nobody is shown a traceback for it; what else is raised where nobody hears is told."""
+    """Ends the handshake, without a traceback in the log; other errors in callbacks are logged."""
     told: list[Any] = []
     monkeypatch.setattr(sys, "unraisablehook", told.append)
     authority = Authority(tmp_path)
@@ -202,7 +202,7 @@ def self_made() -> None:
 
 
 def test_plain(play: Callable[[Play], None]) -> None:
-    """Who does not begin with TLS is heard from the first byte on."""
+    """A client that does not begin with TLS is read from the first byte on."""
 
     async def act(server: Served) -> None:
         reader, writer = await asyncio.open_connection("127.0.0.1", server.port)
@@ -217,8 +217,8 @@ def test_plain(play: Callable[[Play], None]) -> None:
 
 
 @pytest.mark.parametrize("reset", [False, True])
-def test_who_is_gone_when_its_first_bytes_are_read(play: Callable[[Play], None], reset: bool) -> None:
-    """Is told to have gone, once: nobody takes what is left of it for a client whose hands are shaken."""
+def test_a_client_that_is_gone_when_its_first_bytes_are_read(play: Callable[[Play], None], reset: bool) -> None:
+    """Its end is told once: what is left of it is not taken for a client after its handshake."""
 
     async def act(server: Served) -> None:
         for _ in range(20):

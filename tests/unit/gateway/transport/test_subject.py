@@ -1,4 +1,4 @@
-"""Whose a certificate is, whatever its subject is made of."""
+"""The user that a certificate names, with any subject."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def common(name: str, kind: _ASN1Type = _ASN1Type.UTF8String) -> x509.NameAttrib
 
 
 def test_one_name() -> None:
-    """Is who it is, as it is written there: nothing of it is cut off or smoothed."""
+    """Is the user's name, as it is written there: nothing of it is cut off or changed."""
     for name in ("guest", "guest\0evil", " guest ", "a,O=Example", "#6775"):
         assert name_in(certificate([common(name)]), "common-name") == name
     assert name_in(certificate([common("a,O=Example")]), "distinguished-name") == "CN=a\\,O=Example"
@@ -42,7 +42,7 @@ def test_one_name() -> None:
     "parts", [([common("guest")], [common("mallory")]), ([common("guest"), common("mallory")],)], ids=["two", "in one"]
 )
 def test_several_names(parts: tuple[Sequence[x509.NameAttribute], ...]) -> None:
-    """Are nobody's: an authority may have asked whether it is mallory, and we would let in guest."""
+    """Name no user: an authority may have verified mallory, and we would let in guest."""
     assert name_in(certificate(*parts), "common-name") == ""
 
 

@@ -39,7 +39,7 @@ def unread(client: Client, patience: float = 60) -> Unread:
     return Unread(cast("Any", client), cast("Any", client), patience)
 
 
-async def test_who_asks_on_is_read_no_further() -> None:
+async def test_a_client_that_goes_on_asking_is_read_no_further() -> None:
     """Deliveries alone hold no requests up; more and more answers do, until the socket takes them."""
     client = Client(20 * MIB)
     its = unread(client)
@@ -54,7 +54,7 @@ async def test_who_asks_on_is_read_no_further() -> None:
     assert client.read
 
 
-async def test_who_reads_no_answers_is_closed() -> None:
+async def test_a_client_that_reads_no_answers_is_closed() -> None:
     """When nothing was taken for the time that is given."""
     client = Client(2 * MIB)
     its = unread(client, 0.02)
@@ -63,7 +63,7 @@ async def test_who_reads_no_answers_is_closed() -> None:
     await asyncio.wait_for(client.closed.wait(), 10)
 
 
-async def test_who_is_busy_is_not_closed() -> None:
+async def test_a_busy_client_is_not_closed() -> None:
     """A consumer that has more deliveries than it reads, and asks for nothing, may take its time."""
     client = Client(20 * MIB)
     its = unread(client, 0.02)
@@ -73,7 +73,7 @@ async def test_who_is_busy_is_not_closed() -> None:
 
 
 @pytest.mark.parametrize("stops", [True, False])
-async def test_who_reads_slowly_is_not_closed(stops: bool) -> None:
+async def test_a_slow_reader_is_not_closed(stops: bool) -> None:
     """A byte now and then is enough, and of course all."""
     client = Client(2 * MIB)
     its = unread(client, 0.1)

@@ -55,7 +55,7 @@ def test_what_is_over(authority: Authority, tmp_path: Path) -> None:
     assert soon_over(settings, ()) == [f"{tmp_path}/late.pem: CN=late is over"]
 
 
-def test_what_nobody_can_read(authority: Authority, tmp_path: Path) -> None:
+def test_what_cannot_be_read(authority: Authority, tmp_path: Path) -> None:
     """Says nothing, and hides none of the others."""
     broken = Kept(type="NonJavaTrustStore", certificates=(("", "no certificate"),)).to_json()
     records = [Record(kind=KEY_STORE, key="a", value=broken), Record(kind=KEY_STORE, key="b", value=b"{}")]

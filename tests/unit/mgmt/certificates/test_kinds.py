@@ -66,7 +66,7 @@ def test_trust_stores(authority: Authority, tmp_path: Path) -> None:
 
 
 def test_an_odd_signature(authority: Authority) -> None:
-    """Of an algorithm that nobody knows, its number is told."""
+    """For an unknown algorithm its number is shown."""
     [found] = NonJavaTrustStore().read({"certificatesUrl": odd(authority.path, *ODD_SIGNATURE)})
     assert details(found)["signatureAlgorithm"] == "1.2.840.10045.4.3.127"
 

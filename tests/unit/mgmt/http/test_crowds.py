@@ -1,4 +1,4 @@
-"""Many who ask for nothing, by HTTP, beside one who asks."""
+"""Many idle connections over HTTP, beside one with requests."""
 
 from __future__ import annotations
 

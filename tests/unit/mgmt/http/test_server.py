@@ -32,7 +32,7 @@ async def _until(mgmt: Service, wanted: int) -> dict[str, str]:
 
 
 async def test_says_which_part_is_missing(mgmt: Service) -> None:
-    """Before the rest is there, /healthz answers 503 and names who is not."""
+    """Before all parts are there, /healthz answers 503 and names the missing ones."""
     services = await _until(mgmt, 503)
     assert services == {
         "store": "ok",
@@ -79,7 +79,7 @@ async def test_port_in_use(settings: Settings) -> None:
 
 
 async def test_signals_stay_the_process_s_own(mgmt: Service) -> None:
-    """The HTTP server does not take SIGTERM away from whoever handles it."""
+    """The HTTP server does not take SIGTERM away from its handler."""
     told = asyncio.Event()
     loop = asyncio.get_running_loop()
     loop.add_signal_handler(signal.SIGTERM, told.set)

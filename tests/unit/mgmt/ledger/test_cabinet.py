@@ -220,7 +220,7 @@ def test_captured_messages_are_bounded_apart(tmp_path: Path) -> None:
 
 
 def test_captured_messages_give_way_first(tmp_path: Path) -> None:
-    """On a full disk they go, all of them, before any hour of the record; nobody else may look at them."""
+    """On a full disk they go, all of them, before any hour of the record; no other user may look at them."""
     cabinet, _ = opened(tmp_path)
     file(cabinet, {"payloads": payloads(10, HOUR), "stages": rows([1])}, {})
     file(cabinet, {"stages": rows([2], HOUR + 3600)}, {})

@@ -106,7 +106,7 @@ def test_a_row_says_where_it_was_written() -> None:
     assert table.cast(plain(TABLES["stages"])).schema == plain(TABLES["stages"])
 
 
-def test_who_is_at_the_other_end_is_a_table_of_its_own() -> None:
+def test_peers_are_a_table_of_their_own() -> None:
     """User and address of a connection are filed beside the rows, with the instance that says so."""
     place = PLACE._replace(peer=Peer("alice", "10.0.0.1:5000"))
     table = decode(recorded({"stage": SETTLED, "place": place, "uids": [5]})).connections
@@ -182,7 +182,7 @@ def test_long_properties_are_told_in_part(name: str) -> None:
 
 @pytest.mark.parametrize("header", ["", "x" * 3000, "00-" + "0" * 32 + "-0000000000000000-01", b"\xff\xfe", 7])
 def test_hostile_trace_headers_name_nothing(header: object) -> None:
-    """A traceparent that is none is no id, whatever it is, and does no harm."""
+    """Anything that is no valid traceparent is no id, and does no harm."""
     assert [row["kind"] for row in identified([properties(b"m", headers={"traceparent": header})], [1])] == [
         "message_id"
     ]

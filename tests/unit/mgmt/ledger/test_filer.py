@@ -150,7 +150,7 @@ async def test_nats_does_not_answer(office: Office) -> None:
 
 
 async def test_why_nothing_is_filed(office: Office, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whoever asks is told what keeps the rows from being filed, until they are."""
+    """A caller is told what keeps the rows from being filed, until they are."""
     full = OSError(errno.ENOSPC, "No space left on device")
 
     def write(*_: object) -> None:
@@ -231,7 +231,7 @@ async def test_a_full_disk_of_nats(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 
 
 async def test_nats_says_that_its_disk_is_full(office: Office, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It has words for that and no code: whoever asks is told whose disk it is, and what to do."""
+    """NATS has a text for that and no code: a caller is told which disk it is, and what to do."""
 
     async def refuse(*_: object) -> None:
         raise Away("nats: ServerError: code=500 err_code=10069 description='write meta.inf: no space left on device'")
@@ -242,8 +242,8 @@ async def test_nats_says_that_its_disk_is_full(office: Office, monkeypatch: pyte
     assert filer.trouble == "NATS cannot write the record of messages: make room on its disk, it goes on by itself"
 
 
-async def test_what_was_told_while_nobody_filed_is_filed(office: Office) -> None:
-    """The bus keeps rows until somebody files them; a filer that goes leaves nothing to be filed twice."""
+async def test_what_was_told_while_no_process_filed_is_filed(office: Office) -> None:
+    """The bus keeps rows until they are filed; a filer that stops leaves nothing to be filed twice."""
     office.tell("a", 1)
     await asyncio.sleep(0.6)
     for number in range(3):
@@ -257,7 +257,7 @@ async def test_what_was_told_while_nobody_filed_is_filed(office: Office) -> None
 
 
 async def test_captured_messages_are_filed_once(office: Office) -> None:
-    """Beside rows, in whatever order they come, also when filing begins anew; nothing is missing by them."""
+    """Beside rows, in any order, also when filing begins anew; they make no gap."""
     filer = office.join()
     for number in range(5):
         office.tell("a", number + 1)
@@ -289,7 +289,7 @@ async def test_of_two_only_one_files(office: Office) -> None:
 async def test_what_was_written_when_the_lease_ended_is_not_seen(
     office: Office, monkeypatch: pytest.MonkeyPatch, after: int
 ) -> None:
-    """Writing may take long: rows are filed once, by who has had the lease until they are visible."""
+    """Writing may take long: rows are filed once, by the process that holds the lease until they are visible."""
     filer = office.join()
     prepare, written = filer._cabinet.prepare, []
 
@@ -310,7 +310,7 @@ async def test_what_was_written_when_the_lease_ended_is_not_seen(
 
 
 async def test_silence_is_noticed_across_a_restart(office: Office, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Who ended without a word is a gap, who said so is not, also for a filer that never heard of either."""
+    """An instance that vanished is a gap, one that said goodbye is not, also for a filer that never heard of either."""
     monkeypatch.setattr(instances, "SILENT_AFTER", 5.0)
     office.tell("polite", 1)
     office.tell("killed", 2)
@@ -326,7 +326,7 @@ async def test_silence_is_noticed_across_a_restart(office: Office, monkeypatch: 
     assert office.gaps() == [("killed", 2, 2, -1, "silent")]
 
 
-async def test_what_nobody_understands_is_a_gap(office: Office) -> None:
+async def test_a_batch_that_cannot_be_read_is_a_gap(office: Office) -> None:
     """A batch that cannot be read is put on record, and holds up nothing."""
     office.tell("a", 1)
     office.join()

@@ -1,4 +1,4 @@
-"""Row numbers: what is new, what is missing, who is silent."""
+"""Row numbers: what is new, what is missing, which instances are silent."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def test_missing_numbers_are_a_gap() -> None:
 
 @given(st.lists(st.integers(1, 5), min_size=1), st.data())
 def test_what_comes_again_is_known(sizes: list[int], data: st.DataObject) -> None:
-    """Whatever was heard before, also by a process that is no more, is not new."""
+    """Rows that were filed before, also by a former process, are not new."""
     batches, first = [], 1
     for size in sizes:
         batches.append((first, size))
@@ -44,7 +44,7 @@ def test_what_comes_again_is_known(sizes: list[int], data: st.DataObject) -> Non
 
 
 def test_silence_is_a_gap_of_unknown_size_once() -> None:
-    """An instance that ended without a word is told once; the time when nobody could be heard does not count."""
+    """An instance that vanished is reported once; the time while the bus was away does not count."""
     instances = Instances(Instances({"a": {"service": "queue", "next_row": 5, "ended": 0.0}}).state)
     instances.listen_again(100.0)
     assert instances.silent(100.0 + SILENT_AFTER, 1.0) == []
@@ -60,11 +60,11 @@ def test_a_gap_says_since_when() -> None:
     assert gap
     assert gap.since_us == 70
     instances.heard(LedgerBatch(instance="a", first_row=6, time_us=900), 0, 0)
-    instances.heard(LedgerBatch(instance="a", first_row=6), 0, 0)  # somebody older, who does not say
+    instances.heard(LedgerBatch(instance="a", first_row=6), 0, 0)  # an older release, which does not say
     assert [gap.since_us for gap in instances.silent(SILENT_AFTER + 1, 1.0)] == [900]
 
 
-def test_who_said_that_it_ends_is_not_silent() -> None:
+def test_an_instance_that_said_that_it_ends_is_not_silent() -> None:
     """The last batch ends an instance; after a day it is forgotten."""
     instances = Instances()
     instances.heard(batch(1, 0, last=True), 0.0, 1000.0)

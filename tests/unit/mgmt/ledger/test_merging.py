@@ -46,7 +46,7 @@ def as_rows(table: pa.Table) -> list[str]:
 
 @pytest.mark.parametrize("seed", range(5))
 def test_the_same_rows_in_order(tmp_path: Path, seed: int) -> None:
-    """Whatever files have of which keys: none twice, none missing, in whole row groups."""
+    """With any keys in any files: none twice, none missing, in whole row groups."""
     chance = random.Random(seed)
     tables = [stages([chance.randrange(300) for _ in range(chance.randrange(120))]) for _ in range(6)]
     whole = merged(tmp_path, tables)

@@ -57,7 +57,7 @@ def test_rests_end_when_they_have_to() -> None:
 
 
 def test_nothing_rests_unless_it_is_allowed() -> None:
-    """Who is behind goes on at once."""
+    """A filer that is behind goes on at once."""
     day = Day()
     day.work(MILLISECOND)
     day.pace.allow(0)
@@ -66,7 +66,7 @@ def test_nothing_rests_unless_it_is_allowed() -> None:
 
 
 def test_hurry_is_for_good() -> None:
-    """Nobody rests any more who has been told to hurry, whatever is allowed afterwards."""
+    """After a call to hurry there are no rests any more, also where they would be allowed."""
     day = Day()
     day.pace.hurry()
     day.pace.allow(60)

@@ -69,7 +69,7 @@ def test_what_was_written_is_read(tmp_path: Path, table: str) -> None:
 
 
 def test_each_column_is_followed_by_a_rest(tmp_path: Path) -> None:
-    """Nobody who has to bring messages waits for more than a column of a row group, be it written or read."""
+    """The event loop waits for no more than a column of a row group, be it written or read."""
     rests: list[str] = []
     parquet.write(STAGES.empty_table(), "stages", tmp_path / "file", lambda: rests.append("written"))
     parquet.read(tmp_path / "file", "stages", lambda: rests.append("read"))

@@ -82,7 +82,7 @@ DIED = gap(DEAD, 99, 135)
 def test_fates(
     stages: tuple[tuple[str, float], ...], gaps: tuple[Gap, ...], followed: float | None, expected: tuple[str, str]
 ) -> None:
-    """Lost is said by what was promised, waiting of what nobody took, and unknown with the gap that is to blame."""
+    """A loss is named by what was promised, a message that no consumer took waits, and unknown names the gap."""
     assert fate(*stages, gaps=gaps, followed=followed) == expected
 
 
@@ -90,7 +90,7 @@ def test_fates(
     ("stages", "followed", "expected"), [(ENQUEUED, 105, "lost (transient)"), (ON_DISK, None, "waiting")]
 )
 def test_what_ends_alone(stages: tuple[tuple[str, float], ...], followed: float | None, expected: str) -> None:
-    """Where messages of the queue expire or are dropped, nobody knows of one that died with its owner."""
+    """Where messages of the queue expire or are dropped, the fate of one that died with its owner is unknown."""
     message = [step("received", 1), *(step(*each) for each in stages)]
     followers = [Follower(int(followed * S), 2)] if followed else []
     until = int((followed or 135) * S)

@@ -263,7 +263,7 @@ async def test_id_without_a_record(ledger: LedgerFiles, look_up: LookUp) -> None
     ],
 )
 async def test_hostile_ids(ledger: LedgerFiles, look_up: LookUp, asked: str) -> None:
-    """Whatever is asked for is an id and nothing else: it is found when it is filed, and only then."""
+    """Any text is an id and nothing else: it is found when it is filed, and only then."""
     ledger.stage("received", uid(1))
     ledger.stage("received", uid(2))
     ledger.named("innocent", uid(1))

@@ -92,7 +92,7 @@ async def test_by_user_or_address(ledger: LedgerFiles, look_up: LookUp, sought: 
 
 
 async def test_connections_of_a_user(ledger: LedgerFiles) -> None:
-    """Which connections somebody has had, filed or not, the newest first: for who sees rows that name connections."""
+    """Which connections a user or address has had, filed or not, the newest first: for rows that name connections."""
     ledger.connection("5.1", "alice", "10.0.0.1:5000", at=-30 * HOUR)
     ledger.connection("5.2", "eve", "10.0.0.2:5000")
     ledger.file()

@@ -137,7 +137,7 @@ async def test_bad_questions(look_up: LookUp, sought: Sought) -> None:
 
 
 async def test_hostile_patterns(ledger: LedgerFiles, look_up: LookUp) -> None:
-    """What is asked for is a value, whatever is in it."""
+    """A pattern is a value, with any content."""
     _publish(ledger, uid(1), queue="'; drop table x; --")
     ledger.file()
     assert _found(await look_up.search(Sought(queue="'; drop table x; --"), 10)) == [1]

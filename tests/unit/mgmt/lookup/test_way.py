@@ -143,7 +143,7 @@ async def test_gap_that_began_after_the_end(ledger: LedgerFiles, look_up: LookUp
 
 
 async def test_lost_with_its_owner(ledger: LedgerFiles, look_up: LookUp) -> None:
-    """What the next owner does not have is lost, with the gap to blame; a gap of somebody else is not told."""
+    """What the next owner does not have is lost, with the gap to blame; a gap of another process is not told."""
     owner = {"queue": "q", "partition": 7, "epoch": 3}
     ledger.stage("received", uid(1))
     ledger.stage("enqueued", uid(1), at=MS, **owner)
@@ -170,7 +170,7 @@ async def test_gaps_of_a_way_without_an_end(ledger: LedgerFiles, look_up: LookUp
 
 
 async def test_lost_with_the_partition(ledger: LedgerFiles, look_up: LookUp) -> None:
-    """What an owner lets go of as it loses the partition is lost, unless the next one has it, whoever says so first."""
+    """What an owner drops as it loses the partition is lost, unless the next one has it, in either order of rows."""
     for number in (1, 2):
         ledger.stage("received", uid(number))
         place = {"queue": "q", "partition": 1}

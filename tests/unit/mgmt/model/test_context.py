@@ -91,7 +91,7 @@ def test_a_circle_through_an_attribute() -> None:
 
 
 def test_secrets_of_the_environment() -> None:
-    """What is not meant for objects is no variable: any of it may be a secret, whatever it is called."""
+    """What is not meant for objects is no variable: it may be a secret, with any name."""
     given = {
         "HOPLINE_PASSWORD": "x",
         "MYSQL_PWD": "x",

@@ -111,7 +111,7 @@ def test_columns_and_pages() -> None:
 
 
 def test_like_takes_no_time() -> None:
-    """Whatever the pattern: each part between two % is looked for once."""
+    """For any pattern, each part between two % is looked for once."""
     began = perf_counter()
     assert _names(f"concat(name, '{'a' * 5000}') LIKE '{'%a' * 500}%!'") == []
     assert perf_counter() - began < 1

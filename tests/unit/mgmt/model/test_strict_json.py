@@ -27,6 +27,6 @@ def test_json() -> None:
     ],
 )
 def test_what_python_alone_would_read(data: bytes | str) -> None:
-    """Is none: nobody could be told it again."""
+    """Is no JSON: no answer could repeat it."""
     with pytest.raises(ValueError, match=r".+"):
         strict(data)

@@ -80,7 +80,7 @@ def test_updates() -> None:
 
 
 def test_masked() -> None:
-    """A secret is masked whoever looks, and one that comes back masked stays as it is."""
+    """A secret is masked for every user, and one that comes back masked stays as it is."""
     user = User(BROKER, {"name": "u", "password": "hunter2"})
     for options in (Options(), Options(actuals=True)):
         assert rendered(user, options, lambda _: {})["password"] == "********"

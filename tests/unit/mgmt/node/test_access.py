@@ -40,7 +40,7 @@ class Said(NamedTuple):
 
 
 def _rest(type_: Type, operation: str) -> Said | None:
-    """None: REST has no such route, and answers 405 to everybody."""
+    """None: REST has no such route, and always answers 405."""
     names = ("/", "/", *NAMES.get(type_.category, ("q",)))
     path = f"/api/latest/{type_.category}/{'/'.join(quote(quote(each, safe=''), safe='') for each in names)}"
     if operation == "READ":
@@ -101,7 +101,7 @@ async def everybody(managed: Managed) -> list[Principal]:
 
 
 async def test_every_operation_as_every_role(managed: Managed, everybody: list[Principal]) -> None:
-    """Who is refused over REST is refused here, with the same words, and nobody else is: what is not there may be."""
+    """A role refused over REST is refused here, with the same words, and no other; missing objects aside."""
     refusals: dict[tuple[str, str, str], str | None] = {}
     for name, operation in sorted(_operations(), key=lambda each: each[1] == "DELETE"):
         category = TYPES[name].category
@@ -124,7 +124,7 @@ async def test_every_operation_as_every_role(managed: Managed, everybody: list[P
 
 @pytest.mark.parametrize("operation", ITSELF)
 async def test_the_node_itself_as_every_role(operation: str, managed: Managed, everybody: list[Principal]) -> None:
-    """Who may look at what there can be over REST may here, and what there is is told of what each may look at."""
+    """Users who may read the metadata over REST may here, and each sees the objects that it may look at."""
     for who in everybody:
         status, _, _ = await managed.rest("/service/metadata", f"{who.name}:secret")
         told = await managed.ask.itself(operation, who=who)
@@ -151,7 +151,7 @@ async def test_all_there_is_is_what_one_may_look_at(managed: Managed, everybody:
 
 
 async def test_rules(client: MgmtClient) -> None:
-    """A rule may let in who has no tag, and keep out an administrator."""
+    """A rule may let in a user without a tag, and keep out an administrator."""
     await client.put_user("anna", "secret")
     rules = "ACL ALLOW anna ACCESS MANAGEMENT\nACL ALLOW anna ACCESS_LOGS BROKER\nACL DENY guest ACCESS MANAGEMENT"
     await client.change_access(put_acl=pb.Acl(text=f"CONFIG DEFAULTDEFER=TRUE\n{rules}"))
@@ -164,7 +164,7 @@ async def test_rules(client: MgmtClient) -> None:
 
 
 async def test_what_is_denied_is_on_record(settings: Settings, store: FakeStore) -> None:
-    """In the audit log: to whom, what, and that it was asked of the node."""
+    """In the audit log: the user, the object, and that the node was asked."""
     service = Service(settings)
     await service.start()
     async with MgmtClient(settings.address_of("mgmt")) as client:

@@ -1,4 +1,4 @@
-"""What the management node says of itself and of what there is, by vectors of Broker-J's tests and its source."""
+"""What the management node says of itself and of objects, by vectors of Broker-J's tests and its source."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ async def test_more_than_a_message_should_hold(managed: Managed) -> None:
 
 
 async def test_names_are_told_once(managed: Managed) -> None:
-    """However often they are asked for: what is answered grows by what there is, not by how it is asked for."""
+    """Repeated names count once: the answer grows with the objects, not with the request."""
     exchanges = {"entityType": "org.apache.qpid.Exchange"}
     told = await managed.ask.itself("QUERY", {"attributeNames": ["name", "none", "name"] * 100_000}, **exchanges)
     assert (told.body["attributeNames"], told.body["results"][0]) == (["name", "none"], ["amq.direct", None])

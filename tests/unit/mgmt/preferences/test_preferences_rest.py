@@ -1,4 +1,4 @@
-"""Preferences over Broker-J's REST: kept for whom they are, and shown to whom they are shown."""
+"""Preferences over Broker-J's REST: kept for their owner, and shown to the groups that it names."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ async def _at(get: Get, method: str, path: str, body: object = None, user: str =
 
 @pytest.fixture
 async def anna(client: MgmtClient, get: Get) -> str:
-    """Who may look, and is in a group with guest."""
+    """A user who may look, and is in a group with guest."""
     await client.put_user("anna", "anna", ["monitoring"])
     await client.change_access(put_group=pb.Group(name="staff", members=["anna", "guest"]))
     for _ in range(100):  # a moment later access has heard of it
@@ -80,7 +80,7 @@ async def test_put_replaces_and_post_adds(get: Get) -> None:
 
 
 async def test_what_others_see(get: Get, anna: str) -> None:
-    """What is shown to a group they are in, and nothing else; nobody but the owner changes or deletes it."""
+    """They see what is shown to a group of theirs, and nothing else; only the owner changes or deletes it."""
     shown = {"X-a": [{"name": "shown", "id": ID, "visibilityList": ["staff"]}, {"name": "hidden"}]}
     assert (await _at(get, "PUT", OWN, shown))[0] == 200
     assert [each["name"] for each in (await _at(get, "GET", SEEN, user=anna))[1]["X-a"]] == ["shown"]
@@ -141,7 +141,7 @@ async def test_what_is_wrong(get: Get) -> None:
 
 
 async def test_the_most(get: Get, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nobody fills the store: one owner has so many, at all objects together."""
+    """No user can fill the store: the preferences of an owner are limited, at all objects together."""
     monkeypatch.setattr(changing, "MOST", 2)
     for name in ("a", "b"):
         assert (await _at(get, "PUT", f"{OWN}/X-a/{name}", {}))[0] == 200
@@ -172,7 +172,7 @@ def test_records_from_before() -> None:
 
 
 async def test_they_go_with_their_object_and_their_owner(get: Get, store: FakeStore, anna: str) -> None:
-    """What is deleted takes those at it, and below it, along; and so does whoever kept them."""
+    """They are deleted with their object, or one above it; and with their owner."""
     await _at(get, "PUT", "port/x", {"port": 5699})
     await _at(get, "PUT", "port/x/userpreferences/X-a/b", {})
     await _at(get, "PUT", "group/internal/x", {})

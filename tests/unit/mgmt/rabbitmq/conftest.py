@@ -13,7 +13,7 @@ from tests.support.rest import Get, asking
 
 
 class Asked(NamedTuple):
-    """A whole broker in this process, and somebody who asks its management as RabbitMQ's tools do."""
+    """A whole broker in this process, and a client of its management as RabbitMQ's tools are."""
 
     house: BrokerHouse
     mgmt: Service

@@ -28,7 +28,7 @@ def test_where(gateway: str, listens: str, host: str) -> None:
 
 
 async def test_no_gateway() -> None:
-    """Is said at once, without what somebody signs in with."""
+    """Is reported at once, without the credentials."""
     settings = Settings(amqp_host="127.0.0.1", amqp_port=free_port())
     with pytest.raises(Unavailable, match="no gateway answers") as raised:
         async with channel(settings, Login("anna", "hunter2", "127.0.0.1"), "/"):

@@ -18,7 +18,7 @@ async def _connections(asked: Asked, count: int) -> Any:
 
 
 async def test_connections_and_channels(asked: Asked) -> None:
-    """Who is connected, from where, to what, with which channels; one that is closed is told why, and gone."""
+    """Connections with user, address, virtual host and channels; one that is closed is told why, and gone."""
     client = await asked.house.connect()
     await client.declare("q")
     await client.consume("q", "mine")
@@ -43,7 +43,7 @@ async def test_connections_and_channels(asked: Asked) -> None:
 
 
 async def test_whose(asked: Asked) -> None:
-    """Who does not observe sees, and closes, connections of its own only, and sees consumers on those only."""
+    """A user who does not observe sees, and closes, only its own connections, and sees only consumers on those."""
     client = await asked.house.connect()
     await client.declare("q")
     await client.consume("q", "mine")
@@ -60,7 +60,7 @@ async def test_whose(asked: Asked) -> None:
 
 
 async def test_overview(asked: Asked) -> None:
-    """What there is in numbers, of what the user sees; where gateways listen is for who observes."""
+    """Totals of what the user sees; where gateways listen is for users who observe."""
     client = await asked.house.connect()
     await client.declare("q", durable=True)
     client.publish(b"m", "q")

@@ -46,7 +46,7 @@ async def test_a_round(asked: Asked) -> None:
 
 
 async def test_once_more(asked: Asked) -> None:
-    """Who has signed in meanwhile keeps the better hash, and the connection; who has another password now gets that."""
+    """A user that has signed in meanwhile keeps the better hash, and connections; one with a new password gets that."""
     await asked("POST", "definitions", {"users": [user("guest")]})
     client = await asked.house.connect()
     newer = await _better_hash(asked)
@@ -129,7 +129,7 @@ async def test_what_cannot_be_taken(asked: Asked) -> None:
 
 
 async def test_an_empty_password(asked: Asked) -> None:
-    """Lets nobody in: RabbitMQ keeps its hash for users who are not to sign in by password, and exports it."""
+    """Accepts no sign-in: RabbitMQ keeps its hash for users who are not to sign in by password, and exports it."""
     nobody = user("empty", password_hash=hashed(""))
     _, told = await asked("POST", "definitions", {"users": [nobody]})
     assert [(each["name"], "empty" in each["reason"]) for each in told["left_out"]] == [("empty", True)]
@@ -137,7 +137,7 @@ async def test_an_empty_password(asked: Asked) -> None:
     assert (await asked("PUT", "users/empty", {"password_hash": hashed(""), "tags": "administrator"}))[0] == 400
 
 
-async def test_who_is_away(asked: Asked, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_service_that_is_away(asked: Asked, monkeypatch: pytest.MonkeyPatch) -> None:
     """Ends it, with 503: what is on its way ends too, and nothing more is begun."""
     begun = []
 

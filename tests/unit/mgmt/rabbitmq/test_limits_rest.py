@@ -48,7 +48,7 @@ async def test_connections(asked: Asked, of: str, text: str) -> None:
     assert not (await asked.house.connect()).of(commands.Connection.Close)
     await _limit(asked, path, 0)
     assert (await _refused(asked))[0] == 530
-    await second.declare("q")  # who is connected stays
+    await second.declare("q")  # open connections stay
     assert (await asked("DELETE", path))[0] == 204
     await asyncio.sleep(0.2)
     assert not (await asked.house.connect()).of(commands.Connection.Close)
@@ -80,7 +80,7 @@ async def test_queues(asked: Asked) -> None:
 
 
 async def test_told(asked: Asked) -> None:
-    """As they are set, to who may see them; what goes takes them along."""
+    """As they are set, to users who may see them; they are deleted with their user or virtual host."""
     for path in ("vhosts/shop", "permissions/shop/anna", "users/anna"):
         body = {"password": "p", "tags": "management"} if path.startswith("users") else {}
         every = {"configure": ".*", "write": ".*", "read": ".*"}

@@ -85,7 +85,7 @@ async def test_turns(broker: Any, asked: pb.ListRequest, found: int, turns: int)
 
 
 async def test_rows_are_kept(broker: Any) -> None:
-    """Those of queues that are as they were, for whoever lists them next, over HTTP or at the command line."""
+    """Rows of unchanged queues are kept for the next list, over HTTP or at the command line."""
     objects, mirror = broker.objects, broker.house.mirror
     first = {id(row) for row in objects.each_queue("/")}
     assert {id(row) for row in objects.queues("/")} == first

@@ -29,7 +29,7 @@ async def _publish(asked: Asked, payload: str, user: str = "guest:guest", **more
 
 
 async def test_a_message(asked: Asked) -> None:
-    """Comes as it was sent, with its properties, whatever is in it."""
+    """Comes as it was sent, with its properties, with any content."""
     await asked("PUT", "queues/%2F/q", {})
     properties = {"content_type": "text/plain", "delivery_mode": 2, "timestamp": 1700000000, "headers": {"a": [1, "b"]}}
     assert await _publish(asked, "grüße", properties=properties) == (200, {"routed": True})
@@ -98,7 +98,7 @@ async def test_truncated(asked: Asked) -> None:
 
 
 async def test_whose_permissions(asked: Asked) -> None:
-    """Those of who asks; the message is theirs, and may name nobody else."""
+    """The caller's; the message has the caller as its user, and may name no other."""
     await asked("PUT", "queues/%2F/q", {})
     await asked("PUT", "users/anna", {"password": "secret", "tags": "management"})
     await asked("PUT", "permissions/%2F/anna", {"configure": "", "write": "", "read": "^q$"})
@@ -146,7 +146,7 @@ async def test_headers(asked: Asked) -> None:
 
 
 async def test_what_json_has_no_word_for(asked: Asked) -> None:
-    """Is told as text, and keeps nobody from the message."""
+    """Is shown as text, and does not hide the message."""
     await asked("PUT", "queues/%2F/q", {})
     client = await asked.house.connect()
     client.publish(b"m", "q", headers={"nan": float("nan"), "infinite": [float("-inf")], "raw": bytearray(b"\xff")})

@@ -37,7 +37,7 @@ async def rows(client: ObjectsClient, kind: pb.Kind.ValueType, **more: Any) -> l
 
 
 async def test_queues_and_bindings(asked: Asked, client: ObjectsClient) -> None:
-    """Are declared, bound, purged and deleted, and told as over HTTP; who asked for it is on record, what did not
+    """Are declared, bound, purged and deleted, and shown as over HTTP; the user of a change is on record, what did not
     change is not."""
     told = {"durable": True, "arguments": {"x-max-length": 9}}
     assert await client.declare(pb.QUEUE, "/", "q", told)
@@ -147,7 +147,7 @@ async def test_who_is_connected(asked: Asked, client: ObjectsClient) -> None:
 
 
 async def test_messages(asked: Asked, client: ObjectsClient, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Go as those of the user who signs in, and say for whom; they are got in pages, and may go back."""
+    """Are sent as the user who signs in, and name it; they are got in pages, and may be requeued."""
     monkeypatch.setattr("services.mgmt.objects_handler._TOLD", 2)
     monkeypatch.setattr("services.mgmt.objects_handler._LARGEST", 100)
     guest = pb.Login(user="guest", password="guest")

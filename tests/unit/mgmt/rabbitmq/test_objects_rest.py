@@ -61,7 +61,7 @@ async def test_counts_and_consumers(asked: Asked) -> None:
 
 
 async def test_what_is_a_connections_own(asked: Asked) -> None:
-    """Is told with its owner, and nobody else's to delete or purge."""
+    """Is shown with its owner, and no other may delete or purge it."""
     client = await asked.house.connect()
     name = (await client.declare("", exclusive=True)).queue
     queue = await asked.get(f"queues/%2F/{name}")
@@ -128,7 +128,7 @@ async def test_paths(asked: Asked) -> None:
 
 
 async def test_bodies(asked: Asked) -> None:
-    """No longer than what they describe may be, and of JSON that everybody reads."""
+    """No longer than what they describe may be, and strict JSON."""
     status, told = await asked("PUT", "queues/%2F/q", {"arguments": {"x": "y" * (1 << 20)}})
     assert (status, told["error"]) == (413, "payload_too_large")
     message = {"routing_key": "q", "payload": "m" * (2 << 20)}
@@ -185,7 +185,7 @@ async def test_a_pattern_that_takes_for_ever_to_make(asked: Asked) -> None:
 
 
 async def test_virtual_hosts(asked: Asked) -> None:
-    """Are made, once; names in them are their own; they go with what is in them. Who made one may do all in it."""
+    """Are created once; each has its own names; they are deleted with their objects. A creator may do all in it."""
     assert [(await asked("PUT", "vhosts/team%2Fa"))[0] for _ in range(2)] == [201, 204]
     assert (await asked("PUT", "queues/team%2Fa/q", {}))[0] == 201
     assert [each["vhost"] for each in await asked.get("queues/team%2Fa")] == ["team/a"]
@@ -197,7 +197,7 @@ async def test_virtual_hosts(asked: Asked) -> None:
     assert await asked("GET", "queues/team%2Fa") == (404, {"error": "not_found", "reason": "no vhost 'team/a'"})
 
 
-async def test_what_who_is_told(asked: Asked) -> None:
+async def test_details_for_owners_and_others(asked: Asked) -> None:
     """The tag management shows what its user may open, and the user's permissions decide what is changed there."""
     await asked("PUT", "vhosts/mine")
     for host in ("%2F", "mine"):

@@ -49,7 +49,7 @@ async def test_a_rule_by_what_a_queue_is_like(asked: Asked) -> None:
 
 
 async def test_a_rule_by_what_is_changed(asked: Asked) -> None:
-    """Who may change some attributes of users changes no other: tags would make an administrator."""
+    """A user who may change some attributes of users changes no other: tags would make an administrator."""
     for name in ("anna", "bob"):
         assert (await asked("PUT", f"users/{name}", {"password": "pw", "tags": "management"}))[0] == 201
     rules = (

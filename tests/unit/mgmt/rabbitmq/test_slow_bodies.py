@@ -1,4 +1,4 @@
-"""Who asks slowly: what counts is who that is when all of it has come."""
+"""Slow requests: the user counts as it is when the whole body has come."""
 
 from __future__ import annotations
 
@@ -50,8 +50,8 @@ class Slow:
         ("PUT", "access/users/new", {"password": "secret"}),
     ],
 )
-async def test_whose_user_is_deleted(asked: Asked, method: str, path: str, body: object) -> None:
-    """Is nobody any more when the rest of the body comes, and changes nothing."""
+async def test_a_connection_whose_user_is_deleted(asked: Asked, method: str, path: str, body: object) -> None:
+    """Does not exist any more when the rest of the body comes, and changes nothing."""
     await asked("PUT", "users/leaving", USER)
     slow = Slow(asked.mgmt.http_port, method, path, body)
     await slow.begin()
@@ -61,7 +61,7 @@ async def test_whose_user_is_deleted(asked: Asked, method: str, path: str, body:
 
 
 async def test_a_user_made_meanwhile(asked: Asked) -> None:
-    """Is not replaced by who may only make users: what is asked is whether they may change one."""
+    """Is not replaced by a caller who may only create users: to change one is checked as such."""
     await asked("PUT", "users/leaving", USER)
     rules = "ACL DENY leaving UPDATE USER\nACL ALLOW ALL ALL"
     assert (await asked("PUT", "access/acl", {"text": rules}))[0] in {200, 204}
@@ -91,8 +91,8 @@ async def test_a_body_without_end(asked: Asked, monkeypatch: pytest.MonkeyPatch,
         ("POST", "latest/querybroker/queue", "nobody:x", 401),
     ],
 )
-async def test_much_of_somebody_who_may_not(asked: Asked, method: str, path: str, user: str, status: int) -> None:
-    """Is not kept: before it is more than a little, it is asked who sends it, and what can be asked without a body."""
+async def test_much_of_a_user_who_may_not(asked: Asked, method: str, path: str, user: str, status: int) -> None:
+    """Is not kept: after a little of it the user is checked, and all that can be checked without a body."""
     for name, tags in (("plain", ""), ("leaving", "management")):
         assert (await asked("PUT", f"users/{name}", {"password": "secret", "tags": tags}))[0] == 201
     slow = Slow(asked.mgmt.http_port, method, path, ["x" * 200_000], user)

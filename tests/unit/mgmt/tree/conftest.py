@@ -14,7 +14,7 @@ HOST = "%252F/%252F"  # a virtual host that is called as a slash is, below its n
 
 
 class Managed(NamedTuple):
-    """A whole broker in this process, and somebody who asks its management."""
+    """A whole broker in this process, and a client of its management."""
 
     house: BrokerHouse
     mgmt: Service

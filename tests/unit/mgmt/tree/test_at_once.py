@@ -26,7 +26,7 @@ async def test_members(get: Get) -> None:
 
 
 async def test_variables(get: Get) -> None:
-    """Of one object: each is there, and nobody waits until what another one wrote is gone again."""
+    """Of one object: each is kept, and no caller waits until another's write is gone again."""
     assert (await _at(get, "GET", "broker"))[0] == 200  # guest's password is known then: no thread is wanted for it
     said = [{"name": f"v{n}", "value": "x"} for n in range(6)]
     answers = await asyncio.gather(*(_at(get, "POST", "broker/setContextVariable", each) for each in said))

@@ -1,4 +1,4 @@
-"""Counts of queues are asked for when somebody wants them, and no longer."""
+"""Counts of queues are asked for while there are requests for them, and no longer."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ async def asked() -> AsyncIterator[Asked]:
 
 
 async def test_not_before_somebody_asks(asked: Asked) -> None:
-    """Nobody is asked for anything; then once, however many want to know at the same time."""
+    """No process is asked; then each once, for any number of requests at the same time."""
     await asyncio.sleep(0)
     assert asked.times == 0
     told = await asyncio.gather(*(asked.fresh() for _ in range(5)))
@@ -54,7 +54,7 @@ async def test_not_for_ever(asked: Asked, monkeypatch: pytest.MonkeyPatch) -> No
 
 
 async def test_never_older_than_said(asked: Asked, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Who asks when what is known is too old waits for what is new."""
+    """A request that finds counts too old waits for new ones."""
     await asked.fresh()
     assert (await asked.fresh()).rows[1].ready == 0
     monkeypatch.setattr(counts, "OLDEST", 0.0)

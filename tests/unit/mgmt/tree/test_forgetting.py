@@ -112,7 +112,7 @@ async def test_what_is_kept_of_the_next() -> None:
 
 
 async def test_preferences(managed: Managed) -> None:
-    """At an exchange, a queue, a virtual host or a user go with it, whoever deletes it."""
+    """At an exchange, a queue, a virtual host or a user are deleted with it, also by a client."""
     assert (await managed.ask("/api/vhosts/v", "guest:guest", "PUT"))[0] == 201
     assert (await managed("PUT", "user/internal/bob", {"password": "one", "description": "the first"}))[0] == 201
     assert (await managed("PUT", f"exchange/{HOST}/e", {"type": "topic"}))[0] == 201
@@ -130,7 +130,7 @@ async def test_preferences(managed: Managed) -> None:
 
 
 async def test_what_others_delete(managed: Managed) -> None:
-    """Leaves nothing behind, over whatever protocol: the next of its name has no description, and no record stays."""
+    """Leaves nothing behind, over any protocol: the next of its name has no description, and no record stays."""
     said = {"description": "of the first"}
     assert (await managed("PUT", f"exchange/{HOST}/e", {"type": "direct", **said}))[0] == 201
     for path in (f"queue/{HOST}/q", f"queue/{HOST}/other"):
@@ -149,7 +149,7 @@ async def test_what_others_delete(managed: Managed) -> None:
 
 
 async def test_a_virtual_host_made_again_while_nobody_looks(managed: Managed) -> None:
-    """Another one of that name has no description, nor have its exchanges; nobody may do there what they might."""
+    """Another one of that name has no description, nor have its exchanges; no user keeps its permissions there."""
     paths, said = ("virtualhost/work/work", "exchange/work/work/amq.topic"), {"description": "of the first"}
     assert (await managed("PUT", paths[0], said))[0] == 201
     assert (await managed("POST", paths[1], said))[0] == 200

@@ -1,4 +1,4 @@
-"""Broker-J's tree, asked by somebody who means no good, or whose program does not."""
+"""Broker-J's tree with hostile, or broken, requests."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ async def test_exchanges_without_a_name(managed: Managed) -> None:
 
 
 async def test_numbers_that_nobody_could_be_told(managed: Managed) -> None:
-    """Are none: a list that has one of them could be shown to nobody."""
+    """Are refused: a list that has one of them could not be shown."""
     status, told = await managed("PUT", f"queue/{HOST}/q", b'{"arguments": {"x": 1e400}}')
     assert (status, told["errorMessage"]) == (400, "the body is no JSON: 1e400 is no number")
 
@@ -81,7 +81,7 @@ async def test_alternate_exchanges(managed: Managed) -> None:
 
 
 async def test_what_is_too_long_to_be_kept(managed: Managed) -> None:
-    """Is refused before anything is done: who is told 422 has made nothing, and changed nothing."""
+    """Is refused before anything is done: a request answered with 422 has made and changed nothing."""
     too_long = {"description": "x" * 70_000}
     status, told = await managed("PUT", "group/internal/g", too_long)
     assert (status, "65536 characters" in told["errorMessage"]) == (422, True), told

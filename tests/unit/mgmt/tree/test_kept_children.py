@@ -16,7 +16,7 @@ def _objects() -> int:
 
 
 async def test_what_is_not_there(managed: Managed) -> None:
-    """Whoever asks for virtual hosts that there are not leaves nothing behind."""
+    """Requests for missing virtual hosts leave nothing behind."""
     await managed.mgmt._house.users.put("man", "man", ["management"], loopback_only=False)
     for number in range(2):
         assert (await managed("PUT", f"virtualhost/x{number}/x{number}", {}, "man:man"))[0] == 403
@@ -27,7 +27,7 @@ async def test_what_is_not_there(managed: Managed) -> None:
 
 
 async def test_what_is_gone(managed: Managed) -> None:
-    """A virtual host that is deleted takes along what was made below it; what is there is made once."""
+    """What was made below a virtual host is deleted with it; what exists is made once."""
     assert (await managed("PUT", "virtualhost/v/v", {}))[0] == 201
     assert (await managed("PUT", "queue/v/v/q", {}))[0] == 201
     tree, where = managed.mgmt._tree, ["v", "v", "q"]

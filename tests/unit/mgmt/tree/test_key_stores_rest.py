@@ -51,7 +51,7 @@ async def test_a_key_store(get: Get, store: FakeStore, authority: Authority) -> 
 
 
 async def test_a_key_store_of_files(get: Get, authority: Authority, tmp_path: Path) -> None:
-    """Is read again when somebody asks for that; then what does not fit is refused, and the former is told."""
+    """Is read again on request; what is wrong then is refused, and the former stays shown."""
     one = authority.sign("one", file="tls.pem")
     said = {"type": "NonJavaKeyStore", "privateKeyUrl": str(one), "certificateUrl": str(one)}
     told = (await _at(get, "PUT", "keystore/files", said))[1]
@@ -68,7 +68,7 @@ async def test_a_key_store_of_files(get: Get, authority: Authority, tmp_path: Pa
 
 
 async def test_a_trust_store(get: Get, authority: Authority) -> None:
-    """Is made of either type, and says whom it trusts."""
+    """Is made of either type, and shows the certificates that it trusts."""
     said = {"storeUrl": data_url(trust_store(authority.path, "s")), "password": "s"}
     assert (await _at(get, "POST", "truststore", {"name": "java", **said}))[0] == 201
     pem = {"type": "NonJavaTrustStore", "certificatesUrl": data_url(authority.path.read_bytes())}
@@ -149,7 +149,7 @@ async def test_ports_name_them(with_files: Get, get: Get) -> None:
 
 
 async def test_odd_ones(get: Get, mgmt: Service, store: FakeStore, authority: Authority) -> None:
-    """Are told, changed and deleted as others are; what nobody can read, and is on record, is deleted at least."""
+    """Are shown, changed and deleted as others are; an unreadable one on record can at least be deleted."""
     said = {"type": "NonJavaTrustStore", "certificatesUrl": odd(authority.path, *ODD_SIGNATURE)}
     assert (await _at(get, "PUT", "truststore/odd", said))[0] == 201
     broken = Kept(type="NonJavaTrustStore", certificates=(("", "no certificate"),)).to_json()
@@ -179,7 +179,7 @@ async def test_private_keys_where_they_would_be_told(get: Get, store: FakeStore,
 async def test_certificates_on_record_are_read_once(
     get: Get, authority: Authority, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Not whenever somebody looks: a trust store may have hundreds."""
+    """Not at each request: a trust store may have hundreds."""
     said = {"type": "NonJavaTrustStore", "certificatesUrl": data_url(authority.path.read_bytes())}
     assert (await _at(get, "PUT", "truststore/one", said))[0] == 201
     monkeypatch.setattr(Kept, "named", lambda _: pytest.fail("it is read again"))

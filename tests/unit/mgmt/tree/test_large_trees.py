@@ -16,7 +16,7 @@ from services.rpc.store_pb2 import Record
 from tests.support.fake_store import FakeStore
 
 QUEUES = 20_000
-LONGEST = 0.15  # of the time that all of it takes: in which nobody else is answered
+LONGEST = 0.15  # of the time that all of it takes: in which no other request is answered
 _AUTHORIZED = base64.b64encode(b"guest:guest").decode()
 
 
@@ -71,7 +71,7 @@ def _names(told: Any) -> set[str]:
     "path", ["api/latest/broker?depth=10", "api/latest/virtualhost?depth=10", "api/latest/queue", "service/structure"]
 )
 async def test_others_are_answered_meanwhile(mgmt: Service, path: str) -> None:
-    """Everything below is told, and the event loop goes on: who asks for health is answered."""
+    """Everything below is shown, and the event loop goes on: a request for health is answered."""
     await _asked(mgmt.http_port, f"/{path}")  # what is made once
     telling = asyncio.create_task(_asked(mgmt.http_port, f"/{path}"))
     longest = await _longest_wait(telling)

@@ -35,9 +35,9 @@ async def _followed(into: Mirror, *batches: Records) -> None:
 
 
 async def test_a_store_that_is_away(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Is told after some seconds: nobody waits for it without end."""
+    """Is reported after some seconds: no request waits for it without end."""
     monkeypatch.setattr(mirror, "_PATIENCE", 0.01)
-    with pytest.raises(Unavailable, match="the store does not tell"):
+    with pytest.raises(Unavailable, match="the store does not answer"):
         await Mirror().known()
 
 
@@ -81,7 +81,7 @@ class Ahead(StoreClient):
 
 
 async def test_what_rests_on_what_is_here() -> None:
-    """Is put as of the version that is whole here; who is overtaken hears it when the newer is here, and not before."""
+    """Is put as of the version that is whole here; an overtaken caller is told when the newer is here, not before."""
     kept, store = Mirror(), Ahead()
     await _followed(kept, Records(records=[_queue("a", "/")], snapshot=True, last=True, version=1))
     await _followed(kept, Records(records=[_queue("b", "/")], version=2))

@@ -1,4 +1,4 @@
-"""Plug-ins over Broker-J's REST: what is installed, and nothing that anybody could change."""
+"""Plug-ins over Broker-J's REST: what is installed, and nothing that could be changed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Queries that take long, of few objects: what somebody asks for is an expression of 8 KiB."""
+"""Queries that take long, of few objects: a request is an expression of 8 KiB."""
 
 from __future__ import annotations
 

@@ -64,7 +64,7 @@ async def test_an_exchange_and_its_bindings(managed: Managed) -> None:
 
 
 async def test_users_and_groups(managed: Managed) -> None:
-    """A user that was made here signs in with the password, which nobody is told; a group has whom it was given."""
+    """A user that was made here signs in with the password, which is never shown; a group has the given members."""
     assert (await managed("PUT", "user/internal/anna", {"tags": ["monitoring"]}))[0] == 422
     told = (await managed("PUT", "user/internal/anna", {"password": "hunter2", "tags": ["monitoring"]}))[1]
     assert (told["password"], told["tags"], "hunter2" in str(told)) == ("********", ["monitoring"], False)
@@ -97,7 +97,7 @@ async def test_ports_and_virtual_hosts(managed: Managed) -> None:
 
 
 async def test_counts_and_consumers(managed: Managed, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Statistics are what clients have done: messages that wait, that are out, and who has them."""
+    """Statistics are what clients have done: messages that wait, that are delivered, and their consumers."""
     monkeypatch.setattr(counts, "OLDEST", 0.0)
     client = await managed.house.connect()
     await client.declare("q", durable=True)
@@ -142,7 +142,7 @@ async def test_lists(managed: Managed) -> None:
 
 @pytest.mark.parametrize("name", ["a/b", "100%", "a%2Fb", "a\nb", "ü +", "${HOME}"])
 async def test_names(managed: Managed, name: str) -> None:
-    """Are what they are, whatever is in them, where they are encoded twice; a variable in one is none."""
+    """Are used as they are, with any content, where they are encoded twice; a variable in one is not replaced."""
     twice = quote(quote(name, safe=""), safe="")
     assert (await managed.headers("PUT", f"queue/{HOST}/{twice}", {}))["Location"].endswith(f"/{twice}")
     assert (await managed("GET", f"queue/{HOST}/{twice}"))[1]["name"] == name
@@ -197,7 +197,7 @@ async def test_broken_bodies(managed: Managed) -> None:
 
 
 async def test_metadata_and_structure(managed: Managed) -> None:
-    """What there can be, by category and type; what there is, by name."""
+    """Categories and types with their attributes; objects by name."""
     _, told, _ = await managed.ask("/service/metadata")
     assert told["Queue"]["priority"]["attributes"]["priorities"]["defaultValue"] == "${queue.priorities}"
     assert "priorities" not in told["Queue"]["standard"]["attributes"]
@@ -277,7 +277,7 @@ async def test_purging_many(managed: Managed) -> None:
 
 
 async def test_who_may_not_open_a_virtual_host_purges_nothing_in_it(managed: Managed) -> None:
-    """Nor is told which queues it has: what fits and what does not, what is there and what is not, is all the same."""
+    """Nor is told which queues it has: what fits and what does not, existing and missing ones look the same."""
     await managed("PUT", "user/internal/mona", {"password": "x", "tags": ["management"]})
     await managed("PUT", f"queue/{HOST}/secret", {})
     for pattern in ("secret", "other", "("):
@@ -305,7 +305,7 @@ async def _until_told(managed: Managed, category: str, name: str) -> None:
 async def test_what_comes_while_access_is_asked(
     managed: Managed, monkeypatch: pytest.MonkeyPatch, request_: tuple[str, str, object], status: int
 ) -> None:
-    """Is asked about too, or is left alone: nobody purges, or dead-letters to, what appears in that moment."""
+    """Is checked too, or left alone: no user purges, or dead-letters to, what appears in that moment."""
     await managed("PUT", "user/internal/mona", {"password": "x", "tags": ["management"]})
     terms = {"configure": ".*", "write": "^(amq[.]default)?$", "read": "^mine"}
     assert (await managed.ask("/api/access/permissions/mona", "guest:guest", "PUT", terms))[0] == 200
@@ -346,7 +346,7 @@ async def test_one_that_goes_while_many_are_purged(managed: Managed, monkeypatch
 
 
 async def test_connections_and_sessions(managed: Managed, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Who is there, what each of their channels has, and an end of one, which its client hears."""
+    """Connections with their channels, and closing one, of which its client is told."""
     monkeypatch.setattr(connected, "OLDEST", 0.0)
     client, other = await managed.house.connect(channels=2), await managed.house.connect()
     await client.declare("q")
@@ -376,7 +376,7 @@ async def test_connections_and_sessions(managed: Managed, monkeypatch: pytest.Mo
 
 
 async def test_store_processes(managed: Managed) -> None:
-    """The broker says who writes and who stands by, as it is now; where there can be but one, nothing."""
+    """The broker shows which store process writes and which stand by; where there can be but one, nothing."""
     assert (await managed("GET", "broker"))[1]["storeProcesses"] == {}
     members = [Member(member=name, role="store") for name in ("store-1-x", "store-2-y")]
     for writer in members:

@@ -1,4 +1,4 @@
-"""Whatever tables clients send, the topology takes or refuses them, and knows them again."""
+"""The topology accepts or refuses any tables of clients, and recognises them again."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def test_any_table_is_declared_and_bound_and_comes_back(wire: bytes, other: byte
 @pytest.mark.fuzz
 @given(TABLES)
 def test_a_message_matches_the_binding_with_its_own_headers(wire: bytes) -> None:
-    """A headers exchange finds equal values equal, whatever they are."""
+    """A headers exchange finds equal values equal, of any type."""
     table = {name: value for name, value in field_table.decode(wire).items() if not name.startswith("x-")}
     bench = Bench()
     bench.queue("q")
@@ -164,7 +164,7 @@ for _ in range(70):
     ],
 )
 def test_what_no_client_could_be_told(table: dict[str, Any], why: str) -> None:
-    """Is in no argument, which HTTP can say: who lists what there is would hear nothing of the rest."""
+    """Is in no argument, though HTTP can send it: a list of objects would break at it."""
     bench = Bench()
     bench.queue("q")
     with pytest.raises(SyntaxFault, match=why):

@@ -56,13 +56,13 @@ def test_inequivalent(bench: Bench, fields: Any, text: Any) -> None:
 
 
 def test_unknown_arguments_and_the_default_type_make_no_difference(bench: Bench) -> None:
-    """Arguments that nobody knows are accepted and not compared; x-queue-type classic is the default."""
+    """Unknown arguments are accepted and not compared; x-queue-type classic is the default."""
     queue = bench.queue("q", arguments={"x-mine": 1})
     assert bench.queue("q", arguments={"x-mine": 2, "x-queue-type": "classic"}) == queue
 
 
 def test_passive(bench: Bench) -> None:
-    """A passive declaration finds what is there, whatever it says of it, and creates nothing."""
+    """A passive declaration finds what exists, with any arguments, and creates nothing."""
     with pytest.raises(NotFound, match="no queue 'q' in vhost '/'"):
         bench.queue("q", passive=True)
     assert bench.queue("q") == bench.queue("q", passive=True, durable=True)
@@ -206,7 +206,7 @@ def test_effects(bench: Bench) -> None:
 
 
 def test_as_many_as_there_may_be() -> None:
-    """One more is refused in RabbitMQ's words; what is there may be declared again, and another one when it is gone."""
+    """One more is refused in RabbitMQ's words; existing ones may be declared again, and a new one after a deletion."""
     bench = Bench(lambda host: 2 if host == "/" else None)
     for name in ("a", "b", "a"):
         bench.queue(name)

@@ -36,7 +36,7 @@ def test_default_exchange_is_untouchable(bench: Bench) -> None:
 
 
 def test_reserved_names(bench: Bench) -> None:
-    """Nobody adds to amq.*; asking passively for what does not exist is simply not found."""
+    """No client adds to amq.*; a passive declare of what does not exist is simply not found."""
     with pytest.raises(AccessRefused, match=r"exchange name 'amq\.mine' contains reserved prefix"):
         bench.exchange("amq.mine")
     with pytest.raises(NotFound, match=r"no exchange 'amq\.mine' in vhost '/'"):

@@ -60,7 +60,7 @@ def test_many_keys(bench: Bench) -> None:
 
 
 def test_fanout(bench: Bench) -> None:
-    """Every binding of a fanout exchange is told, whatever its key."""
+    """Every binding of a fanout exchange is shown, with any key."""
     bench.queue("a")
     bench.bind("amq.fanout", "a", "x")
     bench.bind("amq.fanout", "a", "y")
@@ -90,7 +90,7 @@ def test_headers(bench: Bench) -> None:
 
 
 def test_default_exchange(bench: Bench) -> None:
-    """The default exchange leads to the queue of that name by a binding that nobody made."""
+    """The default exchange leads to the queue of that name by an implicit binding."""
     bench.queue("a")
     assert _hops(bench, _explain(bench, "", "a")) == [("", Via.IMPLIED, "a", "a")]
 

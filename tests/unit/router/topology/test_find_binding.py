@@ -55,7 +55,7 @@ def test_what_is_found(bench: Bench, exchange: str, key: str | None, queue: str 
 
 
 def test_an_exchange_of_that_name_is_no_queue(bench: Bench) -> None:
-    """Queues are asked for, whatever else is bound."""
+    """Queues are found, with any other bindings."""
     assert find_binding(bench.topology.virtual_hosts["/"], "on", "k", "topics") == Found(unknown_queue=True)
 
 

@@ -11,7 +11,7 @@ from tests.support.topology_bench import Bench
 
 
 class _Never:
-    """Nobody looks at it."""
+    """It is never read."""
 
     def headers(self) -> Never:
         raise AssertionError("headers were decoded that nobody asked for")

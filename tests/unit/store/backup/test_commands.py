@@ -11,7 +11,7 @@ from services.common import secret
 
 
 async def test_restore_wants_no_secret(file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """In a pod that has the store's disk and settings, but not the secret for calls: it calls nobody."""
+    """In a pod that has the store's disk and settings, but not the secret for calls: it calls no service."""
     monkeypatch.setenv("HOPLINE_SECRET_FILE", "/proc/nobody/secret")
     monkeypatch.setattr(secret, "_find", secret._find)  # as it was, for the tests behind this one
     run = CliRunner().invoke

@@ -42,7 +42,7 @@ def test_round_trip(path: Path) -> None:
     assert str(manifest).startswith("backup of 2023-11-14 22:13:20 UTC, generation 3, format 1")
 
 
-def test_nobody_else_reads_it(path: Path) -> None:
+def test_only_its_owner_reads_it(path: Path) -> None:
     """Messages, and what passwords are checked by, are for its owner."""
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
 

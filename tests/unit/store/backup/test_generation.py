@@ -21,7 +21,7 @@ def most(below: int) -> int:
 
 
 def test_everything_goes_up() -> None:
-    """Epochs of all leases, those that nobody has had yet too; origins, and starts of the store."""
+    """Epochs of all leases, also of those never held; origins, and starts of the store."""
     generation = Generation(GIVEN, ["partition/1", "partition/2"], 600.0, least)
     epochs = {name: row.epoch for name, row in generation.leases().items()}
     assert epochs == {"partition/1": (1 << 18) + 7, "partition/2": 1 << 18, "router": (1 << 18) + 2}
@@ -64,13 +64,13 @@ def test_numbers_run_out() -> None:
 
 
 def test_twice_from_one_backup() -> None:
-    """Whoever knows nothing of the other restore begins elsewhere, but for a chance in thousands."""
+    """Two restores that do not know of each other give other numbers, but for a chance in thousands."""
     found = [Generation(GIVEN, [], 60.0) for _ in range(20)]
     assert len({generation.leases()["router"].epoch for generation in found}) > 15
     assert len({generation.origin for generation in found}) > 15
 
 
 def test_above_both() -> None:
-    """Where the store that is replaced can be read, the step goes from whatever is higher."""
+    """Where the store that is replaced can be read, the step goes from the higher numbers."""
     both = GIVEN.and_of(Given(4, origin=50, incarnation=9, epochs={"router": 9, "partition/3": 1}))
     assert both == Given(4, 100, 9, {"partition/1": 7, "partition/3": 1, "router": 9})

@@ -1,4 +1,4 @@
-"""Replacing a store: it is asked for what it gave, and stays as it was, whatever fails or is killed in between."""
+"""Replacing a store: it is asked for what it gave, and stays as it was, at any failure or kill in between."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Breaking:
     def _breaking(self, change: Callable[[Path, Path], Path], failure: BaseException) -> Callable[[Path, Path], Path]:
         def changed(path: Path, to: Path) -> Path:
             self._left -= 1
-            # What fails once works again when it is undone; who is killed undoes nothing.
+            # What fails once works again when it is undone; a process that is killed undoes nothing.
             if self._left == -1 or (self._left < 0 and not isinstance(failure, OSError)):
                 raise failure
             return change(path, to)
@@ -99,7 +99,7 @@ async def test_an_exchange_that_was_killed_is_done_again(
 
 
 async def test_a_full_disk_ends_it(file: Path, fourth: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A restore does not wait for room, as a store does: who asked for it hears that there is none."""
+    """A restore does not wait for room, as a store does: it fails, and says that there is none."""
     before = tree(fourth)
 
     async def full(_: Database) -> None:

@@ -1,4 +1,4 @@
-"""Restoring: everything is there, nothing that was given is given again, and who lived on from before is refused."""
+"""Restoring: everything is there, nothing that was given is given again, and former processes are refused."""
 
 from __future__ import annotations
 
@@ -48,8 +48,8 @@ async def test_everything_is_there(house: House, file: Path, tmp_path: Path) -> 
     await new.stop()
 
 
-async def test_who_lived_on_is_fenced(house: House, file: Path, tmp_path: Path) -> None:
-    """Owners from after the backup are refused; leases are free, and taken at epochs that nobody had."""
+async def test_former_processes_are_fenced(house: House, file: Path, tmp_path: Path) -> None:
+    """Owners from after the backup are refused; leases are free, and taken at epochs that were never given."""
     (backed_up,) = (row.epoch for row in await house.provider.leases() if row.name == "partition/1")
     await house.acquire(member="m1", release=["partition/1"])
     late = (await house.acquire("partition/1", "partition/3", member="m2")) | {"partition/2": backed_up}
@@ -222,7 +222,7 @@ async def test_half_a_restore_is_no_store(file: Path, tmp_path: Path) -> None:
 
 
 async def test_a_restore_needs_no_secret(file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It talks to nobody: where the stack's secret is not to be had, as in the pod for it, it is done all the same."""
+    """It calls no service: it works also without the stack's secret, as in the pod for it."""
     (tmp_path / "file").write_text("")
     monkeypatch.setenv("HOPLINE_SECRET_FILE", str(tmp_path / "file" / "secret"))
     command = ["store", "restore", str(file), "--to", str(tmp_path / "new")]
@@ -248,7 +248,7 @@ def _nothing() -> KeepAliveRequest:
 
 
 async def test_under_load(house: House, tmp_path: Path) -> None:
-    """Whatever was confirmed before the backup began is in it, while commits go on."""
+    """All that was confirmed before the backup began is in it, while commits go on."""
     ended = asyncio.Event()
     confirmed: list[int] = []
 

@@ -10,14 +10,14 @@ from tests.support.elsewhere import Place, running
 
 @pytest.fixture(scope="module", params=["postgres", "jetstream"])
 def own(request: pytest.FixtureRequest) -> Iterator[Place]:
-    """One that nobody else needs: it is stopped."""
+    """A server for one test, which stops it."""
     with running(request.param) as place:
         yield place
 
 
 @pytest.fixture
 def place(own: Place) -> Place:
-    """It runs, whatever was done to it before."""
+    """It runs again, after anything that was done to it."""
     own.start()
     return own
 

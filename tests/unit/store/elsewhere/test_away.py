@@ -44,7 +44,7 @@ async def test_stopped_under_commits(place: Place, house: House, hard: bool) -> 
     assert await house.alive() == publisher.expected()
 
 
-async def test_nobody_commits(place: Place, house: House) -> None:
+async def test_no_commits(place: Place, house: House) -> None:
     """An idle store says it too, and that it is over."""
     await asyncio.to_thread(place.stop)
     house.engine._disk.look()
@@ -57,7 +57,7 @@ async def test_nobody_commits(place: Place, house: House) -> None:
     assert not house.provider.trouble()
 
 
-async def test_who_recovers_waits(place: Place, house: House) -> None:
+async def test_a_recovery_waits(place: Place, house: House) -> None:
     """An owner that takes a partition over while it is away gets all of it, later."""
     await house.append(enqueue(10, 3))
     await house.alive()

@@ -16,12 +16,12 @@ from tests.support.written_groups import alive, commit, group
 
 @pytest.fixture
 def impatient(monkeypatch: pytest.MonkeyPatch, place: Place) -> None:
-    """Who starts does not wait long for the one that is there."""
+    """A process that starts does not wait long for the one that writes."""
     monkeypatch.setattr(f"services.store.providers.{place.name}_writer._PREDECESSOR_SECONDS", 0.3)
 
 
 async def test_while_one_lives(place: Place, url: str, provider: Any, impatient: None) -> None:
-    """A second one is refused with who the first one is, which goes on, also after it has lost its connection."""
+    """A second one is refused, with the name of the first, which goes on, also after it has lost its connection."""
     for number in (5, 6):
         with pytest.raises(InternalError, match=rf"another store process \(process {os.getpid()} on .*\) writes to "):
             await place.provider(url).open()
@@ -44,7 +44,7 @@ async def test_the_next_one_waits_for_the_end_of_the_last(place: Place, url: str
 
 
 async def test_two_at_once(place: Place, url: str, impatient: None) -> None:
-    """One of them writes, and the other hears of it; whoever was told that it writes goes on."""
+    """One of them writes, and the other is told; the one that was told that it writes goes on."""
     for number in range(1, 6):
         both = [place.provider(url) for _ in range(2)]
         told = await asyncio.gather(*(each.open() for each in both), return_exceptions=True)
@@ -55,7 +55,7 @@ async def test_two_at_once(place: Place, url: str, impatient: None) -> None:
 
 
 async def test_a_stale_process(place: Place, url: str, provider: Any) -> None:
-    """Who was given up and comes back writes nothing, says who writes, and ends."""
+    """A process that was given up and comes back writes nothing, names the one that writes, and ends."""
     ended: list[BaseException] = []
     provider.watch(ended.append)
     await provider.commit(group(1))

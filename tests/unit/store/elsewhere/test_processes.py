@@ -1,4 +1,4 @@
-"""Two store processes on one place: one writes, the other stands by, and takes over whatever happens to the first."""
+"""Two store processes on one place: one writes, the other stands by, and takes over in any case."""
 
 from __future__ import annotations
 
@@ -103,8 +103,8 @@ async def pair(
     await pair.stop()
 
 
-async def test_who_writes_is_said(pair: Pair) -> None:
-    """Both are members, one has the lease, and counts say so; nobody but the writer is at the store's address."""
+async def test_the_process_that_writes_is_named(pair: Pair) -> None:
+    """Both are members, one has the lease, and counts say so; only the writer listens at the store's address."""
     async with asyncio.timeout(PATIENCE):
         while len((found := await pair.stores()).members) < len(pair.processes):
             await asyncio.sleep(0.05)
@@ -162,7 +162,7 @@ async def test_it_stands_still(pair: Pair) -> None:
 
 
 async def test_it_is_cut_off(pair: Pair, proxy: Proxy) -> None:
-    """From the place alone, so that it could not find out who writes: the next one tells it, and it ends."""
+    """From the database alone, so that it could not find out which one writes: the next one tells it, and it ends."""
     publisher = Publisher(pair.journal)
     await publisher.more(100)
     former = pair.processes[0]
@@ -194,7 +194,7 @@ async def test_three(url: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("how", [SIGKILL, SIGSTOP])
 async def test_over_a_network(url: str, tmp_path: Path, how: Signals, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where the store's name leads to all of them, nobody but the one that writes is there."""
+    """Where the store's name leads to all of them, only the one that writes listens."""
     monkeypatch.setattr(grpc_channel, "_doubts", True)
     ports = [(free_port(), free_port()) for _ in range(2)]
     address = "ipv4:" + ",".join(f"{HOST}:{port}" for port, _ in ports)
@@ -214,7 +214,7 @@ async def test_over_a_network(url: str, tmp_path: Path, how: Signals, monkeypatc
 
 
 async def _call(process: StoreProcess) -> grpc.aio.StreamStreamCall[KeepAliveRequest, KeepAliveReply]:
-    """A member's, to this very process, whoever writes; it was renewed once."""
+    """A member's, at this very process, whichever one writes; it was renewed once."""
     channel = grpc.aio.insecure_channel(process.address.replace(".sock", "-writes.sock"))
     call = StoreStub(channel).KeepAlive()
     await call.write(KeepAliveRequest(member="m", role="queue"))

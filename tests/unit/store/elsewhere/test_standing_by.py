@@ -1,4 +1,4 @@
-"""Who stands by hears at once when the one that writes has ended, and in time when it does nothing any more."""
+"""A process that stands by is told at once when the writer has ended, and in time when it hangs."""
 
 from __future__ import annotations
 
@@ -25,19 +25,19 @@ async def following(place: Place, url: str) -> AsyncIterator[Any]:
 
 
 async def vacant(provider: Any) -> None:
-    """Waits until nobody writes."""
+    """Waits until no process writes."""
     async with asyncio.timeout(20):
         while await provider.occupied():
             await asyncio.sleep(0.05)
 
 
 async def test_an_empty_store(following: Any) -> None:
-    """Nobody writes to what nobody has made yet, and whoever begins is told to the next."""
+    """A store that does not exist yet has no writer, and the next process is told which one begins."""
     assert not await following.occupied()
 
 
 async def test_while_one_writes(provider: Any, following: Any) -> None:
-    """It is said who does."""
+    """The one that does is named."""
     for _ in range(3):
         assert f"process {os.getpid()} on " in await following.occupied()
         await commit(provider, Changes(origin=5))
@@ -72,7 +72,7 @@ async def test_it_comes_back(place: Place, provider: Any, following: Any) -> Non
 
 
 async def test_the_place_is_away(place: Place, provider: Any, following: Any) -> None:
-    """What cannot be asked is said so, and nobody is taken for dead for that."""
+    """An engine that cannot be asked is reported, and no process is taken for dead for that."""
     assert await following.occupied()
     await asyncio.to_thread(place.stop)
     with pytest.raises(InternalError, match="cannot use"):
@@ -82,7 +82,7 @@ async def test_the_place_is_away(place: Place, provider: Any, following: Any) ->
     assert await following.occupied()
 
 
-async def test_who_stood_still_asks(
+async def test_a_process_that_stood_still_asks(
     place: Place, url: str, provider: Any, following: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It says that it is sure only after it has asked; where another writes by now, never again."""
@@ -90,7 +90,7 @@ async def test_who_stood_still_asks(
     provider.watch(ended.append)
     await provider.sure()
     provider._writer._still._looked -= 60
-    await provider.sure()  # nobody else has begun
+    await provider.sure()  # no other has begun
     await place.silence(provider)
     await vacant(following)
     await following.open()
@@ -109,7 +109,7 @@ async def commit_sure(provider: Any) -> None:
 
 
 async def test_sure_while_it_is_away(place: Place, provider: Any) -> None:
-    """Who knows that it is away need not ask: renewals go on."""
+    """A store that knows the engine is away need not ask: renewals go on."""
     await asyncio.to_thread(place.stop)
     with pytest.raises(InternalError):
         await provider.commit(group(1))

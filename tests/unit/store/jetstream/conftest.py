@@ -17,7 +17,7 @@ def nats() -> Iterator[Servers]:
 
 @pytest.fixture
 def url(nats: Servers) -> str:
-    """Of a stream that nobody has."""
+    """Of a stream that does not exist yet."""
     return nats.url()
 
 

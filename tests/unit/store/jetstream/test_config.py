@@ -1,4 +1,4 @@
-"""A stream that others have made, or edit, is used only while it keeps whatever it has confirmed."""
+"""A stream that others have made, or edit, is used only while it keeps all that it has confirmed."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ async def edit(provider: JetStreamProvider, max_age: float) -> None:
 
 
 async def told(provider: JetStreamProvider) -> None:
-    """That somebody has edited it."""
+    """The stream was edited."""
     async with asyncio.timeout(20):
         while "it lets go of messages, by max_age" not in provider.trouble():
             await asyncio.sleep(0.01)

@@ -1,4 +1,4 @@
-"""Somebody deletes what the store needs, or puts something beside it: it is not read as if that had never been."""
+"""What the store needs is deleted, or something foreign is added: that is noticed, and not read as the data."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ async def test_a_group_that_is_missing(url: str) -> None:
 
 @pytest.mark.timeout(20)
 async def test_the_end_of_the_log(url: str) -> None:
-    """Groups that were there when somebody began to write, and are gone, are missed, also behind a snapshot."""
+    """Groups that were there when a process began to write, and are gone, are missed, also behind a snapshot."""
     provider = await reopened(url)
     await provider.commit(group(1))
     await provider._snapshots.take()
@@ -87,7 +87,7 @@ async def ended(provider: JetStreamProvider) -> list[BaseException]:
 
 
 async def stray(url: str, subject: str = "note", payload: bytes = b"hello") -> int:
-    """Somebody's message in the store's subjects."""
+    """A foreign message in the store's subjects."""
     link = await JetStreamLink.connect(parse(url))
     answer = await link._jetstream.publish(f"{link.prefix}.{subject}", payload)
     await link.close()
@@ -113,7 +113,7 @@ async def test_a_message_of_others(url: str, provider: JetStreamProvider, ended:
 async def test_such_a_one_that_was_deleted(
     url: str, provider: JetStreamProvider, ended: list[BaseException], more: int
 ) -> None:
-    """Before anybody saw it: whether it was the last one or not, the second look ends it, and a start has all."""
+    """Before it was noticed: whether or not it was the last one, the second look ends the store; a start has all."""
     await delete(url, await stray(url))
     if more:
         await stray(url, "log.1", Part(provider._writer._id, 2, 0, 2, b"half").encode())
@@ -147,7 +147,7 @@ async def test_in_the_log_at_a_start(url: str, provider: JetStreamProvider) -> N
 
 
 async def test_subjects_like_those_of_snapshots(url: str, provider: JetStreamProvider) -> None:
-    """They are in nobody's way."""
+    """They disturb nothing."""
     await provider._writer.put("snapshot.x", b"")
     await provider._snapshots.take()
     assert provider._writer.loaded.mark.snapshot == 1
@@ -163,7 +163,7 @@ async def test_the_stream_is_deleted(url: str, provider: JetStreamProvider, ende
     assert len(ended) == 1
 
 
-async def test_what_nobody_has_thought_of(
+async def test_damage_that_is_not_foreseen(
     provider: JetStreamProvider, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """What looks after the log and the connection says so, and goes on."""
@@ -185,7 +185,7 @@ async def test_what_nobody_has_thought_of(
 
 
 async def test_a_start_that_takes_long(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whatever passes is waited for as long as ever, though reading what is there took longer than that."""
+    """Later messages are waited for as long as always, though reading the present ones took longer than that."""
     monkeypatch.setattr("services.store.providers.jetstream_writer._STARTING_SECONDS", 0.2)
     begin, once = Writer._begin, iter((None,))
 

@@ -70,7 +70,7 @@ def read(body: bytes, packed: bytes) -> bytes:
 
 @given(CHANGES)
 def test_a_group_comes_back(changes: Changes) -> None:
-    """Whatever a group says comes back, with a place for each content, at which its columns are."""
+    """Any group comes back as it was, with a place for each content, at which its columns are."""
     body = encode(changes)
     found = decode(body, 7, len(body))
     assert found == places(changes, body, 7, len(body))

@@ -24,12 +24,12 @@ async def nobody(*_: object) -> str:
 
 @pytest.fixture
 def deaf(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Who starts hears of nobody: they cannot reach each other, or ask at once."""
+    """A process that starts finds no other: they cannot reach each other, or ask at once."""
     monkeypatch.setattr(JetStreamLink, "writer", nobody)
 
 
 async def test_with_its_connection(url: str, provider: JetStreamProvider, deaf: None) -> None:
-    """It is the stream that refuses what was sent by one who does not know what is there."""
+    """The stream itself refuses what is sent by a process that does not know its last message."""
     link = provider._writer.link
     assert link
     following = await reopened(url)
@@ -52,8 +52,8 @@ async def test_an_idle_process_finds_out(
     await following.close()
 
 
-async def test_who_has_ended_says_so(url: str, provider: JetStreamProvider) -> None:
-    """Whoever asks who writes hears of it no more, though it is there: not it itself, nor who would be the next."""
+async def test_a_process_that_has_ended_says_so(url: str, provider: JetStreamProvider) -> None:
+    """It is no answer any more to which process writes, though it runs: neither for itself, nor for the next one."""
     asking = await JetStreamLink.connect(parse(url))
     assert await asking.writer(5)
     await asking._jetstream.publish(f"{asking.prefix}.note", b"what no store has written")
@@ -66,7 +66,7 @@ async def test_who_has_ended_says_so(url: str, provider: JetStreamProvider) -> N
     await asking.close()
 
 
-async def test_who_is_overtaken_names_the_other(
+async def test_a_process_that_is_overtaken_names_the_other(
     url: str, provider: JetStreamProvider, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """And not itself, which is as near."""
@@ -81,7 +81,7 @@ async def test_who_is_overtaken_names_the_other(
 
 
 async def test_it_answers_from_its_beginning_on(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Who asks as soon as it is the writer hears of it: he would begin, and shut it out."""
+    """A process that asks as soon as it is the writer is told so: else it would begin, and shut it out."""
     claim, heard = JetStreamLink.claim, []
 
     async def asked(link: JetStreamLink, subject: str, former: int, payload: bytes) -> int:
@@ -136,7 +136,7 @@ async def test_it_comes_back_at_once(nats: Servers, url: str, monkeypatch: pytes
 async def test_renewals_do_not_wait_for_a_connection(
     provider: JetStreamProvider, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """While another one is made, which takes seconds where a server says nothing, nobody's lease lapses."""
+    """While another one is made, which takes seconds where a server is silent, no lease lapses."""
     connecting, answered = asyncio.Event(), asyncio.Event()
 
     async def slow(_: object) -> JetStreamLink:

@@ -33,7 +33,7 @@ async def limit(url: Url, size: int = 0) -> None:
 
 
 async def fill(provider: JetStreamProvider) -> int:
-    """By groups that nobody holds back; the number of the last."""
+    """By groups that are not held back; the number of the last."""
     for number in range(1, 1000):
         try:
             await provider.commit(group(number, 40_000))
@@ -52,7 +52,7 @@ def hasty(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.timeout(30)
 async def test_it_is_said(url: str, provider: JetStreamProvider) -> None:
-    """That it is full, and what mends it: not that nobody answers. A start says it too, and does not wait."""
+    """That it is full, and what to do: not that there is no answer. A start says it too, and does not wait."""
     await limit(parse(url), LIMIT)
     count = await fill(provider)
     with pytest.raises(Away, match=r"it is full \(maximum bytes exceeded\): give it more room") as refused:

@@ -6,7 +6,7 @@ from services.store.providers.jetstream_lookout import Absence
 
 
 def test_it_says_that_it_ends() -> None:
-    """Then nobody who listens is enough, however short; before, that may be a writer whose connection is made anew."""
+    """Then one moment without a listener is enough; before, the writer may be making its connection anew."""
     absence = Absence(lambda: 1.0)
     assert absence.heard("this") == "this"
     assert absence.heard(None) == "this"
@@ -16,7 +16,7 @@ def test_it_says_that_it_ends() -> None:
 
 
 def test_another_says_so() -> None:
-    """One that was overtaken, and ends: whoever writes now is not meant, before it is said of him and after."""
+    """A notice of one that was overtaken, and ends, is not about the present writer, before that is known and after."""
     absence = Absence(lambda: 1.0)
     absence.heard("that")
     absence.heard("this")

@@ -104,7 +104,7 @@ async def test_what_comes_late_comes_first(cut: JetStreamProvider, proxy: Proxy,
 
 @pytest.mark.parametrize("size", [7, LARGE])
 async def test_many_in_a_row(cut: JetStreamProvider, proxy: Proxy, url: str, size: int) -> None:
-    """Whatever is lost whenever, also of the asking: nothing is written twice."""
+    """Any answer may be lost at any time, also to the question for it: nothing is written twice."""
     before, until = await groups(url), 32 if size < LARGE else 12
     for number in range(2, until):
         proxy.strike(list(Fault)[number % 3])
@@ -124,7 +124,7 @@ async def test_many_in_a_row(cut: JetStreamProvider, proxy: Proxy, url: str, siz
 
 
 async def test_one_that_is_given_up(cut: JetStreamProvider, proxy: Proxy, url: str) -> None:
-    """Who does not ask again for a group of which no answer came goes on with the next one, and has both."""
+    """A store that does not ask again for an unanswered group goes on with the next one, and has both."""
     proxy.strike(Fault.LOSE_ANSWER)
     with pytest.raises(Away):
         await cut.commit(group(2))
@@ -180,7 +180,7 @@ async def taken_over(provider: JetStreamProvider, url: str) -> JetStreamProvider
     return await reopened(url)
 
 
-async def test_who_is_cancelled(cut: JetStreamProvider, url: str) -> None:
+async def test_a_commit_that_is_cancelled(cut: JetStreamProvider, url: str) -> None:
     """A commit that is given up halfway leaves nothing in doubt for the next one."""
     writing = asyncio.ensure_future(cut.commit(group(2)))
     await asyncio.sleep(0)
@@ -218,7 +218,7 @@ async def test_no_answer_at_all(nats: Servers, url: str, monkeypatch: pytest.Mon
 
 
 @pytest.mark.timeout(60)
-async def test_nobody_reads(nats: Servers, url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_no_reader(nats: Servers, url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """A group that is larger than what is on its way at most is given up, too, where the server stands still."""
     provider = await reopened(url)
     monkeypatch.setattr("services.store.providers.jetstream_link._BYTES_PER_SECOND", 1 << 40)

@@ -1,4 +1,4 @@
-"""A snapshot, and a start, while others come in between: who is late with it takes nothing of what came."""
+"""A snapshot, and a start, while others come in between: a late snapshot removes nothing of theirs."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ RECORD = RecordRow("queue", "q", b"definition", 1)
 
 @pytest.fixture
 def deaf(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Who starts hears of nobody."""
+    """A process that starts finds no other."""
 
     async def nobody(*_: object) -> str:
         return ""
@@ -50,7 +50,7 @@ async def calm(provider: JetStreamProvider) -> None:
 
 
 async def test_by_a_successor(url: str, quiet: JetStreamProvider, deaf: None, hasty: None) -> None:
-    """Who stood still when a snapshot was due, and is not the writer any more, leaves the other's snapshot alone."""
+    """A process that stood still when a snapshot was due, and lost its role, leaves the new writer's snapshot alone."""
     for number in range(1, 20):
         await quiet.commit(group(number))
     following = await reopened(url)
@@ -72,7 +72,7 @@ async def test_by_a_successor(url: str, quiet: JetStreamProvider, deaf: None, ha
 async def test_by_one_whose_snapshot_has_the_same_number(
     url: str, quiet: JetStreamProvider, deaf: None, hasty: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Who stood still when there was no room for a snapshot, and gives it up then, leaves the other's alone."""
+    """A process that stood still without room for a snapshot, and gives it up, leaves the new writer's alone."""
     await quiet.commit(group(1))
     give_up = quiet._snapshots._give_up
 
@@ -100,7 +100,7 @@ async def test_by_one_whose_snapshot_has_the_same_number(
 
 
 async def test_by_two_successors(url: str, quiet: JetStreamProvider, deaf: None) -> None:
-    """Whoever comes back late is told of who writes now, though the claim of the one before that is gone."""
+    """A process that comes back late is told which one writes now, though the claim of the one before that is gone."""
     await quiet.commit(group(1))
     for _ in range(2):
         following = await reopened(url)
@@ -172,7 +172,7 @@ async def test_by_a_group_in_doubt(
 async def test_a_start_by_a_snapshot(
     url: str, quiet: JetStreamProvider, deaf: None, hasty: None, monkeypatch: pytest.MonkeyPatch, more: bool
 ) -> None:
-    """Who starts while the former writer puts a snapshot in the place of the log reads both anew."""
+    """A start during which the former writer puts a snapshot in the place of the log reads both anew."""
     await quiet.commit(group(1))
     await quiet._snapshots.take()
     await quiet.commit(group(2, 5000))

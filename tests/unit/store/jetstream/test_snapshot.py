@@ -141,7 +141,7 @@ async def test_what_changes_while_it_is_moved(provider: JetStreamProvider, monke
 
 
 async def test_a_reader_keeps_what_it_reads(url: str, provider: JetStreamProvider) -> None:
-    """What is dead stays in the stream while somebody reads a copy from before; then it goes."""
+    """Dead messages stay in the stream while a copy from before is read; then they are deleted."""
     for number in range(1, 11):
         await provider.commit(group(number, BODY))
     async with aclosing(provider.snapshot()) as pieces:
@@ -158,7 +158,7 @@ async def test_a_reader_keeps_what_it_reads(url: str, provider: JetStreamProvide
 
 
 async def test_a_recovery_goes_on_meanwhile(provider: JetStreamProvider) -> None:
-    """Who reads a partition while its contents move, or go, gets those that live, and no error."""
+    """Reading a partition while its contents move, or are deleted, gives the live ones, and no error."""
     for number in range(1, 201):
         await provider.commit(group(number, BODY))
     await provider._snapshots.take()
@@ -224,7 +224,7 @@ async def test_too_many_segments(url: str, provider: JetStreamProvider) -> None:
 
 
 async def test_one_is_replaced_while_it_is_read(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Who starts while the former writer puts another snapshot in the place of the one that is read begins again."""
+    """A start begins again if the former writer replaces the snapshot that is being read."""
     provider = await reopened(url)
     await provider.commit(group(1))
     await provider._snapshots.take()
@@ -267,7 +267,7 @@ async def test_rows_larger_than_a_message(url: str) -> None:
 
 
 async def test_a_group_that_was_torn(url: str) -> None:
-    """Parts of a group whose writer has died are not there, and in nobody's way, in the log and behind a snapshot."""
+    """Parts of a group whose writer has died do not count, and disturb nothing, in the log and behind a snapshot."""
     provider = await reopened(url)
     await provider.commit(group(1))
     await provider.close()

@@ -65,7 +65,7 @@ async def test_nobody_listens(hasty: None) -> None:
 
 
 async def test_no_such_machine(hasty: None) -> None:
-    """A name that nobody has is said to be none."""
+    """An unknown host name is reported as such."""
     assert "cannot use nats://nowhere.invalid:4222/x: " in await refused("nats://nowhere.invalid/x")
 
 
@@ -105,7 +105,7 @@ async def test_a_file_that_is_no_text(url: str, tmp_path: Path) -> None:
 
 
 async def test_what_a_user_may_not(hasty: None) -> None:
-    """Whatever it is, it is said which, and not that nobody answers."""
+    """Each kind of refusal is named, and is not reported as a missing answer."""
     may = '"$JS.API.>", "hopline.store-writer.>", "_INBOX.>"'
     with alone(
         f"authorization {{ users: [{{ user: u, password: p, permissions: {{ publish: [{may}] }} }}] }}"
@@ -170,7 +170,7 @@ async def test_a_stream_of_others(nats: Servers, url: str) -> None:
 
 
 async def test_a_stream_that_was_emptied(url: str) -> None:
-    """A store that somebody has deleted is not taken for a new one."""
+    """A deleted store is not taken for a new one."""
     provider = await reopened(url)
     await provider.commit(group(1))
     await provider.close()

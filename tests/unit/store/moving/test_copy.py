@@ -67,7 +67,7 @@ async def test_between_any_two(place: Place, filled: Filled, kind: str, to: str)
 
 @pytest.mark.parametrize("to", KINDS)
 async def test_a_store_goes_on_with_it(place: Place, filled: Filled, to: str) -> None:
-    """What a process held is held, by the epoch that it had: to whoever lives on it is a store that has started."""
+    """Leases are held as before, at their epochs: to running processes it is a store that has restarted."""
     source, destination = await filled("sqlite"), place(to)
     await copy(source, destination, TOLD)
     house = house_of(destination)
@@ -84,7 +84,7 @@ async def test_a_store_goes_on_with_it(place: Place, filled: Filled, to: str) ->
 async def test_killed_at_any_piece(
     place: Place, filled: Filled, monkeypatch: pytest.MonkeyPatch, kind: str, to: str
 ) -> None:
-    """What is there is not written again; until it is whole, no store starts on it."""
+    """Pieces that are there are not written again; until it is complete, no store starts on it."""
     monkeypatch.setattr(snapshot, "_PIECE_BYTES", 100)
     source, destination = await filled(kind), place(to)
     before = await contents(source)

@@ -43,7 +43,7 @@ async def contents(where: Site) -> dict[str, Any]:
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("to", KINDS)
 async def test_there_and_back(place: Place, filled: Filled, tmp_path: Path, kind: str, to: str) -> None:
-    """Whatever wrote the file, any provider becomes the same of it; it is the next generation, which nobody has yet."""
+    """From a file of any provider every provider becomes the same; it is the next generation, which is new."""
     source, destination, file = await filled(kind), place(to), tmp_path / "all.export"
     exported = await export(source, file, TOLD)
     assert (exported.manifest.messages, exported.manifest.generation, exported.resumed) == (7, 1, 0)
@@ -72,7 +72,7 @@ async def test_a_file_is_a_backup(filled: Filled, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("kind", KINDS)
 async def test_cut_off_anywhere(filled: Filled, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str) -> None:
-    """What is there already is not written again, and the file is the one that it would have been."""
+    """Pieces that are there are not written again, and the file is the one that it would have been."""
     monkeypatch.setattr(snapshot, "_PIECE_BYTES", 100)
     source, file, part = await filled(kind), tmp_path / "all.export", tmp_path / ".all.export.part"
     await export(source, file, TOLD)
@@ -90,7 +90,7 @@ async def test_cut_off_anywhere(filled: Filled, tmp_path: Path, monkeypatch: pyt
 async def test_a_store_that_has_changed_since(
     filled: Filled, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cut: str
 ) -> None:
-    """What is there is of no use then: the file is begun anew, of the store as it is."""
+    """The part of a file is of no use then: it is begun anew, from the store as it is."""
     monkeypatch.setattr(snapshot, "_PIECE_BYTES", 100)
     source, file, part = await filled("sqlite"), tmp_path / "all.export", tmp_path / ".all.export.part"
     await export(source, file, TOLD)
@@ -107,7 +107,7 @@ async def test_a_store_that_has_changed_since(
 
 
 async def test_what_stays_is_gone_on_with(filled: Filled, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """An export that is broken off leaves what it has, and no file of that name; nobody else writes to it."""
+    """An export that is broken off leaves what it has, and no file of that name; no other process writes to it."""
     source, file = await filled("sqlite"), tmp_path / "all.export"
     with monkeypatch.context() as patched:
         patched.setattr(ContinuedWriter, "finish", lambda _: 1 / 0)
@@ -126,7 +126,7 @@ async def test_what_stays_is_gone_on_with(filled: Filled, tmp_path: Path, monkey
 async def test_import_goes_on_with_the_same_file(
     place: Place, filled: Filled, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """An import that has ended half-way goes on behind what is there; a damaged file writes nothing at all."""
+    """An import that has ended half-way goes on where it stopped; a damaged file writes nothing at all."""
     monkeypatch.setattr(snapshot, "_PIECE_BYTES", 100)
     source, destination, file = await filled("sqlite"), place("sqlite"), tmp_path / "all.export"
     await export(source, file, TOLD)

@@ -16,7 +16,7 @@ from tests.support.store_house import House
 
 @pytest.fixture(scope="module")
 def own() -> Iterator[Cluster]:
-    """One that nobody else needs: it is stopped."""
+    """A server for one test, which stops it."""
     with cluster() as running:
         yield running
 

@@ -19,7 +19,7 @@ SILENT = 3.0
 
 
 class Slow(Proxy):
-    """To which nobody can send much at a time."""
+    """A socket that takes little at a time."""
 
     async def _requests(
         self, reader: asyncio.StreamReader, onwards: asyncio.StreamWriter, client: asyncio.StreamWriter
@@ -42,7 +42,7 @@ async def slow(postgres: Cluster) -> AsyncIterator[Slow]:
 
 @pytest.fixture(autouse=True)
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Who stands by does not wait long."""
+    """A process that stands by does not wait long."""
     monkeypatch.setattr(standstill, "SILENT_SECONDS", SILENT)
     monkeypatch.setattr(postgres_signs, "_PAUSE_SECONDS", SILENT / 4)
 
@@ -72,7 +72,7 @@ async def test_one_that_sends_much(postgres: Cluster, url: str, slow: Slow, foll
 
 
 async def test_one_that_reads_nothing(provider: PostgresProvider, following: PostgresProvider) -> None:
-    """Who stands still amid an answer lets the server wait for ever, in a session that is not idle; yet it is dead."""
+    """A writer that stands still amid an answer keeps its session busy for ever, and is found dead all the same."""
     await provider._writer._tasks.stop()
     assert await following.occupied()
     connection = provider._writer._connection

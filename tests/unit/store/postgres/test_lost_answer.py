@@ -75,7 +75,7 @@ async def test_what_comes_late_is_shut_out(cut: PostgresProvider, proxy: Proxy, 
 
 
 async def test_many_in_a_row(cut: PostgresProvider, proxy: Proxy, url: str) -> None:
-    """Whatever is lost whenever, also of the asking: nothing is written twice."""
+    """Any answer may be lost at any time, also to the question for it: nothing is written twice."""
     for number in range(2, 32):
         proxy.strike(list(Fault)[number % 3])
         writing = asyncio.ensure_future(commit(cut, group(number)))
@@ -90,7 +90,7 @@ async def test_many_in_a_row(cut: PostgresProvider, proxy: Proxy, url: str) -> N
 
 
 async def test_one_that_is_given_up(cut: PostgresProvider, proxy: Proxy, url: str) -> None:
-    """Who does not ask again for a group of which no answer came goes on with the next one."""
+    """A store that does not ask again for an unanswered group goes on with the next one."""
     proxy.strike(Fault.LOSE_ANSWER)
     with pytest.raises(Away):
         await cut.commit(group(2))

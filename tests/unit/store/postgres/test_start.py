@@ -36,7 +36,7 @@ async def test_nobody_listens() -> None:
 
 
 async def test_no_such_machine() -> None:
-    """A name that nobody has is said to be none."""
+    """An unknown host name is reported as such."""
     assert "cannot use postgresql://nowhere.invalid/x: " in await refused("postgresql://nowhere.invalid/x")
 
 
@@ -125,7 +125,7 @@ async def test_beside_other_things(url: str) -> None:
 
 
 async def test_a_commit_waits_for_the_disk(url: str, provider: PostgresProvider) -> None:
-    """Whatever the database does by default, what is answered is on disk."""
+    """With any defaults of the database, what is answered is on disk."""
     connection = await asyncpg.connect(url)
     name = url.rpartition("/")[2].partition("?")[0]
     await connection.execute(f"ALTER DATABASE {name} SET synchronous_commit = off")

@@ -1,4 +1,4 @@
-"""Whatever a frame or a name may have in it can be written: a group that cannot would be tried for ever."""
+"""Anything that a frame or a name may hold can be written: a group that cannot would be tried for ever."""
 
 from __future__ import annotations
 

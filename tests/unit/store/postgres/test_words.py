@@ -32,7 +32,7 @@ def test_what_passes(failure: Exception) -> None:
     assert session.reason(failure)
 
 
-def test_who_is_away() -> None:
+def test_a_server_that_is_away() -> None:
     """A server that answers that it cannot is not said to be away."""
     assert session.gone(asyncpg.AdminShutdownError("bye"))
     assert session.gone(ConnectionResetError())

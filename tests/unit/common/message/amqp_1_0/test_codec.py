@@ -137,14 +137,14 @@ def test_arrays(array: v.Array) -> None:
     ],
 )
 def test_what_cannot_be_read(data: str) -> None:
-    """Bytes that are no value are refused by an error of the peer's, whatever they are."""
+    """Bytes that are no value are refused as the peer's error, whichever they are."""
     with pytest.raises(SyntaxFault):
         decode(bytes.fromhex(data))
 
 
 @pytest.mark.parametrize("opening", ["00" * 5000, "c0ff01" * 5000, "00a10161" * 5000])
 def test_depth(opening: str) -> None:
-    """Who nests for ever is refused, not the interpreter's stack overrun."""
+    """Endless nesting is refused, and does not overrun the interpreter's stack."""
     with pytest.raises(SyntaxFault):
         decode(bytes.fromhex(opening))
 
@@ -156,7 +156,7 @@ def test_depth_of_what_is_passed_over() -> None:
 
 
 def test_deep_enough() -> None:
-    """As much as anybody has use for is read."""
+    """Values nested as deeply as any use needs are read."""
     value: list[Any] = []
     for _ in range(DEEPEST - 1):
         value = [value]
@@ -166,7 +166,7 @@ def test_deep_enough() -> None:
 @settings(max_examples=500, deadline=None)
 @given(st.binary(max_size=60))
 def test_any_bytes(data: bytes) -> None:
-    """Whatever comes is a value or a fault; what is read and what is passed over end in the same place."""
+    """Any bytes are a value or a fault; reading and skipping end in the same place."""
     try:
         _, end = decode_at(data, 0)
     except SyntaxFault:

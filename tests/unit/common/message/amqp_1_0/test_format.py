@@ -104,7 +104,7 @@ def test_bodies_of_several_sections() -> None:
 @settings(max_examples=500, deadline=None)
 @given(st.binary(max_size=40))
 def test_any_bytes(raw: bytes) -> None:
-    """Whatever a client sends for properties is read, or a fault of its own."""
+    """Any properties of a client are read, or are its fault."""
     for ask in (FORMAT.attributes, FORMAT.headers, FORMAT.identities, split):
         try:
             ask(raw)
@@ -139,7 +139,7 @@ def test_equal_attributes_are_one() -> None:
 
 
 def test_user() -> None:
-    """The user's name is read, whatever stands before it; what is no name of anybody's is no fault."""
+    """The user-id is read, with any fields before it; one that is no user's name is no fault."""
     for name in (b"guest", b"\xff"):
         raw = composite.write(Properties(message_id=v.ULong(7), user_id=name, subject="x"))
         assert FORMAT.attributes(raw).user_id == name.decode(errors="replace")
@@ -240,7 +240,7 @@ def test_expiration_is_dropped() -> None:
     assert FORMAT.attributes(told)[:3] == (True, 3, None)
 
 
-def test_headers_that_nobody_can_read() -> None:
+def test_headers_that_cannot_be_read() -> None:
     """Application properties that are none do not keep a message from being dead-lettered."""
     raw = section(APPLICATION_PROPERTIES, 5)
     with pytest.raises(SyntaxFault):

@@ -1,4 +1,4 @@
-"""Every method's bytes, beside a codec that nobody here wrote."""
+"""Every method's bytes, beside a codec of another project."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ def _plausible(method: Method) -> Method:
 
 @given(st.data())
 def test_every_method_survives_the_round_trip(data: st.DataObject) -> None:
-    """Whatever values the fields have."""
+    """With any values of the fields."""
     kind = data.draw(st.sampled_from(_METHODS))
     method = kind(*[data.draw(_VALUES[its]) for its in kind.wires])
     assert decode(kind, encode(method)) == method

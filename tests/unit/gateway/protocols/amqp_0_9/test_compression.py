@@ -99,7 +99,7 @@ def test_ordinary_text_is_no_bomb() -> None:
 
 
 def test_an_encoding_that_is_no_text() -> None:
-    """Is nobody's to judge."""
+    """Is left as it is."""
     odd = b"\x40\x00\x01\xff"
     assert _unzipped([odd], [gzip.compress(TEXT)]) == ([odd], [gzip.compress(TEXT)])
     assert _for("true")([odd], [b"l" * 201]) == ([odd], [b"l" * 201])

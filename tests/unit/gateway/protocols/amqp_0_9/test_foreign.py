@@ -55,7 +55,7 @@ def test_bodies(sections: bytes, body: bytes) -> None:
 
 
 def test_what_cannot_be_read() -> None:
-    """A message goes to its consumer, whatever its publisher wrote."""
+    """A message goes to its consumer, with any content of its publisher."""
     [properties], _ = native([THEIRS], [section(APPLICATION_PROPERTIES, 5)], [section(DATA, b"")])
     assert amqp_0_9.FORMAT.headers(properties) == {}
 

@@ -1,4 +1,4 @@
-"""Whatever bytes come, the engine lives: it gives requests, or it closes cleanly."""
+"""The engine survives any bytes: it gives requests, or it closes cleanly."""
 
 from __future__ import annotations
 

@@ -119,7 +119,7 @@ def test_a_mechanisms_last_word_is_a_challenge() -> None:
     ("answer", "code"), [(commands.Connection.SecureOk("more"), 502), (commands.Connection.TuneOk(0, 0, 0), 503)]
 )
 def test_what_is_no_answer_to_the_last_word(answer: commands.Connection.SecureOk, code: int) -> None:
-    """It asks for nothing: 502 for who says more, 503 for who does not wait for tune."""
+    """It asks for nothing: 502 for a client that sends more, 503 for one that does not wait for tune."""
     book = Playbook().greeted()
     book.asks(0, _START_OK)
     book.engine.authenticated(b"v=it is me")
@@ -171,7 +171,7 @@ def test_refused_credentials_with_the_capability() -> None:
 
 
 def test_refused_credentials_without_the_capability() -> None:
-    """The socket is closed without a word, as the specification has it."""
+    """The socket is closed without a method, as the specification has it."""
     book = Playbook().greeted()
     request = book.asks(0, commands.Connection.StartOk({}, "PLAIN", "\0guest\0guest", "en_US"))
     book.engine.fail(request, AccessRefused("Login was refused"))
@@ -265,7 +265,7 @@ def test_the_broker_closes() -> None:
 
 
 def test_the_broker_closes_before_anything_was_said() -> None:
-    """There is nobody to tell."""
+    """There is no peer to tell."""
     book = Playbook()
     book.engine.close(ConnectionForced("shutdown"))
     assert book.engine.pending_requests() == [Close(0, "CONNECTION_FORCED - shutdown")]

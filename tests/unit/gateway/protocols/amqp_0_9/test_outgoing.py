@@ -190,7 +190,7 @@ def test_a_publish_that_fails_after_its_client_closed_the_channel_is_still_told(
 @pytest.mark.parametrize("key", ["", "a.b", "ö" * 127])
 @pytest.mark.parametrize("redelivered", [True, False])
 def test_a_delivery_is_written_as_any_method_is(key: str, redelivered: bool) -> None:
-    """Around its tag, whatever its key is, to the byte."""
+    """Around its tag, with any key, to the byte."""
     whole = frames.frame(frames.METHOD, 3, encode(basic.Deliver("täg", 0, redelivered, "ex", key)))
     for _ in range(2):
         before, after = outgoing._around_tag(3, "täg", redelivered, "ex", key)

@@ -1,4 +1,4 @@
-"""Many requests in one read are given in portions, so that one peer's do not hold up everybody's."""
+"""Many requests in one read are given in portions, so that one peer's do not hold up all others'."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whatever bytes come, the engine lives: it gives requests, or it closes cleanly."""
+"""The engine survives any bytes: it gives requests, or it closes cleanly."""
 
 from __future__ import annotations
 
@@ -132,5 +132,5 @@ def test_bytes_that_are_wrong(said: list[bytes], changes: list[tuple[int, int]],
 
 @given(st.binary(max_size=200))
 def test_garbage_behind_the_handshake(garbage: bytes) -> None:
-    """Bytes that nobody would send."""
+    """Bytes that no client would send."""
     _run(_HANDSHAKE + garbage, 50, refuses=False)

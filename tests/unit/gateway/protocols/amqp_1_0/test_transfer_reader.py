@@ -54,7 +54,7 @@ def test_the_same(transfer: Transfer, payload: bytes) -> None:
 
 
 def test_usual_ones() -> None:
-    """Whoever writes ids and tags in few bytes is read at once."""
+    """A transfer with ids and tags of few bytes is read at once."""
     body = composite.write(Transfer(3, 7, b"\0\0\0\7", 0)) + b"payload"
     assert transfer_in(body) == (Transfer(3, 7, b"\0\0\0\7", 0), len(body) - len(b"payload"))
 
