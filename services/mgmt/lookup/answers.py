@@ -57,6 +57,7 @@ class Answers:
         self._database.offer(unfiled)
         found, more = self._search.matches(asked, journeys, everything=everything)
         told = [journey for match in found if (journey := self._journey(match, until))]
+        more, told = more or len(told) > journeys, told[:journeys]
         told = self._payloads.add(told) if payloads else told
         return self._told(told, id=asked, more=more, gaps=[] if told else self._perhaps_received())
 

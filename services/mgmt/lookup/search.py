@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from services.common.errors import InternalError
@@ -52,17 +52,18 @@ class Search:
         self._database = database
 
     def matches(self, asked: str, most: int, *, everything: bool) -> Matches:
-        """Of the newest day that has any, or of all that is filed."""
+        """Of the newest day that has any, or of all that is filed; besides these, of what `asked` may be the uid of."""
         uid = as_uid(asked)
-        found = [Match(uid=uid, kind="uid", time_us=None)] if uid is not None else []
-        # Trace ids are filed as the conventions write them.
-        name = asked.lower() if _TRACE_ID.fullmatch(asked) else asked
+        found: dict[int, Match] = {}
         for window in windows(self._database.hours("ids"), _WINDOW):
-            named = self._named(name, most, window)
-            found += named
+            named = self._named(_names(asked), most, window)
+            # What is not filed yet comes with each window.
+            found |= {match.uid: match for match in named if match.uid not in found}
             if len(found) > most or (named and not everything):
                 break
-        return Matches(found[:most], more=len(found) > most)
+        own = [Match(uid=uid, kind="uid", time_us=None)] if uid is not None else []
+        others = [match for match in list(found.values())[:most] if match.uid != uid]
+        return Matches(own + others, more=len(found) > most)
 
     def rows_of(self, uid: int, since_us: int | None = None) -> list[StageRow]:
         """All rows of a message, each once, by time; it cannot have begun later than `since_us`."""
@@ -128,9 +129,9 @@ class Search:
         values = {"virtual_host": virtual_host, "queue": queue}
         return bool(self._database.select("stages", "stage", _ENDS_ALONE, values, hours))
 
-    def _named(self, name: str, most: int, hours: list[int]) -> list[Match]:
+    def _named(self, names: Iterable[str], most: int, hours: list[int]) -> list[Match]:
         # Every row names a message at least, so more rows than that are of no use.
-        rows = self._database.named(name, hours, most + 1)
+        rows = [row for name in names for row in self._database.named(name, hours, most + 1)]
         found: dict[int, Match] = {}
         for kind, first, last, time_us in sorted(rows, key=lambda row: (row[3], row[2]), reverse=True):
             for uid in range(last, max(first, last - most) - 1, -1):
@@ -140,6 +141,11 @@ class Search:
     def _speaking_of(self, uid: int, hours: list[int]) -> list[StageRow]:
         rows = self._database.select("stages", COLUMNS, _SPEAKS_OF, {"uid": uid}, hours, having=uid)
         return [StageRow(*row) for row in rows]
+
+
+def _names(asked: str) -> set[str]:
+    """As it is asked for, and if it can be a trace id as the conventions write these: so they are filed."""
+    return {asked, asked.lower()} if _TRACE_ID.fullmatch(asked) else {asked}
 
 
 def _from(hours: list[int], since_us: int) -> list[int]:
