@@ -98,7 +98,11 @@ class Cabinet:
             for parent in (self._folder / table, target.parent):
                 _sync(parent)
         path = target / f"{_HIDDEN}{self._name(kind)}"
-        fill(path)
+        try:
+            fill(path)
+        except (OSError, ValueError):
+            path.unlink(missing_ok=True)
+            raise
         _sync(path)
         _sync(target)
         return str(path.relative_to(self._folder))
