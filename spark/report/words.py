@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import datetime
+from typing import Any
 
 _THOUSANDS = ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e4, "k"))
 
@@ -37,3 +39,13 @@ def moment(time: str | datetime | None) -> str:
         return ""
     found = time if isinstance(time, datetime) else datetime.fromisoformat(time)
     return found.isoformat(sep=" ", timespec="seconds").removesuffix("+00:00")
+
+
+def queue_of(row: Mapping[str, Any]) -> str:
+    """The queue of a row, with its virtual host where that is not the first one: names come again in others."""
+    return in_host(row.get("virtual_host"), row["queue"])
+
+
+def in_host(host: str | None, name: str) -> str:
+    """The name of something in a virtual host."""
+    return f"{host} {name}" if host and host != "/" else name
