@@ -24,7 +24,7 @@ _TONE_OF_FATE: Mapping[str, int | str] = {
     "in_flight": 5,
     "lost": "bad",
     "lost (persisted)": "bad",
-    "lost (transient)": "warn",
+    "lost (transient)": 2,
     "unknown": "warn",
 }
 
@@ -35,6 +35,7 @@ _FATES = (
     (5, "on its way"),
     ("warn", "in doubt"),
     ("bad", "lost"),
+    (2, "lost (transient)"),
     (_ENDED_OTHERWISE, "ended otherwise"),
 )
 

@@ -14,8 +14,13 @@ def count(number: float) -> str:
     for size, letter in _THOUSANDS:
         if abs(number) >= size:
             scale = 1e3 if letter == "k" else size
-            return f"{number / scale:.3g} {letter}" if abs(number) < 1000 * scale else f"{number / scale:,.0f} {letter}"
-    return f"{number:,.0f}" if float(number).is_integer() else f"{number:.3g}"
+            return f"{_digits(number / scale)} {letter}"
+    return f"{number:,.0f}" if float(number).is_integer() else _digits(number)
+
+
+def _digits(number: float) -> str:
+    """The three that matter; more where they stand before the point."""
+    return f"{number:.3g}" if abs(number) < 999.5 else f"{number:,.0f}"
 
 
 def duration(micros: float | None) -> str:
@@ -24,7 +29,7 @@ def duration(micros: float | None) -> str:
         return ""
     for size, unit in ((3.6e9, "h"), (6e7, "min"), (1e6, "s"), (1e3, "ms")):
         if abs(micros) >= size:
-            return f"{micros / size:.3g} {unit}"
+            return f"{_digits(micros / size)} {unit}"
     return f"{micros:.0f} µs"
 
 

@@ -150,13 +150,15 @@ def test_which_time() -> None:
 
 def test_colours_are_explained() -> None:
     """Beside a plot whose colours mean something stands what, in these colours; each is in the style sheet."""
-    fates = [{"queue": "q", "fate": fate, "messages": 1} for fate in ("settled", "unknown", "expired")]
+    fates = [
+        {"queue": "q", "fate": fate, "messages": 1} for fate in ("settled", "unknown", "lost (transient)", "expired")
+    ]
     text = page({"audit": _found("audit", verdict=[VERDICT], fates=fates)})
     explained = dict(re.findall(r'<i class="(\w+)"></i>([\w ]+)', text))
     drawn = set(re.findall(r'<rect class="(\w+)"', text))
     assert drawn
     assert drawn <= explained.keys()
-    assert explained["warn"] == "in doubt"
+    assert (explained["warn"], explained["t2"]) == ("in doubt", "lost ")
     assert all(f"i.{tone} {{" in text and f"svg .{tone}" in text for tone in drawn)
 
 
@@ -200,14 +202,21 @@ def _texts(drawn: str) -> list[tuple[float, str, float]]:
 
 
 @pytest.mark.parametrize(
-    ("number", "words"), [(0, "0"), (1234, "1,234"), (12_345, "12.3 k"), (4_560_000, "4.56 M"), (2.5, "2.5")]
-)
+    ("number", "words"),
+    [
+        (0, "0"), (1234, "1,234"), (1234.5, "1,234"), (12_345, "12.3 k"), (999_999, "1,000 k"), (4_560_000, "4.56 M"),
+        (2.5, "2.5"),
+    ],
+)  # fmt: skip
 def test_counts(number: float, words: str) -> None:
     """Numbers have three digits that matter."""
     assert count(number) == words
 
 
-@pytest.mark.parametrize(("micros", "words"), [(12, "12 µs"), (3400, "3.4 ms"), (5.6e6, "5.6 s"), (None, "")])
+@pytest.mark.parametrize(
+    ("micros", "words"),
+    [(12, "12 µs"), (3400, "3.4 ms"), (999_900, "1,000 ms"), (5.6e6, "5.6 s"), (4.3e12, "1,194 h"), (None, "")],
+)
 def test_durations(micros: float | None, words: str) -> None:
     """Times have the unit that fits."""
     assert duration(micros) == words
