@@ -120,7 +120,7 @@ class Search:
         hours = _from(self._database.hours("stages"), since_us)
         condition = "stage = 'taken_over' and partition = $partition and epoch > $epoch"
         values = {"partition": partition, "epoch": epoch}
-        rows = self._database.select("stages", "epoch_us(time), epoch", condition, values, hours)
+        rows = self._database.select("stages", "epoch_us(time), epoch, instance", condition, values, hours)
         return sorted({Follower(*row) for row in rows}, key=lambda follower: follower.epoch)
 
     def ends_alone(self, virtual_host: str, queue: str, since_us: int, until_us: int) -> bool:
