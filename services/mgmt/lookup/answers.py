@@ -102,7 +102,8 @@ class Answers:
         return assemble(match, way, self._record(gaps))
 
     def _record(self, gaps: list[Gap]) -> Record:
-        return Record(gaps, self._search.followers, epoch_ns() // 1000, self._search.ends_alone)
+        search = self._search
+        return Record(gaps, search.followers, epoch_ns() // 1000, search.ends_alone, search.has_unread)
 
     def _perhaps_received(self) -> list[Gap]:
         """The newest gaps in which a message may have been received of which no row is on record."""

@@ -49,13 +49,22 @@ def _nothing_does(_virtual_host: str, _queue: str, _since_us: int, _until_us: in
     return False
 
 
+Unread: TypeAlias = Callable[[int], bool]
+"""Whether some of what is on record since a time cannot be read."""
+
+
+def _all_read(_since_us: int) -> bool:
+    return False
+
+
 class Record(NamedTuple):
-    """What else is on record: gaps by time, owners, what expires; and when it is asked."""
+    """What else is on record: gaps by time, owners, what expires, files that are damaged; and when it is asked."""
 
     gaps: Sequence[Gap]
     followers: Followers
     now_us: int
     ends_alone: EndsAlone = _nothing_does
+    unread: Unread = _all_read
 
 
 class Fate(NamedTuple):
@@ -67,6 +76,12 @@ class Fate(NamedTuple):
 
 def fate_of(copy: Sequence[Step], message: Sequence[Step], record: Record) -> Fate:
     """Of a copy that has not ended: `copy` are its steps by time, `message` all of its message."""
+    fate = _fate_of(copy, message, record)
+    sure = fate.name not in {"", IN_FLIGHT, UNKNOWN}
+    return Fate(UNKNOWN, fate.gap) if sure and record.unread(copy[-1].time_us) else fate
+
+
+def _fate_of(copy: Sequence[Step], message: Sequence[Step], record: Record) -> Fate:
     placed = [step for step in copy if step.stage in _PLACED and step.partition is not None and step.epoch]
     if not placed:
         return _never_enqueued(message, record)

@@ -11,13 +11,14 @@ from services.common.trace import Gap, Match, Name
 from services.common.uid import SEQUENCE_BITS
 from services.mgmt.lookup.database import Database
 from services.mgmt.lookup.fate import Follower
-from services.mgmt.lookup.hours import HOUR_US, hour_of, windows
+from services.mgmt.lookup.hours import HOUR_US, hour_of, parsed, windows
 from services.mgmt.lookup.stage_row import COLUMNS, StageRow
 
 _WINDOW = 24  # hours that are searched together: most questions are about today
 _NAMED_US = 60_000_000
 _SLACK_US = HOUR_US  # by which clocks may differ, and a row of a batch be older than its consequences
 
+_OF_FATES = {"stages", "gaps"}
 _UIDS = re.compile(r"[0-9]{1,19}", re.ASCII)
 _TRACE_ID = re.compile(r"[0-9a-fA-F]{32}")
 _SMALLEST_UID, _LARGEST_UID = 1 << SEQUENCE_BITS, (1 << 63) - 1
@@ -128,6 +129,12 @@ class Search:
         hours = [hour for hour in _from(self._database.hours("stages"), since_us) if hour <= hour_of(until_us)]
         values = {"virtual_host": virtual_host, "queue": queue}
         return bool(self._database.select("stages", "stage", _ENDS_ALONE, values, hours))
+
+    def has_unread(self, since_us: int) -> bool:
+        """Whether files of these hours, of stages or gaps, are damaged: as far as somebody has tried to read them."""
+        begin = hour_of(since_us - _SLACK_US)
+        places = (path.split("/") for path in self._database.damaged)
+        return any(table in _OF_FATES and (parsed(*place[:2]) or 0) >= begin for table, *place in places)
 
     def _named(self, names: Iterable[str], most: int, hours: list[int]) -> list[Match]:
         # Every row names a message at least, so more rows than that are of no use.
