@@ -67,13 +67,16 @@ def _audit(found: Found) -> Section:
         )
         for queue in busiest
     ]
-    says = [_verdict(row) for row in found.table("verdict")]
+    says = [_verdict(row, found.unread) for row in found.table("verdict")]
+    if found.unread:
+        files = f"{found.unread} file{'s' * (found.unread > 1)} of the record"
+        says.append(f"{files} could not be read: what is told there is missing here, and may pass for lost.")
     return Section(
         "What became of every message", says, [Plot("Messages by queue", bars(drawn), _FATES)], (), found.tables
     )
 
 
-def _verdict(row: Row) -> str:
+def _verdict(row: Row, unread: int) -> str:
     if not row["promised"]:
         return "Nothing was promised to be safe: there was nothing to judge."
     account = f"Of {row['promised']:,} copies that were promised to be safe, {row['lost']:,} are lost"
@@ -83,7 +86,7 @@ def _verdict(row: Row) -> str:
     if row["in_flight"]:
         twice += f", {row['in_flight']:,} are too young to judge"
     if row["whole"]:
-        return f"{account} and {twice}. The record is whole."
+        return f"{account} and {twice}." + " The record is whole." * (not unread)
     doubt = f"{row['unknown']:,} more may be: the record has {row['gaps']:,} gaps"
     return f"{account}, {doubt}; {twice}."
 
