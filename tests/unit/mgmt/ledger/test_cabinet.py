@@ -161,6 +161,17 @@ def test_files_of_an_hour_that_is_over_become_one(tmp_path: Path) -> None:
     assert seen(tmp_path) == [1, 2, 3, 11, 12, 13]
 
 
+@pytest.mark.parametrize("left", ["", '{"instances": {"a', "[]", "{}", '{"instances": 7, "add": [], "remove": []}'])
+def test_a_damaged_state(tmp_path: Path, left: str) -> None:
+    """It is named, with what to do; and whoever removes it files again."""
+    path = tmp_path / "_state.json"
+    path.write_text(left)
+    with pytest.raises(ValueError, match=f"^{path} is damaged: restore it; or remove it"):
+        opened(tmp_path)
+    path.unlink()
+    assert opened(tmp_path)[1] == {}
+
+
 @pytest.mark.parametrize("left", [0.5, 0.9, None])
 def test_a_damaged_file_is_not_merged(tmp_path: Path, left: float | None) -> None:
     """It stays as it is, cut off or damaged inside, and the others of its hour and of the next become one."""
