@@ -142,14 +142,14 @@ def follow(
 @app.command()
 def generate(
     out: Annotated[str, typer.Argument(help="Folder for the ledger.")],
-    rows: Annotated[int, typer.Option(help="About so many rows of stages.")] = 1_000_000,
-    batch: Annotated[float, typer.Option(help="Messages in a row, on average.")] = 10.0,
-    queues: Annotated[int, typer.Option(help="How many queues.")] = 40,
-    skew: Annotated[float, typer.Option(help="The share of messages that goes to one of them.")] = 0.0,
-    losses: Annotated[int, typer.Option(help="How many batches lose messages.")] = 10,
-    duplicates: Annotated[int, typer.Option(help="How many batches have messages twice.")] = 10,
-    gaps: Annotated[int, typer.Option(help="How many gaps the record has.")] = 0,
-    seed: Annotated[int, typer.Option()] = 1,
+    rows: Annotated[int, typer.Option(min=1, help="About so many rows of stages.")] = 1_000_000,
+    batch: Annotated[float, typer.Option(min=1, help="Messages in a row, on average.")] = 10.0,
+    queues: Annotated[int, typer.Option(min=1, help="How many queues.")] = 40,
+    skew: Annotated[float, typer.Option(min=0, max=1, help="The share of messages that goes to one of them.")] = 0.0,
+    losses: Annotated[int, typer.Option(min=0, help="How many batches lose messages.")] = 10,
+    duplicates: Annotated[int, typer.Option(min=0, help="How many batches have messages twice.")] = 10,
+    gaps: Annotated[int, typer.Option(min=0, help="How many gaps the record has.")] = 0,
+    seed: Annotated[int, typer.Option(min=0)] = 1,
     ids: Annotated[bool, typer.Option("--ids", help="Each message has a message id: message-<uid>.")] = False,
 ) -> None:
     """Makes a ledger of random journeys whose true fates are known: written beside it as truth.json."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from math import inf, nan
 
 from pyspark.sql import DataFrame
 from pyspark.sql.types import DataType, StructField, StructType
@@ -30,12 +31,15 @@ class Inputs:
         return self.traces
 
     def number(self, name: str, default: float) -> float:
-        """An option that is a number; raises AnalysisError if it is none."""
+        """An option that is a number from 0 on; raises AnalysisError if it is none."""
         said = self.options.get(name, default)
         try:
-            return float(said)
+            number = float(said)
         except ValueError:
-            raise AnalysisError(f"--option {name}={said}: that is no number") from None
+            number = nan
+        if not 0 <= number < inf:
+            raise AnalysisError(f"--option {name}={said}: that is no number from 0 on")
+        return number
 
 
 @dataclass(frozen=True, slots=True)

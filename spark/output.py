@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from datetime import datetime
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -60,7 +60,7 @@ def _first(table: Table, path: str) -> list[Any]:
         written = connection.from_arrow(dataset(there.path, filesystem=there.system, format="parquet"))
         first = (written.order(_order(table)) if table.order else written).limit(table.console_rows)
         rows = first.to_arrow_table().to_pylist()
-    return [{name: _local(value) for name, value in row.items()} for row in rows]
+    return [{name: _in_utc(value) for name, value in row.items()} for row in rows]
 
 
 def _order(table: Table) -> str:
@@ -70,9 +70,9 @@ def _order(table: Table) -> str:
     )
 
 
-def _local(value: object) -> object:
-    """Times as Spark gives them: without a zone, in that of this machine."""
-    return value.astimezone().replace(tzinfo=None) if isinstance(value, datetime) else value
+def _in_utc(value: object) -> object:
+    """Times of UTC, as everything here says them: DuckDB gives them in the zone of this machine."""
+    return value.astimezone(UTC).replace(tzinfo=None) if isinstance(value, datetime) else value
 
 
 def _write_json(path: str, value: object) -> None:

@@ -14,7 +14,7 @@ from services.common.ledger.reading import StageRow, rows_of
 from services.common.ledger.stages import NAMES
 from services.common.message import format_named
 from services.common.patterns import fits
-from services.common.question import FATES, Sought
+from services.common.question import FATES, OUTSIDE_QUEUES, Sought
 from services.rpc.ledger_pb2 import Identified, LedgerBatch
 
 _REMEMBERED = 10_000  # ids of messages, some of which are told of later
@@ -56,6 +56,8 @@ class Following:
         self._ids: OrderedDict[int, str] = OrderedDict()
         self._published: OrderedDict[int, None] | None = OrderedDict() if sought.client or sought.key else None
         self._sent: OrderedDict[int, None] | None = OrderedDict() if sought.consumer else None
+        # What a message ends as outside any queue is told of the message: where it was to go was told before.
+        self._routed: OrderedDict[int, None] | None = OrderedDict() if sought.fate in OUTSIDE_QUEUES else None
 
     @property
     def asks_for_ends(self) -> bool:
@@ -80,14 +82,14 @@ class Following:
             if told.place.virtual_host != self._sought.virtual_host:
                 continue
             self._note(batch, told)
-            if _fits(told.place.queue, self._sought.queue):
+            if self._routed is not None or _fits(told.place.queue, self._sought.queue):
                 yield self._line(batch, told)
 
     def fitting(self, line: Line) -> Line | None:
         """The line with those of its messages that fit, as far as is known by now."""
         if self._sought.fate and (line.stage, line.outcome) != FATES[self._sought.fate]:
             return None
-        known = [uids for uids in (self._published, self._sent) if uids is not None]
+        known = [uids for uids in (self._published, self._sent, self._routed) if uids is not None]
         if not known:
             return line
         uids = [uid for uid in _each(line) if all(uid in some for some in known)]
@@ -106,6 +108,8 @@ class Following:
             by = self._publishers.fit(place.connection, place.client)
             if by and _fits(place.routing_key, self._sought.key):
                 _keep(self._published, uids)
+        if self._routed is not None and stage == "routed" and _fits(place.queue, self._sought.queue):
+            _keep(self._routed, uids)
         to = place.connection, place.client, place.consumer
         if self._sent is not None and stage == "sent" and self._consumers.fit(*to):
             _keep(self._sent, uids)

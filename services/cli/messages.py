@@ -130,7 +130,7 @@ def _moment(text: str) -> int:
 def _trace(asked: str | Sought, limit: int, *, every: bool, payloads: bool, as_json: bool) -> None:
     from services.cli.console import stdout_console
     from services.cli.trace import show
-    from services.common.printable import printable_json
+    from services.common.printable import printable, printable_json
     from services.common.trace import nothing
 
     def ask(client: MgmtClient) -> Coroutine[Any, Any, Trace]:
@@ -144,7 +144,7 @@ def _trace(asked: str | Sought, limit: int, *, every: bool, payloads: bool, as_j
     elif found.journeys:
         show(found, stdout_console(), every=every or payloads)
     if not found.journeys:
-        fail(nothing(asked, found))
+        fail(printable(nothing(asked, found)))
 
 
 def _follow(sought: Sought, *, as_json: bool) -> None:
@@ -181,6 +181,6 @@ def _say_if_away(settings: Settings, sought: Sought) -> None:
             except Unavailable:  # not known, and lines may come from the bus all the same
                 return True
 
-    if not any(wild in sought.queue for wild in "*?[") and not run(there()):
+    if not any(wild in sought.queue for wild in "*?") and not run(there()):
         where = printable(f"queue '{sought.queue}' in virtual host '{sought.virtual_host}'")
         typer.echo(f"there is no {where} now; lines come when it is declared", err=True)

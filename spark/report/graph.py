@@ -12,11 +12,13 @@ from markupsafe import Markup
 
 from spark.report.results import Row
 from spark.report.svg import WIDTH, drawing, rectangle, short, text
-from spark.report.words import count, duration
+from spark.report.words import count, duration, in_host
 
 _MOST = 10  # nodes in a column; others are one node
 _OTHERS = "others"
 _COLUMNS = {"publish": (0, 1), "route": (1, 2), "consume": (2, 3)}
+_IN_HOSTS = (1, 2)
+_UNNAMED = ("(unnamed)", "(default)", "(unnamed)", "(unnamed)")
 _HEADINGS = ("publishers", "exchanges", "queues", "consumers")
 _NODE_WIDTH, _NODE_HEIGHT, _GAP, _TOP = 180, 26, 12, 30
 _LETTER_OF_COUNT = 6  # pixels
@@ -47,11 +49,11 @@ def dependency_graph(edges: Sequence[Row]) -> Markup:
 
 
 def _name(column: int, row: Row, end: str) -> str:
+    """Exchanges and queues are of a virtual host; an application may be in several."""
     name = str(row[end])
-    if column == 1:
-        return name or "(default)"
-    host = row["virtual_host"]
-    return f"{name or '(unnamed)'}" if host == "/" or column != 2 else f"{host} {name}"
+    if column in _IN_HOSTS:
+        return in_host(row["virtual_host"], name or _UNNAMED[column])
+    return name or _UNNAMED[column]
 
 
 def _ends(row: Row) -> tuple[Node, Node] | None:

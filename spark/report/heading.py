@@ -56,7 +56,7 @@ def _range(results: Mapping[str, Found]) -> str:
 def _tiles(results: Mapping[str, Found]) -> Iterator[Tile]:
     if audit := results.get("audit"):
         for row in audit.table("verdict"):
-            yield from _verdict(row)
+            yield from _verdict(row, whole=row["whole"] and not audit.unread)
     if lag := results.get("lag"):
         waits = [row["wait_p95_us"] for row in lag.table("queues") if row["wait_p95_us"]]
         yield Tile("longest wait, p95", duration(max(waits)) if waits else "none")
@@ -69,12 +69,12 @@ def _tiles(results: Mapping[str, Found]) -> Iterator[Tile]:
         yield _judged("anomalies", found, "warn") if judged else Tile("anomalies", _NOT_JUDGED)
 
 
-def _verdict(row: Row) -> Iterator[Tile]:
+def _verdict(row: Row, *, whole: bool) -> Iterator[Tile]:
     promised = row["promised"]
     yield Tile("copies promised", count(promised))
     if promised:
-        # Where the record has gaps, that none is lost is not known.
-        yield _judged("lost", row["lost"], "bad") if row["lost"] or row["whole"] else Tile("lost", "0", "warn")
+        # Where the record has gaps, or files that cannot be read, that none is lost is not known.
+        yield _judged("lost", row["lost"], "bad") if row["lost"] or whole else Tile("lost", "0", "warn")
         yield _judged("in doubt", row["unknown"], "warn")
         yield _judged("came twice", row["duplicated"], "bad")
     else:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -15,6 +16,7 @@ from spark.report.svg import tone_class
 from spark.report.words import moment
 
 _ROWS = 50  # of each table
+_TIME = re.compile(r"2\d{3}-[01]\d-[0-3]\dT[0-2]\d:[0-5]\d:[0-5]\d(\.\d{6})?(\+00:00)?", re.ASCII)
 
 
 def page(results: Mapping[str, Found]) -> str:
@@ -30,6 +32,7 @@ def page(results: Mapping[str, Found]) -> str:
 
 
 def _cell(value: object) -> str:
+    """Times come as text, and so do names, which may look like anything."""
     match value:
         case None:
             return ""
@@ -39,7 +42,7 @@ def _cell(value: object) -> str:
             return f"{value:,}"
         case float():
             return f"{value:,.4g}"
-        case str() if value[4:5] == "-" and value[10:11] in {"T", " "}:
+        case str() if _TIME.fullmatch(value):
             return moment(value)
         case _:
             return str(value)

@@ -9,7 +9,7 @@ from typing import Any
 
 from pyarrow import fs
 
-from spark.errors import NothingToRead
+from spark.errors import AnalysisError, NothingToRead
 from spark.ledger.files import place
 
 Row = Mapping[str, Any]
@@ -23,13 +23,22 @@ class Found:
     tables: Mapping[str, Sequence[Row]]
     summary: Mapping[str, Any]
 
+    @property
+    def unread(self) -> int:
+        """Files of the record that could not be read: what they tell is missing here. Copies of others are not."""
+        refused = (one for read in self.summary["inputs"].values() for one in read["refused"])
+        return sum(not one["reason"].startswith("a copy of ") for one in refused)
+
     def table(self, name: str) -> Sequence[Row]:
         """The first rows of a table; none where there is no such table."""
         return self.tables.get(name, ())
 
 
 def read_results(out: str) -> dict[str, Found]:
-    """Every analysis whose results are under `out`, by name. Raises NothingToRead where there is none."""
+    """Every analysis whose results are under `out`, by name.
+
+    Raises NothingToRead where there is none, AnalysisError where some cannot be read.
+    """
     top = place(out)
     folders = [info for info in _inside(top.system, top.path) if info.type == fs.FileType.Directory]
     found = {info.base_name: one for info in folders if (one := _read(top.system, info))}
@@ -45,7 +54,9 @@ def _read(system: fs.FileSystem, folder: fs.FileInfo) -> Found | None:
         if info.type == fs.FileType.File and info.extension == "json"
     }
     summary = values.pop("summary", None)
-    return None if summary is None else Found(folder.base_name, values, summary)
+    # One that says nothing of what was read is that of a stream: how far it is.
+    is_of_analysis = isinstance(summary, dict) and "inputs" in summary
+    return Found(folder.base_name, values, summary) if is_of_analysis else None
 
 
 def _inside(system: fs.FileSystem, path: str) -> list[fs.FileInfo]:
@@ -55,4 +66,7 @@ def _inside(system: fs.FileSystem, path: str) -> list[fs.FileInfo]:
 
 def _json(system: fs.FileSystem, path: str) -> Any:  # noqa: ANN401 - whatever is in the file
     with system.open_input_stream(path) as file:
-        return json.loads(file.read())
+        try:
+            return json.loads(file.read())
+        except ValueError:
+            raise AnalysisError(f"{path} is damaged: run the analysis again, or remove its folder") from None

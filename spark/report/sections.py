@@ -11,7 +11,7 @@ from spark.report.results import Found, Row
 from spark.report.section import MOST_BARS, Legend, Plot, Section
 from spark.report.svg import TONES, Bar, bars, columns, lines
 from spark.report.times import critical_path, latency
-from spark.report.words import count, duration, moment, percent
+from spark.report.words import count, duration, in_host, moment, percent, queue_of
 
 _LINES = 6
 _GROWN = 0.02  # of what came is still there: less is only what is on its way
@@ -24,7 +24,7 @@ _TONE_OF_FATE: Mapping[str, int | str] = {
     "in_flight": 5,
     "lost": "bad",
     "lost (persisted)": "bad",
-    "lost (transient)": "warn",
+    "lost (transient)": 2,
     "unknown": "warn",
 }
 
@@ -35,6 +35,7 @@ _FATES = (
     (5, "on its way"),
     ("warn", "in doubt"),
     ("bad", "lost"),
+    (2, "lost (transient)"),
     (_ENDED_OTHERWISE, "ended otherwise"),
 )
 
@@ -53,7 +54,7 @@ def _title(name: str) -> str:
 def _audit(found: Found) -> Section:
     queues: defaultdict[str, Counter[str]] = defaultdict(Counter)
     for row in found.table("fates"):
-        queues[row["queue"] or "(in no queue)"][row["fate"]] += row["messages"]
+        queues[queue_of(row) if row["queue"] else "(in no queue)"][row["fate"]] += row["messages"]
     busiest = sorted(queues, key=lambda queue: -queues[queue].total())[:MOST_BARS]
     drawn = [
         Bar(
@@ -66,13 +67,16 @@ def _audit(found: Found) -> Section:
         )
         for queue in busiest
     ]
-    says = [_verdict(row) for row in found.table("verdict")]
+    says = [_verdict(row, found.unread) for row in found.table("verdict")]
+    if found.unread:
+        files = f"{found.unread} file{'s' * (found.unread > 1)} of the record"
+        says.append(f"{files} could not be read: what is told there is missing here, and may pass for lost.")
     return Section(
         "What became of every message", says, [Plot("Messages by queue", bars(drawn), _FATES)], (), found.tables
     )
 
 
-def _verdict(row: Row) -> str:
+def _verdict(row: Row, unread: int) -> str:
     if not row["promised"]:
         return "Nothing was promised to be safe: there was nothing to judge."
     account = f"Of {row['promised']:,} copies that were promised to be safe, {row['lost']:,} are lost"
@@ -82,7 +86,7 @@ def _verdict(row: Row) -> str:
     if row["in_flight"]:
         twice += f", {row['in_flight']:,} are too young to judge"
     if row["whole"]:
-        return f"{account} and {twice}. The record is whole."
+        return f"{account} and {twice}." + " The record is whole." * (not unread)
     doubt = f"{row['unknown']:,} more may be: the record has {row['gaps']:,} gaps"
     return f"{account}, {doubt}; {twice}."
 
@@ -163,10 +167,10 @@ def _lag(found: Found) -> Section:
             if (row["virtual_host"], row["queue"]) == (host, queue)
         ]
         if line:
-            backlog[queue if host == "/" else f"{host} {queue}"] = sorted(line)
+            backlog[in_host(host, queue)] = sorted(line)
     waits = [
         Bar(
-            row["queue"],
+            queue_of(row),
             [
                 (
                     row["wait_p95_us"],
@@ -183,7 +187,8 @@ def _lag(found: Found) -> Section:
     growing = sum(row["growth_per_second"] > 0 and row["backlog"] > _GROWN * row["enqueued"] for row in queues)
     says = [f"Queues that grow: {growing} of {len(queues)}. Slow consumers: {len(slow)}."]
     says += [
-        f"{row['client'] or row['connection']} ({row['consumer']}) on {row['queue']}: {row['why']}." for row in slow[:5]
+        f"{row['client'] or row['connection']} ({row['consumer']}) on {queue_of(row)}: {row['why']}."
+        for row in slow[:5]
     ]
     plots = [
         Plot("Messages waiting or held", lines(backlog, "")),
@@ -223,7 +228,7 @@ def _failovers(found: Found) -> Section:
 def _redeliveries(found: Found) -> Section:
     by_queue: defaultdict[str, Counter[int]] = defaultdict(Counter)
     for row in found.table("chains"):
-        by_queue[row["queue"]][row["attempts"]] += row["messages"]
+        by_queue[queue_of(row)][row["attempts"]] += row["messages"]
     busiest = sorted(by_queue, key=lambda queue: -by_queue[queue].total())[:MOST_BARS]
     drawn = [
         Bar(
@@ -250,7 +255,7 @@ def _redeliveries(found: Found) -> Section:
 def _fan_out(found: Found) -> Section:
     drawn = [
         Bar(
-            f"{row['exchange'] or '(default)'} {row['routing_key']}",
+            f"{in_host(row['virtual_host'], row['exchange'] or '(default)')} {row['routing_key']}",
             [(row["copies"], 0, f"{row['messages']:,} messages, {row['copies']:,} copies in {row['queues']} queues")],
             f"{row['amplification']:.2g} each" if row["messages"] else count(row["copies"]),
         )
@@ -281,7 +286,7 @@ def _quality(found: Found) -> Section:
     ]
     missing = [
         Bar(
-            f"{row['queue']}: {row['stage']}",
+            f"{queue_of(row)}: {row['stage']}",
             [(row["messages"], "warn", percent(row["share"]))],
             count(row["messages"]),
         )

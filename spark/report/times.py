@@ -9,7 +9,7 @@ from itertools import cycle
 from spark.report.results import Found, Row
 from spark.report.section import MOST_BARS, Plot, Section
 from spark.report.svg import Bar, bars
-from spark.report.words import count, duration, percent
+from spark.report.words import count, duration, percent, queue_of
 
 _TONES: Mapping[str, int | str] = {"p50": 0, "p95": 1, "p99": "warn"}
 _SPREAD = ((0, "half of the messages"), (1, "95 in a hundred"), ("warn", "99 in a hundred"))
@@ -20,7 +20,7 @@ _WAYS = {"delivery": "to its consumer", "confirm": "back to its publisher as a c
 def latency(found: Found) -> Section:
     """Hops beside one another, and the queues in which messages wait longest."""
     hops = [_spread(row["hop"], row) for row in found.table("all")]
-    waits = [_spread(row["queue"], row) for row in found.table("waits")[:MOST_BARS]]
+    waits = [_spread(queue_of(row), row) for row in found.table("waits")[:MOST_BARS]]
     plots = [Plot("Each hop", bars(hops), _SPREAD), Plot("Waiting in a queue", bars(waits), _SPREAD)]
     return Section("How long it takes", (), plots, (), found.tables)
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import datetime
+from typing import Any
 
 _THOUSANDS = ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e4, "k"))
 
@@ -12,8 +14,13 @@ def count(number: float) -> str:
     for size, letter in _THOUSANDS:
         if abs(number) >= size:
             scale = 1e3 if letter == "k" else size
-            return f"{number / scale:.3g} {letter}" if abs(number) < 1000 * scale else f"{number / scale:,.0f} {letter}"
-    return f"{number:,.0f}" if float(number).is_integer() else f"{number:.3g}"
+            return f"{_digits(number / scale)} {letter}"
+    return f"{number:,.0f}" if float(number).is_integer() else _digits(number)
+
+
+def _digits(number: float) -> str:
+    """The three that matter; more where they stand before the point."""
+    return f"{number:.3g}" if abs(number) < 999.5 else f"{number:,.0f}"
 
 
 def duration(micros: float | None) -> str:
@@ -22,7 +29,7 @@ def duration(micros: float | None) -> str:
         return ""
     for size, unit in ((3.6e9, "h"), (6e7, "min"), (1e6, "s"), (1e3, "ms")):
         if abs(micros) >= size:
-            return f"{micros / size:.3g} {unit}"
+            return f"{_digits(micros / size)} {unit}"
     return f"{micros:.0f} µs"
 
 
@@ -37,3 +44,13 @@ def moment(time: str | datetime | None) -> str:
         return ""
     found = time if isinstance(time, datetime) else datetime.fromisoformat(time)
     return found.isoformat(sep=" ", timespec="seconds").removesuffix("+00:00")
+
+
+def queue_of(row: Mapping[str, Any]) -> str:
+    """The queue of a row, with its virtual host where that is not the first one: names come again in others."""
+    return in_host(row.get("virtual_host"), row["queue"])
+
+
+def in_host(host: str | None, name: str) -> str:
+    """The name of something in a virtual host."""
+    return f"{host} {name}" if host and host != "/" else name

@@ -6,11 +6,12 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
+from typing import cast
 
 import pyarrow.parquet as pq
 import pytest
 from py4j.protocol import Py4JError
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import LongType, StructType
 from typer.testing import CliRunner
@@ -20,7 +21,7 @@ from spark.alone import alone
 from spark.cli import app
 from spark.errors import AnalysisError
 from spark.failure import told_in_a_line
-from spark.job import Job, Table, column
+from spark.job import Inputs, Job, Table, column
 from spark.run import Sources, run
 from tests.support.ledger_rows import damage_column, file_rows, stage
 from tests.support.spark_cluster import environment
@@ -45,6 +46,27 @@ SAID = [
     (["follow", "--checkpoint", NOT_A_FOLDER], f"results cannot be written to {NOT_A_FOLDER}: "),
     (["generate", NOT_A_FOLDER], f"results cannot be written to {NOT_A_FOLDER}: "),
 ]
+
+
+@pytest.mark.parametrize(
+    "option",
+    [("rows", 0), ("batch", 0.5), ("queues", 0), ("skew", 2), ("losses", -1), ("gaps", -1), ("seed", -1)],
+    ids=str,
+)
+def test_ledgers_that_cannot_be(tmp_path: Path, option: tuple[str, float]) -> None:
+    """Are refused with the option that is to blame, and nothing is made."""
+    name, value = option
+    ended = CliRunner().invoke(app, ["generate", str(tmp_path / "out"), f"--{name}={value}"])
+    assert (ended.exit_code, f"--{name}" in ended.stderr) == (2, True)
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize("said", ["", "soon", "nan", "inf", "-1"])
+def test_options_that_are_no_numbers(said: str) -> None:
+    """Are named, in a line."""
+    inputs = Inputs(*[cast("DataFrame", None)] * 3, options={"grace": said})
+    with pytest.raises(AnalysisError, match=f"^--option grace={said}: that is no number from 0 on$"):
+        inputs.number("grace", 60)
 
 
 @pytest.mark.parametrize(("arguments", "says"), SAID, ids=[" ".join(said[0])[:40] for said in SAID])

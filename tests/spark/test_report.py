@@ -11,7 +11,7 @@ import pytest
 from pyspark.sql import SparkSession
 from rich.console import Console
 
-from spark.errors import NothingToRead
+from spark.errors import AnalysisError, NothingToRead
 from spark.generate.files import write
 from spark.generate.plan import Plan
 from spark.report.command import run_all, write_report
@@ -104,6 +104,24 @@ def test_other_analyses_are_tables(tmp_path: Path) -> None:
     assert "Not read: x.parquet: truncated" in text
 
 
+def _results(out: Path, name: str, summary: str) -> None:
+    (out / name).mkdir()
+    (out / name / "summary.json").write_text(summary)
+
+
+def test_results_that_are_none(tmp_path: Path) -> None:
+    """Beside those of analyses a stream leaves word how far it is; what is damaged is told in a line."""
+    _results(tmp_path, "stream", json.dumps({"batch": 7, "record_end": "2026-01-31T22:50:00", "refused": []}))
+    with pytest.raises(NothingToRead, match="no analysis"):
+        write_report(str(tmp_path))
+    read = {"stages": {"files": 1, "rows": 2, "bytes": 3, "refused": []}}
+    _results(tmp_path, "of-a-plugin", json.dumps({"ledger": "here", "inputs": read, "seconds": 1}))
+    assert "here: 2 rows in 1 file." in Path(write_report(str(tmp_path))).read_text()
+    _results(tmp_path, "audit", '{"ledger": "he')
+    with pytest.raises(AnalysisError, match=r"summary\.json is damaged: run the analysis again"):
+        write_report(str(tmp_path))
+
+
 VERDICT = {
     "whole": True, "promised": 10, "lost": 0, "unknown": 0, "in_flight": 0, "duplicated": 0, "gaps": 0,
     "missing_rows": 0, "begin": "2026-01-31T22:50:00+00:00", "end": "2026-02-01T01:00:04+00:00",
@@ -142,6 +160,26 @@ def test_nothing_is_green_that_was_not_judged(verdict: dict[str, object], tile: 
     assert _tones(**verdict)[tile] == shown
 
 
+@pytest.mark.parametrize(
+    ("reason", "tone", "says"),
+    [
+        (
+            "unreadable: cut off",
+            "warn",
+            "came twice.</p><p>1 file of the record could not be read: what is told there",
+        ),
+        ("a copy of x", "good", "The record is whole."),
+    ],
+)
+def test_a_file_that_cannot_be_read(reason: str, tone: str, says: str) -> None:
+    """Leaves in doubt that nothing is lost, and that what is lost truly is; one that is there twice does not."""
+    audit = _found("audit", verdict=[VERDICT], fates=[])
+    audit.summary["inputs"]["stages"]["refused"].append({"path": "y", "reason": reason})
+    tiles = {tile.name: tile.tone for tile in heading({"audit": audit}).tiles}
+    assert tiles["lost"] == tone
+    assert says in page({"audit": audit})
+
+
 def test_which_time() -> None:
     """The top says of which time the record tells, with the date."""
     says = heading({"audit": _found("audit", verdict=[VERDICT], fates=[])}).says
@@ -150,13 +188,15 @@ def test_which_time() -> None:
 
 def test_colours_are_explained() -> None:
     """Beside a plot whose colours mean something stands what, in these colours; each is in the style sheet."""
-    fates = [{"queue": "q", "fate": fate, "messages": 1} for fate in ("settled", "unknown", "expired")]
+    fates = [
+        {"queue": "q", "fate": fate, "messages": 1} for fate in ("settled", "unknown", "lost (transient)", "expired")
+    ]
     text = page({"audit": _found("audit", verdict=[VERDICT], fates=fates)})
     explained = dict(re.findall(r'<i class="(\w+)"></i>([\w ]+)', text))
     drawn = set(re.findall(r'<rect class="(\w+)"', text))
     assert drawn
     assert drawn <= explained.keys()
-    assert explained["warn"] == "in doubt"
+    assert (explained["warn"], explained["t2"]) == ("in doubt", "lost ")
     assert all(f"i.{tone} {{" in text and f"svg .{tone}" in text for tone in drawn)
 
 
@@ -200,14 +240,21 @@ def _texts(drawn: str) -> list[tuple[float, str, float]]:
 
 
 @pytest.mark.parametrize(
-    ("number", "words"), [(0, "0"), (1234, "1,234"), (12_345, "12.3 k"), (4_560_000, "4.56 M"), (2.5, "2.5")]
-)
+    ("number", "words"),
+    [
+        (0, "0"), (1234, "1,234"), (1234.5, "1,234"), (12_345, "12.3 k"), (999_999, "1,000 k"), (4_560_000, "4.56 M"),
+        (2.5, "2.5"),
+    ],
+)  # fmt: skip
 def test_counts(number: float, words: str) -> None:
     """Numbers have three digits that matter."""
     assert count(number) == words
 
 
-@pytest.mark.parametrize(("micros", "words"), [(12, "12 µs"), (3400, "3.4 ms"), (5.6e6, "5.6 s"), (None, "")])
+@pytest.mark.parametrize(
+    ("micros", "words"),
+    [(12, "12 µs"), (3400, "3.4 ms"), (999_900, "1,000 ms"), (5.6e6, "5.6 s"), (4.3e12, "1,194 h"), (None, "")],
+)
 def test_durations(micros: float | None, words: str) -> None:
     """Times have the unit that fits."""
     assert duration(micros) == words

@@ -15,6 +15,7 @@ from services.common.clients.dry_run import DryRunClient
 from services.common.clients.mgmt import MgmtClient
 from services.common.dry_run import DryRun
 from services.common.errors import BrokerError, NotFound, Unavailable
+from services.common.trace import Trace
 
 
 @pytest.fixture
@@ -222,6 +223,7 @@ def test_follow_without_a_bus(hopline: CliRunner) -> None:
         ("q", NotFound("no such virtual host"), True),
         ("q", Unavailable("no router"), False),
         ("q*", [], False),
+        ("[q]", [], True),  # is a name: only * and ? are special
     ],
 )
 def test_follow_what_is_not_there(
@@ -240,6 +242,17 @@ def test_follow_what_is_not_there(
     told = f"there is no queue '{queue}' in virtual host '/' now; lines come when it is declared"
     assert (result.exit_code, told in lines) == (1, said)
     assert "nats://127.0.0.1:1" in lines[-1]
+
+
+def test_nothing_is_said_in_a_line(hopline: CliRunner, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also of an id with a line end in it."""
+
+    async def trace(_client: MgmtClient, asked: str, _journeys: int, **_options: bool) -> Trace:
+        return Trace(id=asked, journeys=[], more=False)
+
+    monkeypatch.setattr(MgmtClient, "trace", trace)
+    result = hopline.invoke(app, ["trace", "order\n17"])
+    assert (result.exit_code, result.stderr) == (1, "nothing is on record of 'order\\n17'\n")
 
 
 def test_route_with_a_bad_header(hopline: CliRunner) -> None:

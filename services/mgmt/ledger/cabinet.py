@@ -62,18 +62,28 @@ class Cabinet:
         return self._folder
 
     def open(self) -> dict[str, Any]:
-        """Finishes what a crash interrupted; gives the recorded state of the instances."""
+        """Finishes what a crash interrupted; gives the recorded state of the instances.
+
+        Raises ValueError, with what to do, where the disk has damaged that.
+        """
         self._folder.mkdir(parents=True, exist_ok=True)
-        try:
-            state = json.loads((self._folder / _STATE).read_bytes())
-        except FileNotFoundError:
-            state = {"instances": {}, "add": [], "remove": []}
-        self._instances = state["instances"]
-        self._carry_out(Change(state["add"], state["remove"]))
+        self._instances, interrupted = self._state()
+        self._carry_out(interrupted)
         for table in NAMES:
             for path in self._folder.glob(f"{table}/{_HOURS}/{_HIDDEN}*"):
                 path.unlink()
         return self._instances
+
+    def _state(self) -> tuple[dict[str, Any], Change]:
+        path = self._folder / _STATE
+        try:
+            state = json.loads(path.read_bytes())
+            return dict(state["instances"]), Change(list(state["add"]), list(state["remove"]))
+        except FileNotFoundError:
+            return {}, Change()
+        except (KeyError, TypeError, ValueError):
+            advice = "restore it; or remove it, and rows that were told before count as missing"
+            raise ValueError(f"{path} is damaged: {advice}") from None
 
     def prepare(self, tables: Mapping[str, pa.Table]) -> Change:
         """Writes rows into files that are not seen before the change is committed."""
@@ -99,7 +109,11 @@ class Cabinet:
             for parent in (self._folder / table, target.parent):
                 _sync(parent)
         path = target / f"{_HIDDEN}{self._name(kind)}"
-        fill(path)
+        try:
+            fill(path)
+        except (OSError, ValueError):
+            path.unlink(missing_ok=True)
+            raise
         _sync(path)
         _sync(target)
         return str(path.relative_to(self._folder))

@@ -13,6 +13,7 @@ from services.common.errors import SyntaxFault
 from services.common.ledger import stages
 from services.common.ledger.uid_ranges import compress
 from services.common.message import format_named
+from services.common.question import LONGEST_ID
 from services.common.uid import SEQUENCE_BITS
 from services.mgmt.ledger.arrow_errors import as_known_errors
 from services.mgmt.ledger.one_by_one import Parts, parts_of
@@ -250,7 +251,7 @@ def _payloads(batch: LedgerBatch) -> pa.Table:
 
 
 def _names(identified: Identified) -> Iterator[tuple[str, str, int, int]]:
-    """(id, kind, first uid, last uid); what cannot be read has no names."""
+    """(id, kind, first uid, last uid); what cannot be read has no names, and none is longer than can be asked for."""
     message_format = format_named(identified.format)
     if len(identified.properties) == 1:
         ranges = list(zip(*compress(identified.uids), strict=True))
@@ -264,6 +265,7 @@ def _names(identified: Identified) -> Iterator[tuple[str, str, int, int]]:
         except SyntaxFault:
             continue
         uid = identified.uids[number]
-        for kind, name in named:
+        # Nobody can ask for longer ones; and a file with one says nothing of where its ids begin and end.
+        for kind, name in ((kind, name) for kind, name in named if len(name) <= LONGEST_ID):
             for first, count in ranges or [(uid, 1)]:
                 yield name, kind, first, first + count - 1

@@ -7,9 +7,13 @@ from itertools import accumulate, groupby
 from pathlib import Path
 from typing import NamedTuple
 
+import structlog
+
 from services.mgmt.ledger.cabinet import HOUR, Cabinet, Change, hour_of
 from services.mgmt.ledger.pace import Rest, no_rest
 from services.mgmt.ledger.tables import MERGED, NAMES, PAYLOADS
+
+log = structlog.get_logger()
 
 # ruff: noqa: PLC0415 - Arrow takes memory and time: what needs it is imported where there is something to merge
 
@@ -34,6 +38,7 @@ class Tidying:
         self._cabinet = cabinet
         self._limits = limits
         self._rest = rest
+        self._damaged: set[Path] = set()
 
     def prepare(self, time: float) -> Change | None:
         """One thing that is to be carried out; `time` is Unix."""
@@ -54,13 +59,38 @@ class Tidying:
 
     def _merge(self, table: str, time: float) -> Change | None:
         for _, hour in groupby(self._cabinet.files(table), hour_of):
-            files = list(hour)
-            if time < (hour_of(files[0]) + 1) * 3600 + _LATE or len(files) == 1:
+            files = [path for path in hour if path not in self._damaged]
+            if len(files) < 2 or time < (hour_of(files[0]) + 1) * 3600 + _LATE:
                 continue
-            for group in _groups(files):
-                if len(group) > 1:
-                    return self._merged(table, group)
+            try:
+                if change := self._merge_some(table, files):
+                    return change
+            except (OSError, ValueError):
+                if not self._set_aside(table, files):
+                    raise
         return None
+
+    def _merge_some(self, table: str, files: list[Path]) -> Change | None:
+        several = (group for group in _groups(files) if len(group) > 1)
+        return next((self._merged(table, group) for group in several), None)
+
+    def _set_aside(self, table: str, files: list[Path]) -> bool:
+        """Whether some are damaged: they stay as they are, and from now on hold up no other."""
+        from services.mgmt.ledger.parquet import read
+
+        found = False
+        for path in files:
+            try:
+                read(path, table, self._rest)
+            except (OSError, ValueError) as failure:
+                found = True
+                self._damaged.add(path)
+                log.warning(
+                    "a file of the ledger is damaged and not merged: delete it, or restore it",
+                    file=str(path),
+                    reason=str(failure).splitlines()[0],
+                )
+        return found
 
     def _merged(self, table: str, files: list[Path]) -> Change:
         from services.mgmt.heap import give_back

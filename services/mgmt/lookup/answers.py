@@ -57,6 +57,7 @@ class Answers:
         self._database.offer(unfiled)
         found, more = self._search.matches(asked, journeys, everything=everything)
         told = [journey for match in found if (journey := self._journey(match, until))]
+        more, told = more or len(told) > journeys, told[:journeys]
         told = self._payloads.add(told) if payloads else told
         return self._told(told, id=asked, more=more, gaps=[] if told else self._perhaps_received())
 
@@ -101,7 +102,8 @@ class Answers:
         return assemble(match, way, self._record(gaps))
 
     def _record(self, gaps: list[Gap]) -> Record:
-        return Record(gaps, self._search.followers, epoch_ns() // 1000, self._search.ends_alone)
+        search = self._search
+        return Record(gaps, search.followers, epoch_ns() // 1000, search.ends_alone, search.has_unread)
 
     def _perhaps_received(self) -> list[Gap]:
         """The newest gaps in which a message may have been received of which no row is on record."""

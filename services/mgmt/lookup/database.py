@@ -40,13 +40,32 @@ class Part(NamedTuple):
     """Every row that fulfils the condition is of a time between these."""
 
 
+class _Version(NamedTuple):
+    """Tells a file from what somebody puts in its place: a damaged one may be restored."""
+
+    number: int
+    changed_ns: int
+    size: int
+
+
 @dataclass(slots=True)
 class _Known:
     """Of files, which never change; for several threads, of which each may learn what another has learnt already."""
 
-    unreadable: set[str] = field(default_factory=set)
+    unreadable: dict[str, _Version] = field(default_factory=dict)
     spans: Spans = field(default_factory=Spans)
     ids: IdFiles = field(default_factory=IdFiles)
+
+    def pass_over(self, path: str) -> bool:
+        """From now on, as long as it is the same; False for one that is gone."""
+        if version := _version(path):
+            self.unreadable[path] = version
+        return version is not None
+
+    def is_passed_over(self, path: str) -> bool:
+        """Whether it could not be read, and is there as it was."""
+        known = self.unreadable.get(path)
+        return known is not None and known == _version(path)
 
     @property
     def learnt(self) -> int:
@@ -168,7 +187,8 @@ class Database:
     @property
     def damaged(self) -> list[str]:
         """Files that are there and could not be read, by name below the folder: they are passed over."""
-        return sorted(str(Path(path).relative_to(self._folder)) for path in self._known.unreadable)
+        there = filter(self._known.is_passed_over, list(self._known.unreadable))
+        return sorted(str(Path(path).relative_to(self._folder)) for path in there)
 
     def interrupt(self) -> None:
         """Ends the `select` that is under way, and those that follow until rows are offered again."""
@@ -181,7 +201,11 @@ class Database:
 
     def _files(self, parts: Mapping[str, Part]) -> dict[str, list[str]]:
         return {
-            name: sorted(set(filed(self._folder / part.table, part.hours)) - self._known.unreadable)
+            name: sorted(
+                path
+                for path in set(filed(self._folder / part.table, part.hours))
+                if not self._known.is_passed_over(path)
+            )
             for name, part in parts.items()
         }
 
@@ -222,8 +246,7 @@ class Database:
                 try:
                     self._read(_WHOLE.format(name), {name: part}, parameters, {name: [file]})
                 except duckdb.Error as failure:
-                    if _is_the_file_s(failure) and Path(file).exists():
-                        self._known.unreadable.add(file)
+                    if _is_the_file_s(failure) and self._known.pass_over(file):
                         log.warning(
                             "a file of the ledger is damaged and passed over: delete it, or restore it",
                             file=file,
@@ -245,6 +268,14 @@ def _connected(folder: Path) -> duckdb.DuckDBPyConnection:
     run("set enable_external_access = false")
     run("set lock_configuration = true")
     return connection
+
+
+def _version(path: str) -> _Version | None:
+    try:
+        found = Path(path).stat()
+    except OSError:
+        return None
+    return _Version(found.st_ino, found.st_mtime_ns, found.st_size)
 
 
 def _is_the_file_s(failure: duckdb.Error) -> bool:

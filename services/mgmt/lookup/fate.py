@@ -26,6 +26,7 @@ _GRACE_US = 60_000_000
 _SLACK_US = 1_000_000
 _PLACED = {"enqueued", "recovered"}
 _GATEWAY = "gateway"
+_SILENT = "silent"
 
 
 class Follower(NamedTuple):
@@ -33,6 +34,7 @@ class Follower(NamedTuple):
 
     time_us: int
     epoch: int
+    instance: str
 
 
 Followers: TypeAlias = Callable[[int, int, int], Sequence[Follower]]
@@ -47,13 +49,22 @@ def _nothing_does(_virtual_host: str, _queue: str, _since_us: int, _until_us: in
     return False
 
 
+Unread: TypeAlias = Callable[[int], bool]
+"""Whether some of what is on record since a time cannot be read."""
+
+
+def _all_read(_since_us: int) -> bool:
+    return False
+
+
 class Record(NamedTuple):
-    """What else is on record: gaps by time, owners, what expires; and when it is asked."""
+    """What else is on record: gaps by time, owners, what expires, files that are damaged; and when it is asked."""
 
     gaps: Sequence[Gap]
     followers: Followers
     now_us: int
     ends_alone: EndsAlone = _nothing_does
+    unread: Unread = _all_read
 
 
 class Fate(NamedTuple):
@@ -65,6 +76,12 @@ class Fate(NamedTuple):
 
 def fate_of(copy: Sequence[Step], message: Sequence[Step], record: Record) -> Fate:
     """Of a copy that has not ended: `copy` are its steps by time, `message` all of its message."""
+    fate = _fate_of(copy, message, record)
+    sure = fate.name not in {"", IN_FLIGHT, UNKNOWN}
+    return Fate(UNKNOWN, fate.gap) if sure and record.unread(copy[-1].time_us) else fate
+
+
+def _fate_of(copy: Sequence[Step], message: Sequence[Step], record: Record) -> Fate:
     placed = [step for step in copy if step.stage in _PLACED and step.partition is not None and step.epoch]
     if not placed:
         return _never_enqueued(message, record)
@@ -95,7 +112,10 @@ class _Placed:
         self._is_held = _is_held(copy)
         followers = record.followers(owner.partition or 0, owner.epoch or 0, self._last)
         self._follower = followers[0] if followers else None
-        self._hiding = [gap for gap in record.gaps if gap.instance == owner.instance and self._hides(gap)]
+        later = [gap for gap in record.gaps if gap.time_us >= self._last]
+        self._hiding = [gap for gap in later if gap.instance == owner.instance and _begins_before(gap, self._follower)]
+        told = len(followers) == followers[-1].epoch - (owner.epoch or 0) if followers else True
+        self._unfound = [gap for gap in later if _hides_what_was_found(gap, followers, every_epoch_is_told=told)]
 
     def fate(self) -> Fate:
         gap = self._hiding[0] if self._hiding else None
@@ -103,15 +123,17 @@ class _Placed:
             return self._of_gone(self._follower, gap)
         perhaps_taken = gap is not None and self._perhaps_ended(gap)
         # Who is silent is dead: what it had in memory may be handed over yet, for all that is known.
-        if gap and (perhaps_taken or (gap.reason == "silent" and not self._on_disk)):
+        if gap and (perhaps_taken or (gap.reason == _SILENT and not self._on_disk)):
             return Fate(UNKNOWN, gap)
-        if gap and gap.reason == "silent":
+        if gap and gap.reason == _SILENT:
             return Fate(WAITING)
         return Fate(UNSETTLED if self._is_held else WAITING)
 
     def _of_gone(self, follower: Follower, gap: Gap | None) -> Fate:
         if max(self._last, follower.time_us) > self._record.now_us - _GRACE_US:
             return Fate(IN_FLIGHT)
+        if self._unfound and (gap is None or gap.reason != _SILENT):
+            return Fate(UNKNOWN, gap or self._unfound[0])
         if gap is None:
             return Fate(LOST_PERSISTED if self._on_disk else LOST_TRANSIENT)
         in_memory = not self._on_disk and gap.since_us is not None and self._safe_by <= gap.since_us
@@ -127,11 +149,6 @@ class _Placed:
         until = self._follower.time_us if self._follower else gap.time_us
         return self._record.ends_alone(self._owner.virtual_host, self._owner.queue, self._last, until)
 
-    def _hides(self, gap: Gap) -> bool:
-        """Whether it was noticed after the last word, and had begun before somebody followed."""
-        begun = self._follower is None or gap.since_us is None or gap.since_us <= self._follower.time_us + _SLACK_US
-        return gap.time_us >= self._last and begun
-
     def _sent_unseen(self, gap: Gap) -> bool:
         """Whether a gateway, of which something is missing too, may have sent it to a consumer meanwhile."""
         begin = (gap.since_us if gap.since_us is not None else self._last) - _SLACK_US
@@ -140,6 +157,17 @@ class _Placed:
             one.service == _GATEWAY and one.time_us >= begin and (one.since_us or 0) <= end + _SLACK_US
             for one in self._record.gaps
         )
+
+
+def _begins_before(gap: Gap, follower: Follower | None) -> bool:
+    """Whether it had begun before somebody followed."""
+    return follower is None or gap.since_us is None or gap.since_us <= follower.time_us + _SLACK_US
+
+
+def _hides_what_was_found(gap: Gap, followers: Sequence[Follower], *, every_epoch_is_told: bool) -> bool:
+    """Whether it may have what a later owner said that it has; or all that one said of whom nothing is known."""
+    its = (each for each in followers if each.instance == gap.instance)
+    return any(_begins_before(gap, each) for each in its) or (not every_epoch_is_told and gap.service != _GATEWAY)
 
 
 def _is_held(copy: Sequence[Step]) -> bool:

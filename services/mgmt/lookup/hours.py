@@ -18,7 +18,7 @@ def hour_of(time_us: int) -> int:
 
 def filed_hours(table: Path) -> list[int]:
     """The hours that a table's folder has, newest first; anything else in it is passed over."""
-    found = (_parse(date, hour) for date in _names(table) for hour in _names(table / date))
+    found = (parsed(date, hour) for date in _names(table) for hour in _names(table / date))
     return sorted((hour for hour in found if hour is not None), reverse=True)
 
 
@@ -44,7 +44,8 @@ def _names(folder: Path) -> list[str]:
         return []
 
 
-def _parse(date: str, hour: str) -> int | None:
+def parsed(date: str, hour: str) -> int | None:
+    """The hour that two folders are named for; None where they are not."""
     try:
         begins = datetime.strptime(f"{date}/{hour} +0000", "date=%Y-%m-%d/hour=%H %z")
     except ValueError:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Iterator, Mapping
+from math import isfinite
 from typing import Any
 
 from services.common.telemetry.conventions import SCOPE, SERVICE_NAME, Kind
@@ -13,13 +15,14 @@ _KINDS = {kind.value: kind.name.lower() for kind in Kind} | {
     f"SPAN_KIND_{kind.name}": kind.name.lower() for kind in Kind
 }
 _FAILED = {2, "STATUS_CODE_ERROR"}
+_HALF = re.compile(r"\\u[dD][89a-fA-F]")
 
 
 def spans_in(line: bytes) -> Iterator[Span]:
     """Those of a line; none of one that is something else, and none that is not whole."""
     try:
-        data = json.loads(line)
-    except ValueError:
+        data = _loaded(line)
+    except (RecursionError, ValueError):
         return
     for of_resource in _list(data, "resourceSpans"):
         service = _attributes(_list(of_resource.get("resource"), "attributes")).get(SERVICE_NAME, "")
@@ -28,8 +31,17 @@ def spans_in(line: bytes) -> Iterator[Span]:
             for span in _list(of_scope, "spans"):
                 try:
                     yield _span(span, str(service), broker=broker)
-                except (AttributeError, KeyError, TypeError, ValueError):
+                except (AttributeError, KeyError, OverflowError, TypeError, ValueError):
                     continue
+
+
+def _loaded(line: bytes) -> Any:  # noqa: ANN401 - JSON
+    """JSON can say half a character, which nobody could write down again: it becomes a question mark."""
+    text = line.decode()
+    data = json.loads(text)
+    if _HALF.search(text):
+        data = json.loads(json.dumps(data, ensure_ascii=False).encode(errors="replace"))
+    return data
 
 
 def _span(span: Mapping[str, Any], service: str, *, broker: bool) -> Span:
@@ -54,9 +66,14 @@ def _attributes(pairs: Iterable[Any]) -> dict[str, str | int | float | bool]:
 
 def _value(value: Any) -> str | int | float | bool:  # noqa: ANN401 - JSON
     kind, its = next(iter(value.items()), ("", "")) if isinstance(value, dict) else ("", "")
-    if kind == "intValue":
-        return int(its)
-    return its if isinstance(its, str | int | float | bool) else json.dumps(its)
+    try:
+        if kind == "intValue":
+            return int(its)
+        # What is no number is none in JSON either.
+        plain = isinstance(its, str | int) or (isinstance(its, float) and isfinite(its))
+        return its if plain else json.dumps(its)
+    except (OverflowError, RecursionError, TypeError, ValueError):
+        return ""
 
 
 def _object(data: Mapping[str, Any], name: str) -> dict[str, Any]:

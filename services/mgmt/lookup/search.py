@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from services.common.errors import InternalError
@@ -11,13 +11,14 @@ from services.common.trace import Gap, Match, Name
 from services.common.uid import SEQUENCE_BITS
 from services.mgmt.lookup.database import Database
 from services.mgmt.lookup.fate import Follower
-from services.mgmt.lookup.hours import HOUR_US, hour_of, windows
+from services.mgmt.lookup.hours import HOUR_US, hour_of, parsed, windows
 from services.mgmt.lookup.stage_row import COLUMNS, StageRow
 
 _WINDOW = 24  # hours that are searched together: most questions are about today
 _NAMED_US = 60_000_000
 _SLACK_US = HOUR_US  # by which clocks may differ, and a row of a batch be older than its consequences
 
+_OF_FATES = {"stages", "gaps"}
 _UIDS = re.compile(r"[0-9]{1,19}", re.ASCII)
 _TRACE_ID = re.compile(r"[0-9a-fA-F]{32}")
 _SMALLEST_UID, _LARGEST_UID = 1 << SEQUENCE_BITS, (1 << 63) - 1
@@ -52,17 +53,18 @@ class Search:
         self._database = database
 
     def matches(self, asked: str, most: int, *, everything: bool) -> Matches:
-        """Of the newest day that has any, or of all that is filed."""
+        """Of the newest day that has any, or of all that is filed; besides these, of what `asked` may be the uid of."""
         uid = as_uid(asked)
-        found = [Match(uid=uid, kind="uid", time_us=None)] if uid is not None else []
-        # Trace ids are filed as the conventions write them.
-        name = asked.lower() if _TRACE_ID.fullmatch(asked) else asked
+        found: dict[int, Match] = {}
         for window in windows(self._database.hours("ids"), _WINDOW):
-            named = self._named(name, most, window)
-            found += named
+            named = self._named(_names(asked), most, window)
+            # What is not filed yet comes with each window.
+            found |= {match.uid: match for match in named if match.uid not in found}
             if len(found) > most or (named and not everything):
                 break
-        return Matches(found[:most], more=len(found) > most)
+        own = [Match(uid=uid, kind="uid", time_us=None)] if uid is not None else []
+        others = [match for match in list(found.values())[:most] if match.uid != uid]
+        return Matches(own + others, more=len(found) > most)
 
     def rows_of(self, uid: int, since_us: int | None = None) -> list[StageRow]:
         """All rows of a message, each once, by time; it cannot have begun later than `since_us`."""
@@ -119,7 +121,7 @@ class Search:
         hours = _from(self._database.hours("stages"), since_us)
         condition = "stage = 'taken_over' and partition = $partition and epoch > $epoch"
         values = {"partition": partition, "epoch": epoch}
-        rows = self._database.select("stages", "epoch_us(time), epoch", condition, values, hours)
+        rows = self._database.select("stages", "epoch_us(time), epoch, instance", condition, values, hours)
         return sorted({Follower(*row) for row in rows}, key=lambda follower: follower.epoch)
 
     def ends_alone(self, virtual_host: str, queue: str, since_us: int, until_us: int) -> bool:
@@ -128,9 +130,15 @@ class Search:
         values = {"virtual_host": virtual_host, "queue": queue}
         return bool(self._database.select("stages", "stage", _ENDS_ALONE, values, hours))
 
-    def _named(self, name: str, most: int, hours: list[int]) -> list[Match]:
+    def has_unread(self, since_us: int) -> bool:
+        """Whether files of these hours, of stages or gaps, are damaged: as far as somebody has tried to read them."""
+        begin = hour_of(since_us - _SLACK_US)
+        places = (path.split("/") for path in self._database.damaged)
+        return any(table in _OF_FATES and (parsed(*place[:2]) or 0) >= begin for table, *place in places)
+
+    def _named(self, names: Iterable[str], most: int, hours: list[int]) -> list[Match]:
         # Every row names a message at least, so more rows than that are of no use.
-        rows = self._database.named(name, hours, most + 1)
+        rows = [row for name in names for row in self._database.named(name, hours, most + 1)]
         found: dict[int, Match] = {}
         for kind, first, last, time_us in sorted(rows, key=lambda row: (row[3], row[2]), reverse=True):
             for uid in range(last, max(first, last - most) - 1, -1):
@@ -140,6 +148,11 @@ class Search:
     def _speaking_of(self, uid: int, hours: list[int]) -> list[StageRow]:
         rows = self._database.select("stages", COLUMNS, _SPEAKS_OF, {"uid": uid}, hours, having=uid)
         return [StageRow(*row) for row in rows]
+
+
+def _names(asked: str) -> set[str]:
+    """As it is asked for, and if it can be a trace id as the conventions write these: so they are filed."""
+    return {asked, asked.lower()} if _TRACE_ID.fullmatch(asked) else {asked}
 
 
 def _from(hours: list[int], since_us: int) -> list[int]:

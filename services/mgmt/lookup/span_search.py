@@ -33,7 +33,8 @@ def find_spans(
         if cut_short:
             break
         found.update({(span.trace_id, span.span_id): span for span in _in_file(path, trace_ids)})
-    return FoundSpans(sorted(found.values(), key=lambda span: (span.start_us, span.span_id))[:MOST_SPANS], cut_short)
+    spans = sorted(found.values(), key=lambda span: (span.start_us, span.span_id))
+    return FoundSpans(spans[:MOST_SPANS], cut_short or len(spans) > MOST_SPANS)
 
 
 def _newest(folders: Sequence[Path], since_us: int) -> list[str]:

@@ -70,12 +70,9 @@ def trace_routes(look_up: LookUp) -> APIRouter:
 
 def _moment(text: str) -> int:
     try:
-        moment = moment_us(text, epoch_ms() * 1000, UTC) if text else 0
-    except (ValueError, OverflowError) as error:
+        return moment_us(text, epoch_ms() * 1000, UTC) if text else 0
+    except ValueError as error:
         raise SyntaxFault(str(error)) from None
-    if moment < 0:
-        raise SyntaxFault(f"'{text}' is before 1970, when nothing was on record")
-    return moment
 
 
 async def found(look_up: LookUp, asked: str, journeys: int, *, everything: bool, payloads: bool = False) -> Trace:

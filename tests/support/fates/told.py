@@ -117,7 +117,7 @@ class _Rows(Search):
             time_us = int(row["time"].timestamp() * 1e6)
             self.end_us = max(self.end_us, time_us)
             if row["stage"] == "taken_over":
-                self._followers[row["partition"]].append(Follower(time_us, row["epoch"]))
+                self._followers[row["partition"]].append(Follower(time_us, row["epoch"], row["instance"]))
             alone = row["service"] == "queue" and row["stage"] in _ENDS_ALONE
             if alone and row["reason"] not in {"rejected", "no_owner"}:
                 self._ending_alone.add((row["virtual_host"], row["queue"]))

@@ -16,7 +16,7 @@ from services.common.bus.follow import BusMessage
 from services.common.ledger.encoding import Draft, Identified, Row, ranges_of
 from services.common.ledger.place import LedgerPlace
 from services.common.question import Sought
-from services.rpc.ledger_pb2 import DELIVERED, RECEIVED, ROUTED, SETTLED, Connection, LedgerBatch
+from services.rpc.ledger_pb2 import DELIVERED, RECEIVED, REFUSED, ROUTED, SETTLED, Connection, LedgerBatch
 from services.rpc.ledger_pb2 import SENT as SENT_STAGE
 
 TAKEN = LedgerPlace(virtual_host="/", exchange="e", routing_key="k")
@@ -213,6 +213,17 @@ def test_fitting(sought: Sought, fitting: list[tuple[int, int]] | None) -> None:
     list(following.lines(_payload(_row(SENT_STAGE, SENT, [2, 3]))))
     [line] = map(following.fitting, lines) if lines else [None]
     assert (line and line.uids) == fitting
+
+
+@pytest.mark.parametrize(("queue", "told"), [("work", [(2, 2)]), ("w*", [(2, 2)]), ("other", [(1, 1)]), ("none", None)])
+def test_refused(queue: str, told: list[tuple[int, int]] | None) -> None:
+    """What was refused is in no queue: where it was to go is what it was routed to, as in a search."""
+    following = Following(Sought("/", queue, fate="refused"))
+    to = [LedgerPlace(virtual_host="/", exchange="e", queue=name) for name in ("other", "work")]
+    rows = [_row(ROUTED, place, [uid]) for uid, place in enumerate(to, 1)]
+    lines = list(following.lines(_payload(*rows, _row(REFUSED, TAKEN, [1, 2], reason="overflow"))))
+    found = [fits for line in lines if (fits := following.fitting(line))]
+    assert [line.uids for line in found] == ([told] if told else [])
 
 
 def _introduced(payload: bytes, *ends: tuple[str, str, str]) -> bytes:

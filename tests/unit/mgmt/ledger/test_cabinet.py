@@ -161,6 +161,45 @@ def test_files_of_an_hour_that_is_over_become_one(tmp_path: Path) -> None:
     assert seen(tmp_path) == [1, 2, 3, 11, 12, 13]
 
 
+@pytest.mark.parametrize("left", ["", '{"instances": {"a', "[]", "{}", '{"instances": 7, "add": [], "remove": []}'])
+def test_a_damaged_state(tmp_path: Path, left: str) -> None:
+    """It is named, with what to do; and whoever removes it files again."""
+    path = tmp_path / "_state.json"
+    path.write_text(left)
+    with pytest.raises(ValueError, match=f"^{path} is damaged: restore it; or remove it"):
+        opened(tmp_path)
+    path.unlink()
+    assert opened(tmp_path)[1] == {}
+
+
+@pytest.mark.parametrize("left", [0.5, 0.9, None])
+def test_a_damaged_file_is_not_merged(tmp_path: Path, left: float | None) -> None:
+    """It stays as it is, cut off or damaged inside, and the others of its hour and of the next become one."""
+    cabinet, state = opened(tmp_path)
+    for uid in range(6):
+        file(cabinet, {"stages": rows([uid], HOUR + uid // 3 * 3600)}, state)
+    damaged = next(cabinet.files("stages"))
+    _damage(damaged, left)
+    tidying = Tidying(cabinet, FOREVER)
+    for _ in range(4):
+        step(tidying, HOUR + 10_000)
+    files = list(cabinet.files("stages"))
+    assert [pq.read_metadata(path).num_rows for path in files if path != damaged] == [2, 3]
+    assert damaged in files
+    assert not list(tmp_path.rglob(".*"))
+
+
+def _damage(path: Path, left: float | None) -> None:
+    whole = path.read_bytes()
+    if left is None:
+        chunk = pq.read_metadata(path).row_group(0).column(0)
+        begin = chunk.dictionary_page_offset or chunk.data_page_offset
+        end = begin + chunk.total_compressed_size
+        path.write_bytes(whole[:begin] + b"\xff" * (end - begin) + whole[end:])
+    else:
+        path.write_bytes(whole[: int(len(whole) * left)])
+
+
 def test_old_files_go_by_age_and_by_size(tmp_path: Path) -> None:
     """Hours older than the limit go, then the oldest until what is left is small enough; the last hour stays."""
     cabinet, _ = opened(tmp_path)

@@ -15,6 +15,8 @@ from services.common.ledger.row_recorder import RowRecorder
 from services.common.ledger.stages import NAMES
 from services.common.message import field_table
 from services.common.message.amqp_0_9 import FORMAT
+from services.common.message.amqp_1_0 import values as v
+from services.common.message.amqp_1_0.encode import encode
 from services.mgmt.ledger.decode import decode
 from services.mgmt.ledger.schema import TABLES
 from services.rpc.ledger_pb2 import DEAD_LETTERED, RECEIVED, SENT, SETTLED, TAKEN_OVER, Captured, LedgerBatch
@@ -202,3 +204,14 @@ def test_a_batch_that_contradicts_itself_is_refused() -> None:
     ):
         with pytest.raises((ValueError, LookupError)):
             decode(batch)
+
+
+def test_an_id_that_is_too_long_to_be_asked_for() -> None:
+    """Is not on record, and the message's other ids are; of a full length is."""
+    ids = [("x" * 1025, "short"), ("\N{PILE OF POO}" * 1024, "y" * 5000)]
+    batch = LedgerBatch(service="gateway", instance="a", first_row=1, times_us=[7])
+    properties = [
+        encode(v.Described(v.ULong(0x73), [message_id, None, None, None, None, other])) for message_id, other in ids
+    ]
+    batch.identified.add(format="amqp-1-0", uids=[5, 6], properties=properties)
+    assert [(row["first_uid"], row["id"]) for row in decode(batch).ids.to_pylist()] == [(5, "short"), (6, ids[1][0])]

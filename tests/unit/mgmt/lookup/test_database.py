@@ -114,6 +114,26 @@ def test_damaged_file(ledger: LedgerFiles) -> None:
     assert _uids(Database(ledger.folder)) == [uid(1)]
 
 
+def test_damaged_file_is_restored(ledger: LedgerFiles) -> None:
+    """A damaged file that somebody restores is read again, and one that somebody deletes is not named any more."""
+    for number in (1, 2):
+        ledger.stage("received", uid(number))
+        ledger.file(f"{number}.parquet")
+    [path] = (ledger.folder / "stages").rglob("2.parquet")
+    whole = path.read_bytes()
+    opened = Database(ledger.folder)
+    found = []
+    for content in (whole[: len(whole) // 2], whole, whole[:-8], None):
+        path.unlink() if content is None else path.write_bytes(content)
+        found.append((_uids(opened), [Path(file).name for file in opened.damaged]))
+    assert found == [
+        ([uid(1)], ["2.parquet"]),
+        ([uid(1), uid(2)], []),
+        ([uid(1)], ["2.parquet"]),
+        ([uid(1)], []),
+    ]
+
+
 @pytest.mark.parametrize("column", ["first_uid", "uids", "stage"])
 def test_damaged_page(ledger: LedgerFiles, column: str) -> None:
     """A file that is damaged inside, where its footer does not show it, hides no other, and is named."""

@@ -38,7 +38,7 @@ def fate(*stages: tuple[str, float], gaps: tuple[Gap, ...] = (), followed: float
     """The fate of a message that was received at 1 and its gap's instance; `followed` is when the next owner came."""
     message = [step("received", 1), *(step(*each) for each in stages)]
     copy = [each for each in message if each.queue]
-    followers = [Follower(int(followed * S), 2)] if followed else []
+    followers = [Follower(int(followed * S), 2, ALIVE)] if followed else []
     found = fate_of(copy, message, Record(gaps, lambda *_: followers, NOW))
     return found.name, found.gap.instance if found.gap else ""
 
@@ -60,6 +60,11 @@ DIED = gap(DEAD, 99, 135)
         ((("confirmed", 98.5), ("enqueued", 98.5)), (DIED,), 105, ("unknown", DEAD)),
         (ON_DISK, (DIED,), 105, ("unknown", DEAD)),
         (ON_DISK, (), 105, ("lost (persisted)", "")),
+        (ON_DISK, (gap(ALIVE, 104, 135, "given_up"),), 105, ("unknown", ALIVE)),  # what it found may be missing
+        (ON_DISK, (gap(ALIVE, 107, 135, "given_up"),), 105, ("lost (persisted)", "")),
+        (ON_DISK, (gap("queue-7", 104, 135),), 105, ("lost (persisted)", "")),
+        (ENQUEUED, (gap(ALIVE, 104, 135, "given_up"),), 105, ("unknown", ALIVE)),
+        (ENQUEUED, (DIED, gap(ALIVE, 104, 135, "given_up")), 105, ("lost (transient)", DEAD)),
         (ENQUEUED, (), 105, ("lost (transient)", "")),
         (ENQUEUED, (), 990, ("in_flight", "")),
         ((*ENQUEUED, *TAKEN), (DIED,), 105, ("unknown", DEAD)),
@@ -92,7 +97,7 @@ def test_fates(
 def test_what_ends_alone(stages: tuple[tuple[str, float], ...], followed: float | None, expected: str) -> None:
     """Where messages of the queue expire or are dropped, the fate of one that died with its owner is unknown."""
     message = [step("received", 1), *(step(*each) for each in stages)]
-    followers = [Follower(int(followed * S), 2)] if followed else []
+    followers = [Follower(int(followed * S), 2, ALIVE)] if followed else []
     until = int((followed or 135) * S)
     for alone, fate in ((False, expected), (True, "unknown")):
         asked: list[tuple[str, str, int, int]] = []
@@ -104,3 +109,18 @@ def test_what_ends_alone(stages: tuple[tuple[str, float], ...], followed: float 
         record = Record((DIED,), lambda *_: followers, NOW, ends_alone)
         assert fate_of([each for each in message if each.queue], message, record).name == fate
         assert asked == [("", "q", 10 * S, until)]
+
+
+@pytest.mark.parametrize(
+    ("gaps", "expected"),
+    [
+        ((), "lost (persisted)"),
+        ((gap("queue-7", 300, 335),), "unknown"),
+        ((gap(GATEWAY, 99, 135),), "lost (persisted)"),
+    ],
+)
+def test_an_owner_of_whom_nothing_is_on_record(gaps: tuple[Gap, ...], expected: str) -> None:
+    """A message may have ended with it, where a queue process is missed at all."""
+    message = [step("received", 1), *(step(*each) for each in ON_DISK)]
+    followers = [Follower(105 * S, 3, ALIVE)]  # nobody tells of epoch 2
+    assert fate_of(message[1:], message, Record(gaps, lambda *_: followers, NOW)).name == expected

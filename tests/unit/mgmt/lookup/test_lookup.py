@@ -335,3 +335,44 @@ async def test_several_at_once(ledger: LedgerFiles, monkeypatch: pytest.MonkeyPa
     broken = await asyncio.gather(*(look_up.trace("filed") for _ in range(2)), return_exceptions=True)
     assert all(isinstance(one, ResourceError) for one in broken)
     await look_up.stop()
+
+
+@pytest.mark.parametrize("everything", [False, True])
+async def test_before_it_is_filed_told_once(ledger: LedgerFiles, everything: bool) -> None:
+    """What is not filed yet is told once, over however many days it is looked for."""
+    for hours in (0, -60):
+        ledger.stage("received", uid(hours + 100), at=hours * HOUR)
+        ledger.named("other", uid(hours + 100), at=hours * HOUR)
+    ledger.file()
+    ledger.stage("received", uid(1))
+    ledger.named("new", uid(1))
+    unfiled = ledger.tables()
+    look_up = LookUp(ledger.folder, lambda: unfiled)
+    trace = await look_up.trace("new", 1, everything=everything)
+    assert ([journey.match.uid for journey in trace.journeys], trace.more) == ([uid(1)], False)
+    await look_up.stop()
+
+
+async def test_id_that_could_be_a_uid(ledger: LedgerFiles, look_up: LookUp) -> None:
+    """A number by which a message is called is that, whether a message has it for its uid or not."""
+    ledger.stage("received", uid(1))
+    ledger.stage("received", uid(2))
+    ledger.named(str(uid(2)), uid(1))
+    ledger.named(str(uid(9)), uid(1))
+    ledger.file()
+    [found] = (await look_up.trace(str(uid(9)), 1)).journeys
+    assert (found.match.uid, found.match.kind) == (uid(1), "message_id")
+    both = [await look_up.trace(str(uid(2)), journeys) for journeys in (1, 2)]
+    assert [([each.match.uid for each in one.journeys], one.more) for one in both] == [
+        ([uid(2)], True),
+        ([uid(2), uid(1)], False),
+    ]
+
+
+async def test_id_that_could_be_a_trace_id(ledger: LedgerFiles, look_up: LookUp) -> None:
+    """A message id of 32 hexadecimal digits is found as its publisher wrote it."""
+    ledger.stage("received", uid(1))
+    ledger.named("4BF92F3577B34DA6A3CE929D0E0E4736", uid(1))
+    ledger.file()
+    [found] = (await look_up.trace("4BF92F3577B34DA6A3CE929D0E0E4736")).journeys
+    assert found.match.kind == "message_id"

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from services.common.trace import Trace
 from services.mgmt.lookup import answers, span_search
 from services.mgmt.lookup.jaeger import Jaeger
 from services.mgmt.lookup.lookup import LookUp
@@ -26,10 +27,10 @@ def _span(number: int, trace: str = TRACE, **more: Any) -> dict[str, Any]:
     return {"traceId": trace, "spanId": f"{number:016x}", "name": f"span {number}", "kind": 4, **times, **more}
 
 
-def _line(*spans: dict[str, Any], service: str = "shop", scope: str = "pika") -> str:
-    name = {"key": "service.name", "value": {"stringValue": service}}
+def _line(*spans: dict[str, Any], service: str = "shop", scope: str = "pika", odd: Any = None) -> str:
+    attributes = [{"key": "service.name", "value": {"stringValue": service}}, {"key": "odd", "value": odd}]
     of_scope = {"scope": {"name": scope}, "spans": list(spans)}
-    return json.dumps({"resourceSpans": [{"resource": {"attributes": [name]}, "scopeSpans": [of_scope]}]}) + "\n"
+    return json.dumps({"resourceSpans": [{"resource": {"attributes": attributes}, "scopeSpans": [of_scope]}]}) + "\n"
 
 
 def _write(path: Path, *lines: str) -> None:
@@ -86,6 +87,34 @@ def test_what_anybody_writes(tmp_path: Path) -> None:
     assert ([span.name for span in found.spans], found.cut_short) == (["span 3", "span 6"], False)
 
 
+@pytest.mark.parametrize(
+    "odd",
+    [
+        f'{{"id": "{TRACE}", "a": {"[" * 200_000}',
+        f'{{"id": "{TRACE}", "a": {"[" * 200_000 + "]" * 200_000}}}',
+        _line(_span(1), odd={"intValue": None}),
+        _line(_span(1), odd={"intValue": "many"}),
+        _line(_span(1), service="\ud800"),
+        _line(_span(1, name="\udfff")),
+        _line(_span(1, attributes=[{"key": "\ud800", "value": {"stringValue": "\ud800"}}])),
+        _line(_span(1, attributes=[{"key": "k", "value": {"doubleValue": float("nan")}}])),
+        _line(_span(1, attributes=[{"key": "k", "value": {"doubleValue": float("-inf")}}])),
+        _line(_span(1, endTimeUnixNano=float("inf"))),
+    ],
+    ids=range(10),
+)
+async def test_an_odd_line_does_not_keep_a_message_s_way_back(ledger: LedgerFiles, tmp_path: Path, odd: str) -> None:
+    """Whatever a program writes beside it, the way is told, with the spans that can be read, and as JSON."""
+    ledger.stage("received", uid(1))
+    ledger.named(TRACE, uid(1), kind="trace_id")
+    ledger.file()
+    _write(tmp_path / "a/a.jsonl", f"{odd}\n", _line(_span(2)))
+    look_up = LookUp(ledger.folder, spans=[tmp_path / "a"])
+    told = Trace.model_validate_json((await look_up.trace(TRACE)).model_dump_json())
+    assert [span.span_id for span in told.journeys[0].spans][-1] == _span(2)["spanId"]
+    await look_up.stop()
+
+
 def test_values() -> None:
     """Attributes are told as what they are; what is neither text nor a number is told as JSON."""
     values = [
@@ -114,6 +143,9 @@ def test_old_files_and_too_many(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(span_search, "MOST_SPANS", 1)
     found = find_spans([tmp_path], [TRACE], 0, _never)
     assert ([span.name for span in found.spans], found.cut_short) == (["span 2"], True)
+    _write(tmp_path / "b/several.jsonl", _line(_span(1), _span(2)))
+    found = find_spans([tmp_path / "b"], [TRACE], 0, _never)
+    assert ([span.name for span in found.spans], found.cut_short) == (["span 1"], True)
 
 
 async def test_it_takes_too_long(ledger: LedgerFiles, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,11 +1,13 @@
 from __future__ import annotations
 
+from datetime import UTC, datetime
+
 import pytest
 
 from services.common.trace import Journey
 from services.mgmt.lookup import way
 from services.mgmt.lookup.lookup import LookUp
-from tests.support.ledger_files import HOUR, MS, LedgerFiles, uid
+from tests.support.ledger_files import HOUR, MS, NOON, LedgerFiles, uid
 
 
 def _hop(ledger: LedgerFiles, before: int, after: int, at: int, queue: str = "q") -> None:
@@ -195,3 +197,30 @@ async def test_gone_where_others_expire(ledger: LedgerFiles, look_up: LookUp) ->
     ledger.file()
     copies = [(await look_up.trace(str(uid(number)))).journeys[0].messages[0].copies for number in (1, 2)]
     assert [copy.fate for [copy] in copies] == ["lost (transient)", "unknown"]
+
+
+@pytest.mark.parametrize(
+    ("table", "at", "fates"),
+    [
+        ("stages", 0, ["lost (persisted)", "waiting"]),
+        ("stages", 20 * HOUR, ["unknown", "unknown"]),
+        ("gaps", 20 * HOUR, ["unknown", "unknown"]),
+        ("ids", 20 * HOUR, ["lost (persisted)", "waiting"]),
+    ],
+)
+async def test_a_damaged_file(ledger: LedgerFiles, look_up: LookUp, table: str, at: int, fates: list[str]) -> None:
+    """Whether a message is lost, or waits, is not known where a file of a later hour may say otherwise."""
+    for number in (1, 2):
+        owner = {"queue": "q", "partition": number, "epoch": 3}
+        ledger.stage("received", uid(number), at=10 * HOUR)
+        ledger.stage("enqueued", uid(number), at=10 * HOUR, **owner)
+        ledger.stage("persisted", uid(number), at=10 * HOUR, **owner)
+    ledger.stage("taken_over", at=15 * HOUR, partition=1, epoch=4, instance="queue-2")
+    ledger.stage("received", uid(9), at=20 * HOUR)
+    ledger.file()
+    hour = f"{datetime.fromtimestamp((NOON + at) / 1e6, UTC):date=%Y-%m-%d/hour=%H}"
+    (ledger.folder / table / hour).mkdir(parents=True, exist_ok=True)
+    (ledger.folder / table / hour / "b.parquet").write_bytes(b"PAR1")
+    await look_up.trace("any")  # of ids
+    copies = [(await look_up.trace(str(uid(number)))).journeys[0].messages[0].copies for number in (1, 2)]
+    assert [copy.fate for [copy] in copies] == fates
