@@ -15,6 +15,12 @@ MASK = "********"
 """In place of a value that is secret."""
 
 
+SINCE = "by processes that are there, since each began, or since the last reset"
+"""Of statistics that grow."""
+APART = "where messages are counted apart (HOPLINE_METRICS_{})"
+"""Of those that are known where the settings want it."""
+
+
 def camel(name: str) -> str:
     """maximum_message_ttl is maximumMessageTtl in the model."""
     first, *rest = name.split("_")
@@ -84,3 +90,8 @@ class Operation:
     modifying: bool = True
     returns: str = "void"
     name: str = ""
+
+
+def resetting() -> Operation:
+    """Of a category that has statistics that grow."""
+    return Operation("Statistics that grow begin at 0 again, here and nowhere else: metrics go on")

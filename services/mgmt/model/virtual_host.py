@@ -21,6 +21,7 @@ class VirtualHost(ConfiguredObject):
     parent_kind = "VirtualHostNode"
     types = ("ProvidedStore",)
 
+    connection_count = Statistic("connections", "COUNT")
     queue_count = Statistic("queues", "COUNT")
     exchange_count = Statistic("exchanges, but the default one", "COUNT")
     total_depth_of_queues_messages = Statistic("messages in all queues")

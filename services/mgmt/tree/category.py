@@ -6,7 +6,7 @@ import contextlib
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping
 from enum import Enum
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Protocol, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
@@ -15,11 +15,15 @@ from services.common.access.asked import Asked
 from services.mgmt.access.operations import CONFIGURE, OBSERVE
 from services.mgmt.model.configured_object import ConfiguredObject, Made
 from services.mgmt.model.faults import NotOffered
+from services.mgmt.tree.counted import Sum
+from services.mgmt.tree.counters import Counted, grown
 from services.mgmt.tree.mirror import OVERLAY
 
 if TYPE_CHECKING:
     from services.mgmt.tree.house import House
 
+RESET: Final = "reset"
+"""What is kept of an object whose statistics were reset: how far its counters were then."""
 Own = tuple[dict[str, Any], str]
 """Attributes that were set of an object, and its incarnation."""
 
@@ -29,6 +33,8 @@ class Source(Enum):
 
     COUNTS = "queue processes: how full queues are, and their consumers"
     CONNECTIONS = "gateways: who is connected"
+    COUNTERS = "all processes: what they have counted since they began"
+    COUNTERS_APART = "the same of single objects, where the settings want that counted"
 
 
 _M = TypeVar("_M", bound=BaseModel)
@@ -60,8 +66,11 @@ class Category(Protocol):
     def measure(self, found: ConfiguredObject) -> Mapping[str, int]:
         """Statistics, by name."""
 
+    def counted(self, found: ConfiguredObject) -> Counted:
+        """Of those that grow: what each process has counted since it began."""
+
     def statistic(self, found: ConfiguredObject, name: str) -> int | None:
-        """One of them: of thousands, to sort them by it."""
+        """One statistic: of thousands, to sort them by it."""
 
     def needs(self, action: Action, path: tuple[str, ...], wanted: Mapping[str, Any]) -> Iterable[Asked]:
         """What somebody has to be allowed who creates, updates or deletes what is at `path`.
@@ -77,6 +86,9 @@ class Category(Protocol):
 
     def needs_to_invoke(self, operation: str, path: tuple[str, ...], arguments: Mapping[str, Any]) -> Iterable[Asked]:
         """And who carries it out, with arguments as they were read: a generator as well."""
+
+    async def tidy(self) -> None:
+        """Before something is kept of one: what is kept of those that are gone, where nobody tells when they go."""
 
     async def create(self, parent: ConfiguredObject | None, name: str, wanted: Mapping[str, Any]) -> None:
         """`wanted` has been checked against what the class declares. Raises BrokerError."""
@@ -100,6 +112,8 @@ class Keeper(ABC):
     changes: ClassVar[bool] = False
     depends: ClassVar[tuple[str, ...]] = ()
     """Kinds of records that its objects are read from."""
+    sums: ClassVar[Mapping[str, Sum]] = {}
+    """Statistics that grow."""
 
     def __init__(self, house: House) -> None:
         self.house = house
@@ -126,8 +140,19 @@ class Keeper(ABC):
             found.actual = {**own, **more}
         return found
 
-    def measure(self, found: ConfiguredObject) -> Mapping[str, int]:  # noqa: ARG002 - as said
+    def measure(self, found: ConfiguredObject) -> Mapping[str, int]:
+        return {**self.present(found), **grown(self.counted(found), found.actual.get(RESET, {}))}
+
+    def present(self, found: ConfiguredObject) -> Mapping[str, int]:  # noqa: ARG002 - as said
+        """Statistics of this moment, as far as they are known."""
         return {}
+
+    def counted(self, found: ConfiguredObject) -> Counted:
+        return self.house.counters.counted(self.sums, *self.whose(found)) if self.sums else {}
+
+    def whose(self, found: ConfiguredObject) -> tuple[str, ...]:
+        """What its counters are labelled with: as all things in a virtual host."""
+        return (found.path[1], found.actual["name"])
 
     def statistic(self, found: ConfiguredObject, name: str) -> int | None:
         return self.measure(found).get(name)
@@ -143,6 +168,9 @@ class Keeper(ABC):
 
     def needs_to_invoke(self, operation: str, path: tuple[str, ...], arguments: Mapping[str, Any]) -> Iterable[Asked]:  # noqa: ARG002 - as said
         return (CONFIGURE if self.kind.operations[operation].modifying else self.sees,)
+
+    async def tidy(self) -> None:  # noqa: B027 - of most it is told when they go
+        """As said."""
 
     async def create(self, parent: ConfiguredObject | None, name: str, wanted: Mapping[str, Any]) -> None:  # noqa: ARG002 - as said
         raise NotOffered(f"no {self.kind.category} is created here")

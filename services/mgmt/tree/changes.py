@@ -16,12 +16,15 @@ from services.mgmt.model.configured_object import ConfiguredObject
 from services.mgmt.model.faults import AlreadyExists, IllegalConfiguration, NotOffered
 from services.mgmt.model.wanted import arguments_for, to_create, to_update
 from services.mgmt.tree.caller import Caller
-from services.mgmt.tree.house import KEPT_HERE, MOST
+from services.mgmt.tree.category import RESET
+from services.mgmt.tree.counters import as_kept
+from services.mgmt.tree.house import KEPT_HERE, MOST, Change
 from services.mgmt.tree.tree import ANY, Tree
 
 _DELETED: Final = "DELETED"
 _LONGEST_NAME: Final = 255  # characters
-_OF_ALL: Final = frozenset({"getStatistics", "setContextVariable", "removeContextVariable"})
+_OF_ALL: Final = frozenset({"getStatistics", "setContextVariable", "removeContextVariable", "resetStatistics"})
+_WHO_CHANGED_IT: Final = ("lastUpdatedBy", "lastUpdatedTime")
 
 Read = tuple[dict[str, Any], BrokerError | None]
 """What is wanted, and what is wrong with it."""
@@ -150,9 +153,26 @@ class Changes:
         if name == "getStatistics":
             wanted = told.get("statistics") or list(found.statistics)
             return {key: value for key, value in self._keeper.measure(found).items() if key in wanted}
+        if name == "resetStatistics":
+            return await self._reset(caller, found)
         if not self._keeper.changes:
             raise NotOffered(f"no {found.category} is changed here")
         return await self._change_variable(caller, found, told["name"], told.get("value"))
+
+    async def _reset(self, caller: Caller, found: ConfiguredObject) -> None:
+        """Notes how far counters are by now: they are taken off, and go on where they are. Nobody changes it."""
+        house = self._tree.house
+        await house.counters.now()
+        reset = {RESET: as_kept(self._keeper.counted(found))}
+
+        def changed(kept: Mapping[str, Any]) -> Mapping[str, Any]:
+            return {**reset, **{name: kept.get(name) for name in _WHO_CHANGED_IT}}
+
+        await self._keep(caller, found, changed)
+
+    async def _keep(self, caller: Caller, found: ConfiguredObject, change: Change) -> None:
+        await self._keeper.tidy()
+        await self._tree.house.change_kept(found, change, caller.name)
 
     async def _change_variable(
         self, caller: Caller, found: ConfiguredObject, name: str, value: str | None
@@ -167,7 +187,7 @@ class Changes:
             _check_length({"context": context})
             return {"context": context}
 
-        await self._tree.house.change_kept(found, changed, caller.name)
+        await self._keep(caller, found, changed)
         return former[0]
 
 

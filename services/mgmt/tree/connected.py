@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Mapping
 from typing import Final, NamedTuple
 
@@ -27,6 +27,7 @@ class Connected:
     def __init__(self, gateways: Gateways) -> None:
         self.last: dict[str, dict[str, ReportedConnection]] = {}
         self._gateways = gateways
+        self.count_by_port = Counter[str]()
         self._at = -OLDEST
         self._turn = asyncio.Lock()
 
@@ -48,4 +49,5 @@ class Connected:
             found[each.virtual_host][each.name] = ReportedConnection(
                 each, {session.number: session for session in each.sessions}
             )
+        self.count_by_port = Counter(each.connection.port for told in found.values() for each in told.values())
         self.last, self._at = dict(found), began

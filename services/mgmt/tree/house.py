@@ -21,6 +21,7 @@ from services.mgmt.access.grants import Grants
 from services.mgmt.model.configured_object import ConfiguredObject
 from services.mgmt.providers import Providers
 from services.mgmt.tree.connected import Connected
+from services.mgmt.tree.counters import Counters, Gather
 from services.mgmt.tree.counts import Collector
 from services.mgmt.tree.forgetting import Forgetting
 from services.mgmt.tree.gateways import Gateways
@@ -55,11 +56,13 @@ class House:
     ports: Ports
     audit: Audit
     stores: Stores
+    gather: Gather
 
     def __post_init__(self) -> None:
         self.mirror = Mirror()
         self.gateways = Gateways(self.mirror, self.audit)
         self.connected = Connected(self.gateways)
+        self.counters = Counters(self.gather, self.settings)
         self._keeping: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()  # by keys of objects
         self._tasks = Tasks()
         self._begun = False

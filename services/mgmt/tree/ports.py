@@ -20,7 +20,7 @@ from services.mgmt.certificates import of_settings
 from services.mgmt.model.configured_object import ConfiguredObject
 from services.mgmt.model.faults import IllegalConfiguration
 from services.mgmt.model.port import Port
-from services.mgmt.tree.category import Keeper, Own, readable
+from services.mgmt.tree.category import Keeper, Own, Source, readable
 from services.mgmt.tree.house import House
 
 _TYPE: Final = "AMQP"
@@ -40,6 +40,7 @@ class Ports(Keeper):
 
     kind = Port
     depends = (RECORD_KIND, state.RECORD_KIND, watchers.RECORD_KIND)
+    fresh = frozenset({Source.CONNECTIONS})
     changes = True
 
     def __init__(self, house: House) -> None:
@@ -61,7 +62,10 @@ class Ports(Keeper):
             yield _described(each) | (_secured(settings) if each.port.takes("tls") else {}), ""
 
     def measure(self, found: ConfiguredObject) -> Mapping[str, int]:
-        return {"connectionLimit": max(found.value("maxOpenConnections"), 0)}
+        limit = {"connectionLimit": max(found.value("maxOpenConnections"), 0)}
+        if found.actual["type"] != _TYPE:  # whoever comes over HTTP is nobody's connection
+            return limit
+        return {"connectionCount": self.house.connected.count_by_port[found.actual["name"]], **limit}
 
     async def create(self, parent: ConfiguredObject | None, name: str, wanted: Mapping[str, Any]) -> None:  # noqa: ARG002 - the broker
         if (type_ := wanted.get("type", _TYPE)) != _TYPE:

@@ -47,7 +47,7 @@ class VirtualHosts(Keeper):
 
     kind = VirtualHost
     depends = ("virtual_host",)
-    fresh = frozenset({Source.COUNTS})
+    fresh = frozenset({Source.COUNTS, Source.CONNECTIONS})
     changes = True
 
     def described(self, parent: ConfiguredObject | None) -> Iterator[Own]:
@@ -60,6 +60,7 @@ class VirtualHosts(Keeper):
         queues = mirror.grouped("queue", "virtual_host").get(name, [])
         counted = [row for each in queues if (row := rows.get(each.value["id"]))]
         return {
+            "connectionCount": len(self.house.connected.last.get(name, ())),
             "queueCount": len(queues),
             "exchangeCount": len(mirror.grouped("exchange", "virtual_host").get(name, [])) + len(PREDECLARED),
             "totalDepthOfQueuesMessages": sum(row.ready + row.unsettled for row in counted),
