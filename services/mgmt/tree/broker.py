@@ -21,6 +21,7 @@ class Brokers(Keeper):
     kind = Broker
     fresh = frozenset({Source.COUNTS, Source.COUNTERS})
     sums = BROKER
+    why_active = "who has started its processes stops them"
     changes = True
     depends = ("virtual_host",)
 

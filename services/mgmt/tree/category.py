@@ -12,9 +12,10 @@ from pydantic import BaseModel, ValidationError
 
 from services.common.access.action import Action
 from services.common.access.asked import Asked
+from services.common.errors import NotFound
 from services.mgmt.access.operations import CONFIGURE, OBSERVE
-from services.mgmt.model.configured_object import ConfiguredObject, Made
-from services.mgmt.model.faults import NotOffered
+from services.mgmt.model.configured_object import ACTIVE, ConfiguredObject, Made
+from services.mgmt.model.faults import IllegalTransition, NotOffered
 from services.mgmt.tree.counted import Sum
 from services.mgmt.tree.counters import Counted, grown
 from services.mgmt.tree.mirror import OVERLAY
@@ -96,6 +97,9 @@ class Category(Protocol):
     async def update(self, found: ConfiguredObject, wanted: Mapping[str, Any]) -> None:
         """The same of an object that is there, of what changes."""
 
+    async def move(self, found: ConfiguredObject, state: str, who: str) -> None:
+        """To a state that it is not in, but DELETED. Raises IllegalTransition that says why it cannot be in it."""
+
     async def delete(self, found: ConfiguredObject) -> None:
         """With what is below it."""
 
@@ -110,6 +114,8 @@ class Keeper(ABC):
     sees: ClassVar[Asked] = OBSERVE
     fresh: ClassVar[frozenset[Source]] = frozenset()
     changes: ClassVar[bool] = False
+    why_active: ClassVar[str] = "whoever has it goes by it as long as it is there"
+    """Why one does not stop: for who wants that."""
     depends: ClassVar[tuple[str, ...]] = ()
     """Kinds of records that its objects are read from."""
     sums: ClassVar[Mapping[str, Sum]] = {}
@@ -175,8 +181,18 @@ class Keeper(ABC):
     async def create(self, parent: ConfiguredObject | None, name: str, wanted: Mapping[str, Any]) -> None:  # noqa: ARG002 - as said
         raise NotOffered(f"no {self.kind.category} is created here")
 
+    def as_now(self, found: ConfiguredObject) -> ConfiguredObject:
+        """At its turn, behind those of others. Raises NotFound where it is gone."""
+        if (now := self.children(found.parent).get(found.actual["name"])) is None:
+            raise NotFound(f"no {self.kind.category} '{found.actual['name']}'")
+        return now
+
     async def update(self, found: ConfiguredObject, wanted: Mapping[str, Any]) -> None:  # noqa: ARG002 - as said
         raise NotOffered(f"no {self.kind.category} is changed here")
+
+    async def move(self, found: ConfiguredObject, state: str, who: str) -> None:  # noqa: ARG002 - as said
+        name = found.value("name")
+        raise IllegalTransition(f"{self.kind.category} '{name}' is {ACTIVE}, and never {state}: {self.why_active}")
 
     async def delete(self, found: ConfiguredObject) -> None:  # noqa: ARG002 - as said
         raise NotOffered(f"no {self.kind.category} is deleted here")

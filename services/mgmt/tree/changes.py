@@ -12,8 +12,8 @@ from typing import Any, Final
 from services.common.access.action import Action
 from services.common.errors import BrokerError, NotFound
 from services.mgmt.access.operations import CONFIGURE
-from services.mgmt.model.configured_object import ConfiguredObject
-from services.mgmt.model.faults import AlreadyExists, IllegalConfiguration, NotOffered
+from services.mgmt.model.configured_object import ACTIVE, ConfiguredObject
+from services.mgmt.model.faults import AlreadyExists, IllegalConfiguration, IllegalTransition, NotOffered
 from services.mgmt.model.wanted import arguments_for, to_create, to_update
 from services.mgmt.tree.caller import Caller
 from services.mgmt.tree.category import RESET
@@ -21,6 +21,7 @@ from services.mgmt.tree.counters import as_kept
 from services.mgmt.tree.house import KEPT_HERE, MOST, Change
 from services.mgmt.tree.tree import ANY, Tree
 
+_STATE: Final = "desiredState"
 _DELETED: Final = "DELETED"
 _LONGEST_NAME: Final = 255  # characters
 _OF_ALL: Final = frozenset({"getStatistics", "setContextVariable", "removeContextVariable", "resetStatistics"})
@@ -75,7 +76,10 @@ class Changes:
             raise IllegalConfiguration(f"attribute 'name': the path says '{name}'")
         if self._keeper.children(parent).get(name):
             raise AlreadyExists(f"there is a {self._kind.category} '{name}' already")
-        return to_create(self._kind, {**said, "name": name}, parent)
+        wanted = to_create(self._kind, {**said, "name": name}, parent)
+        if (state := wanted.get(_STATE, ACTIVE)) != ACTIVE:
+            raise IllegalTransition(f"{self._kind.category} '{name}': it is {ACTIVE} when it is made, and not {state}")
+        return wanted
 
     def _parent(self, path: Sequence[str]) -> ConfiguredObject:
         """A virtual host comes with its node: there is none before."""
@@ -113,12 +117,21 @@ class Changes:
         if action_of(found, wanted) is Action.DELETE:
             await self.delete(found)
             return None
+        if state := wanted.get(_STATE):
+            return await self._move(caller, found, state, alone=len(wanted) == 1)
         theirs = {key: value for key, value in wanted.items() if key not in KEPT_HERE}
         if theirs:
             await self._keeper.update(found, theirs)
         if wanted:
             kept = {key: value for key, value in wanted.items() if key in KEPT_HERE}
             await self._tree.house.keep(found, kept, caller.name)
+        return self._tree.one(self._category, found.path)
+
+    async def _move(self, caller: Caller, found: ConfiguredObject, state: str, *, alone: bool) -> ConfiguredObject:
+        """It says at once whether it can, and then it is what it was, but for that."""
+        if not alone:
+            raise IllegalConfiguration(f"attribute '{_STATE}': it is changed by itself, and nothing else with it")
+        await self._keeper.move(found, state, caller.name)
         return self._tree.one(self._category, found.path)
 
     async def delete(self, found: ConfiguredObject) -> None:
@@ -195,7 +208,7 @@ def action_of(found: ConfiguredObject | None, wanted: Mapping[str, Any]) -> Acti
     """What a change does."""
     if found is None:
         return Action.CREATE
-    return Action.DELETE if wanted.get("desiredState") == _DELETED else Action.UPDATE
+    return Action.DELETE if wanted.get(_STATE) == _DELETED else Action.UPDATE
 
 
 def _check_length(wanted: Mapping[str, Any]) -> None:

@@ -37,6 +37,17 @@ class Connected:
             if monotonic() - self._at >= OLDEST:
                 await self._ask()
 
+    async def now(self) -> None:
+        """As it is at this moment."""
+        async with self._turn:
+            await self._ask()
+
+    async def of_port(self, port: str) -> list[str]:
+        """Names of those who are connected by it at this moment."""
+        await self.now()
+        there = (each.connection for told in self.last.values() for each in told.values())
+        return [each.name for each in there if each.port == port]
+
     async def close(self, name: str, reason: str) -> None:
         """As Gateways says; it is not there any more."""
         await self._gateways.close(name, reason)

@@ -28,6 +28,7 @@ class Connections(Keeper):
     kind = Connection
     fresh = frozenset({Source.CONNECTIONS, Source.COUNTERS_APART})
     sums = CONNECTION
+    why_active = "it is closed when it is deleted"
     changes = True
 
     def described(self, parent: ConfiguredObject | None) -> Iterator[Own]:

@@ -52,6 +52,7 @@ class Queues(Keeper):
     depends = ("virtual_host", "queue")
     fresh = frozenset({Source.COUNTS, Source.COUNTERS_APART})
     sums = QUEUE
+    why_active = "a queue process serves it as long as it is there"
     changes = True
 
     def __init__(self, house: House) -> None:

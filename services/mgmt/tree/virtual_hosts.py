@@ -48,6 +48,7 @@ class VirtualHosts(Keeper):
     kind = VirtualHost
     depends = ("virtual_host",)
     fresh = frozenset({Source.COUNTS, Source.CONNECTIONS})
+    why_active = "its queues are served as long as they are there; max-connections 0 (hopline limits) lets nobody in"
     changes = True
 
     def described(self, parent: ConfiguredObject | None) -> Iterator[Own]:
