@@ -89,7 +89,20 @@ class Operation:
     parameters: Mapping[str, Parameter] = field(default_factory=dict)
     modifying: bool = True
     returns: str = "void"
+    private: bool = False
+    """Whether what it tells is for administrators, though others may look at the object."""
     name: str = ""
+
+
+def extracting() -> Operation:
+    """Of what has all of a configuration below it."""
+    return Operation(
+        "What was set of it, and of all that lasts below it; secrets are masked",
+        {"includeSecureAttributes": Parameter(bool, False)},
+        modifying=False,
+        returns="Map",
+        private=True,
+    )
 
 
 def resetting() -> Operation:

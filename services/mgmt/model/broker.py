@@ -5,7 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import ClassVar
 
-from services.mgmt.model.attribute import SINCE, Statistic, attribute, derived, resetting
+from services.mgmt.model.attribute import (
+    SINCE,
+    Operation,
+    Parameter,
+    Statistic,
+    attribute,
+    derived,
+    extracting,
+    resetting,
+)
 from services.mgmt.model.configured_object import ConfiguredObject
 
 MODEL_VERSION = "9.1"
@@ -40,3 +49,10 @@ class Broker(ConfiguredObject):
     )
 
     reset_statistics = resetting()
+    extract_config = extracting()
+    get_user = Operation("Who asks", modifying=False, returns="String")
+    get_groups = Operation("Groups that who asks is in", modifying=False, returns="List")
+    purge_user = Operation(
+        "Deletes all preferences of a user, whichever provider knows him",
+        {"origin": Parameter(str), "username": Parameter(str, mandatory=True)},
+    )

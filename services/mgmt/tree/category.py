@@ -173,7 +173,10 @@ class Keeper(ABC):
         return arguments
 
     def needs_to_invoke(self, operation: str, path: tuple[str, ...], arguments: Mapping[str, Any]) -> Iterable[Asked]:  # noqa: ARG002 - as said
-        return (CONFIGURE if self.kind.operations[operation].modifying else self.sees,)
+        its = self.kind.operations[operation]
+        if its.modifying:
+            return (CONFIGURE,)
+        return (self.sees, CONFIGURE) if its.private else (self.sees,)
 
     async def tidy(self) -> None:  # noqa: B027 - of most it is told when they go
         """As said."""

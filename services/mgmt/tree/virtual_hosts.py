@@ -106,7 +106,15 @@ class VirtualHosts(Keeper):
         await self.house.topology.change(delete_virtual_host=DeleteVirtualHost(name=name))
         await self.house.seen("virtual_host", name, there=False)
 
-    async def invoke(self, found: ConfiguredObject, operation: str, arguments: Mapping[str, Any]) -> int:
+    async def invoke(self, found: ConfiguredObject, operation: str, arguments: Mapping[str, Any]) -> Any:  # noqa: ANN401 - each its own
+        if operation in _PURGES:
+            return await self._purge(found, operation, arguments)
+        names = list(self.house.connected.last.get(found.actual["name"], ()))
+        if operation == "getConnections":
+            return names
+        return arguments["name"] if arguments["name"] in names else None
+
+    async def _purge(self, found: ConfiguredObject, operation: str, arguments: Mapping[str, Any]) -> int:
         # All of them are known before the first wait: one that is made meanwhile was not asked about.
         there, names = self._queues(found.actual["name"]), arguments["queues"]
         if operation == "clearQueues" and (unknown := [name for name in names if name not in there]):
