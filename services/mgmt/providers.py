@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
+from typing import Any
 
 from services.common.authentication.described import (
     INTERNAL,
@@ -47,6 +48,19 @@ class Providers:
             closed = Described(type=described.type, options=described.options).closed(name, self._sealing, former)
             options_of(closed.opened(name, self._sealing))
             record = Record(kind=RECORD_KIND, key=name, value=closed.to_json())
+            await self._store.put_records([record], unchanged=read.unchanged)
+
+    @decided_again
+    async def put_back(self, name: str, value: Mapping[str, Any]) -> None:
+        """A record as it was, its secrets sealed. Raises SyntaxFault where there is one by now, or it is none."""
+        self._check_name(name)
+        described = Described.model_validate(value)
+        options_of(described.opened(name, self._sealing))
+        async with self._changing:
+            read = await self._store.read_records(RECORD_KIND)
+            if name in _by_name(read):
+                raise SyntaxFault(f"there is an authentication provider '{name}' already")
+            record = Record(kind=RECORD_KIND, key=name, value=described.to_json())
             await self._store.put_records([record], unchanged=read.unchanged)
 
     @decided_again

@@ -44,7 +44,7 @@ from services.mgmt.http.server import HttpServer
 from services.mgmt.ledger.filer import Filer
 from services.mgmt.lookup.jaeger import Jaeger
 from services.mgmt.lookup.lookup import LookUp
-from services.mgmt.metrics.gather import Gathering
+from services.mgmt.metrics.gather import Gathering, ProcessMetrics
 from services.mgmt.metrics.measured import measure_doors, measure_health, measure_mgmt
 from services.mgmt.metrics.requests import CountedRequests
 from services.mgmt.objects_handler import ObjectsHandler
@@ -109,6 +109,7 @@ class Service:
         grants, guard, tester = Grants(self._store), Guard(access, self._audit), Tester(access, self._store)
         self._routers, self._stores = Routers(self._store, NAME), Stores()
         self._house = self._create_house(users, grants, table)
+        self._gathering = self._gathering_of(table)
         self._broker = Broker(self._house, Objects(self._house), Changes(self._house))
         node = partial(self._node_for, Guard(access, self._audit, MANAGEMENT_NODE))
         others = guard, self._look_up, Definitions(self._broker), node
@@ -123,7 +124,7 @@ class Service:
         health = StackHealth(settings, table, roll, notes=self._notes, restored=lambda: note.text, stores=self._stores)
         measure_health(self._meters, health)
         self._tasks.start(access.follow(self._store.watch_records(ACCESS_KINDS)), name="follow access")
-        front = Front(health, lambda: self._application(guard, grants, tester, users, health, self._gathering(table)))
+        front = Front(health, lambda: self._application(guard, grants, tester, users, health))
         self._http.start(CountedRequests(front, self._meters))
         await _seed(users, grants, first, settings.address_of("store"))
         self._tasks.start(grants.follow_virtual_hosts(self._store.watch_records([VIRTUAL_HOST])), name="follow vhosts")
@@ -158,7 +159,7 @@ class Service:
         measure_mgmt(self._meters, self._audit, self._filer)
         measure_doors(self._meters, self._http.doors)
 
-    def _gathering(self, table: PartitionTable) -> Gathering:
+    def _gathering_of(self, table: PartitionTable) -> Gathering:
         house, routers, stores = self._house, self._routers, self._stores
         store = {"store": self._settings.address_of("store")}
         return Gathering(
@@ -173,7 +174,7 @@ class Service:
         )
 
     def _application(
-        self, guard: Guard, grants: Grants, tester: Tester, users: Users, health: StackHealth, gathering: Gathering
+        self, guard: Guard, grants: Grants, tester: Tester, users: Users, health: StackHealth
     ) -> Application:
         # Not before the first request for it: see Front.
         from services.mgmt.rest.application import application  # noqa: PLC0415
@@ -183,7 +184,7 @@ class Service:
         sign_in = SignIn(self._authenticator, self._store)
         rules, ports = CaptureRules(self._store), self._house.ports
         doors, routes = Doors(sign_in, guard, self._settings.metrics_token_file), DryRunOfAny(self._routers)
-        others = grants, tester, self._providers, users, health, gathering, self._tree, self._broker
+        others = grants, tester, self._providers, users, health, self._gathering, self._tree, self._broker
         return application(doors, self._look_up, routes, rules, ports, *others)
 
     @cached_property
@@ -202,7 +203,10 @@ class Service:
         store = self._store
         topology, purging = Topology(self._routers, self._audit), Purging(store, table)
         others = users, grants, self._providers, Ports(store, self._providers.of_file), self._audit, self._stores
-        return House(self._settings, store, topology, Collector(table), purging, *others)
+        return House(self._settings, store, topology, Collector(table), purging, *others, self._gather)
+
+    async def _gather(self, *, per_object: bool) -> list[ProcessMetrics]:
+        return await self._gathering.gather(per_object=per_object)
 
     async def stop(self) -> None:
         """Ends what is under way, then leaves the store."""

@@ -13,7 +13,7 @@ from prometheus_client.registry import Collector, CollectorRegistry
 
 from services.common.metrics.catalogue.mgmt import INFO, UP
 from services.common.release import RELEASE
-from services.mgmt.metrics.gather import ProcessMetrics
+from services.mgmt.metrics.gather import ProcessMetrics, labels_of, samples_of
 from services.rpc import metrics_pb2 as pb
 
 _WHO: Final = ("service", "process")
@@ -71,7 +71,7 @@ def _metric(parts: list[tuple[ProcessMetrics, pb.Family]]) -> Metric:
         return histogram
     metric: CounterMetricFamily | GaugeMetricFamily = _PLAIN[first.kind](first.name, first.help, labels=labels)
     for told, family in parts:
-        for its, value in zip(_labels(family), family.values, strict=True):
+        for its, value in samples_of(family):
             metric.add_metric((told.service, told.process, *its), value)
     return metric
 
@@ -79,13 +79,6 @@ def _metric(parts: list[tuple[ProcessMetrics, pb.Family]]) -> Metric:
 def _add_histograms(metric: HistogramMetricFamily, told: ProcessMetrics, family: pb.Family) -> None:
     size = len(family.bounds) + 1
     names = [*(str(bound) for bound in family.bounds), "+Inf"]
-    for index, (its, total) in enumerate(zip(_labels(family), family.values, strict=True)):
+    for index, (its, total) in enumerate(zip(labels_of(family), family.values, strict=True)):
         buckets = accumulate(family.buckets[index * size : (index + 1) * size])
         metric.add_metric((told.service, told.process, *its), list(zip(names, buckets, strict=True)), total)
-
-
-def _labels(family: pb.Family) -> Iterator[tuple[str, ...]]:
-    """Of each sample."""
-    count, values = len(family.labels), family.label_values
-    for index in range(len(family.values)):
-        yield tuple(values[index * count : (index + 1) * count])

@@ -102,3 +102,15 @@ class Gathering:
         finally:
             await channel.close()
         return told
+
+
+def samples_of(family: pb.Family) -> Iterator[tuple[tuple[str, ...], float]]:
+    """Of counters and gauges: the labels' values and the value of each."""
+    return zip(labels_of(family), family.values, strict=True)
+
+
+def labels_of(family: pb.Family) -> Iterator[tuple[str, ...]]:
+    """The values of the labels of each sample."""
+    count, values = len(family.labels), family.label_values
+    for index in range(len(family.values)):
+        yield tuple(values[index * count : (index + 1) * count])

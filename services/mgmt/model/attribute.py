@@ -15,6 +15,12 @@ MASK = "********"
 """In place of a value that is secret."""
 
 
+SINCE = "by processes that are there, since each began, or since the last reset"
+"""Of statistics that grow."""
+APART = "where messages are counted apart (HOPLINE_METRICS_{})"
+"""Of those that are known where the settings want it."""
+
+
 def camel(name: str) -> str:
     """maximum_message_ttl is maximumMessageTtl in the model."""
     first, *rest = name.split("_")
@@ -83,4 +89,22 @@ class Operation:
     parameters: Mapping[str, Parameter] = field(default_factory=dict)
     modifying: bool = True
     returns: str = "void"
+    private: bool = False
+    """Whether what it tells is for administrators, though others may look at the object."""
     name: str = ""
+
+
+def extracting() -> Operation:
+    """Of what has all of a configuration below it."""
+    return Operation(
+        "What was set of it, and of all that lasts below it; secrets are masked",
+        {"includeSecureAttributes": Parameter(bool, False)},
+        modifying=False,
+        returns="Map",
+        private=True,
+    )
+
+
+def resetting() -> Operation:
+    """Of a category that has statistics that grow."""
+    return Operation("Statistics that grow begin at 0 again, here and nowhere else: metrics go on")

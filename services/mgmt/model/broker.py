@@ -5,7 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import ClassVar
 
-from services.mgmt.model.attribute import Statistic, attribute, derived
+from services.mgmt.model.attribute import (
+    SINCE,
+    Operation,
+    Parameter,
+    Statistic,
+    attribute,
+    derived,
+    extracting,
+    resetting,
+)
 from services.mgmt.model.configured_object import ConfiguredObject
 
 MODEL_VERSION = "9.1"
@@ -32,3 +41,18 @@ class Broker(ConfiguredObject):
     exchange_count = Statistic("exchanges in all virtual hosts", "COUNT")
     total_depth_of_queues_messages = Statistic("messages in all queues")
     total_depth_of_queues_bytes = Statistic("memory that all queues hold", "BYTES")
+    messages_in = Statistic(f"messages read whole from their publishers, {SINCE}", cumulative=True)
+    messages_out = Statistic(f"messages written to the sockets of consumers, {SINCE}", cumulative=True)
+    bytes_in = Statistic(f"bodies and properties of messagesIn, {SINCE}", "BYTES", cumulative=True)
+    process_cpu_time = Statistic(
+        f"milliseconds of processors that all processes took, {SINCE}", "TIME_DURATION", cumulative=True
+    )
+
+    reset_statistics = resetting()
+    extract_config = extracting()
+    get_user = Operation("Who asks", modifying=False, returns="String")
+    get_groups = Operation("Groups that who asks is in", modifying=False, returns="List")
+    purge_user = Operation(
+        "Deletes all preferences of a user, whichever provider knows him",
+        {"origin": Parameter(str), "username": Parameter(str, mandatory=True)},
+    )

@@ -12,7 +12,11 @@ from services.mgmt.model.values import converted
 
 _NAMESPACE: Final = uuid.UUID("6b2f6c1e-6c0e-5b55-9a3c-4f1d2a7e9b10")
 _D = TypeVar("_D", Attribute, Statistic, Operation)
-STATES: Final = ("ACTIVE", "STOPPED", "DELETED", "ERRORED", "UNAVAILABLE")
+ACTIVE: Final = "ACTIVE"
+QUIESCED: Final = "QUIESCED"
+STOPPED: Final = "STOPPED"
+STATES: Final = ("UNINITIALIZED", QUIESCED, STOPPED, ACTIVE, "DELETED", "ERRORED", "UNAVAILABLE")
+DESIRED: Final = (ACTIVE, QUIESCED, STOPPED, "DELETED")
 LIFETIMES: Final = ("PERMANENT", "DELETE_ON_CONNECTION_CLOSE", "DELETE_ON_NO_OUTBOUND_LINKS", "DELETE_ON_NO_LINKS")
 
 
@@ -76,7 +80,7 @@ class ConfiguredObject(Declared):
     context: dict[str, str] = attribute("variables that count here and below", {})
     durable: bool = attribute("whether it outlives its broker", True, immutable=True)
     lifetime_policy: str = attribute("when it ends by itself", "PERMANENT", valid=LIFETIMES, immutable=True)
-    desired_state: str = attribute("DELETED deletes it", "ACTIVE", valid=("ACTIVE", "DELETED"))
+    desired_state: str = attribute("what it is to be: DELETED deletes it", ACTIVE, valid=DESIRED)
     state: str = derived("what it is like now", valid=STATES)
     created_by: str = derived("who made it, where that was here")
     created_time: int = derived("when, in milliseconds since the Unix epoch")
@@ -181,6 +185,6 @@ def _id(found: ConfiguredObject) -> str:
 
 _COMPUTED: Final[Mapping[str, Callable[[ConfiguredObject], Any]]] = {
     "id": _id,
-    "state": lambda _: "ACTIVE",
+    "state": lambda _: ACTIVE,
     "type": lambda found: found.types[0] if found.types else found.category,
 }

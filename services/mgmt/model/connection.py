@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from services.mgmt.model.attribute import Statistic, derived
+from services.mgmt.model.attribute import APART, SINCE, Statistic, derived, resetting
 from services.mgmt.model.configured_object import ConfiguredObject
+
+_APART = f"{SINCE}, {APART.format('CONNECTIONS')}"
 
 
 class Connection(ConfiguredObject):
@@ -19,6 +21,11 @@ class Connection(ConfiguredObject):
     gateway: str = derived("the gateway that it is on")
 
     session_count = Statistic("sessions, which AMQP 0-x calls channels", "COUNT")
+    local_transaction_open = Statistic("sessions that have a transaction", "COUNT")
+    messages_in = Statistic(f"messages read whole from it, {_APART}", cumulative=True)
+    messages_out = Statistic(f"messages written to it, {_APART}", cumulative=True)
+
+    reset_statistics = resetting()
 
 
 class Session(ConfiguredObject):

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
-from services.mgmt.model.attribute import Operation, Parameter, Statistic, attribute, derived
+from services.mgmt.model.attribute import APART, SINCE, Operation, Parameter, Statistic, attribute, derived, resetting
 from services.mgmt.model.configured_object import ConfiguredObject
 
+_APART = f"{SINCE}, {APART.format('EXCHANGES')}"
 _BINDING = {
     "destination": Parameter(str, mandatory=True),
     "bindingKey": Parameter(str, ""),
@@ -36,7 +37,10 @@ class Exchange(ConfiguredObject):
     durable_bindings: list[Any] = derived("of these, those that outlive the stack")
 
     binding_count = Statistic("bindings that it has", "COUNT")
+    messages_in = Statistic(f"messages published to it, {_APART}", cumulative=True)
+    messages_dropped = Statistic(f"of these, those that no queue gets, {_APART}", cumulative=True)
 
+    reset_statistics = resetting()
     bind = Operation(
         "Binds a queue, or another exchange; gives whether that is new",
         {**_BINDING, "replaceExistingArguments": Parameter(bool, False)},

@@ -17,5 +17,9 @@ class NotOffered(BrokerError):
         self.allow = allow
 
 
+class IllegalTransition(BrokerError):
+    """To a state in which an object of that category cannot be."""
+
+
 class AlreadyExists(BrokerError):
     """Another object has the name."""

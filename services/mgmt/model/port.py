@@ -33,4 +33,5 @@ class Port(ConfiguredObject):
     bound_to: list[str] = derived("host:port of each socket that listens")
     trouble: list[str] = derived("which gateway does not listen, and why")
 
+    connection_count = Statistic("clients that came by it and have opened a virtual host", "COUNT")
     connection_limit = Statistic("connections at once, of all gateways together; 0: as gateways say", "COUNT")

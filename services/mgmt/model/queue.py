@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
-from services.mgmt.model.attribute import Operation, Statistic, attribute, derived
+from services.mgmt.model.attribute import APART, SINCE, Operation, Statistic, attribute, derived, resetting
 from services.mgmt.model.configured_object import ConfiguredObject
 
 OVERFLOW = ("NONE", "RING", "REJECT", "REJECT_TO_ALTERNATE", "PRODUCER_FLOW_CONTROL")
+_APART = f"{SINCE}, {APART.format('QUEUES')}"
 EXCLUSIVE = ("NONE", "CONNECTION")
 
 
@@ -71,6 +72,9 @@ class Queue(ConfiguredObject):
     consumer_count = Statistic("consumers", "COUNT")
     consumer_count_with_credit = Statistic("consumers that may be sent a message now", "COUNT")
     binding_count = Statistic("bindings that lead to it", "COUNT")
+    total_enqueued_messages = Statistic(f"messages that have come into it, {_APART}", cumulative=True)
+    total_expired_messages = Statistic(f"of these, those whose time has ended in it, {_APART}", cumulative=True)
 
+    reset_statistics = resetting()
     clear_queue = Operation("Drops all messages that wait; gives their number", returns="Long")
     get_consumers = Operation("Its consumers", modifying=False, returns="List")

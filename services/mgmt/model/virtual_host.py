@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from services.mgmt.model.attribute import Operation, Parameter, Statistic, attribute
+from services.mgmt.model.attribute import Operation, Parameter, Statistic, attribute, extracting
 from services.mgmt.model.configured_object import ConfiguredObject
 
 
@@ -21,11 +21,20 @@ class VirtualHost(ConfiguredObject):
     parent_kind = "VirtualHostNode"
     types = ("ProvidedStore",)
 
+    connection_count = Statistic("connections", "COUNT")
     queue_count = Statistic("queues", "COUNT")
     exchange_count = Statistic("exchanges, but the default one", "COUNT")
     total_depth_of_queues_messages = Statistic("messages in all queues")
     total_depth_of_queues_bytes = Statistic("memory that all queues hold", "BYTES")
 
+    extract_config = extracting()
+    get_connections = Operation("Names of its connections", modifying=False, returns="List")
+    get_connection = Operation(
+        "The name of one, where there is one of that name",
+        {"name": Parameter(str, mandatory=True)},
+        modifying=False,
+        returns="String",
+    )
     clear_queues = Operation(
         "Purges queues; gives how many messages went", {"queues": Parameter(list, mandatory=True)}, returns="Long"
     )

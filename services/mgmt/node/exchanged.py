@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from services.common import errors as e
 from services.common.errors import BrokerError, SyntaxFault
-from services.mgmt.model.faults import AlreadyExists, IllegalConfiguration, NotOffered
+from services.mgmt.model.faults import AlreadyExists, IllegalConfiguration, IllegalTransition, NotOffered
 
 LARGEST: Final = 4 << 20
 """Bytes of a body that is answered."""
@@ -26,6 +26,7 @@ STATUSES: Final[Mapping[type[BrokerError], int]] = {
     NotOffered: 501,
     e.NotImplementedHere: 501,
     AlreadyExists: 409,
+    IllegalTransition: 409,
     e.PreconditionFailed: 409,
     e.ResourceLocked: 409,
     IllegalConfiguration: 400,

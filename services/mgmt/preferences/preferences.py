@@ -52,6 +52,11 @@ class Preferences:
         gone = [each.id for each in self._all() if self._goes_with(each, found)]
         await self._put(Change((), gone))
 
+    @decided_again
+    async def purge(self, owner: str) -> None:
+        """All that somebody has, at whatever object."""
+        await self._put(Change((), [each.id for each in self._all() if each.owner == owner]))
+
     async def _change(self, found: ConfiguredObject, who: Who, decide: Callable[[Changing], Change]) -> None:
         if not found.value("durable"):
             raise IllegalConfiguration(f"a {found.category} that does not last keeps no preferences")

@@ -12,13 +12,16 @@ from services.mgmt.model.broker import Broker
 from services.mgmt.model.configured_object import ConfiguredObject
 from services.mgmt.model.context import visible
 from services.mgmt.tree.category import Keeper, Own, Source
+from services.mgmt.tree.counted import BROKER
 
 
 class Brokers(Keeper):
     """See services.mgmt.tree.category.Category."""
 
     kind = Broker
-    fresh = frozenset({Source.COUNTS})
+    fresh = frozenset({Source.COUNTS, Source.COUNTERS})
+    sums = BROKER
+    why_active = "who has started its processes stops them"
     changes = True
     depends = ("virtual_host",)
 
@@ -46,7 +49,10 @@ class Brokers(Keeper):
         found.environment = visible(os.environ)
         return found
 
-    def measure(self, found: ConfiguredObject) -> Mapping[str, int]:  # noqa: ARG002 - there is one
+    def whose(self, found: ConfiguredObject) -> tuple[str, ...]:  # noqa: ARG002 - there is one
+        return ()
+
+    def present(self, found: ConfiguredObject) -> Mapping[str, int]:  # noqa: ARG002 - as above
         mirror, rows = self.house.mirror, self.house.counts.last.rows.values()
         return {
             "queueCount": len(mirror.tables["queue"]),

@@ -6,20 +6,25 @@ import contextlib
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping
 from enum import Enum
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Protocol, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
 from services.common.access.action import Action
 from services.common.access.asked import Asked
+from services.common.errors import NotFound
 from services.mgmt.access.operations import CONFIGURE, OBSERVE
-from services.mgmt.model.configured_object import ConfiguredObject, Made
-from services.mgmt.model.faults import NotOffered
+from services.mgmt.model.configured_object import ACTIVE, ConfiguredObject, Made
+from services.mgmt.model.faults import IllegalTransition, NotOffered
+from services.mgmt.tree.counted import Sum
+from services.mgmt.tree.counters import Counted, grown
 from services.mgmt.tree.mirror import OVERLAY
 
 if TYPE_CHECKING:
     from services.mgmt.tree.house import House
 
+RESET: Final = "reset"
+"""What is kept of an object whose statistics were reset: how far its counters were then."""
 Own = tuple[dict[str, Any], str]
 """Attributes that were set of an object, and its incarnation."""
 
@@ -29,6 +34,8 @@ class Source(Enum):
 
     COUNTS = "queue processes: how full queues are, and their consumers"
     CONNECTIONS = "gateways: who is connected"
+    COUNTERS = "all processes: what they have counted since they began"
+    COUNTERS_APART = "the same of single objects, where the settings want that counted"
 
 
 _M = TypeVar("_M", bound=BaseModel)
@@ -60,8 +67,11 @@ class Category(Protocol):
     def measure(self, found: ConfiguredObject) -> Mapping[str, int]:
         """Statistics, by name."""
 
+    def counted(self, found: ConfiguredObject) -> Counted:
+        """Of those that grow: what each process has counted since it began."""
+
     def statistic(self, found: ConfiguredObject, name: str) -> int | None:
-        """One of them: of thousands, to sort them by it."""
+        """One statistic: of thousands, to sort them by it."""
 
     def needs(self, action: Action, path: tuple[str, ...], wanted: Mapping[str, Any]) -> Iterable[Asked]:
         """What a user needs who creates, updates or deletes what is at `path`.
@@ -78,11 +88,17 @@ class Category(Protocol):
     def needs_to_invoke(self, operation: str, path: tuple[str, ...], arguments: Mapping[str, Any]) -> Iterable[Asked]:
         """The same for an operation, with arguments as they were read: a generator as well."""
 
+    async def tidy(self) -> None:
+        """Before something is kept of one: what is kept of those that are gone, where nobody tells when they go."""
+
     async def create(self, parent: ConfiguredObject | None, name: str, wanted: Mapping[str, Any]) -> None:
         """`wanted` has been checked against what the class declares. Raises BrokerError."""
 
     async def update(self, found: ConfiguredObject, wanted: Mapping[str, Any]) -> None:
         """The same of an object that is there, of what changes."""
+
+    async def move(self, found: ConfiguredObject, state: str, who: str) -> None:
+        """To a state that it is not in, but DELETED. Raises IllegalTransition that says why it cannot be in it."""
 
     async def delete(self, found: ConfiguredObject) -> None:
         """With what is below it."""
@@ -98,8 +114,12 @@ class Keeper(ABC):
     sees: ClassVar[Asked] = OBSERVE
     fresh: ClassVar[frozenset[Source]] = frozenset()
     changes: ClassVar[bool] = False
+    why_active: ClassVar[str] = "whoever has it goes by it as long as it is there"
+    """Why one does not stop: for who wants that."""
     depends: ClassVar[tuple[str, ...]] = ()
     """Kinds of records that its objects are read from."""
+    sums: ClassVar[Mapping[str, Sum]] = {}
+    """Statistics that grow."""
 
     def __init__(self, house: House) -> None:
         self.house = house
@@ -126,8 +146,19 @@ class Keeper(ABC):
             found.actual = {**own, **more}
         return found
 
-    def measure(self, found: ConfiguredObject) -> Mapping[str, int]:  # noqa: ARG002 - as said
+    def measure(self, found: ConfiguredObject) -> Mapping[str, int]:
+        return {**self.present(found), **grown(self.counted(found), found.actual.get(RESET, {}))}
+
+    def present(self, found: ConfiguredObject) -> Mapping[str, int]:  # noqa: ARG002 - as said
+        """Statistics of this moment, as far as they are known."""
         return {}
+
+    def counted(self, found: ConfiguredObject) -> Counted:
+        return self.house.counters.counted(self.sums, *self.whose(found)) if self.sums else {}
+
+    def whose(self, found: ConfiguredObject) -> tuple[str, ...]:
+        """What its counters are labelled with: as all things in a virtual host."""
+        return (found.path[1], found.actual["name"])
 
     def statistic(self, found: ConfiguredObject, name: str) -> int | None:
         return self.measure(found).get(name)
@@ -142,13 +173,29 @@ class Keeper(ABC):
         return arguments
 
     def needs_to_invoke(self, operation: str, path: tuple[str, ...], arguments: Mapping[str, Any]) -> Iterable[Asked]:  # noqa: ARG002 - as said
-        return (CONFIGURE if self.kind.operations[operation].modifying else self.sees,)
+        its = self.kind.operations[operation]
+        if its.modifying:
+            return (CONFIGURE,)
+        return (self.sees, CONFIGURE) if its.private else (self.sees,)
+
+    async def tidy(self) -> None:  # noqa: B027 - of most it is told when they go
+        """As said."""
 
     async def create(self, parent: ConfiguredObject | None, name: str, wanted: Mapping[str, Any]) -> None:  # noqa: ARG002 - as said
         raise NotOffered(f"no {self.kind.category} is created here")
 
+    def as_now(self, found: ConfiguredObject) -> ConfiguredObject:
+        """At its turn, behind those of others. Raises NotFound where it is gone."""
+        if (now := self.children(found.parent).get(found.actual["name"])) is None:
+            raise NotFound(f"no {self.kind.category} '{found.actual['name']}'")
+        return now
+
     async def update(self, found: ConfiguredObject, wanted: Mapping[str, Any]) -> None:  # noqa: ARG002 - as said
         raise NotOffered(f"no {self.kind.category} is changed here")
+
+    async def move(self, found: ConfiguredObject, state: str, who: str) -> None:  # noqa: ARG002 - as said
+        name = found.value("name")
+        raise IllegalTransition(f"{self.kind.category} '{name}' is {ACTIVE}, and never {state}: {self.why_active}")
 
     async def delete(self, found: ConfiguredObject) -> None:  # noqa: ARG002 - as said
         raise NotOffered(f"no {self.kind.category} is deleted here")

@@ -5,23 +5,22 @@ A request is read once, so that what is checked is what is done; what is wrong w
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from services.common.access.action import Action
 from services.common.errors import BrokerError, NotFound
 from services.mgmt.access.operations import CONFIGURE
-from services.mgmt.model.configured_object import ConfiguredObject
-from services.mgmt.model.faults import AlreadyExists, IllegalConfiguration, NotOffered
+from services.mgmt.model.configured_object import ACTIVE, ConfiguredObject
+from services.mgmt.model.faults import AlreadyExists, IllegalConfiguration, IllegalTransition
 from services.mgmt.model.wanted import arguments_for, to_create, to_update
 from services.mgmt.tree.caller import Caller
-from services.mgmt.tree.house import KEPT_HERE, MOST
+from services.mgmt.tree.carried_out import CARRIED_OUT
+from services.mgmt.tree.house import KEPT_HERE, LONGEST_NAME, check_length
 from services.mgmt.tree.tree import ANY, Tree
 
+_STATE: Final = "desiredState"
 _DELETED: Final = "DELETED"
-_LONGEST_NAME: Final = 255  # characters
-_OF_ALL: Final = frozenset({"getStatistics", "setContextVariable", "removeContextVariable"})
 
 Read = tuple[dict[str, Any], BrokerError | None]
 """What is wanted, and what is wrong with it."""
@@ -57,7 +56,7 @@ class Changes:
             return {}, None
         try:
             wanted = to_update(found, said) if found else self._to_create(path, said)
-            _check_length(wanted)
+            check_length(wanted)
         except BrokerError as error:
             return {}, error
         return wanted, None
@@ -66,13 +65,16 @@ class Changes:
         if not path or not path[-1]:
             raise IllegalConfiguration(f"attribute 'name' of {self._kind.category}: it is mandatory")
         name, parent = path[-1], self._parent(path)
-        if len(name) > _LONGEST_NAME:
-            raise IllegalConfiguration(f"attribute 'name' of {self._kind.category}: at most {_LONGEST_NAME} characters")
+        if len(name) > LONGEST_NAME:
+            raise IllegalConfiguration(f"attribute 'name' of {self._kind.category}: at most {LONGEST_NAME} characters")
         if said.get("name", name) != name:
             raise IllegalConfiguration(f"attribute 'name': the path says '{name}'")
         if self._keeper.children(parent).get(name):
             raise AlreadyExists(f"there is a {self._kind.category} '{name}' already")
-        return to_create(self._kind, {**said, "name": name}, parent)
+        wanted = to_create(self._kind, {**said, "name": name}, parent)
+        if (state := wanted.get(_STATE, ACTIVE)) != ACTIVE:
+            raise IllegalTransition(f"{self._kind.category} '{name}': it is {ACTIVE} when it is made, and not {state}")
+        return wanted
 
     def _parent(self, path: Sequence[str]) -> ConfiguredObject:
         """A virtual host comes with its node: there is none before."""
@@ -110,12 +112,21 @@ class Changes:
         if action_of(found, wanted) is Action.DELETE:
             await self.delete(found)
             return None
+        if state := wanted.get(_STATE):
+            return await self._move(caller, found, state, alone=len(wanted) == 1)
         theirs = {key: value for key, value in wanted.items() if key not in KEPT_HERE}
         if theirs:
             await self._keeper.update(found, theirs)
         if wanted:
             kept = {key: value for key, value in wanted.items() if key in KEPT_HERE}
             await self._tree.house.keep(found, kept, caller.name)
+        return self._tree.one(self._category, found.path)
+
+    async def _move(self, caller: Caller, found: ConfiguredObject, state: str, *, alone: bool) -> ConfiguredObject:
+        """It says at once whether it can, and then it is what it was, but for that."""
+        if not alone:
+            raise IllegalConfiguration(f"attribute '{_STATE}': it is changed by itself, and nothing else with it")
+        await self._keeper.move(found, state, caller.name)
         return self._tree.one(self._category, found.path)
 
     async def delete(self, found: ConfiguredObject) -> None:
@@ -133,8 +144,8 @@ class Changes:
         for wrong in filter(None, (fault, refusal)):
             raise wrong
         found = self._tree.one(self._category, path)
-        if name in _OF_ALL:
-            return await self._of_all(caller, found, name, told)
+        if carry_out := CARRIED_OUT.get(name):
+            return await carry_out(self._tree, caller, found, told)
         return await self._keeper.invoke(found, name, told)
 
     async def _arguments(self, caller: Caller, path: Sequence[str], name: str, said: Mapping[str, Any]) -> Read:
@@ -146,41 +157,9 @@ class Changes:
         except BrokerError as error:
             return {}, error
 
-    async def _of_all(self, caller: Caller, found: ConfiguredObject, name: str, told: Mapping[str, Any]) -> Any:  # noqa: ANN401 - each its own
-        if name == "getStatistics":
-            wanted = told.get("statistics") or list(found.statistics)
-            return {key: value for key, value in self._keeper.measure(found).items() if key in wanted}
-        if not self._keeper.changes:
-            raise NotOffered(f"no {found.category} is changed here")
-        return await self._change_variable(caller, found, told["name"], told.get("value"))
-
-    async def _change_variable(
-        self, caller: Caller, found: ConfiguredObject, name: str, value: str | None
-    ) -> str | None:
-        """To `value`, or to none; gives what it was."""
-        former: list[str | None] = []
-
-        def changed(kept: Mapping[str, Any]) -> Mapping[str, Any]:
-            context = dict(kept.get("context", {}))
-            former.append(context.pop(name, None))
-            context |= {} if value is None else {name: value}
-            _check_length({"context": context})
-            return {"context": context}
-
-        await self._tree.house.change_kept(found, changed, caller.name)
-        return former[0]
-
 
 def action_of(found: ConfiguredObject | None, wanted: Mapping[str, Any]) -> Action:
     """What a change does."""
     if found is None:
         return Action.CREATE
-    return Action.DELETE if wanted.get("desiredState") == _DELETED else Action.UPDATE
-
-
-def _check_length(wanted: Mapping[str, Any]) -> None:
-    """Of what is kept here, before anything is done. Raises IllegalConfiguration."""
-    if any(len(name.encode()) > _LONGEST_NAME for name in wanted.get("context", ())):  # no map of AMQP has longer ones
-        raise IllegalConfiguration(f"names in context have at most {_LONGEST_NAME} bytes")
-    if len(json.dumps([wanted[key] for key in KEPT_HERE if key in wanted])) > MOST:
-        raise IllegalConfiguration(f"description and context have more than {MOST} characters together")
+    return Action.DELETE if wanted.get(_STATE) == _DELETED else Action.UPDATE

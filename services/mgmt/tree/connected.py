@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Mapping
 from typing import Final, NamedTuple
 
@@ -27,6 +27,7 @@ class Connected:
     def __init__(self, gateways: Gateways) -> None:
         self.last: dict[str, dict[str, ReportedConnection]] = {}
         self._gateways = gateways
+        self.count_by_port = Counter[str]()
         self._at = -OLDEST
         self._turn = asyncio.Lock()
 
@@ -35,6 +36,17 @@ class Connected:
         async with self._turn:
             if monotonic() - self._at >= OLDEST:
                 await self._ask()
+
+    async def now(self) -> None:
+        """As it is at this moment."""
+        async with self._turn:
+            await self._ask()
+
+    async def of_port(self, port: str) -> list[str]:
+        """Names of those who are connected by it at this moment."""
+        await self.now()
+        there = (each.connection for told in self.last.values() for each in told.values())
+        return [each.name for each in there if each.port == port]
 
     async def close(self, name: str, reason: str) -> None:
         """As Gateways says; it is not there any more."""
@@ -48,4 +60,5 @@ class Connected:
             found[each.virtual_host][each.name] = ReportedConnection(
                 each, {session.number: session for session in each.sessions}
             )
+        self.count_by_port = Counter(each.connection.port for told in found.values() for each in told.values())
         self.last, self._at = dict(found), began

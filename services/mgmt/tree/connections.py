@@ -2,23 +2,33 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping
+from typing import Final
 
 from services.mgmt.model.configured_object import ConfiguredObject
 from services.mgmt.model.connection import Connection, Session
 from services.mgmt.tree.category import Keeper, Own, Source
+from services.mgmt.tree.counted import CONNECTION
 from services.mgmt.tree.gateways import gateway_of
 from services.mgmt.tree.house import House
+from services.mgmt.tree.mirror import OVERLAY
 from services.rpc import gateway_pb2 as pb
+from services.rpc.store_pb2 import Record
 
-_REASON = "closed via management"
+_REASON: Final = "closed via management"
+_KEPT: Final = f'["{Connection.category}",'
+_NAME: Final = -2
+"""Its place in the key of what is kept of it, which ends with the incarnation."""
 
 
 class Connections(Keeper):
     """See services.mgmt.tree.category.Category."""
 
     kind = Connection
-    fresh = frozenset({Source.CONNECTIONS})
+    fresh = frozenset({Source.CONNECTIONS, Source.COUNTERS_APART})
+    sums = CONNECTION
+    why_active = "it is closed when it is deleted"
     changes = True
 
     def described(self, parent: ConfiguredObject | None) -> Iterator[Own]:
@@ -26,8 +36,17 @@ class Connections(Keeper):
             for each in list(self.house.connected.last.get(parent.actual["name"], {}).values()):
                 yield _connection(each.connection), ""
 
-    def measure(self, found: ConfiguredObject) -> Mapping[str, int]:
-        return {"sessionCount": len(_sessions_of(self.house, found))}
+    def present(self, found: ConfiguredObject) -> Mapping[str, int]:
+        sessions = _sessions_of(self.house, found).values()
+        return {"sessionCount": len(sessions), "localTransactionOpen": sum(each.transaction for each in sessions)}
+
+    async def tidy(self) -> None:
+        there = {name for told in self.house.connected.last.values() for name in told}
+        kept = (json.loads(key) for key in self.house.overlays if key.startswith(_KEPT))
+        gone = [each for each in kept if each[_NAME] not in there]
+        if gone:
+            keys = [json.dumps(each, ensure_ascii=False) for each in gone]
+            await self.house.store.put_records(deletes=[Record(kind=OVERLAY, key=key) for key in keys])
 
     async def delete(self, found: ConfiguredObject) -> None:
         await self.house.connected.close(found.actual["name"], _REASON)
@@ -44,8 +63,8 @@ class Sessions(Keeper):
             yield _session(each), ""
 
     def measure(self, found: ConfiguredObject) -> Mapping[str, int]:
-        told = _sessions_of(self.house, found.parent).get(found.actual["channelId"], pb.Session())
-        return {"consumerCount": told.consumers, "unacknowledgedMessages": told.unsettled}
+        told = _sessions_of(self.house, found.parent).get(found.actual["channelId"])
+        return {"consumerCount": told.consumers, "unacknowledgedMessages": told.unsettled} if told else {}
 
 
 def _sessions_of(house: House, connection: ConfiguredObject | None) -> Mapping[int, pb.Session]:

@@ -15,7 +15,8 @@ from services.mgmt.model.exchange import Exchange
 from services.mgmt.model.faults import IllegalConfiguration
 from services.mgmt.model.queue_arguments import check_alternate
 from services.mgmt.tree.asked_about import properties_of
-from services.mgmt.tree.category import Keeper, Own
+from services.mgmt.tree.category import Keeper, Own, Source
+from services.mgmt.tree.counted import EXCHANGE
 from services.mgmt.tree.kept_arguments import dumped, named
 from services.mgmt.tree.mirror import Kept
 from services.mgmt.tree.virtual_hosts import PREDECLARED
@@ -30,6 +31,8 @@ class Exchanges(Keeper):
 
     kind = Exchange
     depends = ("virtual_host", "exchange", "binding", "queue")
+    fresh = frozenset({Source.COUNTERS_APART})
+    sums = EXCHANGE
     changes = True
 
     def described(self, parent: ConfiguredObject | None) -> Iterator[Own]:
@@ -39,7 +42,7 @@ class Exchanges(Keeper):
         for kept in self.house.mirror.grouped("exchange", "virtual_host").get(host, []):
             yield {**_described(kept.value), **self._bindings(host, kept.value["name"])}, of_host
 
-    def measure(self, found: ConfiguredObject) -> Mapping[str, int]:
+    def present(self, found: ConfiguredObject) -> Mapping[str, int]:
         return {"bindingCount": len(self._of(found.path[1], found.actual["name"]))}
 
     def _of(self, host: str, name: str) -> list[Kept]:

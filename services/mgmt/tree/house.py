@@ -19,8 +19,10 @@ from services.common.config import Settings
 from services.common.runtime import Tasks
 from services.mgmt.access.grants import Grants
 from services.mgmt.model.configured_object import ConfiguredObject
+from services.mgmt.model.faults import IllegalConfiguration
 from services.mgmt.providers import Providers
 from services.mgmt.tree.connected import Connected
+from services.mgmt.tree.counters import Counters, Gather
 from services.mgmt.tree.counts import Collector
 from services.mgmt.tree.forgetting import Forgetting
 from services.mgmt.tree.gateways import Gateways
@@ -34,6 +36,8 @@ KEPT_HERE = ("description", "context")
 """Attributes that only management knows."""
 MOST = 1 << 16
 """Bytes of what is kept of one object."""
+LONGEST_NAME = 255
+"""Characters of a name; bytes of a variable's: no map of AMQP has longer ones."""
 
 
 Change = Callable[[Mapping[str, Any]], Mapping[str, Any]]
@@ -55,11 +59,13 @@ class House:
     ports: Ports
     audit: Audit
     stores: Stores
+    gather: Gather
 
     def __post_init__(self) -> None:
         self.mirror = Mirror()
         self.gateways = Gateways(self.mirror, self.audit)
         self.connected = Connected(self.gateways)
+        self.counters = Counters(self.gather, self.settings)
         self._keeping: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()  # by keys of objects
         self._tasks = Tasks()
         self._begun = False
@@ -127,3 +133,11 @@ class House:
 def key_of(found: ConfiguredObject) -> str:
     """Of the record of what is kept of an object. The next of its name is another one where its owner can tell."""
     return json.dumps([found.category, *found.path, found.incarnation], ensure_ascii=False)
+
+
+def check_length(wanted: Mapping[str, Any]) -> None:
+    """Of what is kept here, before anything is done. Raises IllegalConfiguration."""
+    if any(len(name.encode()) > LONGEST_NAME for name in wanted.get("context", ())):
+        raise IllegalConfiguration(f"names in context have at most {LONGEST_NAME} bytes")
+    if len(json.dumps([wanted[key] for key in KEPT_HERE if key in wanted])) > MOST:
+        raise IllegalConfiguration(f"description and context have more than {MOST} characters together")

@@ -69,7 +69,7 @@ class _Stores(Keeper):
         try:
             return self._certified(read())
         except UNREADABLE:
-            return self._certified(())
+            return {**self._certified(()), "state": "ERRORED"}
 
     def measure(self, found: ConfiguredObject) -> Mapping[str, int]:
         ends = [each["validUntil"] for each in found.actual["certificateDetails"]]

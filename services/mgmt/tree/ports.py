@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
@@ -10,18 +11,19 @@ from pydantic import ValidationError
 
 from services.common import watchers
 from services.common.config import Settings
-from services.common.errors import NotFound
+from services.common.errors import NotFound, Unavailable
 from services.common.invalid import told
-from services.common.ports import state
+from services.common.ports import state as state_of_ports
 from services.common.ports.port import RECORD_KIND, Terms
 from services.common.ports.port import Port as Kept
 from services.common.ports.state import Account, Listed, listed
 from services.mgmt.certificates import of_settings
-from services.mgmt.model.configured_object import ConfiguredObject
+from services.mgmt.model.configured_object import ACTIVE, STOPPED, ConfiguredObject
 from services.mgmt.model.faults import IllegalConfiguration
 from services.mgmt.model.port import Port
-from services.mgmt.tree.category import Keeper, Own, readable
+from services.mgmt.tree.category import Keeper, Own, Source, readable
 from services.mgmt.tree.house import House
+from services.mgmt.tree.set_aside import SetAside, is_aside
 
 _TYPE: Final = "AMQP"
 _TRANSPORTS: Final = {"TCP": "plain", "SSL": "tls", "WS": "websocket"}
@@ -39,12 +41,14 @@ class Ports(Keeper):
     """See services.mgmt.tree.category.Category."""
 
     kind = Port
-    depends = (RECORD_KIND, state.RECORD_KIND, watchers.RECORD_KIND)
+    depends = (RECORD_KIND, state_of_ports.RECORD_KIND, watchers.RECORD_KIND)
+    fresh = frozenset({Source.CONNECTIONS})
     changes = True
 
     def __init__(self, house: House) -> None:
         super().__init__(house)
         self._changing = asyncio.Lock()
+        self._aside = SetAside(house, Port.category, RECORD_KIND)
 
     def described(self, parent: ConfiguredObject | None) -> Iterator[Own]:  # noqa: ARG002 - the broker
         settings, mirror = self.house.settings, self.house.mirror
@@ -54,14 +58,22 @@ class Ports(Keeper):
             "",
         )
         ports = readable(Kept, mirror.values(RECORD_KIND))
-        accounts = readable(Account, mirror.values(state.RECORD_KIND))
+        accounts = readable(Account, mirror.values(state_of_ports.RECORD_KIND))
         watching = mirror.tables[watchers.RECORD_KIND].items()
         gateways = [name for name, kept in watching if kept.value.get("role") == "gateway"]
         for each in listed(ports, accounts, gateways):
-            yield _described(each) | (_secured(settings) if each.port.takes("tls") else {}), ""
+            secured = _secured(settings) if each.port.takes("tls") else {}
+            yield {**_described(each), **secured, "state": _state(each)}, ""
+        for _, (state, value) in self._aside.all():
+            for port in readable(Kept, [value]):
+                told = _described(Listed(port=port, of_settings=False, gateways=()))
+                yield {**told, "state": state, "desiredState": state}, ""
 
     def measure(self, found: ConfiguredObject) -> Mapping[str, int]:
-        return {"connectionLimit": max(found.value("maxOpenConnections"), 0)}
+        limit = {"connectionLimit": max(found.value("maxOpenConnections"), 0)}
+        if found.actual["type"] != _TYPE:  # whoever comes over HTTP is nobody's connection
+            return limit
+        return {"connectionCount": self.house.connected.count_by_port[found.actual["name"]], **limit}
 
     async def create(self, parent: ConfiguredObject | None, name: str, wanted: Mapping[str, Any]) -> None:  # noqa: ARG002 - the broker
         if (type_ := wanted.get("type", _TYPE)) != _TYPE:
@@ -73,17 +85,58 @@ class Ports(Keeper):
         """Of what it is like at its turn: others change it as well."""
         name, mirror = found.actual["name"], self.house.mirror
         async with self._changing:
-            if (now := self.children(found.parent).get(name)) is None:
-                raise NotFound(f"no Port '{name}'")
+            now = self.as_now(found)
+            self._aside.check_changes(now)
             merged = {key: value for key, value in {**now.actual, **wanted}.items() if key in Port.attributes}
             port = await self.house.ports.put(name, _terms(merged))
             await mirror.until(
                 lambda: name in mirror.tables[RECORD_KIND] and mirror.tables[RECORD_KIND][name].raw == port.to_json()
             )
 
+    async def move(self, found: ConfiguredObject, state: str, who: str) -> None:
+        async with self._changing:
+            now = self.as_now(found)
+            if state != ACTIVE:
+                await self._stop(now, state, who)
+            elif is_aside(now):
+                await self._start(now, who)
+
+    async def _start(self, found: ConfiguredObject, who: str) -> None:
+        name, value = found.actual["name"], self._aside.value(found)
+        await self.house.ports.put(name, Terms(**{key: value[key] for key in value.keys() & Terms.model_fields.keys()}))
+        await self.house.seen(RECORD_KIND, name, there=True)
+        await self._aside.back(found, who)
+
+    async def _stop(self, found: ConfiguredObject, state: str, who: str) -> None:
+        """Nobody comes any more; who is there stays while it is QUIESCED, and is told to go when it is STOPPED."""
+        name = found.actual["name"]
+        await self._aside.away(found, state, who)
+        if not is_aside(found):
+            await self._remove(name)
+        if state == STOPPED:
+            await self._empty(name)
+
+    async def _empty(self, name: str) -> None:
+        with contextlib.suppress(Unavailable):  # a gateway that does not say so does not listen to anything
+            await self.house.mirror.until(lambda: name not in self._listening())
+        for connection in await self.house.connected.of_port(name):
+            with contextlib.suppress(NotFound):
+                await self.house.connected.close(connection, f"port '{name}' is stopped")
+
+    def _listening(self) -> set[str]:
+        """Ports of which some gateway says that it has them."""
+        accounts = readable(Account, self.house.mirror.values(state_of_ports.RECORD_KIND))
+        return {served.port.name for each in accounts for served in each.served}
+
     async def delete(self, found: ConfiguredObject) -> None:
-        await self.house.ports.remove(found.actual["name"])
-        await self.house.seen(RECORD_KIND, found.actual["name"], there=False)
+        if is_aside(found):
+            await self._aside.delete(found)
+        else:
+            await self._remove(found.actual["name"])
+
+    async def _remove(self, name: str) -> None:
+        await self.house.ports.remove(name)
+        await self.house.seen(RECORD_KIND, name, there=False)
 
 
 def _described(each: Listed) -> dict[str, Any]:
@@ -107,6 +160,16 @@ def _described(each: Listed) -> dict[str, Any]:
     if port.unsecured_passwords is not None:
         found["unsecuredPasswords"] = port.unsecured_passwords
     return found
+
+
+def _state(each: Listed) -> str:
+    """Of all gateways together."""
+    troubles = {where.trouble for where in each.gateways}
+    if not troubles:
+        return "UNAVAILABLE"
+    if troubles - {"", state_of_ports.NOT_SAID}:
+        return "ERRORED"
+    return "UNINITIALIZED" if state_of_ports.NOT_SAID in troubles else ACTIVE
 
 
 def _secured(settings: Settings) -> dict[str, Any]:

@@ -14,7 +14,9 @@ from services.mgmt.model.faults import IllegalConfiguration
 from services.mgmt.model.queue import Queue
 from services.mgmt.model.queue_arguments import arguments_of, attributes_of
 from services.mgmt.tree.asked_about import properties_of
-from services.mgmt.tree.category import Keeper, Own, Source
+from services.mgmt.tree.category import RESET, Keeper, Own, Source
+from services.mgmt.tree.counted import QUEUE
+from services.mgmt.tree.counters import sum_of
 from services.mgmt.tree.counts import Row
 from services.mgmt.tree.house import House
 from services.mgmt.tree.kept_arguments import dumped, named
@@ -24,27 +26,23 @@ from services.mgmt.tree.virtual_hosts import PREDECLARED
 from services.rpc.counts_pb2 import Consumer
 from services.rpc.router_pb2 import DeclareQueue, DeleteQueue
 
-_NOTHING: Final = Row(0, 0, 0)
 _LIFETIMES: Final = {False: "PERMANENT", True: "DELETE_ON_NO_OUTBOUND_LINKS"}
-
-
-def _row(house: House, number: int) -> Row:
-    return house.counts.last.rows.get(number, _NOTHING)
 
 
 def _consumers(house: House, number: int) -> list[Consumer]:
     return house.counts.last.consumers.get(number, [])
 
 
-_STATISTICS: Final[Mapping[str, Callable[[House, int], int]]] = {
-    "queueDepthMessages": lambda house, number: _row(house, number).ready + _row(house, number).unsettled,
-    "queueDepthBytes": lambda house, number: _row(house, number).bytes,
-    "availableMessages": lambda house, number: _row(house, number).ready,
-    "unacknowledgedMessages": lambda house, number: _row(house, number).unsettled,
-    "consumerCount": lambda house, number: len(_consumers(house, number)),
-    "consumerCountWithCredit": lambda house, number: sum(each.credit for each in _consumers(house, number)),
-    "bindingCount": lambda house, number: len(house.mirror.grouped("binding", "destination").get(number, ())),
+_BINDINGS: Final = "bindingCount"
+_COUNTS: Final[Mapping[str, Callable[[Row, list[Consumer]], int]]] = {
+    "queueDepthMessages": lambda row, _: row.ready + row.unsettled,
+    "queueDepthBytes": lambda row, _: row.bytes,
+    "availableMessages": lambda row, _: row.ready,
+    "unacknowledgedMessages": lambda row, _: row.unsettled,
+    "consumerCount": lambda _, consumers: len(consumers),
+    "consumerCountWithCredit": lambda _, consumers: sum(each.credit for each in consumers),
 }
+"""What its owner tells: of a queue that none has told of yet, nothing is known of it."""
 
 
 class Queues(Keeper):
@@ -52,7 +50,9 @@ class Queues(Keeper):
 
     kind = Queue
     depends = ("virtual_host", "queue")
-    fresh = frozenset({Source.COUNTS})
+    fresh = frozenset({Source.COUNTS, Source.COUNTERS_APART})
+    sums = QUEUE
+    why_active = "a queue process serves it as long as it is there"
     changes = True
 
     def __init__(self, house: House) -> None:
@@ -71,12 +71,25 @@ class Queues(Keeper):
             self._told = {each: its for each, its in self._told.items() if each in hosts}
         self._told[name] = told
 
-    def measure(self, found: ConfiguredObject) -> Mapping[str, int]:
+    def present(self, found: ConfiguredObject) -> Mapping[str, int]:
         number = int(found.incarnation)
-        return {name: read(self.house, number) for name, read in _STATISTICS.items()}
+        row, consumers = self.house.counts.last.rows.get(number), _consumers(self.house, number)
+        counts = {name: read(row, consumers) for name, read in _COUNTS.items()} if row else {}
+        return {**counts, _BINDINGS: self._bindings(number)}
+
+    def _bindings(self, number: int) -> int:
+        return len(self.house.mirror.grouped("binding", "destination").get(number, ()))
 
     def statistic(self, found: ConfiguredObject, name: str) -> int | None:
-        return _STATISTICS[name](self.house, int(found.incarnation))
+        """Of thousands: no other one is looked for."""
+        number = int(found.incarnation)
+        if (read := _COUNTS.get(name)) is not None:
+            row = self.house.counts.last.rows.get(number)
+            return read(row, _consumers(self.house, number)) if row else None
+        if name == _BINDINGS:
+            return self._bindings(number)
+        by_process = self.house.counters.of(QUEUE[name], *self.whose(found))
+        return None if by_process is None else sum_of(by_process, found.actual.get(RESET, {}).get(name, {}))
 
     def needs(self, action: Action, path: tuple[str, ...], wanted: Mapping[str, Any]) -> Iterable[Asked]:
         host, name = _place(path)

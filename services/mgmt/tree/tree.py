@@ -36,7 +36,12 @@ class Tree:
         """Returns when it can be read, with what has to be fresh."""
         await self.house.ready()
         house, wanted = self.house, set(fresh)
-        for source, ask in ((Source.COUNTS, house.counts.fresh), (Source.CONNECTIONS, house.connected.fresh)):
+        for source, ask in (
+            (Source.COUNTS, house.counts.fresh),
+            (Source.CONNECTIONS, house.connected.fresh),
+            (Source.COUNTERS, house.counters.fresh),
+            (Source.COUNTERS_APART, house.counters.fresh_apart),
+        ):
             if source in wanted:
                 await ask()
 

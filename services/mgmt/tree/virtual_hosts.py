@@ -47,7 +47,8 @@ class VirtualHosts(Keeper):
 
     kind = VirtualHost
     depends = ("virtual_host",)
-    fresh = frozenset({Source.COUNTS})
+    fresh = frozenset({Source.COUNTS, Source.CONNECTIONS})
+    why_active = "its queues are served as long as they are there; max-connections 0 (hopline limits) lets nobody in"
     changes = True
 
     def described(self, parent: ConfiguredObject | None) -> Iterator[Own]:
@@ -60,6 +61,7 @@ class VirtualHosts(Keeper):
         queues = mirror.grouped("queue", "virtual_host").get(name, [])
         counted = [row for each in queues if (row := rows.get(each.value["id"]))]
         return {
+            "connectionCount": len(self.house.connected.last.get(name, ())),
             "queueCount": len(queues),
             "exchangeCount": len(mirror.grouped("exchange", "virtual_host").get(name, [])) + len(PREDECLARED),
             "totalDepthOfQueuesMessages": sum(row.ready + row.unsettled for row in counted),
@@ -104,7 +106,15 @@ class VirtualHosts(Keeper):
         await self.house.topology.change(delete_virtual_host=DeleteVirtualHost(name=name))
         await self.house.seen("virtual_host", name, there=False)
 
-    async def invoke(self, found: ConfiguredObject, operation: str, arguments: Mapping[str, Any]) -> int:
+    async def invoke(self, found: ConfiguredObject, operation: str, arguments: Mapping[str, Any]) -> Any:  # noqa: ANN401 - each its own
+        if operation in _PURGES:
+            return await self._purge(found, operation, arguments)
+        names = list(self.house.connected.last.get(found.actual["name"], ()))
+        if operation == "getConnections":
+            return names
+        return arguments["name"] if arguments["name"] in names else None
+
+    async def _purge(self, found: ConfiguredObject, operation: str, arguments: Mapping[str, Any]) -> int:
         # All of them are known before the first wait: one that is made meanwhile was not asked about.
         there, names = self._queues(found.actual["name"]), arguments["queues"]
         if operation == "clearQueues" and (unknown := [name for name in names if name not in there]):

@@ -10,6 +10,7 @@ import pytest
 
 from services.common.access.tags import KNOWN
 from services.common.clients.mgmt import MgmtClient
+from services.mgmt.model.broker import Broker as Root
 from services.mgmt.rabbitmq.sections import Broker
 from services.mgmt.rest.application import application
 from services.mgmt.rest.basic import Doors
@@ -209,6 +210,25 @@ async def test_every_route_as_every_role(
                 assert (body.get("reason") or body["errorMessage"]).endswith(f"refused for user '{role}'")
         assert (await get(concrete, None, method))[0] == 401
     assert (await get(concrete, "none:wrong", method))[0] == 401
+
+
+OF_BROKER = {
+    **dict.fromkeys((("GET", name) for name in ("getStatistics", "getUser", "getGroups")), OBSERVERS),
+    ("GET", "extractConfig"): ADMINISTRATORS,
+    **dict.fromkeys((("POST", name) for name in ("resetStatistics", "purgeUser")), ADMINISTRATORS),
+    **dict.fromkeys((("POST", name) for name in ("setContextVariable", "removeContextVariable")), ADMINISTRATORS),
+}
+"""Its operations. Those of what is in a virtual host are tried at its management node, beside REST."""
+
+
+async def test_every_operation_of_the_broker_as_every_role(get: Get, everybody: list[str]) -> None:
+    """What tells of users and rules is for administrators, as what changes something is."""
+    assert {operation for _, operation in OF_BROKER} == set(Root.operations)
+    for (method, operation), tags in OF_BROKER.items():
+        body = {} if method == "POST" else None
+        for role in everybody:
+            status, told, _ = await get(f"/api/latest/broker/{operation}", f"{role}:secret", method, body)
+            assert (status == 403) is (role not in tags), (method, operation, role, status, told)
 
 
 async def test_who_may_make_users_takes_nobodys_place(get: Get, client: MgmtClient) -> None:

@@ -13,7 +13,7 @@ from pydantic import BaseModel, Field
 from services.common import errors as e
 from services.common.errors import BrokerError
 from services.common.invalid import told
-from services.mgmt.model.faults import AlreadyExists, IllegalConfiguration, NotOffered
+from services.mgmt.model.faults import AlreadyExists, IllegalConfiguration, IllegalTransition, NotOffered
 from services.mgmt.rest.answering import Answering
 from services.mgmt.rest.failures import Failure as NoPath
 
@@ -22,6 +22,7 @@ STATUSES: Final[dict[type[BrokerError], int]] = {
     e.NotFound: 404,
     NotOffered: 405,
     AlreadyExists: 409,
+    IllegalTransition: 409,
     e.PreconditionFailed: 409,
     e.ResourceLocked: 409,
     IllegalConfiguration: 422,

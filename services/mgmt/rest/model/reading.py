@@ -15,10 +15,10 @@ from services.mgmt.model.configured_object import ConfiguredObject
 from services.mgmt.model.faults import NotOffered
 from services.mgmt.model.listing import check_name, filtered, ordered
 from services.mgmt.model.rendering import OVERSIZE, Children, Measure, Options, written, written_list
-from services.mgmt.model.wanted import arguments_for
 from services.mgmt.rest.model.asking import Asking
 from services.mgmt.rest.pieces import in_turns, piecewise
 from services.mgmt.tree.category import Source
+from services.mgmt.tree.changes import Changes
 from services.mgmt.tree.tree import ANY
 
 MOST: Final = 100_000
@@ -50,6 +50,7 @@ class Reading:
         self._tree = asking.tree
         self._category = category
         self._keeper = self._tree.categories[category]
+        self._changes = Changes(self._tree, category)
 
     async def get(self, request: Request, principal: Principal, options: Options, page: Page, asked: Shape) -> Response:
         """An object at a whole path, else a list; one name more is an operation."""
@@ -110,12 +111,8 @@ class Reading:
             raise NotOffered(f"operation '{name}' changes something: POST is wanted", "POST")
         kinds = {key: each.kind for key, each in operation.parameters.items()}
         said = {key: _said(request.query_params.getlist(key), kinds.get(key)) for key in request.query_params}
-        told = arguments_for(found, name, said)
-        await self._asking.check(request, principal, self._keeper.needs_to_invoke(name, found.path, told))
-        if name == "getStatistics":
-            wanted = told.get("statistics") or list(found.statistics)
-            return JSONResponse({key: value for key, value in self._keeper.measure(found).items() if key in wanted})
-        return JSONResponse(await self._keeper.invoke(found, name, told))
+        caller = self._asking.caller(request, principal)
+        return JSONResponse(await self._changes.invoke(caller, names[:-1], name, said))
 
 
 def _said(values: list[str], kind: type | None) -> str | list[str]:

@@ -9,6 +9,7 @@ from fastapi import APIRouter, Depends, Request, Response
 
 from services.common.authentication.principal import Principal
 from services.mgmt.access.operations import ASK_MGMT, OBSERVE
+from services.mgmt.model.configured_object import ConfiguredObject
 from services.mgmt.model.rendering import Options
 from services.mgmt.rest.basic import Basic, Doors
 from services.mgmt.rest.model.answers import Route, documented
@@ -17,7 +18,7 @@ from services.mgmt.rest.model.metadata import metadata, structure
 from services.mgmt.rest.model.preferring import preference_routes
 from services.mgmt.rest.model.querying import query_routes
 from services.mgmt.rest.model.reading import Page, Reading, Shape, options
-from services.mgmt.rest.model.schemas import body_of, placed, response_of
+from services.mgmt.rest.model.schemas import body_of, operations_of, placed, response_of
 from services.mgmt.rest.model.writing import Writing
 from services.mgmt.rest.pieces import in_turns, piecewise
 from services.mgmt.tree.tree import BROKER, Tree
@@ -38,7 +39,7 @@ def model_routes(doors: Doors, tree: Tree) -> Iterator[APIRouter]:
         )
         for path in ("", "/{path:names}"):
             at = _At(router, path, placed(path, names))
-            _reads(at, Reading(asking, name), doors.to(each.sees), response_of(each.kind))
+            _reads(at, Reading(asking, name), doors.to(each.sees), each.kind)
             if each.changes:
                 _writes(at, Writing(asking, name), doors.to(ASK_MGMT), each.kind, deletes=name != BROKER)
         yield router
@@ -58,8 +59,8 @@ class _At(NamedTuple):
         )
 
 
-def _reads(at: _At, reading: Reading, door: Basic, told: dict[str, Any]) -> None:
-    responses: dict[int | str, dict[str, Any]] = {200: told, **documented(400, 405, *_BOTH)}
+def _reads(at: _At, reading: Reading, door: Basic, kind: type[ConfiguredObject]) -> None:
+    responses: dict[int | str, dict[str, Any]] = {200: response_of(kind), **documented(400, 405, *_BOTH)}
 
     who_asks = Depends(door)
 
@@ -73,7 +74,12 @@ def _reads(at: _At, reading: Reading, door: Basic, told: dict[str, Any]) -> None
         """Other parameters are filters: attribute=value, repeatable. A name may be *."""
         return await reading.get(request, who, shown, page, shape)
 
-    at.add("GET", get, "An object, a list, or what an operation answers", responses=responses)
+    summary, description = "An object, a list, or what an operation answers", _described(get, kind, modifying=False)
+    at.add("GET", get, summary, responses=responses, description=description)
+
+
+def _described(endpoint: Callable[..., Any], kind: type[ConfiguredObject], *, modifying: bool) -> str:
+    return f"{endpoint.__doc__}\n\nOperations:\n\n{operations_of(kind, modifying=modifying)}"
 
 
 def _writes(
@@ -97,7 +103,7 @@ def _writes(
 
     more: dict[str, Any] = {"responses": responses, "extra": body_of(kind)}
     at.add("PUT", put, "Create or update", **more)
-    at.add("POST", post, "Create, update, or carry out", **more)
+    at.add("POST", post, "Create, update, or carry out", description=_described(post, kind, modifying=True), **more)
     if deletes:
         at.add("DELETE", delete, "Delete", responses=documented(400, 405, 409, *_BOTH), response_class=Response)
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
-from services.mgmt.model.attribute import Attribute
+from services.mgmt.model.attribute import Attribute, Parameter
 from services.mgmt.model.configured_object import ConfiguredObject
 from services.mgmt.rest.model.paths import VERSIONS
 
@@ -38,6 +39,19 @@ def body_of(kind: type[ConfiguredObject]) -> dict[str, Any]:
     """What can be set of one, or the arguments of an operation."""
     told = {name: its for name, its in _properties(kind).items() if not kind.attributes[name].derived}
     return {"requestBody": {"content": _json({"type": "object", "title": f"{kind.category}ToBe", "properties": told})}}
+
+
+def operations_of(kind: type[ConfiguredObject], *, modifying: bool) -> str:
+    """Those that are carried out by a method, each with its parameters: a text that tells what can be asked."""
+    its = [each for each in kind.operations.values() if each.modifying is modifying]
+    return "\n".join(
+        f"- `{each.name}({', '.join(map(_parameter, each.parameters.items()))})`: {each.description}" for each in its
+    )
+
+
+def _parameter(named: tuple[str, Parameter]) -> str:
+    name, its = named
+    return f"{name}: {_TYPES[its.kind]}{'' if its.mandatory else f' = {json.dumps(its.default)}'}"
 
 
 def _json(schema: dict[str, Any]) -> dict[str, Any]:

@@ -213,8 +213,8 @@ async def test_queries(managed: Managed) -> None:
     """Select, where and orderBy, of all the tree or one virtual host, by GET and by POST, as JSON and as CSV."""
     for name in ("a", "b"):
         await managed("PUT", f"queue/{HOST}/{name}", {})
-    wanted = {"select": "name, $parent.name AS host, queueDepthMessages", "orderBy": "name DESC", "limit": 1}
-    told = {"headers": ["name", "host", "queueDepthMessages"], "results": [["b", "/", 0]], "total": 2}
+    wanted = {"select": "name, $parent.name AS host, bindingCount", "orderBy": "name DESC", "limit": 1}
+    told = {"headers": ["name", "host", "bindingCount"], "results": [["b", "/", 0]], "total": 2}
     assert await managed("POST", "querybroker/queue", wanted) == (200, told)
     assert await managed("POST", f"queryvhost/{HOST}/queue", wanted) == (200, told)
     asked = "select=name&where=name%20%3D%20%27a%27&format=json"
@@ -356,7 +356,8 @@ async def test_connections_and_sessions(managed: Managed, monkeypatch: pytest.Mo
     await client.consume("q", "mine")
     await client.bodies(2)
     first, second = (await managed("GET", f"connection/{HOST}?orderBy=name"))[1]
-    assert (first["principal"], first["protocol"], first["statistics"]) == ("guest", "AMQP 0-9-1", {"sessionCount": 2})
+    assert (first["principal"], first["protocol"]) == ("guest", "AMQP 0-9-1")
+    assert first["statistics"] == {"sessionCount": 2, "localTransactionOpen": 0}
     assert first["gateway"] == f"gateway-{first['name'].split('.')[0]}"
     path = f"{HOST}/{first['name']}"
     sessions = {each["channelId"]: each for each in (await managed("GET", f"session/{path}"))[1]}

@@ -1,0 +1,120 @@
+"""What processes have counted since they began: asked of all of them on request, at most five seconds old.
+
+A counter is its process's own, so it is known by process: what one has counted that is gone is in no sum any more, and
+what was reset is taken off of each by itself.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter, defaultdict
+from collections.abc import Awaitable, Mapping
+from typing import Final, Protocol
+
+from services.common.clock import monotonic
+from services.common.config import Settings
+from services.common.metrics.each import OTHERS
+from services.mgmt.metrics.gather import ProcessMetrics, samples_of
+from services.mgmt.tree.counted import WANTED, Sum
+from services.rpc import metrics_pb2 as pb
+
+OLDEST: Final = 5.0  # seconds
+_ALL: Final = ""
+
+Labels = tuple[str, ...]
+ByProcess = Mapping[str, int]
+Counted = Mapping[str, ByProcess]
+"""By statistic."""
+_Taken = defaultdict[Labels, defaultdict[str, float]]
+_Samples = Mapping[Labels, Mapping[str, float]]
+"""By whose they are, and why, or all; then by process."""
+_NONE: Final[_Samples] = {}
+_NOBODY: Final[Mapping[str, float]] = {}
+
+
+class Gather(Protocol):
+    """As services.mgmt.metrics.gather.Gathering does."""
+
+    def __call__(self, *, per_object: bool) -> Awaitable[list[ProcessMetrics]]:
+        """What each process says."""
+
+
+class Counters:
+    """Keeps what was told last."""
+
+    def __init__(self, gather: Gather, settings: Settings) -> None:
+        self._gather = gather
+        self._apart = settings.metrics_queues or settings.metrics_exchanges or settings.metrics_connections
+        self._last: Mapping[str, _Samples] = {}
+        self._at = -OLDEST
+        self._turn = asyncio.Lock()
+
+    async def fresh(self) -> None:
+        """Of the last five seconds. Those who ask at the same time wait for the same."""
+        async with self._turn:
+            if monotonic() - self._at >= OLDEST:
+                await self._ask()
+
+    async def fresh_apart(self) -> None:
+        """The same of those of single objects: nobody is asked for what the settings do not want counted."""
+        if self._apart:
+            await self.fresh()
+
+    async def now(self) -> None:
+        """As they are at this moment."""
+        async with self._turn:
+            await self._ask()
+
+    async def _ask(self) -> None:
+        began, taken = monotonic(), defaultdict[str, _Taken](lambda: defaultdict(_none))
+        for told in await self._gather(per_object=self._apart):
+            for family in told.families:
+                if family.name in WANTED:
+                    _take(taken[family.name], told.process, family)
+        self._last, self._at = dict(taken), began
+
+    def counted(self, sums: Mapping[str, Sum], *whose: str) -> dict[str, ByProcess]:
+        """Those statistics that somebody counts; the others are not known, which is not the same as none."""
+        found = ((name, self.of(its, *whose)) for name, its in sums.items())
+        return {name: by_process for name, by_process in found if by_process is not None}
+
+    def of(self, its: Sum, *whose: str) -> ByProcess | None:
+        """One of them; None where nobody says it."""
+        if not any(self._is_known(each.instrument.prometheus, whose) for each in its):
+            return None
+        found = Counter[str]()
+        for each in its:
+            samples = self._last.get(each.instrument.prometheus, _NONE).get((*whose, each.why or _ALL), _NOBODY)
+            found.update({process: int(value * each.times) for process, value in samples.items()})
+        return found
+
+    def _is_known(self, name: str, whose: Labels) -> bool:
+        """What is of too many to be told one by one is in a sum of all of them, and nobody knows how much."""
+        samples = self._last.get(name, _NONE)
+        return bool(samples) and ((*whose, _ALL) in samples or (*(OTHERS for _ in whose), _ALL) not in samples)
+
+
+def _none() -> defaultdict[str, float]:
+    return defaultdict(float)
+
+
+def _take(samples: _Taken, process: str, family: pb.Family) -> None:
+    for labels, value in samples_of(family):
+        whose, whys = labels[: WANTED[family.name]], labels[WANTED[family.name] :]
+        for why in (_ALL, *whys):
+            samples[*whose, why][process] += value
+
+
+def grown(counted: Counted, since: Counted) -> dict[str, int]:
+    """By statistic: all together, without what each process had counted by the last reset."""
+    return {name: sum_of(by_process, since.get(name, {})) for name, by_process in counted.items()}
+
+
+def sum_of(by_process: ByProcess, since: ByProcess) -> int:
+    """The same of one."""
+    return sum(max(value - since.get(process, 0), 0) for process, value in by_process.items())
+
+
+def as_kept(counted: Counted) -> dict[str, dict[str, int]]:
+    """For a record, to be taken off from then on."""
+    return {name: {process: value for process, value in its.items() if value} for name, its in counted.items()}
