@@ -143,7 +143,7 @@ async def test_members(client: MgmtClient) -> None:
         ({"put_limits": pb.Limits(user="anna", values={"max-queues": 1})}, SyntaxFault, "no limit 'max-queues'"),
         ({"put_limits": pb.Limits(user="anna", values={"max-channels": 1 << 40})}, SyntaxFault, "max-channels is"),
         ({"put_limits": pb.Limits(virtual_host="gone", values={"max-queues": 1})}, NotFound, "vhost 'gone'"),
-        ({}, SyntaxFault, "nothing"),
+        ({}, SyntaxFault, "names no change"),
     ],
 )
 async def test_what_cannot_be(client: MgmtClient, change: dict[str, Any], error: type[Exception], text: str) -> None:
