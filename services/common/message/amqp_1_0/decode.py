@@ -232,8 +232,12 @@ def _map(data: bytes, position: int, layout: struct.Struct, depth: int) -> tuple
 
 def _array(data: bytes, position: int, layout: struct.Struct, depth: int) -> tuple[v.Array, int]:
     bounds = _bounds(data, position, layout)
-    start, position, descriptors = bounds.position, bounds.position, []
+    start = position = bounds.position
+    descriptors: list[Any] = []
     while data[position] == DESCRIBED:
+        # Each is around each element: few bytes would make many objects, as deep as there are descriptors.
+        if len(descriptors) == _MOST_DESCRIPTORS:
+            raise SyntaxFault(f"an array whose elements have more than {_MOST_DESCRIPTORS} descriptors each")
         descriptor, position = _value(data, position + 1, depth)
         descriptors.append(descriptor)
     code, position = data[position], position + 1
@@ -241,7 +245,7 @@ def _array(data: bytes, position: int, layout: struct.Struct, depth: int) -> tup
     _check_array(code, bounds, position)
     found: list[Any] = []
     for _ in range(bounds.elements):
-        value, position = _of(code, data, position, depth)
+        value, position = _of(code, data, position, depth + len(descriptors))
         for descriptor in reversed(descriptors):
             value = v.Described(descriptor, value)
         found.append(value)
@@ -263,6 +267,7 @@ def _ended(position: int, bounds: _Bounds) -> int:
 
 _NO_WIDTH: Final = 0x4
 _MOST_OF_NO_WIDTH: Final = 32  # each such array takes a few bytes: a frame has room for tens of thousands
+_MOST_DESCRIPTORS: Final = 4
 _SHORT_COMPOUND, _LONG_COMPOUND = struct.Struct(">BB"), struct.Struct(">II")
 _Read = Callable[[bytes, int, int], tuple[Any, int]]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import struct
 from typing import Any
 from uuid import UUID
 
@@ -202,3 +203,28 @@ def test_elements_that_take_no_bytes() -> None:
     assert decode(most) == v.Array(b"\x41", (True,) * 32)
     with pytest.raises(SyntaxFault, match="an array of 33 elements in 0 bytes"):
         decode(b"\xe0\x02\x21\x41")
+
+
+def test_elements_with_many_descriptors() -> None:
+    """A thousand descriptors around each of a thousand elements were a million objects, of three thousand bytes."""
+
+    def array(descriptors: int, elements: int) -> bytes:
+        body = b"\x00\x44" * descriptors + b"\x50" + bytes(elements)
+        return struct.pack(">BII", 0xF0, len(body) + 4, elements) + body
+
+    value: Any = v.UByte(0)
+    for _ in range(4):
+        value = v.Described(v.ULong(0), value)
+    assert decode(array(4, 2)).values == (value, value)
+    with pytest.raises(SyntaxFault, match="more than 4 descriptors"):
+        decode(array(1000, 1000))
+
+
+def test_descriptors_of_arrays_count_as_depth() -> None:
+    """Arrays within each other whose elements are described are as deep as all of it: no stack overflows."""
+    encoded = b"\x50\x00"
+    for _ in range(20):
+        body = b"\x00\x44" * 4 + encoded
+        encoded = b"\xf0" + struct.pack(">II", len(body) + 4, 1) + body
+    with pytest.raises(SyntaxFault, match="values within each other"):
+        decode(encoded)
