@@ -111,6 +111,17 @@ def test_credit_counts_from_what_was_seen() -> None:
     assert asked.up_to == 2
 
 
+def test_credit_from_a_count_that_is_ahead() -> None:
+    """Section 2.6.7: a receiver has seen no more than was sent. No next owner could take credit beyond 32 bits."""
+    book = Playbook()
+    book.receiver()
+    book.says(0, credit(0xFFFFFFFF))
+    assert book.says(0, credit(0xFFFFFFFF, 5)) == []
+    [asked] = book.says(0, credit(7, 5))
+    assert isinstance(asked, to_broker.Credit)
+    assert asked.up_to == 7
+
+
 def test_credit_before_the_link_is_there() -> None:
     """Section 2.6.7: credit that a client gives before the attach is answered counts."""
     book = Playbook().begun()

@@ -163,9 +163,9 @@ class OutgoingLink(Link):
         return after(0, self.sent + self._skipped)
 
     def flow(self, flow: Flow) -> None:
-        """As Link says: the peer's credit counts from what it had seen when it said so."""
+        """As Link says: the peer's credit counts from what it had seen when it said so, never more than was sent."""
         if flow.link_credit is not None:
-            left = flow.link_credit + distance(self._count, flow.delivery_count or 0)
+            left = flow.link_credit + min(distance(self._count, flow.delivery_count or 0), 0)
             self._up_to = self.sent + max(left, 0)
             self._drains = flow.drain
             if self.state is LinkState.ATTACHED:
