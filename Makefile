@@ -7,7 +7,7 @@ TOOLS := $(VENV)/.tools
 SOURCES := pyproject.toml hatch_build.py $(wildcard proto/*.proto)
 PIP := $(BIN)/pip install --quiet --disable-pip-version-check
 
-.PHONY: run test test-stacks test-compute lint check bench doors suites fuzz explore chaos fates upgrade simulate simulate-mutants format images compose-up clean
+.PHONY: run test test-stacks test-compute lint check bench doors suites fuzz explore chaos stores fates upgrade simulate simulate-mutants format images compose-up clean
 
 # What the broker itself needs.
 $(BROKER): $(SOURCES)
@@ -85,6 +85,11 @@ explore: $(TOOLS)
 # An hour of it, unless HOPLINE_CHAOS_SECONDS says otherwise; HOPLINE_CHAOS_SEED repeats a run.
 chaos: $(TOOLS)
 	HOPLINE_CHAOS_SECONDS=$${HOPLINE_CHAOS_SECONDS:-3600} $(BIN)/pytest -q tests/chaos
+
+# Stores on PostgreSQL and JetStream in containers, with a process that stands by: all that may befall them, so many times
+# (HOPLINE_TEST_STORES_ROUNDS), a few minutes each, with an account of it. `make test` does the worst of PostgreSQL, once.
+stores: $(TOOLS)
+	HOPLINE_TEST_STORES_ROUNDS=$${HOPLINE_TEST_STORES_ROUNDS:-3} $(BIN)/pytest -q -rP tests/compose/test_stores.py
 
 # What the record says beside what clients saw, without faults (HOPLINE_TEST_STEADY_SECONDS=3600 for an hour) and with
 # them. Not part of `make test`: what else the machine does is odd as well, and is found.

@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import signal
 import subprocess
+import urllib.error
 import urllib.request
 import uuid
 from contextlib import contextmanager, suppress
@@ -22,6 +24,7 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).parents[2]
 HEALTHY_SECONDS = 60.0
+STORE_PORT = 7000  # where the store process that writes listens, and no other
 USER = PASSWORD = "hopline"  # what docker-compose.yml says
 
 
@@ -30,27 +33,27 @@ class ComposeStack:
 
     running: ClassVar[list[ComposeStack]] = []
 
-    def __init__(self, *files: str) -> None:
-        """Of docker-compose.yml, and other such files."""
-        self._files = ":".join(("docker-compose.yml", *files))
+    def __init__(self, *files: str, profile: str = "", **settings: str) -> None:
+        """Of docker-compose.yml and other such files, with one profile; `settings` are what compose is told besides."""
+        self._told = {"COMPOSE_FILE": ":".join(("docker-compose.yml", *files)), "COMPOSE_PROFILES": profile, **settings}
         self.address = BrokerAddress(HOST, free_port(), USER, PASSWORD)
         self.balanced = BrokerAddress(HOST, free_port(), USER, PASSWORD)
         self.http_port = free_port()
         self._project = f"hopline-test-{uuid.uuid4().hex[:8]}"
 
     def up(self, queues: int = 2) -> None:
-        """Brings up what is missing, the second gateway and the balancer included, until it is healthy."""
-        self._compose("--profile", "ha", "up", "-d", "--no-build", "--no-recreate", "--scale", f"queue={queues}")
+        """Brings up what is missing, until it is healthy."""
+        self._compose("up", "-d", "--no-build", "--no-recreate", "--scale", f"queue={queues}")
         wait_until(self.is_healthy, HEALTHY_SECONDS, "healthy stack in containers")
         wait_until(lambda: self._all_well(queues), HEALTHY_SECONDS, "healthy containers")
 
     def stop(self) -> None:
         """Ends what runs in the containers, which stay."""
-        self._compose("--profile", "ha", "stop")
+        self._compose("stop")
 
     def down(self, *options: str) -> None:
         """Takes the containers down; volumes stay, unless `options` says otherwise."""
-        self._compose("--profile", "ha", "down", "--remove-orphans", *options)
+        self._compose("down", "--remove-orphans", *options)
 
     def containers(self, service: str = "") -> list[str]:
         """The ids of the containers that exist, of one service or all."""
@@ -67,16 +70,25 @@ class ComposeStack:
         """Where containers listen, for others than themselves: service, and host:port as the network knows it."""
         for container in self.inspect():
             [network] = container["NetworkSettings"]["Networks"].values()
-            tables = docker("exec", container["Id"], "cat", "/proc/net/tcp", "/proc/net/tcp6", check=False)
-            for port in _listening_ports(tables):
+            for port in _listening_ports(container["Id"]):
                 yield container["Config"]["Labels"]["com.docker.compose.service"], f"{network['IPAddress']}:{port}"
+
+    def writing_stores(self) -> set[str]:
+        """The containers whose store process writes, as far as it knows: one that is cut off knows no better."""
+        return {each for each in self.containers("store") if STORE_PORT in _listening_ports(each)}
+
+    def cut(self, container: str) -> None:
+        """Takes a container off the network."""
+        docker("network", "disconnect", self._network, container)
+
+    def join(self, container: str, service: str) -> None:
+        """Puts it back."""
+        docker("network", "connect", "--alias", service, self._network, container)
 
     def ask_as_stranger(self, script: str, arguments: list[str]) -> str:
         """What a script of Python says that runs on the stack's network, in a container without volumes."""
-        network = f"{self._project}_hopline"
-        return docker(
-            "run", "--rm", "--network", network, "--entrypoint", "python3", "hopline", "-c", script, *arguments
-        )
+        options = ("--rm", "--network", self._network, "--entrypoint", "python3")
+        return docker("run", *options, "hopline", "-c", script, *arguments)
 
     def is_healthy(self) -> bool:
         """Whether /healthz says that the whole stack is ready."""
@@ -84,17 +96,40 @@ class ComposeStack:
             return reply.status == 200
         return False
 
+    def health(self) -> dict[str, Any]:
+        """What /healthz tells; nothing while nobody answers."""
+        try:
+            with urllib.request.urlopen(f"http://{HOST}:{self.http_port}/healthz", timeout=5) as answer:
+                told = answer.read()
+        except urllib.error.HTTPError as answer:
+            told = answer.read()
+        except OSError:
+            return {}
+        return dict(json.loads(told))
+
+    def said_of(self, service: str) -> str:
+        """What it tells of a service; "" while nobody answers."""
+        return str(self.health().get("services", {}).get(service, ""))
+
+    def ended_by_force(self) -> list[str]:
+        """The containers that had to be killed when they were stopped."""
+        return [one["Name"] for one in self.inspect() if one["State"]["ExitCode"] == 128 + signal.SIGKILL]
+
     def log_tail(self) -> str:
         return self._compose("logs", "--no-color", "--tail=40", check=False)[-LOG_TAIL:]
 
     def _all_well(self, queues: int) -> bool:
         states = [container["State"] for container in self.inspect()]
-        queues_up = len(self.containers("queue")) == queues
-        return queues_up and all(state["Running"] and state["Health"]["Status"] == "healthy" for state in states)
+        stores = int(self._told.get("HOPLINE_STORE_PROCESSES", 1))
+        are_all = [len(self.containers(each)) for each in ("queue", "store")] == [queues, stores]
+        return are_all and all(state["Running"] and state["Health"]["Status"] == "healthy" for state in states)
+
+    @property
+    def _network(self) -> str:
+        return f"{self._project}_hopline"
 
     def _compose(self, *arguments: str, check: bool = True) -> str:
-        settings = {
-            "COMPOSE_FILE": self._files,
+        settings = self._told | {
             "HOPLINE_AMQP_PORT": str(self.address.port),
             "HOPLINE_AMQPS_PORT": str(free_port()),
             "HOPLINE_BALANCER_PORT": str(self.balanced.port),
@@ -104,8 +139,9 @@ class ComposeStack:
         return run(*program, "--project-name", self._project, *arguments, environment=settings, check=check)
 
 
-def _listening_ports(tables: str) -> set[int]:
-    """Of /proc/net/tcp (proc(5)): local address and state are the second and fourth field, 0A is LISTEN."""
+def _listening_ports(container: str) -> set[int]:
+    """By /proc/net/tcp (proc(5)): local address and state are the second and fourth field, 0A is LISTEN."""
+    tables = docker("exec", container, "cat", "/proc/net/tcp", "/proc/net/tcp6", check=False)
     lines = (line.split() for line in tables.splitlines())
     listening = (line[1] for line in lines if len(line) > 3 and line[3] == "0A")
     return {int(port, 16) for host, _, port in (each.partition(":") for each in listening) if not _is_loopback(host)}
@@ -118,9 +154,12 @@ def _is_loopback(host: str) -> bool:
 
 @contextmanager
 def running_compose_stack(stack: ComposeStack | None = None, images: str = "") -> Iterator[ComposeStack]:
-    """Builds the images, brings a stack up, and leaves neither containers nor volumes behind."""
+    """Builds the images, brings a stack up, and leaves neither containers nor volumes behind.
+
+    Without a stack it is one with two gateways and a balancer.
+    """
     build_images(images)
-    stack = stack or ComposeStack()
+    stack = stack or ComposeStack(profile="ha")
     ComposeStack.running.append(stack)
     try:
         stack.up()

@@ -45,6 +45,19 @@ def test_a_store_in_a_database() -> None:
     assert [said["command"][0] for said in SERVERS.values()] == list(SERVERS)
 
 
+def test_servers_that_keep_the_store() -> None:
+    """Each of the three is told of all of them and of its own name, and has a disk of its own; none is published."""
+    servers = {name: said for name, said in SERVICES.items() if said.get("profiles") == ["jetstream"]}
+    assert len(servers) == 3
+    for name, said in servers.items():
+        asked = dict(zip(said["command"][1::2], said["command"][2::2], strict=True))
+        assert asked == {"--host": "0.0.0.0", "--peers": ",".join(servers), "--name": name}
+        assert said["volumes"] == [f"{name}:/var/lib/hopline", "secret:/var/lib/hopline-secret"]
+        assert "ports" not in said
+    url = f"HOPLINE_STORE_URL=nats://{','.join(servers)} docker compose --profile jetstream up\n"
+    assert url in (ROOT / "deploy/stores.md").read_text()
+
+
 def test_queue_scales() -> None:
     """Queue processes have nothing that there is only one of: a name, a port, a disk of their own."""
     assert not {"container_name", "hostname", "ports"} & set(SERVICES["queue"])
@@ -67,7 +80,7 @@ def test_store_processes_scale() -> None:
     own = store["environment"]["HOPLINE_STORE_PROCESS_ADDRESS"]
     assert store["healthcheck"]["test"][-1] == own.replace("0.0.0.0", "127.0.0.1")
     told = {name: said["environment"].get("HOPLINE_STORE_PROCESSES") for name, said in SERVICES.items() if _ours(said)}
-    assert set(told.values()) == {"${HOPLINE_STORE_PROCESSES:-1}"}
+    assert set(told.values()) == {store["deploy"]["replicas"]} == {"${HOPLINE_STORE_PROCESSES:-1}"}
 
 
 def _ours(said: dict[str, Any]) -> bool:

@@ -71,25 +71,6 @@ def test_kustomization_names_all() -> None:
     assert sorted([*kustomization["resources"], KUSTOMIZATION]) == sorted(SOURCES)
 
 
-def test_a_store_in_a_database() -> None:
-    """It is all of Hopline, with the URL that the operator makes; commits wait for a standby."""
-    kustomization = yaml.safe_load((FOLDER / "postgres" / KUSTOMIZATION).read_text())
-    cluster = yaml.safe_load((FOLDER / "postgres/cluster.yaml").read_text())
-    assert kustomization["resources"] == ["..", "cluster.yaml", "budget.yaml"]
-    told, patch = kustomization["patches"]
-    [store] = [each for each in WORKLOADS if _component(each) == "store"]
-    assert patch["target"] == {"kind": store["kind"], "name": store["metadata"]["name"]}
-    said = yaml.safe_load(patch["patch"])
-    processes = yaml.safe_load(told["patch"])["data"]["HOPLINE_STORE_PROCESSES"]
-    assert (told["target"], processes) == ({"kind": "ConfigMap", "name": "hopline"}, str(said["spec"]["replicas"]))
-    patched = _container(said)
-    assert patched["name"] == _container(store)["name"]
-    assert {each["name"] for each in patched["env"]} == {"HOPLINE_STORE_URL"} <= _settings_of(store)
-    secret = patched["env"][0]["valueFrom"]["secretKeyRef"]["name"]
-    assert secret == f"{cluster['metadata']['name']}-app"
-    assert cluster["spec"]["instances"] > cluster["spec"]["postgresql"]["synchronous"]["number"] > 0
-
-
 def test_every_service_is_there() -> None:
     """The five services and NATS are all deployed, from the one image."""
     containers = {_component(each): _container(each) for each in WORKLOADS}
