@@ -155,6 +155,6 @@ async def test_an_issuer_that_is_away(issuer: Issuer, tmp_path: Path) -> None:
             each["event"] for each in logged if each.get("provider") == "away" or each["event"] == "request refused"
         ]
         assert sorted(told) == [
-            "an issuer's keys cannot be read",
             "a client could not sign in: its authentication provider could not judge it",
+            "an issuer's keys cannot be read",
         ]
