@@ -82,7 +82,10 @@ def test_what_is_published(hopline: Hopline, channel: Any, name: str) -> None:
     assert "wanted" not in hopline.run("trace", f"{name}-2").stdout
     assert hopline.run("capture", "remove", name).returncode == 0
     removed = hopline.run("capture", "remove", name)
-    assert (removed.returncode, removed.stderr) == (1, f"no capture rule '{name}'\n")
+    assert (removed.returncode, removed.stderr) == (
+        1,
+        f"no capture rule '{name}'; `hopline capture list` says which there are\n",
+    )
 
 
 def test_what_a_queue_gives(hopline: Hopline, channel: Any, name: str) -> None:
