@@ -52,7 +52,7 @@ async def test_life(ask: Get, path: str, made: dict[str, object], change: dict[s
 
 def _said(told: dict[str, object]) -> dict[str, object]:
     """But what gateways say of a port, a moment later."""
-    return {key: value for key, value in told.items() if key not in {"boundTo", "trouble"}}
+    return {key: value for key, value in told.items() if key not in {"boundTo", "trouble", "state"}}
 
 
 async def test_what_clients_meet(ask: Get, stack: Stack, name: str) -> None:

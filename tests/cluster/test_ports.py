@@ -132,7 +132,7 @@ def test_a_gateway_that_starts(stack: Stack, hopline: Hopline, name: str) -> Non
         (("add", "", "--address", "*:1"), 2, "name: String should have at least 1 character"),
         (("add", "amqp", "--address", "*:1"), 1, "port 'amqp' comes from the setting HOPLINE_AMQP_PORT"),
         (("remove", "amqps"), 1, "port 'amqps' comes from the setting HOPLINE_AMQPS_PORT"),
-        (("remove", "nothing"), 1, "no port 'nothing'\n"),
+        (("remove", "nothing"), 1, "no port 'nothing'; `hopline ports list` says which there are\n"),
     ],
 )
 def test_what_cannot_be(hopline: Hopline, arguments: tuple[str, ...], status: int, said: str) -> None:

@@ -20,7 +20,8 @@ _END_US = int((START + timedelta(seconds=END)).timestamp() * 1e6)
 def traced(history: History, gaps: Iterable[dict[str, Any]]) -> tuple[str, str]:
     """The fate of the one message as the audit calls it, and whose of the gaps is to blame; "" where there is none."""
     rows = [_stage_row(row) for row in history.rows if row["uids"]]
-    followers = [Follower(_us(row["time"]), row["epoch"]) for row in history.rows if row["stage"] == "taken_over"]
+    taken_over = [row for row in history.rows if row["stage"] == "taken_over"]
+    followers = [Follower(_us(row["time"]), row["epoch"], row["instance"]) for row in taken_over]
     ordered = sorted((_gap(row) for row in gaps), key=lambda gap: gap.time_us)
 
     def followed(partition: int, epoch: int, since_us: int) -> list[Follower]:
