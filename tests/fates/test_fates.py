@@ -1,17 +1,13 @@
-"""What the record says became of messages is what became of them: of steady traffic without faults, and of traffic
-while each kind of process is killed, links are cut and partitions move. The truth is kept by the clients.
-
-HOPLINE_TEST_STEADY_SECONDS says for how long nothing happens to the first (30).
+"""What the record says became of messages is what became of them, while each kind of process is killed, links are cut
+and partitions move. The truth is kept by the clients.
 """
 
 from __future__ import annotations
 
 import asyncio
-import os
 import shutil
 from collections.abc import Iterator
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
@@ -19,74 +15,34 @@ from pyspark.sql import SparkSession
 
 from services.common import clock
 from services.mgmt.lookup.answers import Answers
-from spark.registry import job
-from spark.run import Sources, run
 from tests.support.fates.allowed import UNKNOWN
 from tests.support.fates.faults import Faults
 from tests.support.fates.judge import disagreements, lost, wrongs
+from tests.support.fates.recorded import SETTINGS, Recorded
 from tests.support.fates.told import Fate, of_journey
-from tests.support.fates.traffic import Traffic, count_left, publish_to_all
+from tests.support.fates.traffic import Traffic, count_left
 from tests.support.fates.truth import Truth
 from tests.support.filed_ledger import FiledLedger
 from tests.support.interop_proxy import Proxy
-from tests.support.spark_session import quick_session
 from tests.support.stack import Stack, running_stack, wait_until
 
-STEADY_SECONDS = float(os.environ.get("HOPLINE_TEST_STEADY_SECONDS", "30"))
-WINDOWS = 30  # at least, of a second at least, in which steady traffic is judged
 RATE = 300.0
-SETTINGS = {"HOPLINE_LEDGER_SECONDS": "0.5"}
 SILENT_SECONDS = 60.0
-FILED_SECONDS = 60.0
 SAMPLE = 25  # look-ups by the id, in files
 
 # pika leaves the sockets of connections that failed to the garbage collector.
 pytestmark = [
     pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning", "ignore::ResourceWarning"),
-    pytest.mark.timeout(STEADY_SECONDS * 1.5 + 300),  # a long one has more to judge
+    pytest.mark.timeout(300),
 ]
-
-
-class Recorded(NamedTuple):
-    """A truth, and a copy of the ledger as it was then, with all that there is to say in it."""
-
-    truth: Truth
-    ledger: Path
-    begun: datetime
-    ended: datetime
-
-    def analyse(self, spark: SparkSession, name: str, **options: Any) -> dict[str, list[Any]]:
-        """The tables of an analysis, of everything; anomalies only of when all went on."""
-        bounds = (self.begun, self.ended) if name == "anomalies" else (None, None)
-        sources = Sources(str(self.ledger), *bounds, options={key: str(value) for key, value in options.items()})
-        return run(spark, job(name), sources, str(self.ledger.with_name("analyses"))).tables
 
 
 class Outcome(NamedTuple):
     """What was recorded, and what the analyses say of it."""
 
-    steady: Recorded
-    steady_audit: dict[str, list[Any]]
-    anomalies: list[Any]
     disturbed: Recorded
     told: Fate
     audit: dict[str, list[Any]]
-
-
-async def steady(stack: Stack, copy: Path) -> Recorded:
-    """Nothing happens."""
-    traffic = Traffic("steady", lambda: stack.address, RATE)
-    await traffic.start()
-    await asyncio.sleep(3)  # until what expires does so all the time
-    begun = datetime.now(UTC)
-    await asyncio.sleep(STEADY_SECONDS)
-    ended = await traffic.stop()
-    filed = FiledLedger(stack.data)
-    marks = await publish_to_all(traffic.truth, stack.address)
-    await asyncio.to_thread(wait_until, lambda: are_filed(filed, marks), FILED_SECONDS, "record of everything")
-    shutil.copytree(stack.data / "ledger", copy)
-    await count_left(traffic.truth, stack.address)
-    return Recorded(traffic.truth, copy, begun, datetime.fromtimestamp(ended, UTC))
 
 
 async def disturbed(stack: Stack) -> tuple[Truth, datetime]:
@@ -108,12 +64,6 @@ async def disturbed(stack: Stack) -> tuple[Truth, datetime]:
         return traffic.truth, begun
 
 
-def are_filed(ledger: FiledLedger, names: list[str]) -> bool:
-    """Whether all of these is on record: processes tell what they do in order, so everything before is there too."""
-    ways = ledger.ways(names)
-    return all({"persisted", "confirmed"} <= set(ways[name]) for name in names)
-
-
 def are_missed(stack: Stack) -> bool:
     """Whether the record has noticed which process was killed."""
     return {row["instance"].partition("-")[0] for row in FiledLedger(stack.data).rows("gaps")} >= {"gateway", "queue"}
@@ -127,39 +77,16 @@ def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
 
 
 @pytest.fixture(scope="module")
-def spark() -> Iterator[SparkSession]:
-    """Started when it disturbs no other stack any more."""
-    with quick_session() as session:
-        yield session
-
-
-@pytest.fixture(scope="module")
 def outcome(stack: Stack, tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest) -> Outcome:
-    """One after the other on one stack; while those that were killed are missed, the first part is looked at."""
-    folder = tmp_path_factory.mktemp("recorded")
-    quiet = asyncio.run(steady(stack, folder / "steady/ledger"))
+    """Looked at when those that were killed are missed."""
+    ledger = tmp_path_factory.mktemp("recorded") / "ledger"
     truth, begun = asyncio.run(disturbed(stack))
-    spark: SparkSession = request.getfixturevalue("spark")
-    window = max(1, min(60, int(STEADY_SECONDS / WINDOWS)))
-    steady_audit = quiet.analyse(spark, "audit", grace=0)
-    anomalies = quiet.analyse(spark, "anomalies", window=window)["anomalies"]
     wait_until(lambda: are_missed(stack), SILENT_SECONDS, "word of who was killed")
-    shutil.copytree(stack.data / "ledger", folder / "disturbed/ledger")
+    shutil.copytree(stack.data / "ledger", ledger)
     asyncio.run(count_left(truth, stack.address))
-    loud = Recorded(truth, folder / "disturbed/ledger", begun, datetime.now(UTC))
-    return Outcome(quiet, steady_audit, anomalies, loud, Fate(loud.ledger), loud.analyse(spark, "audit", grace=0))
-
-
-def test_nothing_is_odd_of_steady_traffic(outcome: Outcome) -> None:
-    """Without faults there is no anomaly, nothing is lost, unknown or doubled, and every fate is right."""
-    (verdict,) = outcome.steady_audit["verdict"]
-    counts = {name: verdict[name] for name in ("lost", "lost_transient", "unknown", "duplicated", "gaps")}
-    assert counts == dict.fromkeys(counts, 0)
-    assert verdict["promised"] > RATE * STEADY_SECONDS / 2
-    assert [row["sentence"] for row in outcome.anomalies] == []
-    told = Fate(outcome.steady.ledger)
-    assert wrongs(outcome.steady.truth, told) == []
-    assert disagreements(told, outcome.steady_audit["fates"]) == {}
+    loud = Recorded(truth, ledger, begun, datetime.now(UTC))
+    spark: SparkSession = request.getfixturevalue("spark")
+    return Outcome(loud, Fate(loud.ledger), loud.analyse(spark, "audit", grace=0))
 
 
 def test_look_ups_say_what_is_true(outcome: Outcome) -> None:
