@@ -38,9 +38,9 @@ class Tree:
         house, wanted = self.house, set(fresh)
         for source, ask in (
             (Source.COUNTS, house.counts.fresh),
-            (Source.CONNECTIONS, house.connected.fresh),
-            (Source.COUNTERS, house.counters.fresh),
-            (Source.COUNTERS_APART, house.counters.fresh_apart),
+            (Source.CONNECTIONS, house.connected.recent),
+            (Source.COUNTERS, house.counters.recent),
+            (Source.COUNTERS_APART, house.counters.recent_apart),
         ):
             if source in wanted:
                 await ask()
