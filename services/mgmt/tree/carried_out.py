@@ -13,6 +13,7 @@ from services.mgmt.tree.caller import Caller
 from services.mgmt.tree.category import RESET
 from services.mgmt.tree.counters import as_kept
 from services.mgmt.tree.house import Change, check_length
+from services.mgmt.tree.publishing import publish
 from services.mgmt.tree.tree import Tree
 
 _WHO_CHANGED_IT: Final = ("lastUpdatedBy", "lastUpdatedTime")
@@ -110,5 +111,6 @@ CARRIED_OUT: Final[Mapping[str, CarriedOut]] = {
     "getUser": _user,
     "getGroups": _groups,
     "purgeUser": _purge,
+    "publishMessage": publish,
 }
 """By the operation."""
