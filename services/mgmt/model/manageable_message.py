@@ -131,7 +131,7 @@ def _is_number(value: object) -> bool:
 def _date(value: object, name: str) -> int:
     try:
         at = datetime.fromisoformat(value)  # type: ignore[arg-type]  # TypeError for what is no text
-        return int((at if at.tzinfo else at.replace(tzinfo=UTC)).timestamp() * 1000)
+        return round((at if at.tzinfo else at.replace(tzinfo=UTC)).timestamp() * 1000)
     except (ValueError, TypeError, OverflowError):
         raise IllegalConfiguration(
             f"{_what(name)}: Cannot convert string {value!r} to a Date. "

@@ -98,6 +98,11 @@ async def _groups(_tree: Tree, caller: Caller, _found: ConfiguredObject, _told: 
     return sorted(await caller.groups())
 
 
+async def _clear_rules(tree: Tree, _caller: Caller, found: ConfiguredObject, _told: Mapping[str, Any]) -> None:
+    """Connection limits are there as long as they have rules."""
+    await tree.delete(found)
+
+
 async def _purge(tree: Tree, _caller: Caller, _found: ConfiguredObject, told: Mapping[str, Any]) -> None:
     await tree.preferences.purge(told["username"])
 
@@ -112,5 +117,6 @@ CARRIED_OUT: Final[Mapping[str, CarriedOut]] = {
     "getGroups": _groups,
     "purgeUser": _purge,
     "publishMessage": publish,
+    "clearRules": _clear_rules,
 }
 """By the operation."""

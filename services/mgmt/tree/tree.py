@@ -90,6 +90,12 @@ class Tree:
         assert found
         return found
 
+    async def delete(self, found: ConfiguredObject) -> None:
+        """With what is below it, and what is kept of it here."""
+        await self.of(found).delete(found)
+        await self.house.forget(found)
+        await self.preferences.forget(found)
+
     def below(self, found: ConfiguredObject) -> Iterator[tuple[str, list[ConfiguredObject]]]:
         """Children of an object, by category."""
         for name in self._below.get(found.category.lower(), ()):

@@ -67,6 +67,7 @@ def test_moments(said: object) -> None:
     """Are numbers, also as text, or written as ISO 8601, in UTC where no zone is said; 0 is none."""
     assert _read(expiration=said).expires == _NOW
     assert _read(expiration=0).expires is None
+    assert _read(expiration="2023-11-14T22:13:20.123").expires == _NOW - 377
 
 
 @pytest.mark.parametrize(

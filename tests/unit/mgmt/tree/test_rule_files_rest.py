@@ -36,14 +36,15 @@ async def test_access(managed: Managed, path: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("path", LIMITS)
 async def test_limits(managed: Managed, path: str) -> None:
-    """Rules of a file come to those that there are, as in Broker-J; without any, there is no provider."""
-    assert (await managed("PUT", path, {"rules": "CLT anna BLOCK"}))[0] == 201
+    """Rules of a file come to those that there are, as in Broker-J; without any, nothing of it is left."""
+    assert (await managed("PUT", path, {"rules": "CLT anna BLOCK", "description": "mine"}))[0] == 201
     assert await managed("POST", f"{path}/loadFromFile", _url("CLT bob BLOCK\n")) == (200, None)
     assert await _rules(managed, path) == "CLT anna BLOCK\nCLT bob BLOCK\n"
     status, told = await managed("POST", f"{path}/loadFromFile", _url("CLT a BLOCK\nCONFIG default_frequency_period=1"))
     assert (status, "CONFIG at line 2" in told["errorMessage"]) == (422, True)
     assert await managed("POST", f"{path}/clearRules", {}) == (200, None)
     assert (await managed("GET", path))[0] == 404
+    assert "description" not in (await managed("PUT", path, {"rules": "CLT anna BLOCK"}))[1]
 
 
 async def test_what_is_wrong(managed: Managed, tmp_path: Path) -> None:
