@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -31,6 +32,7 @@ _Tags = Annotated[
     typer.Option(help="That the user's provider gives it. Repeatable.", autocompletion=completing.words(*KNOWN)),
 ]
 _User = Annotated[str, typer.Argument(metavar="USER", autocompletion=completing.users)]
+_Json = Annotated[bool, typer.Option("--json", help="As JSON.")]
 _DENIED = 1
 
 
@@ -46,9 +48,9 @@ def load(
 
 
 @acl.command("show")
-def show(vhost: _Host = None) -> None:
+def show(vhost: _Host = None, as_json: _Json = False) -> None:
     """Shows rules as they were loaded."""
-    from services.common.printable import printable_lines
+    from services.common.printable import printable_json, printable_lines
 
     found = on_mgmt(lambda client: client.list_access()).acls
     text = next(
@@ -56,7 +58,10 @@ def show(vhost: _Host = None) -> None:
     )
     if not text:
         fail("no rules are loaded")
-    typer.echo(printable_lines(text.rstrip("\n")))
+    if as_json:
+        typer.echo(printable_json(json.dumps({"vhost": vhost, "rules": text})))
+    else:
+        typer.echo(printable_lines(text.rstrip("\n")))
 
 
 @acl.command("remove")
@@ -94,9 +99,9 @@ def ask(
         ),
     ] = None,
     tag: _Tags = None,
+    as_json: _Json = False,
 ) -> None:
     """Says whether a user may do something, and which rule decides. Exit status 1: it may not."""
-    from services.common.printable import printable
     from services.rpc.mgmt_pb2 import TestAccessRequest
 
     kind, _, name = resource.partition(":")
@@ -112,9 +117,22 @@ def ask(
         tags=tag or [],
     )
     reply: TestAccessReply = on_mgmt(lambda client: client.test_access(question))
-    typer.echo(f"{'allowed' if reply.allowed else 'denied'}\t{printable(reply.rule)}")
+    typer.echo(_as_json(reply) if as_json else _in_words(reply))
     if not reply.allowed:
         raise typer.Exit(_DENIED)
+
+
+def _in_words(reply: TestAccessReply) -> str:
+    from services.common.printable import printable
+
+    return f"{'allowed' if reply.allowed else 'denied'}\t{printable(reply.rule)}"
+
+
+def _as_json(reply: TestAccessReply) -> str:
+    from services.common.printable import printable_json
+
+    told = {"allowed": reply.allowed, "rule": reply.rule, "refused": reply.refused}
+    return printable_json(json.dumps(told))
 
 
 def _pairs(written: list[str]) -> dict[str, str]:

@@ -23,7 +23,7 @@ from services.rpc import objects_pb2 as pb
 from services.rpc import objects_pb2_grpc
 
 if TYPE_CHECKING:
-    from services.mgmt.rabbitmq.amqp import Login
+    from services.mgmt.by_hand.client import Login
 
 # ruff: noqa: PLC0415 - a client of gateways is imported by the first message by hand: it takes time and memory
 
@@ -151,7 +151,7 @@ class ObjectsHandler(objects_pb2_grpc.ObjectsServicer):
 
 
 def _login(request: pb.PublishRequest | pb.GetRequest) -> Login:
-    from services.mgmt.rabbitmq.amqp import Login
+    from services.mgmt.by_hand.client import Login
 
     return Login(request.login.user, request.login.password, acting() or "a caller with the stack's secret")
 

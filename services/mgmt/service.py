@@ -183,7 +183,7 @@ class Service:
 
         sign_in = SignIn(self._authenticator, self._store)
         rules, ports = CaptureRules(self._store), self._house.ports
-        doors, routes = Doors(sign_in, guard, self._settings.metrics_token_file), DryRunOfAny(self._routers)
+        doors, routes = Doors(sign_in, guard, self._settings.metrics_token_file), self._house.dry_runs
         others = grants, tester, self._providers, users, health, self._gathering, self._tree, self._broker
         return application(doors, self._look_up, routes, rules, ports, *others)
 
@@ -203,7 +203,8 @@ class Service:
         store = self._store
         topology, purging = Topology(self._routers, self._audit), Purging(store, table)
         others = users, grants, self._providers, Ports(store, self._providers.of_file), self._audit, self._stores
-        return House(self._settings, store, topology, Collector(table), purging, *others, self._gather)
+        sources = self._gather, DryRunOfAny(self._routers)
+        return House(self._settings, store, topology, Collector(table), purging, *others, *sources)
 
     async def _gather(self, *, per_object: bool) -> list[ProcessMetrics]:
         return await self._gathering.gather(per_object=per_object)

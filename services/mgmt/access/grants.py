@@ -174,6 +174,20 @@ class Grants:
             async with self._changing:
                 await self._store.put_records(deletes=[Record(kind=kind, key=key)])
 
+    @decided_again
+    async def add_limit_rules(self, virtual_host: str | None, more: str) -> str:
+        """Behind those that there are; gives all of them. Raises as above."""
+        kind, key = limit_rules.RECORD_KIND, limit_rules.key_of(virtual_host)
+        async with self._changing:
+            there = [] if virtual_host is None else await self._has(virtual_host)
+            read = await self._store.read_records(kind)
+            former = next((json.loads(each.value)["text"] for each in read.records if each.key == key), "")
+            text = f"{former.rstrip()}\n{more}".lstrip()
+            limit_rules.parse(text)
+            record = Record(kind=kind, key=key, value=json.dumps({"text": text}).encode())
+            await self._store.put_records([record], unchanged=[*there, *read.unchanged])
+        return text
+
     async def limits(self, kind: str) -> dict[str, dict[str, int]]:
         """All of users, or of virtual hosts, by name."""
         return _limits(await self._store.list_records([kind]))

@@ -1,4 +1,4 @@
-"""What a URL of a key store or a trust store holds: a path of the machine that manages, or data:, with it in itself."""
+"""What a URL of a key store, a trust store or of rules holds: a path of the machine that manages, or data: with it."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ _FILE: Final = "file:"
 _MOST: Final = 1 << 20  # bytes
 
 
-def fetch(url: str, attribute: str) -> bytes:
-    """Reads it; waits for a disk. Raises IllegalConfiguration that names the attribute, and never what is there."""
+def fetch(url: str, name: str, what: str = "attribute") -> bytes:
+    """Reads it; waits for a disk. Raises IllegalConfiguration that says what has that name, and never what is there."""
     try:
         return _in_itself(url) if has_all_in_itself(url) else _of_file(Path(path_in(url)))
     except (OSError, ValueError) as error:
         why = getattr(error, "strerror", None) or str(error)
-        raise IllegalConfiguration(f"attribute '{attribute}': {why}") from None
+        raise IllegalConfiguration(f"{what} '{name}': {why}") from None
 
 
 def has_all_in_itself(url: str) -> bool:

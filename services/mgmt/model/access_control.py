@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import ClassVar
 
 from services.common import plugins
-from services.mgmt.model.attribute import Operation, attribute
+from services.mgmt.model.attribute import Operation, attribute, loading
 from services.mgmt.model.configured_object import ConfiguredObject
 
 RULE_BASED = "RuleBased"
@@ -25,6 +25,7 @@ class AccessControlProvider(ConfiguredObject):
     priority: int = attribute("the lowest is asked first", immutable=True)
     rules: str = attribute("in the grammar of Broker-J's ACL files", "", oversize=True)
 
+    load_from_file = loading("in place of those that there are")
     extract_rules = Operation("The rules as they were loaded", modifying=False, returns="String")
 
 
@@ -37,4 +38,5 @@ class VirtualHostAccessControlProvider(ConfiguredObject):
 
     rules: str = attribute("in the grammar of Broker-J's ACL files", mandatory=True, oversize=True)
 
+    load_from_file = loading("in place of those that there are")
     extract_rules = Operation("The rules as they were loaded", modifying=False, returns="String")

@@ -105,6 +105,14 @@ def extracting() -> Operation:
     )
 
 
+def loading(how: str) -> Operation:
+    """Of a category that has rules; `how` is what they are to those that there are."""
+    return Operation(
+        f"Loads rules from a file of the machine that manages, or from a data: URL, {how}",
+        {"path": Parameter(str, mandatory=True)},
+    )
+
+
 def resetting() -> Operation:
     """Of a category that has statistics that grow."""
     return Operation("Statistics that grow begin at 0 again, here and nowhere else: metrics go on")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from services.mgmt.model.attribute import Operation, attribute
+from services.mgmt.model.attribute import Operation, attribute, loading
 from services.mgmt.model.configured_object import ConfiguredObject
 
 _RULE_BASED = "RuleBased"
@@ -16,6 +16,8 @@ class BrokerConnectionLimitProvider(ConfiguredObject):
 
     rules: str = attribute("in the grammar of Broker-J's files of connection limits", mandatory=True, oversize=True)
 
+    load_from_file = loading("beside those that there are")
+    clear_rules = Operation("Removes all rules, and with them the provider, which is there as long as it has some")
     extract_rules = Operation("The rules as they were loaded", modifying=False, returns="String")
 
 
@@ -27,4 +29,6 @@ class VirtualHostConnectionLimitProvider(ConfiguredObject):
 
     rules: str = attribute("in the grammar of Broker-J's files of connection limits", mandatory=True, oversize=True)
 
+    load_from_file = loading("beside those that there are")
+    clear_rules = Operation("Removes all rules, and with them the provider, which is there as long as it has some")
     extract_rules = Operation("The rules as they were loaded", modifying=False, returns="String")

@@ -35,6 +35,11 @@ class VirtualHost(ConfiguredObject):
         modifying=False,
         returns="String",
     )
+    publish_message = Operation(
+        "Publishes a message of the caller's; gives how many queues it is for",
+        {"message": Parameter(dict, mandatory=True)},
+        returns="Integer",
+    )
     clear_queues = Operation(
         "Purges queues; gives how many messages went", {"queues": Parameter(list, mandatory=True)}, returns="Long"
     )

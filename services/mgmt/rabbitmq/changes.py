@@ -9,10 +9,10 @@ from typing import Any, Final
 from services.common.errors import AccessRefused, BrokerError, InternalError, NotFound, PreconditionFailed, SyntaxFault
 from services.mgmt.rabbitmq.forms import BindingForm, ExchangeForm, QueueForm
 from services.mgmt.rabbitmq.objects import DEFAULT, properties_key
+from services.mgmt.tree.destinations import PREDECLARED
 from services.mgmt.tree.house import House
 from services.mgmt.tree.kept_arguments import dumped
 from services.mgmt.tree.recorded import record
-from services.mgmt.tree.virtual_hosts import PREDECLARED
 from services.rpc import queue_pb2 as pb
 from services.rpc.router_pb2 import (
     Bind,

@@ -12,10 +12,11 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 from services.common.clock import monotonic
 from services.common.config import Settings
 from services.common.errors import SyntaxFault
-from services.mgmt.rabbitmq.amqp import Channel, Got, Login, channel
+from services.mgmt.by_hand.client import Channel, Got, Login, channel
+from services.mgmt.by_hand.keys import all_keys
+from services.mgmt.by_hand.properties import Properties
 from services.mgmt.rabbitmq.forms import Short, Table
 from services.mgmt.rabbitmq.plain import told, written
-from services.mgmt.rabbitmq.properties import Properties
 
 MOST_MESSAGES: Final = 10_000
 _MOST_BYTES: Final = 16 << 20
@@ -68,11 +69,8 @@ class PublishForm(BaseModel):
     properties: _Properties = Field(default_factory=PropertiesForm)
 
     def all_keys(self) -> Iterator[str]:
-        """By all of which it goes: those of the headers CC and BCC too, which a gateway refuses where they are none."""
-        yield self.routing_key
-        headers = self.properties.headers or {}
-        for more in (headers.get("CC"), headers.get("BCC")):
-            yield from (key for key in more if isinstance(key, str)) if isinstance(more, list) else ()
+        """By all of which it goes."""
+        return all_keys(self.routing_key, self.properties.headers or {})
 
     def body(self) -> bytes:
         """Raises SyntaxFault where it is not encoded so."""

@@ -12,9 +12,9 @@ from urllib.parse import quote_plus
 
 from services.common.errors import NotFound, ResourceLocked
 from services.mgmt.rabbitmq.plain import plain
+from services.mgmt.tree.destinations import PREDECLARED
 from services.mgmt.tree.house import House
 from services.mgmt.tree.mirror import Kept
-from services.mgmt.tree.virtual_hosts import PREDECLARED
 
 Row = dict[str, Any]
 _R = TypeVar("_R", bound=Mapping[str, Any])

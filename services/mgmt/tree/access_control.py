@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
+from services.common.access.acl.parse import parse
 from services.common.access.records import AclText, acl_key
 from services.mgmt.access.operations import CONFIGURE
 from services.mgmt.model.access_control import (
@@ -16,8 +17,10 @@ from services.mgmt.model.configured_object import ConfiguredObject
 from services.mgmt.model.faults import IllegalConfiguration
 from services.mgmt.tree.category import Keeper, Own
 from services.mgmt.tree.house import House
+from services.mgmt.tree.rule_files import rules_at
 
 _KIND: Final = "acl"
+_EXTRACT: Final = "extractRules"
 NAME: Final = "acl"
 """What rules of a virtual host are called: there is one set of them."""
 
@@ -41,8 +44,11 @@ class AccessControlProviders(Keeper):
         if "rules" in wanted:
             await _put(self.house, None, wanted["rules"])
 
-    async def invoke(self, found: ConfiguredObject, operation: str, arguments: Mapping[str, Any]) -> str:  # noqa: ARG002 - there is one
-        return str(found.actual.get("rules", ""))
+    async def invoke(self, found: ConfiguredObject, operation: str, arguments: Mapping[str, Any]) -> str | None:
+        if operation == _EXTRACT:
+            return str(found.actual.get("rules", ""))
+        await self.update(found, {"rules": await rules_at(arguments["path"], parse)})
+        return None
 
 
 class VirtualHostAccessControlProviders(Keeper):
@@ -69,8 +75,11 @@ class VirtualHostAccessControlProviders(Keeper):
     async def delete(self, found: ConfiguredObject) -> None:
         await _put(self.house, found.path[1], "")
 
-    async def invoke(self, found: ConfiguredObject, operation: str, arguments: Mapping[str, Any]) -> str:  # noqa: ARG002 - there is one
-        return str(found.actual["rules"])
+    async def invoke(self, found: ConfiguredObject, operation: str, arguments: Mapping[str, Any]) -> str | None:
+        if operation == _EXTRACT:
+            return str(found.actual["rules"])
+        await self.update(found, {"rules": await rules_at(arguments["path"], parse)})
+        return None
 
 
 def _text(house: House, virtual_host: str | None) -> str:

@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 from services.common.access.asked import Asked
 from services.common.authentication.principal import Principal
 from services.mgmt.access.guard import Guard
 
+if TYPE_CHECKING:
+    from services.mgmt.by_hand.client import Login
+
 
 class Caller:
-    """A user who has signed in, from an address."""
+    """A user who has signed in, from an address; `login` is with what, where that is known."""
 
-    def __init__(self, guard: Guard, who: Principal, peer: str) -> None:
+    def __init__(self, guard: Guard, who: Principal, peer: str, login: Login | None = None) -> None:
         self.name = who.name
+        self.login = login
         self._guard = guard
         self._who = who
         self._peer = peer

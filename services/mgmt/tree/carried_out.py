@@ -13,6 +13,7 @@ from services.mgmt.tree.caller import Caller
 from services.mgmt.tree.category import RESET
 from services.mgmt.tree.counters import as_kept
 from services.mgmt.tree.house import Change, check_length
+from services.mgmt.tree.publishing import publish
 from services.mgmt.tree.tree import Tree
 
 _WHO_CHANGED_IT: Final = ("lastUpdatedBy", "lastUpdatedTime")
@@ -97,6 +98,11 @@ async def _groups(_tree: Tree, caller: Caller, _found: ConfiguredObject, _told: 
     return sorted(await caller.groups())
 
 
+async def _clear_rules(tree: Tree, _caller: Caller, found: ConfiguredObject, _told: Mapping[str, Any]) -> None:
+    """Connection limits are there as long as they have rules."""
+    await tree.delete(found)
+
+
 async def _purge(tree: Tree, _caller: Caller, _found: ConfiguredObject, told: Mapping[str, Any]) -> None:
     await tree.preferences.purge(told["username"])
 
@@ -110,5 +116,7 @@ CARRIED_OUT: Final[Mapping[str, CarriedOut]] = {
     "getUser": _user,
     "getGroups": _groups,
     "purgeUser": _purge,
+    "publishMessage": publish,
+    "clearRules": _clear_rules,
 }
 """By the operation."""

@@ -130,10 +130,8 @@ class Changes:
         return self._tree.one(self._category, found.path)
 
     async def delete(self, found: ConfiguredObject) -> None:
-        """With what is kept of it here."""
-        await self._keeper.delete(found)
-        await self._tree.house.forget(found)
-        await self._tree.preferences.forget(found)
+        """For a user who may."""
+        await self._tree.delete(found)
 
     async def invoke(
         self, caller: Caller, path: Sequence[str], name: str, said: Mapping[str, Any], fault: Exception | None = None

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections import Counter, defaultdict
 from collections.abc import Mapping
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
-from services.common.clock import monotonic
 from services.mgmt.tree.gateways import Gateways
+from services.mgmt.tree.recent import Recent
 from services.rpc.gateway_pb2 import Connection, Session
-
-OLDEST: Final = 5.0  # seconds
 
 
 class ReportedConnection(NamedTuple):
@@ -21,26 +18,14 @@ class ReportedConnection(NamedTuple):
     sessions: Mapping[int, Session]
 
 
-class Connected:
+class Connected(Recent):
     """`last` has what was told last: by virtual host, and by the connection's name."""
 
     def __init__(self, gateways: Gateways) -> None:
+        super().__init__()
         self.last: dict[str, dict[str, ReportedConnection]] = {}
         self._gateways = gateways
         self.count_by_port = Counter[str]()
-        self._at = -OLDEST
-        self._turn = asyncio.Lock()
-
-    async def fresh(self) -> None:
-        """At most five seconds old. Callers at the same time wait for the same answer."""
-        async with self._turn:
-            if monotonic() - self._at >= OLDEST:
-                await self._ask()
-
-    async def now(self) -> None:
-        """As it is at this moment."""
-        async with self._turn:
-            await self._ask()
 
     async def of_port(self, port: str) -> list[str]:
         """Names of those who are connected by it at this moment."""
@@ -55,10 +40,10 @@ class Connected:
             told.pop(name, None)
 
     async def _ask(self) -> None:
-        began, found = monotonic(), defaultdict[str, dict[str, ReportedConnection]](dict)
+        found = defaultdict[str, dict[str, ReportedConnection]](dict)
         for each in await self._gateways.connections():
             found[each.virtual_host][each.name] = ReportedConnection(
                 each, {session.number: session for session in each.sessions}
             )
         self.count_by_port = Counter(each.connection.port for told in found.values() for each in told.values())
-        self.last, self._at = dict(found), began
+        self.last = dict(found)

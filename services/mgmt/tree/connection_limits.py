@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from services.common.limit_rules import RECORD_KIND, key_of
+from services.common.access.acl.tokens import lines
+from services.common.limit_rules import RECORD_KIND, key_of, parse
 from services.mgmt.access.operations import CONFIGURE
 from services.mgmt.model.configured_object import ConfiguredObject
 from services.mgmt.model.connection_limit import BrokerConnectionLimitProvider, VirtualHostConnectionLimitProvider
 from services.mgmt.model.faults import IllegalConfiguration
 from services.mgmt.tree.category import Keeper, Own
+from services.mgmt.tree.rule_files import rules_at
 
 NAME: Final = "limits"
 """What rules are called: there is one set of them."""
@@ -39,8 +41,13 @@ class _Rules(Keeper):
     async def delete(self, found: ConfiguredObject) -> None:
         await self._put(_host_of(found.parent), "")
 
-    async def invoke(self, found: ConfiguredObject, operation: str, arguments: Mapping[str, Any]) -> str:  # noqa: ARG002 - there is one
-        return str(found.actual["rules"])
+    async def invoke(self, found: ConfiguredObject, operation: str, arguments: Mapping[str, Any]) -> str | None:
+        if operation == "extractRules":
+            return str(found.actual["rules"])
+        virtual_host, more = _host_of(found.parent), await rules_at(arguments["path"], _check_more)
+        text = await self.house.grants.add_limit_rules(virtual_host, more)
+        await self.house.mirror.until(lambda: self._text(virtual_host).startswith(text))  # others may have come since
+        return None
 
     def _text(self, virtual_host: str | None) -> str:
         kept = self.house.mirror.tables[RECORD_KIND].get(key_of(virtual_host))
@@ -62,6 +69,15 @@ class VirtualHostConnectionLimitProviders(_Rules):
     """See services.mgmt.tree.category.Category."""
 
     kind = VirtualHostConnectionLimitProvider
+
+
+def _check_more(text: str) -> None:
+    """Of rules that come to others. Raises SyntaxFault, and IllegalConfiguration for what would change those."""
+    parse(text)
+    if line := next((each for each in lines(text) if each.tokens[0].lower() == "config"), None):
+        raise IllegalConfiguration(
+            f"parameter 'path': CONFIG at line {line.number} would count for rules that are here: say each one's period"
+        )
 
 
 def _host_of(parent: ConfiguredObject | None) -> str | None:

@@ -6,19 +6,17 @@ what was reset is taken off of each by itself.
 
 from __future__ import annotations
 
-import asyncio
 from collections import Counter, defaultdict
 from collections.abc import Awaitable, Mapping
 from typing import Final, Protocol
 
-from services.common.clock import monotonic
 from services.common.config import Settings
 from services.common.metrics.each import OTHERS
 from services.mgmt.metrics.gather import ProcessMetrics, samples_of
 from services.mgmt.tree.counted import WANTED, Sum
+from services.mgmt.tree.recent import Recent
 from services.rpc import metrics_pb2 as pb
 
-OLDEST: Final = 5.0  # seconds
 _ALL: Final = ""
 
 Labels = tuple[str, ...]
@@ -39,39 +37,27 @@ class Gather(Protocol):
         """What each process says."""
 
 
-class Counters:
+class Counters(Recent):
     """Keeps what was told last."""
 
     def __init__(self, gather: Gather, settings: Settings) -> None:
+        super().__init__()
         self._gather = gather
         self._apart = settings.metrics_queues or settings.metrics_exchanges or settings.metrics_connections
         self._last: Mapping[str, _Samples] = {}
-        self._at = -OLDEST
-        self._turn = asyncio.Lock()
 
-    async def fresh(self) -> None:
-        """Of the last five seconds. Those who ask at the same time wait for the same."""
-        async with self._turn:
-            if monotonic() - self._at >= OLDEST:
-                await self._ask()
-
-    async def fresh_apart(self) -> None:
+    async def recent_apart(self) -> None:
         """The same of those of single objects: nobody is asked for what the settings do not want counted."""
         if self._apart:
-            await self.fresh()
-
-    async def now(self) -> None:
-        """As they are at this moment."""
-        async with self._turn:
-            await self._ask()
+            await self.recent()
 
     async def _ask(self) -> None:
-        began, taken = monotonic(), defaultdict[str, _Taken](lambda: defaultdict(_none))
+        taken = defaultdict[str, _Taken](lambda: defaultdict(_none))
         for told in await self._gather(per_object=self._apart):
             for family in told.families:
                 if family.name in WANTED:
                     _take(taken[family.name], told.process, family)
-        self._last, self._at = dict(taken), began
+        self._last = dict(taken)
 
     def counted(self, sums: Mapping[str, Sum], *whose: str) -> dict[str, ByProcess]:
         """Those statistics that somebody counts; the others are not known, which is not the same as none."""

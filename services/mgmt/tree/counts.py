@@ -16,14 +16,14 @@ from services.common.containment import contained
 from services.common.errors import BrokerError
 from services.common.grpc_channel import connect
 from services.common.runtime import Tasks
+from services.mgmt.tree.recent import Recent
 from services.rpc import counts_pb2 as pb
 from services.rpc.counts_pb2_grpc import CountsStub
 
 if TYPE_CHECKING:
     from services.rpc.counts_pb2_grpc import CountsAsyncStub
 
-OLDEST: Final = 5.0  # seconds
-_EVERY: Final = 2.0
+_EVERY: Final = 2.0  # seconds
 _WANTED: Final = 30.0  # after the last request no process is asked any more
 _DEADLINE: Final = 2.5
 
@@ -52,17 +52,16 @@ class Counts:
             self.consumers[consumer.queue_id].append(consumer)
 
 
-class Collector:
-    """`last` is what was told last; `fresh` has it be of the last five seconds."""
+class Collector(Recent):
+    """`last` is what was told last."""
 
     def __init__(self, table: PartitionTable) -> None:
+        super().__init__()
         self.last = Counts()
         self._table = table
-        self._at = -OLDEST
         self._asked = 0.0
         self._tasks = Tasks()
         self._running: asyncio.Task[None] | None = None
-        self._collecting: asyncio.Task[None] | None = None
 
     async def stop(self) -> None:
         """Stops asking."""
@@ -73,26 +72,18 @@ class Collector:
         self._asked = monotonic()
         if self._running is None or self._running.done():
             self._running = self._tasks.start(self._keep(), "counts of queues")
-        if monotonic() - self._at >= OLDEST:
-            await self._collect_once()
+        await self.recent()
         return self.last
-
-    async def _collect_once(self) -> None:
-        """Callers at the same time wait for the same answer."""
-        if self._collecting is None or self._collecting.done():
-            self._collecting = self._tasks.start(self._collect(), "counting queues")
-        await asyncio.shield(self._collecting)
 
     async def _keep(self) -> None:
         while monotonic() - self._asked < _WANTED:
-            if monotonic() - self._at >= _EVERY:
-                await self._collect_once()
+            await self.younger_than(_EVERY)
             await asyncio.sleep(_EVERY)
 
-    async def _collect(self) -> None:
-        began, counts = monotonic(), Counts()
+    async def _ask(self) -> None:
+        counts = Counts()
         await asyncio.gather(*(self._of(address, counts) for address in set(self._table.members.values())))
-        self.last, self._at = counts, began
+        self.last = counts
 
     async def _of(self, address: str, counts: Counts) -> None:
         channel = connect(address)

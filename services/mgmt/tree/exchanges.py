@@ -17,9 +17,9 @@ from services.mgmt.model.queue_arguments import check_alternate
 from services.mgmt.tree.asked_about import properties_of
 from services.mgmt.tree.category import Keeper, Own, Source
 from services.mgmt.tree.counted import EXCHANGE
+from services.mgmt.tree.destinations import PREDECLARED, is_exchange, is_queue
 from services.mgmt.tree.kept_arguments import dumped, named
 from services.mgmt.tree.mirror import Kept
-from services.mgmt.tree.virtual_hosts import PREDECLARED
 from services.rpc.router_pb2 import Bind, DeclareExchange, DeleteExchange
 
 _ALTERNATE: Final = "alternate-exchange"
@@ -146,10 +146,7 @@ class Exchanges(Keeper):
     def _leads_to_exchange(self, host: str, name: str) -> bool:
         """Broker-J looks for a queue first."""
         mirror = self.house.mirror
-        queues = mirror.grouped("queue", "virtual_host").get(host, ())
-        exchanges = mirror.grouped("exchange", "virtual_host").get(host, ())
-        is_exchange = name in PREDECLARED or any(each.value["name"] == name for each in exchanges)
-        return is_exchange and not any(each.value["name"] == name for each in queues)
+        return is_exchange(mirror, host, name) and not is_queue(mirror, host, name)
 
 
 def _arguments(wanted: Mapping[str, Any]) -> dict[str, Any]:

@@ -10,6 +10,7 @@ from typing import Any
 from weakref import WeakValueDictionary
 
 from services.common.audit.audit import Audit
+from services.common.clients.dry_run import DryRuns
 from services.common.clients.overtaken import decided_again
 from services.common.clients.ports import Ports
 from services.common.clients.store import StoreClient
@@ -60,6 +61,7 @@ class House:
     audit: Audit
     stores: Stores
     gather: Gather
+    dry_runs: DryRuns
 
     def __post_init__(self) -> None:
         self.mirror = Mirror()

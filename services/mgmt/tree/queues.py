@@ -18,11 +18,11 @@ from services.mgmt.tree.category import RESET, Keeper, Own, Source
 from services.mgmt.tree.counted import QUEUE
 from services.mgmt.tree.counters import sum_of
 from services.mgmt.tree.counts import Row
+from services.mgmt.tree.destinations import is_exchange, is_queue
 from services.mgmt.tree.house import House
 from services.mgmt.tree.kept_arguments import dumped, named
 from services.mgmt.tree.mirror import Kept
 from services.mgmt.tree.recorded import record
-from services.mgmt.tree.virtual_hosts import PREDECLARED
 from services.rpc.counts_pb2 import Consumer
 from services.rpc.router_pb2 import DeclareQueue, DeleteQueue
 
@@ -97,7 +97,7 @@ class Queues(Keeper):
             letters = (wanted.get("arguments") or {}).get("x-dead-letter-exchange")
             if letters is None and wanted.get("alternateBinding"):
                 destination = str(wanted["alternateBinding"].get("destination", ""))
-                letters = destination if self._is_exchange(host, destination) else ""
+                letters = destination if is_exchange(self.house.mirror, host, destination) else ""
             yield questions.create_queue(host, name, named(letters), _properties(wanted))
         elif action is Action.DELETE:
             yield questions.of_queue(action, host, name, properties_of(self.house.mirror, host, name))
@@ -127,20 +127,14 @@ class Queues(Keeper):
 
     def _arguments(self, host: str, wanted: Mapping[str, Any]) -> bytes:
         """As the router keeps them."""
-        alternate = wanted.get("alternateBinding") or {}
+        alternate, mirror = wanted.get("alternateBinding") or {}, self.house.mirror
         destination = alternate.get("destination", "")
-        if destination and not self._is_exchange(host, destination) and not self._is_queue(host, destination):
+        if destination and not is_exchange(mirror, host, destination) and not is_queue(mirror, host, destination):
             raise IllegalConfiguration(f"attribute 'alternateBinding': there is no {destination!r}")
         if wanted.get("type") == "priority":
             wanted = {"priorities": 10, **wanted}
-        table = arguments_of(wanted, lambda name: self._is_exchange(host, name))
+        table = arguments_of(wanted, lambda name: is_exchange(mirror, host, name))
         return dumped(table)
-
-    def _is_exchange(self, host: str, name: str) -> bool:
-        return name in PREDECLARED or _names(self.house.mirror.grouped("exchange", "virtual_host"), host, name)
-
-    def _is_queue(self, host: str, name: str) -> bool:
-        return _names(self.house.mirror.grouped("queue", "virtual_host"), host, name)
 
     async def update(self, found: ConfiguredObject, wanted: Mapping[str, Any]) -> None:
         """What can be changed of it is kept by management."""
@@ -189,7 +183,3 @@ def _properties(wanted: Mapping[str, Any]) -> questions.Properties:
     temporary = wanted.get("lifetimePolicy", "PERMANENT") != "PERMANENT"
     durable = wanted.get("durable", True) is not False
     return questions.queue(durable=durable, exclusive=False, auto_delete=temporary)
-
-
-def _names(by_host: Mapping[Any, list[Kept]], host: str, name: str) -> bool:
-    return any(each.value["name"] == name for each in by_host.get(host, ()))

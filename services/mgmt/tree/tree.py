@@ -38,9 +38,9 @@ class Tree:
         house, wanted = self.house, set(fresh)
         for source, ask in (
             (Source.COUNTS, house.counts.fresh),
-            (Source.CONNECTIONS, house.connected.fresh),
-            (Source.COUNTERS, house.counters.fresh),
-            (Source.COUNTERS_APART, house.counters.fresh_apart),
+            (Source.CONNECTIONS, house.connected.recent),
+            (Source.COUNTERS, house.counters.recent),
+            (Source.COUNTERS_APART, house.counters.recent_apart),
         ):
             if source in wanted:
                 await ask()
@@ -89,6 +89,12 @@ class Tree:
                 raise NotFound(f"no {self.categories[each].kind.category} '{name}'")
         assert found
         return found
+
+    async def delete(self, found: ConfiguredObject) -> None:
+        """With what is below it, and what is kept of it here."""
+        await self.of(found).delete(found)
+        await self.house.forget(found)
+        await self.preferences.forget(found)
 
     def below(self, found: ConfiguredObject) -> Iterator[tuple[str, list[ConfiguredObject]]]:
         """Children of an object, by category."""

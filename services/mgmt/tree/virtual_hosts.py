@@ -15,20 +15,17 @@ from services.mgmt.model.faults import IllegalConfiguration
 from services.mgmt.model.virtual_host import VirtualHost, VirtualHostNode
 from services.mgmt.tree.asked_about import properties
 from services.mgmt.tree.category import Keeper, Own, Source
+from services.mgmt.tree.destinations import PREDECLARED
 from services.mgmt.tree.matching import fitting
 from services.mgmt.tree.mirror import host_incarnation
+from services.mgmt.tree.publishing import addressed, needs
 from services.rpc.router_pb2 import CreateVirtualHost, DeleteVirtualHost
 
-PREDECLARED: Final[Mapping[str, str]] = {
-    "amq.direct": "direct",
-    "amq.fanout": "fanout",
-    "amq.headers": "headers",
-    "amq.match": "headers",
-    "amq.topic": "topic",
-}
-"""Exchanges that every virtual host has, which are no records."""
 _DEFAULT: Final = "/"
 _PURGES: Final = frozenset({"clearQueues", "clearMatchingQueues"})
+_PUBLISH: Final = "publishMessage"
+_CLOSED: Final = {*_PURGES, _PUBLISH}
+"""What a user who may not open the virtual host may not even try."""
 
 
 class VirtualHostNodes(Keeper):
@@ -76,17 +73,22 @@ class VirtualHosts(Keeper):
 
     def needs_to_read(self, operation: str, path: tuple[str, ...]) -> Iterable[Asked]:
         """A user who may not open it cannot find out which queues it has: not by refusals, nor in any other way."""
-        return (questions.open_virtual_host(path[-1]),) if operation in _PURGES else ()
+        return (questions.open_virtual_host(path[-1]),) if operation in _CLOSED else ()
 
     async def read(self, operation: str, path: tuple[str, ...], arguments: Mapping[str, Any]) -> Mapping[str, Any]:
-        if operation not in _PURGES:
-            return arguments
-        return {"queues": await self._meant(path[-1], arguments)}
+        if operation == _PUBLISH:
+            return {"message": addressed(self.house.mirror, path[-1], arguments["message"])}
+        return {"queues": await self._meant(path[-1], arguments)} if operation in _PURGES else arguments
 
     def needs_to_invoke(self, operation: str, path: tuple[str, ...], arguments: Mapping[str, Any]) -> Iterable[Asked]:
-        if operation not in _PURGES:
+        if operation == _PUBLISH:
+            yield from needs(path[-1], arguments["message"]) if arguments else ()
+        elif operation in _PURGES:
+            yield from self._needs_to_purge(path, arguments)
+        else:
             yield from super().needs_to_invoke(operation, path, arguments)
-            return
+
+    def _needs_to_purge(self, path: tuple[str, ...], arguments: Mapping[str, Any]) -> Iterable[Asked]:
         # For named ones also where they do not exist: a user without access is not told which there are.
         there = self._queues(path[-1])
         for name in arguments.get("queues", ()):

@@ -52,7 +52,8 @@ def mgmt(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Mgmt:
 
     async def answer(_: MgmtClient, question: pb.TestAccessRequest) -> pb.TestAccessReply:
         heard.questions.append(question)
-        return pb.TestAccessReply(allowed=heard.allowed, rule="acl: a rule")
+        refused = "" if heard.allowed else "write access refused"
+        return pb.TestAccessReply(allowed=heard.allowed, rule="acl: a rule", refused=refused)
 
     async def set_tags(_: MgmtClient, name: str, tags: list[str]) -> None:
         heard.tags.append((name, list(tags)))
@@ -148,6 +149,8 @@ def test_what_is_listed(mgmt: Mgmt) -> None:
     assert hopline("acl", "show") == "ACL DENY ALL ALL\n"
     assert hopline("acl", "show", "--vhost", "/") == "CONFIG DEFAULTDEFER=TRUE\n"
     assert hopline("acl", "show", "--vhost", "none", status=1) == "no rules are loaded\n"
+    assert json.loads(hopline("acl", "show", "--json")) == {"vhost": None, "rules": "ACL DENY ALL ALL\n"}
+    assert json.loads(hopline("acl", "show", "--vhost", "/", "--json"))["vhost"] == "/"
 
 
 def test_limits(mgmt: Mgmt) -> None:
@@ -172,6 +175,16 @@ def test_a_question(mgmt: Mgmt) -> None:
     assert (first.action, first.kind, first.name, first.virtual_host) == ("publish", "exchange", "orders", "/")
     assert (dict(second.properties), second.host, second.virtual_host) == ({"routing_key": "eu.new"}, "::1", "work")
     assert (list(second.groups), list(second.tags)) == (["a", "b"], ["monitoring"])
+
+
+def test_a_question_of_a_script(mgmt: Mgmt) -> None:
+    """Gets JSON, with what a user is told who is denied; the status is the same."""
+    words = ("acl", "test", "anna", "publish", "exchange:orders", "--json")
+    allowed = {"allowed": True, "rule": "acl: a rule", "refused": ""}
+    assert json.loads(hopline(*words)) == allowed
+    mgmt.allowed = False
+    denied = {"allowed": False, "rule": "acl: a rule", "refused": "write access refused"}
+    assert json.loads(hopline(*words, status=1)) == denied
 
 
 def test_tags(mgmt: Mgmt) -> None:

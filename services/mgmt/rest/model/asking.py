@@ -8,7 +8,9 @@ from fastapi import Request
 
 from services.common.access.asked import Asked
 from services.common.authentication.principal import Principal
-from services.mgmt.access.guard import Guard
+from services.mgmt.access.operations import ASK_MGMT
+from services.mgmt.by_hand.client import Login
+from services.mgmt.rest.basic import Doors
 from services.mgmt.rest.model.paths import names_in
 from services.mgmt.tree.caller import Caller
 from services.mgmt.tree.tree import Tree
@@ -17,13 +19,16 @@ from services.mgmt.tree.tree import Tree
 class Asking:
     """Users at the tree."""
 
-    def __init__(self, tree: Tree, guard: Guard) -> None:
+    def __init__(self, tree: Tree, doors: Doors) -> None:
         self.tree = tree
-        self._guard = guard
+        self._guard = doors.guard
+        self._door = doors.to(ASK_MGMT)
 
     def caller(self, request: Request, principal: Principal) -> Caller:
         """The caller of a request."""
-        return Caller(self._guard, principal, request.client.host if request.client else "")
+        peer = request.client.host if request.client else ""
+        login = Login.of(self._door.read(request), principal.name, peer)
+        return Caller(self._guard, principal, peer, login)
 
     async def check(self, request: Request, principal: Principal, questions: Iterable[Asked]) -> None:
         """As Caller says."""

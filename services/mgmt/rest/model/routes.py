@@ -29,7 +29,7 @@ _BOTH = (401, 403, 404, 422, 503)
 
 def model_routes(doors: Doors, tree: Tree) -> Iterator[APIRouter]:
     """Below /api."""
-    asking = Asking(tree, doors.guard)
+    asking = Asking(tree, doors)
     yield query_routes(doors, tree)
     yield preference_routes(doors, asking)
     for name, each in tree.categories.items():
@@ -111,7 +111,7 @@ def _writes(
 def service_routes(doors: Doors, tree: Tree) -> APIRouter:
     """Below /service."""
     router = APIRouter(prefix="/service", tags=["model"], route_class=Route)
-    asking, who_asks = Asking(tree, doors.guard), Depends(doors.to(OBSERVE))
+    asking, who_asks = Asking(tree, doors), Depends(doors.to(OBSERVE))
 
     @router.get("/metadata", summary="Categories with their attributes and operations", responses=documented(401, 403))
     async def get_metadata(_who: Principal = who_asks) -> dict[str, Any]:

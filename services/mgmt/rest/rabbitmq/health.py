@@ -13,7 +13,7 @@ from services.common.access import questions
 from services.common.access.action import Action
 from services.common.errors import Unavailable
 from services.mgmt.access.operations import ASK_MGMT, OBSERVE
-from services.mgmt.rabbitmq.amqp import Login, channel
+from services.mgmt.by_hand.client import Login, channel
 from services.mgmt.rabbitmq.forms import QueueForm
 from services.mgmt.rabbitmq.messages import PropertiesForm
 from services.mgmt.rabbitmq.sections import Broker

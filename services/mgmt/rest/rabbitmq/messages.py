@@ -10,8 +10,8 @@ from services.common.access import questions
 from services.common.access.action import Action
 from services.common.errors import NotFound, PreconditionFailed
 from services.mgmt.access.operations import ASK_MGMT
+from services.mgmt.by_hand.client import Login
 from services.mgmt.rabbitmq import messages as by_hand
-from services.mgmt.rabbitmq.amqp import Login
 from services.mgmt.rabbitmq.messages import GetForm, PublishForm
 from services.mgmt.rabbitmq.objects import DEFAULT
 from services.mgmt.rabbitmq.sections import Broker
@@ -34,8 +34,7 @@ def message_routes(doors: Doors, broker: Broker) -> APIRouter:
     door = doors.to(ASK_MGMT)
 
     def login(request: Request, caller: Caller) -> Login:
-        claim = door.read(request)
-        return Login(claim.user or caller.asker.name, claim.secret, caller.asker.host)
+        return Login.of(door.read(request), caller.asker.name, caller.asker.host)
 
     @router.post(f"/exchanges{_ONE}/publish", summary="Publish", openapi_extra=body_of(PublishForm))
     async def publish(vhost: str, name: str, request: Request, caller: Caller = publishes) -> dict[str, bool]:

@@ -98,7 +98,7 @@ async def test_operations(managed: Managed) -> None:
     assert (await ask("clearQueue", **queue)).body == 1
     assert (await ask("setContextVariable", **queue, name="a", value="b"))[:] == (200, "OK", None)
     assert (await ask("bind", **exchange)).status == 400
-    assert (await ask("publishMessage", type=HOST, index="object-path", key=""))[:2] == (501, "Not implemented")
+    assert (await ask("restart", type=HOST, index="object-path", key=""))[:2] == (501, "Not implemented")
     assert (await ask("getStatistics", type=QUEUE, index="object-path", key="none")).status == 404
     assert (await ask("getStatistics", type=QUEUE, index="number", key="1"))[:2] == (400, "Unknown index: 'number'")
     assert (await ask("getStatistics", type=QUEUE)).description == "Either identity or index must be specified"

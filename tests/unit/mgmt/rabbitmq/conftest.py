@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from services.mgmt.service import Service
-from services.mgmt.tree import counts
+from services.mgmt.tree import recent
 from tests.support.broker_house import BrokerHouse
 from tests.support.rest import Get, asking
 
@@ -31,7 +31,7 @@ class Asked(NamedTuple):
 
 @pytest.fixture
 async def asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Asked]:
-    monkeypatch.setattr(counts, "OLDEST", 0.0)
+    monkeypatch.setattr(recent, "OLDEST", 0.0)
     async with BrokerHouse(tmp_path, gateways=1, http_host="127.0.0.1", http_port=0) as house:
         gateway = f"unix:{house.settings.run_folder}/gateway-1.sock"
         of_gateway = {"amqp_host": "127.0.0.1", "amqp_port": house.ports[0], "gateway_address": gateway}

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from services.common.errors import Unavailable
+from services.mgmt.by_hand.client import Channel, Got
 from services.mgmt.rabbitmq import messages
-from services.mgmt.rabbitmq.amqp import Channel, Got
 from services.mgmt.rabbitmq.messages import PropertiesForm, PublishForm
 from tests.unit.mgmt.rabbitmq.conftest import Asked
 

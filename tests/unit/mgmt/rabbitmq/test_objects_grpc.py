@@ -15,8 +15,8 @@ from pamqp import commands
 from services.common.audit.acting import act_for
 from services.common.clients.objects import ObjectsClient, Row
 from services.common.errors import BrokerError, NotFound, PreconditionFailed, ResourceLocked, SyntaxFault
+from services.mgmt.by_hand.client import Channel, Got
 from services.mgmt.rabbitmq import lists
-from services.mgmt.rabbitmq.amqp import Channel, Got
 from services.rpc import objects_pb2 as pb
 from tests.unit.mgmt.rabbitmq.conftest import Asked
 from tests.unit.mgmt.rabbitmq.test_connections_rest import _connections

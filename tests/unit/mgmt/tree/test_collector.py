@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from services.common.clients.partition_table import PartitionTable
-from services.mgmt.tree import counts
+from services.mgmt.tree import counts, recent
 from services.mgmt.tree.counts import Collector, Counts, Row
 from services.rpc import counts_pb2 as pb
 
@@ -57,7 +57,7 @@ async def test_never_older_than_said(asked: Asked, monkeypatch: pytest.MonkeyPat
     """A request that finds counts too old waits for new ones."""
     await asked.fresh()
     assert (await asked.fresh()).rows[1].ready == 0
-    monkeypatch.setattr(counts, "OLDEST", 0.0)
+    monkeypatch.setattr(recent, "OLDEST", 0.0)
     assert (await asked.fresh()).rows[1].ready == 1
 
 

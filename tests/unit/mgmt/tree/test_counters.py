@@ -11,7 +11,7 @@ from services.common.config import Settings
 from services.common.metrics.catalogue import messages as m
 from services.common.metrics.meters import Meters, family
 from services.mgmt.metrics.gather import ProcessMetrics
-from services.mgmt.tree import counters
+from services.mgmt.tree import recent
 from services.mgmt.tree.counted import BROKER, EXCHANGE, QUEUE
 from services.mgmt.tree.counters import Counters, as_kept, grown
 
@@ -64,7 +64,7 @@ async def test_a_queue_of_which_nothing_was_counted_where_others_are(tmp_path: P
     """Has none; where nobody counts queues apart nothing is known of it."""
     found = _counters(tmp_path, _Gather(_told("a", {}), _told("b", {})), metrics_queues=True)
     assert found.counted(QUEUE, "/", "q") == {}
-    await found.fresh_apart()
+    await found.recent_apart()
     assert grown(found.counted(QUEUE, "/", "q"), {}) == {"totalEnqueuedMessages": 10}
     assert grown(found.counted(QUEUE, "/", "other"), {}) == {"totalEnqueuedMessages": 0}
 
@@ -83,12 +83,12 @@ async def test_who_is_asked_how_often(tmp_path: Path, monkeypatch: pytest.Monkey
     """Once in five seconds, and of single objects nobody where the settings do not want them counted."""
     gather = _Gather()
     found = _counters(tmp_path, gather)
-    await found.fresh_apart()
+    await found.recent_apart()
     assert gather.asked == []
     for _ in range(3):
-        await found.fresh()
+        await found.recent()
     assert gather.asked == [False]
     await found.now()
-    monkeypatch.setattr(counters, "OLDEST", 0.0)
-    await _counters(tmp_path, gather, metrics_exchanges=True).fresh_apart()
+    monkeypatch.setattr(recent, "OLDEST", 0.0)
+    await _counters(tmp_path, gather, metrics_exchanges=True).recent_apart()
     assert gather.asked == [False, False, True]

@@ -11,7 +11,7 @@ import pytest
 from pamqp import commands
 
 from services.mgmt.service import Service
-from services.mgmt.tree import connected, counters, counts
+from services.mgmt.tree import recent
 from tests.support.amqp_client import AmqpClient
 from tests.support.broker_house import BrokerHouse
 from tests.support.rest import asking
@@ -23,8 +23,7 @@ _APART = {"metrics_queues": True, "metrics_exchanges": True, "metrics_connection
 
 @pytest.fixture(autouse=True)
 def _at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    for each in (counts, counters, connected):
-        monkeypatch.setattr(each, "OLDEST", 0.0)
+    monkeypatch.setattr(recent, "OLDEST", 0.0)
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ from pamqp import commands
 from services.common.authentication.principal import Principal
 from services.common.errors import NotFound
 from services.mgmt.access.guard import Guard
-from services.mgmt.tree import connected, counts
+from services.mgmt.tree import recent
 from services.mgmt.tree.purging import Purging
 from services.rpc.store_pb2 import Lease, LeaseTable, Member
 from tests.unit.mgmt.tree.conftest import HOST, Managed
@@ -98,7 +98,7 @@ async def test_ports_and_virtual_hosts(managed: Managed) -> None:
 
 async def test_counts_and_consumers(managed: Managed, monkeypatch: pytest.MonkeyPatch) -> None:
     """Statistics are what clients have done: messages that wait, that are delivered, and their consumers."""
-    monkeypatch.setattr(counts, "OLDEST", 0.0)
+    monkeypatch.setattr(recent, "OLDEST", 0.0)
     client = await managed.house.connect()
     await client.declare("q", durable=True)
     for _ in range(5):
@@ -347,7 +347,7 @@ async def test_one_that_goes_while_many_are_purged(managed: Managed, monkeypatch
 
 async def test_connections_and_sessions(managed: Managed, monkeypatch: pytest.MonkeyPatch) -> None:
     """Connections with their channels, and closing one, of which its client is told."""
-    monkeypatch.setattr(connected, "OLDEST", 0.0)
+    monkeypatch.setattr(recent, "OLDEST", 0.0)
     client, other = await managed.house.connect(channels=2), await managed.house.connect()
     await client.declare("q")
     for _ in range(3):

@@ -16,6 +16,7 @@ from pika import exceptions as faults
 from pika.adapters.asyncio_connection import AsyncioConnection
 from pika.spec import Basic
 
+from services.common.authentication.claims import Credentials, Token
 from services.common.config import Settings
 from services.common.errors import (
     AccessRefused,
@@ -26,7 +27,7 @@ from services.common.errors import (
     SyntaxFault,
     Unavailable,
 )
-from services.mgmt.rabbitmq.amqp_host import reachable
+from services.mgmt.by_hand.gateway_host import reachable
 
 _DEADLINE: Final = 30.0  # seconds, for all that one request wants
 _SOCKET: Final = 5.0
@@ -45,6 +46,11 @@ class Login:
     user: str
     secret: str = field(repr=False)
     peer: str
+
+    @classmethod
+    def of(cls, claim: Credentials | Token, name: str, peer: str) -> Login:
+        """As a user of that name has signed in to mgmt."""
+        return cls(claim.user or name, claim.secret, peer)
 
 
 class Got(NamedTuple):

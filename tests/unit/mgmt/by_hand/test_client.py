@@ -6,8 +6,8 @@ import pytest
 
 from services.common.config import Settings
 from services.common.errors import Unavailable
-from services.mgmt.rabbitmq.amqp import Login, channel
-from services.mgmt.rabbitmq.amqp_host import reachable
+from services.mgmt.by_hand.client import Login, channel
+from services.mgmt.by_hand.gateway_host import reachable
 from tests.support.ports import free_port
 
 

@@ -1,0 +1,120 @@
+"""`publishMessage` of a virtual host, at a whole broker."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from services.common.clients.mgmt import MgmtClient
+from services.mgmt.service import Service
+from tests.support.broker_house import BrokerHouse
+from tests.support.managing import Asking
+from tests.support.rest import asking
+from tests.unit.mgmt.tree.conftest import HOST, Managed
+
+_PATH = f"virtualhost/{HOST}/publishMessage"
+
+
+@pytest.fixture
+async def managed(tmp_path: Path) -> AsyncIterator[Managed]:
+    """Its gateway can be connected to."""
+    async with BrokerHouse(tmp_path, gateways=1, http_host="127.0.0.1", http_port=0) as house:
+        gateway = f"unix:{house.settings.run_folder}/gateway-1.sock"
+        at = {"amqp_host": "127.0.0.1", "amqp_port": house.ports[0], "gateway_address": gateway}
+        mgmt = Service(house.settings.model_copy(update=at))
+        await mgmt.start()
+        yield Managed(house, mgmt, asking(mgmt.http_port))
+        await mgmt.stop()
+
+
+async def _publish(managed: Managed, user: str = "guest:guest", **message: Any) -> Any:
+    return await managed("POST", _PATH, {"message": message}, user)
+
+
+async def _got(managed: Managed, queue: str = "q") -> Any:
+    body = {"count": 9, "ackmode": "ack_requeue_false", "encoding": "auto"}
+    status, told, _ = await managed.ask(f"/api/queues/%2F/{queue}/get", "guest:guest", "POST", body)
+    assert status == 200, told
+    return told
+
+
+async def test_a_message(managed: Managed) -> None:
+    """Comes to the queue of that name as the caller's, with all that was said of it."""
+    await managed("PUT", f"queue/{HOST}/q", {})
+    said = {"messageId": "m", "priority": 4, "persistent": True, "headers": {"h": 1}, "content": "grüße"}
+    assert await _publish(managed, address="q", **said) == (200, 1)
+    [told] = await _got(managed)
+    properties = told["properties"]
+    assert abs(properties.pop("timestamp") - 1_700_000_000) < 2_000_000_000
+    assert properties == {
+        "content_type": "text/plain",
+        "delivery_mode": 2,
+        "headers": {"h": 1},
+        "message_id": "m",
+        "priority": 4,
+        "user_id": "guest",
+    }
+    assert (told["payload"], told["exchange"], told["routing_key"]) == ("grüße", "", "q")
+
+
+async def test_addresses(managed: Managed) -> None:
+    """An exchange, with its name as key, or with the key behind a slash; a queue; what leads nowhere is for none."""
+    for name in ("q", "r", "e%252Fx"):
+        await managed("PUT", f"queue/{HOST}/{name}", {})
+    for name in ("q", "r"):
+        await managed("POST", f"exchange/{HOST}/amq.fanout/bind", {"destination": name, "bindingKey": ""})
+    await managed("PUT", f"exchange/{HOST}/e", {"type": "topic"})
+    await managed("POST", f"exchange/{HOST}/e/bind", {"destination": "q", "bindingKey": "eu.#"})
+    addresses = ("amq.fanout", "amq.fanout/k", "e/eu.new", "e/x", "e", "none", "none/k")
+    told = [(await _publish(managed, address=each, content=each))[1] for each in addresses]
+    assert told == [2, 2, 1, 1, 0, 0, 0]
+    there = [(each["exchange"], each["routing_key"]) for each in await _got(managed)]
+    assert there == [("amq.fanout", "amq.fanout"), ("amq.fanout", "k"), ("e", "eu.new")]
+
+
+async def test_who_may(managed: Managed) -> None:
+    """Who may publish there, by the headers that are keys too; what is wrong is told to nobody else."""
+    await managed("PUT", f"queue/{HOST}/q", {})
+    anna: dict[str, Any] = {"password": "secret", "tags": "management"}
+    assert (await managed.ask("/api/users/anna", "guest:guest", "PUT", anna))[0] == 201
+    assert (await _publish(managed, "anna:secret", address="q"))[0] == 403
+    assert (await _publish(managed, "anna:secret", nothing=1))[0] == 403
+    permissions = {"configure": "", "write": "^amq.(direct|topic)$", "read": ""}
+    await managed.ask("/api/permissions/%2F/anna", "guest:guest", "PUT", permissions)
+    status, told = await _publish(managed, "anna:secret", address="q")
+    assert (status, "write access to exchange 'amq.default'" in str(told)) == (403, True)
+    assert (await _publish(managed, "anna:secret", address="amq.direct", content="x")) == (200, 0)
+    assert (await _publish(managed, "anna:secret", nothing=1))[0] == 422
+    topic = {"exchange": "amq.topic", "write": "^eu", "read": ""}
+    await managed.ask("/api/topic-permissions/%2F/anna", "guest:guest", "PUT", topic)
+    assert (await _publish(managed, "anna:secret", address="amq.topic/eu.x"))[0] == 200
+    assert (await _publish(managed, "anna:secret", address="amq.topic/us.x"))[0] == 403
+    assert (await _publish(managed, "anna:secret", address="amq.topic/eu.x", headers={"CC": ["us.x"]}))[0] == 403
+
+
+async def test_refused(managed: Managed) -> None:
+    """A full queue (409), what is no message, or one that AMQP cannot hold (422), a virtual host that is none (404)."""
+    arguments = {"maximumQueueDepthMessages": 1, "overflowPolicy": "REJECT"}
+    await managed("PUT", f"queue/{HOST}/q", arguments)
+    assert (await _publish(managed, address="q")) == (200, 1)
+    status, told = await _publish(managed, address="q")
+    assert (status, "refuses" in told["errorMessage"]) == (409, True)
+    status, told = await managed("POST", _PATH, {})
+    assert (status, "'message' of publishMessage: it is mandatory" in told["errorMessage"]) == (422, True)
+    assert (await _publish(managed, address="q", content=1))[0] == 422
+    assert (await _publish(managed, address="q", headers={"h" * 300: 1}))[0] == 422
+    assert (await managed("GET", _PATH))[0] == 405
+    assert (await managed("POST", "virtualhost/x/x/publishMessage", {"message": {"address": "q"}}))[0] == 404
+
+
+async def test_not_over_amqp(managed: Managed) -> None:
+    """Where the caller's password is not known: told, and nothing is published."""
+    await managed("PUT", f"queue/{HOST}/q", {})
+    async with MgmtClient(managed.house.address_of("mgmt")) as client:
+        host = {"type": "org.apache.qpid.VirtualHost", "index": "object-path", "key": ""}
+        told = await Asking(client)("publishMessage", {"message": {"address": "q"}}, **host)
+    assert (told.status, told.description.partition(":")[0]) == (501, "publishMessage is for HTTP")
+    assert await _got(managed) == []
