@@ -114,6 +114,7 @@ def _fate_of_copy() -> Column:
         .when(_some("expired"), "expired")
         .when(_some("dropped") & ~_was_no_room(), "dropped")
         .when(_some("rejected"), "rejected")
+        .when(_some("dropped"), "refused")
     )
     on_disk, perhaps_taken = _some("persisted"), _perhaps_taken()
     # No owner has recorded the partition since its owner was killed: what was in memory may be handed over yet.
