@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from datetime import UTC, datetime
+from math import isfinite
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
     from spark.run import Sources
 
 # ruff: noqa: PLC0415 - Spark is imported by the command that runs it: `--help` works without, and at once
+
+_MOST_ROWS = 1_000_000_000
 
 _INTERRUPTED = 130  # as shells say of what ends by Ctrl-C
 
@@ -64,6 +67,17 @@ _AsOf = Annotated[
 ]
 
 
+def _finite(value: float) -> float:
+    """`nan` is a number to Python, and below no bound."""
+    if not isfinite(value):
+        raise typer.BadParameter(f"{value} is no number")
+    return value
+
+
+def _number(means: str, least: float = 0, most: float = 1e9) -> Any:  # noqa: ANN401 - as typer's
+    return typer.Option(min=least, max=most, callback=_finite, help=means)
+
+
 _DATA = os.environ.get("HOPLINE_DATA", "data").rstrip("/")
 _DEFAULT_LEDGER = f"{_DATA}/ledger"
 _DEFAULT_SPANS = os.environ.get("HOPLINE_SPANS") or f"{_DATA}/spans"
@@ -102,12 +116,12 @@ def follow(
     checkpoint: Annotated[str, typer.Option(help="Folder of the stream's checkpoint, kept over restarts.")] = (
         "analyses/checkpoint"
     ),
-    every: Annotated[float, typer.Option(help="Seconds between results.")] = 5.0,
-    late: Annotated[float, typer.Option(help="Rows may come so many seconds after others of their time.")] = 10.0,
+    every: Annotated[float, _number("Seconds between results.")] = 5.0,
+    late: Annotated[float, _number("Rows may come so many seconds after others of their time.")] = 10.0,
     keep: Annotated[
-        float, typer.Option(help="Seconds without a row after which a message is counted by its last state.")
+        float, _number("Seconds without a row after which a message is counted by its last state.")
     ] = 3600.0,
-    grace: Annotated[float, typer.Option(help="Seconds within which a missing message is not called lost.")] = 60.0,
+    grace: Annotated[float, _number("Seconds within which a missing message is not called lost.")] = 60.0,
     once: Annotated[bool, typer.Option("--once", help="Read the present files, and end.")] = False,
     master: _Master = None,
     memory: _Memory = None,
@@ -142,10 +156,10 @@ def follow(
 @app.command()
 def generate(
     out: Annotated[str, typer.Argument(help="Folder for the ledger.")],
-    rows: Annotated[int, typer.Option(min=1, help="About so many rows of stages.")] = 1_000_000,
-    batch: Annotated[float, typer.Option(min=1, help="Messages in a row, on average.")] = 10.0,
-    queues: Annotated[int, typer.Option(min=1, help="How many queues.")] = 40,
-    skew: Annotated[float, typer.Option(min=0, max=1, help="The share of messages that goes to one of them.")] = 0.0,
+    rows: Annotated[int, typer.Option(min=1, max=_MOST_ROWS, help="About so many rows of stages.")] = 1_000_000,
+    batch: Annotated[float, _number("Messages in a row, on average.", 1, 1e6)] = 10.0,
+    queues: Annotated[int, typer.Option(min=1, max=1_000_000, help="How many queues.")] = 40,
+    skew: Annotated[float, _number("The share of messages that goes to one of them.", 0, 1)] = 0.0,
     losses: Annotated[int, typer.Option(min=0, help="How many batches lose messages.")] = 10,
     duplicates: Annotated[int, typer.Option(min=0, help="How many batches have messages twice.")] = 10,
     gaps: Annotated[int, typer.Option(min=0, help="How many gaps the record has.")] = 0,
@@ -153,7 +167,7 @@ def generate(
     ids: Annotated[bool, typer.Option("--ids", help="Each message has a message id: message-<uid>.")] = False,
 ) -> None:
     """Makes a ledger of random journeys whose true fates are known: written beside it as truth.json."""
-    from spark.checks import require_writable
+    from spark.checks import require_no_ledger, require_writable
     from spark.generate.files import write
     from spark.generate.plan import Plan
     from spark.progress import steps
@@ -163,6 +177,7 @@ def generate(
 
     def work() -> None:
         require_writable(out)
+        require_no_ledger(out)
         with with_room_in(out), steps("batches", plan.batches, Console(stderr=True)) as done:
             made = write(plan, out, done=done).rows
         typer.echo(f"{made} rows")

@@ -30,15 +30,15 @@ class Inputs:
             raise AnalysisError("the analysis does not say that it reads spans")
         return self.traces
 
-    def number(self, name: str, default: float) -> float:
-        """An option that is a number from 0 on; raises AnalysisError if it is none."""
+    def number(self, name: str, default: float, least: float = 0) -> float:
+        """An option that is a number from `least` on; raises AnalysisError if it is none."""
         said = self.options.get(name, default)
         try:
             number = float(said)
         except ValueError:
             number = nan
-        if not 0 <= number < inf:
-            raise AnalysisError(f"--option {name}={said}: that is no number from 0 on")
+        if not least <= number < inf:
+            raise AnalysisError(f"--option {name}={said}: that is no number from {least:g} on")
         return number
 
 
