@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import inf, nan
 
@@ -10,6 +10,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql.types import DataType, StructField, StructType
 
 from spark.errors import AnalysisError
+from spark.terms import Unread
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,6 +23,7 @@ class Inputs:
     options: Mapping[str, str] = field(default_factory=dict)
     traces: DataFrame | None = None
     live: bool = False  # whether rows are being filed at the moment
+    unread: Sequence[Unread] = ()  # files of stages and gaps
 
     @property
     def spans(self) -> DataFrame:

@@ -33,8 +33,20 @@ class Gap(NamedTuple):
         return f"{self.instance} ({self.reason}), noticed {noticed:%Y-%m-%d %H:%M:%S}Z"
 
 
+class Unread(NamedTuple):
+    """A file that cannot be read: its name below the ledger, and until when what it tells may have happened."""
+
+    name: str
+    until: int
+
+    @property
+    def words(self) -> str:
+        """It, as it is blamed."""
+        return f"{self.name}, which cannot be read"
+
+
 class Blamed(NamedTuple):
-    """A gap to blame: for what was heard of last before `time`."""
+    """A gap, or a file, to blame: for what was heard of last before `time`."""
 
     time: int
     words: str
@@ -66,6 +78,11 @@ class Term(NamedTuple):
 def to_blame(gaps: Iterable[Gap]) -> list[Blamed]:
     """In the order in which they were noticed, so that the first that can have been is to blame."""
     return sorted(Blamed(gap.time, gap.words) for gap in gaps)[:_MOST_TO_BLAME]
+
+
+def files_to_blame(files: Iterable[Unread]) -> list[Blamed]:
+    """In order of time. Were they very many, the last ones: these may say something of any time before."""
+    return sorted(Blamed(file.until, file.words) for file in files)[-_MOST_TO_BLAME:]
 
 
 def terms(told: Iterable[Told], gaps: Sequence[Gap], heard: Mapping[str, int]) -> list[Term]:

@@ -11,6 +11,7 @@ from pyarrow import fs
 
 from spark.errors import AnalysisError, NothingToRead
 from spark.ledger.files import place
+from spark.ledger.soundness import COPY
 
 Row = Mapping[str, Any]
 
@@ -25,9 +26,13 @@ class Found:
 
     @property
     def unread(self) -> int:
-        """Files of the record that could not be read: what they tell is missing here. Copies of others are not."""
-        refused = (one for read in self.summary["inputs"].values() for one in read["refused"])
-        return sum(not one["reason"].startswith("a copy of ") for one in refused)
+        """Files of the record that could not be read: what they tell is missing here.
+
+        Copies of others lack nothing, and no analysis reads ids.
+        """
+        inputs = self.summary["inputs"]
+        refused = (one for name, read in inputs.items() for one in read["refused"] if name != "ids")
+        return sum(not one["reason"].startswith(COPY) for one in refused)
 
     def table(self, name: str) -> Sequence[Row]:
         """The first rows of a table; none where there is no such table."""

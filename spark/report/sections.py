@@ -70,7 +70,7 @@ def _audit(found: Found) -> Section:
     says = [_verdict(row, found.unread) for row in found.table("verdict")]
     if found.unread:
         files = f"{found.unread} file{'s' * (found.unread > 1)} of the record"
-        says.append(f"{files} could not be read: what is told there is missing here, and may pass for lost.")
+        says.append(f"{files} could not be read: what is told there alone is not counted here.")
     return Section(
         "What became of every message", says, [Plot("Messages by queue", bars(drawn), _FATES)], (), found.tables
     )
@@ -85,10 +85,11 @@ def _verdict(row: Row, unread: int) -> str:
     twice = f"{row['duplicated']:,} came twice"
     if row["in_flight"]:
         twice += f", {row['in_flight']:,} are too young to judge"
-    if row["whole"]:
-        return f"{account} and {twice}." + " The record is whole." * (not unread)
-    doubt = f"{row['unknown']:,} more may be: the record has {row['gaps']:,} gaps"
-    return f"{account}, {doubt}; {twice}."
+    if not row["gaps"] and not unread:
+        return f"{account} and {twice}. The record is whole."
+    why = [f"the record has {row['gaps']:,} gaps"] if row["gaps"] else []
+    why += ["not all of it could be read"] if unread else []
+    return f"{account}, {row['unknown']:,} more may be: {' and '.join(why)}; {twice}."
 
 
 def _dependencies(found: Found) -> Section:

@@ -176,8 +176,11 @@ def test_a_file_that_cannot_be_read(reason: str, tone: str, says: str) -> None:
     audit = _found("audit", verdict=[VERDICT], fates=[])
     audit.summary["inputs"]["stages"]["refused"].append({"path": "y", "reason": reason})
     tiles = {tile.name: tile.tone for tile in heading({"audit": audit}).tiles}
-    assert tiles["lost"] == tone
-    assert says in page({"audit": audit})
+    assert {tiles[name] for name in ("lost", "in doubt", "came twice", "gaps of record")} == {tone}
+    assert tiles.get("files not read") == ("bad" if tone == "warn" else None)
+    text = page({"audit": audit})
+    assert says in text
+    assert ("The record is whole" in text) == (tone == "good")
 
 
 def test_which_time() -> None:
