@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from datetime import datetime
 
 from spark.report.graph import dependency_graph
@@ -42,9 +43,18 @@ _FATES = (
 
 def sections(results: Mapping[str, Found]) -> list[Section]:
     """Known analyses first, in the order in which one asks; then all others as tables."""
-    known = [build(results[name]) for name, build in _BUILD.items() if name in results]
+    known = [_built(results[name], build) for name, build in _BUILD.items() if name in results]
     others = [Section(_title(name), (), tables=found.tables) for name, found in results.items() if name not in _BUILD]
     return known + others
+
+
+def _built(found: Found, build: Callable[[Found], Section]) -> Section:
+    section = build(found)
+    cut = [
+        f"Of the {rows:,} rows of {name} only the first {len(found.table(name)):,} are counted here."
+        for name, rows in found.cut.items()
+    ]
+    return replace(section, says=[*section.says, *cut])
 
 
 def _title(name: str) -> str:
@@ -164,8 +174,7 @@ def _lag(found: Found) -> Section:
     for host, queue in names:
         line = [
             (datetime.fromisoformat(row["time"]), row["backlog"])
-            for row in found.table("backlog")
-            if (row["virtual_host"], row["queue"]) == (host, queue)
+            for row in found.of("backlog", virtual_host=host, queue=queue)
         ]
         if line:
             backlog[in_host(host, queue)] = sorted(line)
