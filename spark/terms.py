@@ -10,6 +10,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import NamedTuple
 
+from spark.schema import SILENT
+
 # By which clocks may differ: the owner after a dead one records that later than the death.
 _SLACK = 1_000_000
 _EVER = -(1 << 62)
@@ -107,7 +109,7 @@ def troubled(found: Iterable[Term]) -> list[int]:
 
 def _dated(gap: Gap, heard: Mapping[str, int]) -> Gap:
     """The gap of a silent instance begins after its last row: rows arrive in order, so none is missing before that."""
-    if gap.since is None and gap.reason == "silent" and gap.instance in heard:
+    if gap.since is None and gap.reason == SILENT and gap.instance in heard:
         return gap._replace(since=min(heard[gap.instance], gap.time))
     return gap
 
@@ -181,6 +183,6 @@ def _ended(owners: Iterable[Told], gaps: _Gaps, heard: Mapping[str, int]) -> int
     missed = [
         gap.time
         for gap in gaps.of(one.instance for one in owners)
-        if gap.reason == "silent" and gap.time > heard.get(gap.instance, _EVER)
+        if gap.reason == SILENT and gap.time > heard.get(gap.instance, _EVER)
     ]
     return max(missed, default=None)

@@ -10,6 +10,7 @@ from spark.expressions import total
 from spark.job import Inputs, Job, Table, column
 from spark.moves import CRASH, Lives, Owner, moves
 from spark.places import all_gaps
+from spark.schema import SILENT
 
 _MOVES = (
     "partition int, epoch long, source string, target string, how string, last_seen long, first_seen long, "
@@ -100,7 +101,7 @@ def _lives(stages: DataFrame, gaps: DataFrame) -> Lives:
     died: dict[str, int] = {}
     for gap in all_gaps(gaps):
         spoke = heard.get(gap.instance, gap.time)
-        if gap.reason == "silent" and spoke <= gap.time:
+        if gap.reason == SILENT and spoke <= gap.time:
             died[gap.instance] = max(spoke, gap.since or 0)
     return Lives(heard, died, max(heard.values(), default=0))
 
