@@ -44,6 +44,17 @@ def test_moves(spark: SparkSession) -> None:
     ]
 
 
+def test_an_owner_that_lost_its_lease_and_lives(spark: SparkSession) -> None:
+    """Of a partition in which nothing happened it had been silent for long: it counts what it told of any."""
+    ledger = Ledger()
+    ledger.journey(1, 10, partition=1, owner="queue-1", epoch=4)
+    ledger.tell("enqueued", 100.0, 20, partition=2, queue="q", epoch=1, instance="queue-1")
+    ledger.tell("taken_over", 103.5, 0, partition=1, queue="", epoch=5, instance="queue-2", count=0, uids=[])
+    ledger.tell("enqueued", 110.0, 21, partition=2, queue="q", epoch=1, instance="queue-1")
+    [move] = results(JOB, ledger.inputs(spark))["moves"]
+    assert (move["how"], move["silence_us"]) == ("lapsed", 3_500_000)
+
+
 def test_generated(spark: SparkSession, tmp_path: Path) -> None:
     """Each partition that moves in a generated ledger is found, with its silence and how many copies were found."""
     write(Plan(rows=20_000, queues=12, losses=0, duplicates=0), str(tmp_path / "ledger"))
