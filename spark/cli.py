@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable
 from datetime import UTC, datetime
 from math import isfinite
@@ -31,6 +32,13 @@ app = typer.Typer(
 )
 
 
+def _heap(size: str | None) -> str | None:
+    """Java would say on many lines what is wrong with it."""
+    if size is not None and not re.fullmatch(r"[1-9]\d{0,8}[kmgt]b?", size, re.ASCII | re.IGNORECASE):
+        raise typer.BadParameter(f"{size} is no size; 512m or 2g is one")
+    return size
+
+
 @app.callback()
 def analyses() -> None:
     """Analyses of the ledger on Apache Spark."""
@@ -51,7 +59,10 @@ _Spans = Annotated[
     list[str] | None,
     typer.Option(help="Folder of spans: OTLP in JSON lines, or Jaeger's JSON; repeatable.", show_default="data/spans"),
 ]
-_Memory = Annotated[str | None, typer.Option(help="Heap of the driver, which on local[*] does all work: 2g, 6g, …")]
+_Memory = Annotated[
+    str | None,
+    typer.Option(help="Heap of the driver, which on local[*] does all work: 2g, 6g, …", callback=_heap),
+]
 _Options = Annotated[
     list[str] | None, typer.Option("--option", metavar="NAME=VALUE", help="An option of the analysis; repeatable.")
 ]

@@ -77,6 +77,16 @@ def test_seconds_that_cannot_be(tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
     assert not (tmp_path / "out").exists()
 
 
+@pytest.mark.parametrize("size", ["nan", "-1g", "0g", "2.5g", "2 g", ""])
+def test_heaps_that_cannot_be(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, size: str) -> None:
+    """Are refused before Java is asked for them."""
+    monkeypatch.setattr(session.SparkSession.Builder, "getOrCreate", None)
+    file_rows(tmp_path / "ledger", "stages", [stage("received", 1)])
+    given = ["audit", f"--ledger={tmp_path}/ledger", f"--out={tmp_path}/out", f"--memory={size}"]
+    ended = CliRunner().invoke(app, given)
+    assert (ended.exit_code, "--memory" in ended.stderr) == (2, True)
+
+
 def test_a_ledger_in_another(tmp_path: Path) -> None:
     """Is not made: the two would be mixed, and what is said to be true of one of them would be false."""
     given = ["generate", str(tmp_path), "--rows", "100", "--seed"]
