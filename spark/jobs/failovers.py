@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import UTC, datetime
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
@@ -63,6 +64,8 @@ PARTITIONS = Table(
 def transform(inputs: Inputs) -> dict[str, DataFrame]:
     """Each change of epoch, with what was published meanwhile."""
     lives = _lives(inputs.stages, inputs.gaps)
+    if inputs.live:  # an idle broker tells nothing, and time goes on all the same
+        lives = lives._replace(record_end=max(lives.record_end, int(datetime.now(UTC).timestamp() * 1e6)))
     found = _with_last_words(moves(_owners(inputs.stages), lives), inputs.stages)
     rows = [(*move, move.silence) for move in found]
     table = inputs.stages.sparkSession.createDataFrame(rows, _MOVES)
