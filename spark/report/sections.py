@@ -240,11 +240,13 @@ def _redeliveries(found: Found) -> Section:
     for row in found.table("chains"):
         by_queue[queue_of(row)][row["attempts"]] += row["messages"]
     busiest = sorted(by_queue, key=lambda queue: -by_queue[queue].total())[:MOST_BARS]
+    often = sorted({attempts for counted in by_queue.values() for attempts in counted})
+    tones = {attempts: min(number, TONES - 1) for number, attempts in enumerate(often)}
     drawn = [
         Bar(
             queue,
             [
-                (size, attempts, f"{size:,} delivered {attempts} times")
+                (size, tones[attempts], f"{size:,} delivered {attempts} times")
                 for attempts, size in sorted(by_queue[queue].items())
             ],
             count(by_queue[queue].total()),
@@ -256,8 +258,9 @@ def _redeliveries(found: Found) -> Section:
     says = [f"{suspects:,} messages are suspect: delivered again and again, and never settled."]
     if circles:
         says.append(f"Dead letters go around between queues in {circles} ways.")
-    often = sorted({attempts for counted in by_queue.values() for attempts in counted})
-    times = [(attempts, f"{attempts} times") for attempts in often[:TONES]]
+    # There are so many colours: the last is of all that were delivered more often.
+    last = " or more" if len(often) > TONES else ""
+    times = [(tones[each], f"{each}{last * (tones[each] == TONES - 1)} times") for each in often[:TONES]]
     plots = [Plot("Messages delivered more than once", bars(drawn), times)]
     return Section("Redeliveries", says, plots, (), found.tables)
 

@@ -18,6 +18,7 @@ from spark.report.command import run_all, write_report
 from spark.report.heading import heading
 from spark.report.page import page
 from spark.report.results import Found
+from spark.report.sections import sections
 from spark.report.svg import NARROW, WIDTH, Bar, bars, lines, short
 from spark.report.words import count, duration
 from spark.run import Sources
@@ -201,6 +202,20 @@ def test_colours_are_explained() -> None:
     assert drawn <= explained.keys()
     assert (explained["warn"], explained["t2"]) == ("in doubt", "lost ")
     assert all(f"i.{tone} {{" in text and f"svg .{tone}" in text for tone in drawn)
+
+
+@pytest.mark.parametrize(("most", "last"), [(7, "7 times"), (9, "7 or more times")])
+def test_colours_of_redeliveries(most: int, last: str) -> None:
+    """Each has one meaning: where there are more numbers than colours, the last is of all that are greater."""
+    chains = [{"queue": "q", "attempts": attempts, "messages": 1} for attempts in range(2, most + 1)]
+    [section] = sections({"redeliveries": _found("redeliveries", chains=chains)})
+    [plot] = section.plots
+    assert [words for _, words in plot.legend] == [*(f"{attempts} times" for attempts in range(2, 7)), last]
+    assert len({tone for tone, _ in plot.legend}) == 6
+    colours = re.findall(r'<rect class="t(\d)"[^>]*><title>1 delivered (\d) times', plot.picture.split("</svg>")[0])
+    assert {attempts: tone for tone, attempts in colours} == {
+        str(attempts): str(min(attempts - 2, 5)) for attempts in range(2, most + 1)
+    }
 
 
 def test_bars_on_a_telephone() -> None:
