@@ -22,6 +22,11 @@ def require_options(job: Job, sources: Sources) -> None:
     if unknown := sorted(sources.options.keys() - job.options.keys()):
         known = "; ".join(f"{name}: {meaning}" for name, meaning in job.options.items()) or "it has none"
         raise AnalysisError(f"{job.name} knows no option {', '.join(unknown)} ({known})")
+    require_moment(sources)
+
+
+def require_moment(sources: Sources) -> None:
+    """Raises AnalysisError where the record is to be judged as of what is no moment."""
     as_of(sources.options.get("as-of", ""), live=False, now=datetime.now(UTC))
 
 

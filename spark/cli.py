@@ -107,8 +107,7 @@ def _add(name: str, summary: str) -> None:
         option: _Options = None,
     ) -> None:
         def work() -> None:
-            said = [f"as-of={as_of}"] if as_of is not None else []
-            found = _sources(ledger, since, until, spans, [*said, *(option or [])])
+            found = _sources(ledger, since, until, spans, [*_said_as_of(as_of), *(option or [])])
             _analyse(name, found, out, master, memory)
 
         _failing_in_a_line(work)
@@ -205,6 +204,7 @@ def report(
     until: _Until = None,
     spans: _Spans = None,
     memory: _Memory = None,
+    as_of: _AsOf = None,
     only: Annotated[list[str] | None, typer.Option(help="An analysis to run; repeatable. Otherwise all.")] = None,
     fresh: Annotated[bool, typer.Option("--run/--no-run", help="Or take the results that are there.")] = True,
 ) -> None:
@@ -213,15 +213,16 @@ def report(
 
     def work() -> None:
         if fresh:
-            from spark.checks import require_writable
+            from spark.checks import require_moment, require_writable
             from spark.interrupt import end_on_interrupt
             from spark.session import build_session
 
             for name in only or ():
                 job(name)
+            sources = _sources(ledger, since, until, spans, _said_as_of(as_of))
+            require_moment(sources)
             require_writable(out)
             console = Console(stderr=True)
-            sources = _sources(ledger, since, until, spans, None)
             session = build_session(master, memory)
             end_on_interrupt(session.sparkContext)
             run_all(session, sources, out, only or (), console)
@@ -277,6 +278,10 @@ def _failing_in_a_line(work: Callable[[], None]) -> None:
 def _fail(text: str, code: int = 1) -> None:
     typer.echo(text, err=True)
     raise typer.Exit(code)
+
+
+def _said_as_of(moment: str | None) -> list[str]:
+    return [] if moment is None else [f"as-of={moment}"]
 
 
 def _time(text: str | None) -> datetime | None:

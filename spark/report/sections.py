@@ -77,7 +77,7 @@ def _audit(found: Found) -> Section:
         )
         for queue in busiest
     ]
-    says = [_verdict(row, found.unread) for row in found.table("verdict")]
+    says = [_verdict(row, found.unread) + _as_of(row) for row in found.table("verdict")]
     if found.unread:
         files = f"{found.unread} file{'s' * (found.unread > 1)} of the record"
         says.append(f"{files} could not be read: what is told there alone is not counted here.")
@@ -100,6 +100,11 @@ def _verdict(row: Row, unread: int) -> str:
     why = [f"the record has {row['gaps']:,} gaps"] if row["gaps"] else []
     why += ["not all of it could be read"] if unread else []
     return f"{account}, {row['unknown']:,} more may be: {' and '.join(why)}; {twice}."
+
+
+def _as_of(row: Row) -> str:
+    """As results of older releases do not say."""
+    return f" Judged as of {moment(row['as_of'])} ({row['as_of_why']})." if row.get("as_of") else ""
 
 
 def _dependencies(found: Found) -> Section:

@@ -6,6 +6,8 @@ from datetime import datetime, timedelta
 from html.parser import HTMLParser
 from io import StringIO
 from pathlib import Path
+from types import SimpleNamespace
+from typing import cast
 
 import pytest
 from pyspark.sql import SparkSession
@@ -14,6 +16,8 @@ from rich.console import Console
 from spark.errors import AnalysisError, NothingToRead
 from spark.generate.files import write
 from spark.generate.plan import Plan
+from spark.job import Job
+from spark.report import command
 from spark.report.command import run_all, write_report
 from spark.report.heading import heading
 from spark.report.page import page
@@ -21,7 +25,7 @@ from spark.report.results import Found
 from spark.report.sections import sections
 from spark.report.svg import NARROW, WIDTH, Bar, bars, lines, short
 from spark.report.words import count, duration
-from spark.run import Sources
+from spark.run import Result, Sources
 
 TITLES = (
     "What became of every message",
@@ -84,6 +88,28 @@ def _hostile(out: Path) -> None:
     assert "alert(1)" in text
     assert not re.search("<script", text)
     assert Page(text).open == []
+
+
+def test_options_of_one_analysis(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is asked of all of them is asked of those that know it: as of when the record is judged."""
+    asked: dict[str, object] = {}
+
+    def run(_spark: object, found: Job, sources: Sources, _out: str) -> Result:
+        asked[found.name] = sources.options
+        return Result({}, {"seconds": 1.0})
+
+    monkeypatch.setattr(command, "run", run)
+    spark = cast("SparkSession", SimpleNamespace(sparkContext=None))
+    sources = Sources("ledger", options={"as-of": "end"})
+    run_all(spark, sources, str(tmp_path), ("audit", "lag"), Console(file=StringIO()))
+    assert asked == {"audit": {"as-of": "end"}, "lag": {}}
+
+
+def test_as_of_when() -> None:
+    """The page says as of when the record was judged, and why then."""
+    at = {"as_of": "2026-02-01T01:00:05", "as_of_why": "now, the record is live"}
+    text = page({"audit": _found("audit", verdict=[{**VERDICT, **at}], fates=[])})
+    assert "The record is whole. Judged as of 2026-02-01 01:00:05 (now, the record is live)." in text
 
 
 def test_nothing_to_show(tmp_path: Path) -> None:
