@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import NamedTuple
 
 from spark.errors import AnalysisError
 from spark.ledger.files import place
+from spark.times import in_utc
 
 _STATE = "_state.json"
 _LIVE_SECONDS = 180  # the mgmt process that files says so once a minute at least
@@ -34,10 +35,9 @@ def as_of(said: str, *, live: bool, now: datetime) -> AsOf:
     if said == END:
         return AsOf(None, "the last row, as asked")
     try:
-        time = datetime.fromisoformat(said)
-    except ValueError:
+        return AsOf(in_utc(datetime.fromisoformat(said)), "as asked")
+    except (ValueError, OverflowError):
         raise AnalysisError(f"as-of {said}: say now, end, or a time as 2026-01-31T12:00") from None
-    return AsOf(time if time.tzinfo else time.replace(tzinfo=UTC), "as asked")
 
 
 def is_live(ledger: str, now: datetime) -> bool:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from spark.as_of import as_of
 from spark.errors import AnalysisError, NothingToRead
 from spark.ledger.files import files_of, place
+from spark.schema import TABLES
 
 if TYPE_CHECKING:
     from spark.job import Job
@@ -21,6 +22,11 @@ def require_options(job: Job, sources: Sources) -> None:
     if unknown := sorted(sources.options.keys() - job.options.keys()):
         known = "; ".join(f"{name}: {meaning}" for name, meaning in job.options.items()) or "it has none"
         raise AnalysisError(f"{job.name} knows no option {', '.join(unknown)} ({known})")
+    require_moment(sources)
+
+
+def require_moment(sources: Sources) -> None:
+    """Raises AnalysisError where the record is to be judged as of what is no moment."""
     as_of(sources.options.get("as-of", ""), live=False, now=datetime.now(UTC))
 
 
@@ -51,6 +57,13 @@ def require_writable(out: str) -> None:
         there.system.delete_file(probe)
     except (OSError, ValueError) as error:
         raise AnalysisError(f"results cannot be written to {out}: {_line(error)}") from None
+
+
+def require_no_ledger(out: str) -> None:
+    """Raises AnalysisError where there is a ledger already: another one in the same folder would be mixed with it."""
+    folder = place(out)
+    if any(files_of(folder, table, None, None) for table in TABLES):
+        raise AnalysisError(f"{out} has a ledger already: say another folder, or remove it")
 
 
 def _line(error: Exception) -> str:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable
 from datetime import UTC, datetime
+from math import isfinite
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -19,6 +21,8 @@ if TYPE_CHECKING:
 
 # ruff: noqa: PLC0415 - Spark is imported by the command that runs it: `--help` works without, and at once
 
+_MOST_ROWS = 1_000_000_000
+
 _INTERRUPTED = 130  # as shells say of what ends by Ctrl-C
 
 app = typer.Typer(
@@ -26,6 +30,13 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
 )
+
+
+def _heap(size: str | None) -> str | None:
+    """Java would say on many lines what is wrong with it."""
+    if size is not None and not re.fullmatch(r"[1-9]\d{0,8}[kmgt]b?", size, re.ASCII | re.IGNORECASE):
+        raise typer.BadParameter(f"{size} is no size; 512m or 2g is one")
+    return size
 
 
 @app.callback()
@@ -48,7 +59,10 @@ _Spans = Annotated[
     list[str] | None,
     typer.Option(help="Folder of spans: OTLP in JSON lines, or Jaeger's JSON; repeatable.", show_default="data/spans"),
 ]
-_Memory = Annotated[str | None, typer.Option(help="Heap of the driver, which on local[*] does all work: 2g, 6g, …")]
+_Memory = Annotated[
+    str | None,
+    typer.Option(help="Heap of the driver, which on local[*] does all work: 2g, 6g, …", callback=_heap),
+]
 _Options = Annotated[
     list[str] | None, typer.Option("--option", metavar="NAME=VALUE", help="An option of the analysis; repeatable.")
 ]
@@ -62,6 +76,17 @@ _AsOf = Annotated[
         "Otherwise now for a live record, else its last row.",
     ),
 ]
+
+
+def _finite(value: float) -> float:
+    """`nan` is a number to Python, and below no bound."""
+    if not isfinite(value):
+        raise typer.BadParameter(f"{value} is no number")
+    return value
+
+
+def _number(means: str, least: float = 0, most: float = 1e9) -> Any:  # noqa: ANN401 - as typer's
+    return typer.Option(min=least, max=most, callback=_finite, help=means)
 
 
 _DATA = os.environ.get("HOPLINE_DATA", "data").rstrip("/")
@@ -82,8 +107,7 @@ def _add(name: str, summary: str) -> None:
         option: _Options = None,
     ) -> None:
         def work() -> None:
-            said = [f"as-of={as_of}"] if as_of is not None else []
-            found = _sources(ledger, since, until, spans, [*said, *(option or [])])
+            found = _sources(ledger, since, until, spans, [*_said_as_of(as_of), *(option or [])])
             _analyse(name, found, out, master, memory)
 
         _failing_in_a_line(work)
@@ -102,12 +126,12 @@ def follow(
     checkpoint: Annotated[str, typer.Option(help="Folder of the stream's checkpoint, kept over restarts.")] = (
         "analyses/checkpoint"
     ),
-    every: Annotated[float, typer.Option(help="Seconds between results.")] = 5.0,
-    late: Annotated[float, typer.Option(help="Rows may come so many seconds after others of their time.")] = 10.0,
+    every: Annotated[float, _number("Seconds between results.")] = 5.0,
+    late: Annotated[float, _number("Rows may come so many seconds after others of their time.")] = 10.0,
     keep: Annotated[
-        float, typer.Option(help="Seconds without a row after which a message is counted by its last state.")
+        float, _number("Seconds without a row after which a message is counted by its last state.")
     ] = 3600.0,
-    grace: Annotated[float, typer.Option(help="Seconds within which a missing message is not called lost.")] = 60.0,
+    grace: Annotated[float, _number("Seconds within which a missing message is not called lost.")] = 60.0,
     once: Annotated[bool, typer.Option("--once", help="Read the present files, and end.")] = False,
     master: _Master = None,
     memory: _Memory = None,
@@ -142,10 +166,10 @@ def follow(
 @app.command()
 def generate(
     out: Annotated[str, typer.Argument(help="Folder for the ledger.")],
-    rows: Annotated[int, typer.Option(min=1, help="About so many rows of stages.")] = 1_000_000,
-    batch: Annotated[float, typer.Option(min=1, help="Messages in a row, on average.")] = 10.0,
-    queues: Annotated[int, typer.Option(min=1, help="How many queues.")] = 40,
-    skew: Annotated[float, typer.Option(min=0, max=1, help="The share of messages that goes to one of them.")] = 0.0,
+    rows: Annotated[int, typer.Option(min=1, max=_MOST_ROWS, help="About so many rows of stages.")] = 1_000_000,
+    batch: Annotated[float, _number("Messages in a row, on average.", 1, 1e6)] = 10.0,
+    queues: Annotated[int, typer.Option(min=1, max=1_000_000, help="How many queues.")] = 40,
+    skew: Annotated[float, _number("The share of messages that goes to one of them.", 0, 1)] = 0.0,
     losses: Annotated[int, typer.Option(min=0, help="How many batches lose messages.")] = 10,
     duplicates: Annotated[int, typer.Option(min=0, help="How many batches have messages twice.")] = 10,
     gaps: Annotated[int, typer.Option(min=0, help="How many gaps the record has.")] = 0,
@@ -153,7 +177,7 @@ def generate(
     ids: Annotated[bool, typer.Option("--ids", help="Each message has a message id: message-<uid>.")] = False,
 ) -> None:
     """Makes a ledger of random journeys whose true fates are known: written beside it as truth.json."""
-    from spark.checks import require_writable
+    from spark.checks import require_no_ledger, require_writable
     from spark.generate.files import write
     from spark.generate.plan import Plan
     from spark.progress import steps
@@ -163,6 +187,7 @@ def generate(
 
     def work() -> None:
         require_writable(out)
+        require_no_ledger(out)
         with with_room_in(out), steps("batches", plan.batches, Console(stderr=True)) as done:
             made = write(plan, out, done=done).rows
         typer.echo(f"{made} rows")
@@ -179,6 +204,7 @@ def report(
     until: _Until = None,
     spans: _Spans = None,
     memory: _Memory = None,
+    as_of: _AsOf = None,
     only: Annotated[list[str] | None, typer.Option(help="An analysis to run; repeatable. Otherwise all.")] = None,
     fresh: Annotated[bool, typer.Option("--run/--no-run", help="Or take the results that are there.")] = True,
 ) -> None:
@@ -187,15 +213,16 @@ def report(
 
     def work() -> None:
         if fresh:
-            from spark.checks import require_writable
+            from spark.checks import require_moment, require_writable
             from spark.interrupt import end_on_interrupt
             from spark.session import build_session
 
             for name in only or ():
                 job(name)
+            sources = _sources(ledger, since, until, spans, _said_as_of(as_of))
+            require_moment(sources)
             require_writable(out)
             console = Console(stderr=True)
-            sources = _sources(ledger, since, until, spans, None)
             session = build_session(master, memory)
             end_on_interrupt(session.sparkContext)
             run_all(session, sources, out, only or (), console)
@@ -251,6 +278,10 @@ def _failing_in_a_line(work: Callable[[], None]) -> None:
 def _fail(text: str, code: int = 1) -> None:
     typer.echo(text, err=True)
     raise typer.Exit(code)
+
+
+def _said_as_of(moment: str | None) -> list[str]:
+    return [] if moment is None else [f"as-of={moment}"]
 
 
 def _time(text: str | None) -> datetime | None:

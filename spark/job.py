@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import inf, nan
 
@@ -10,6 +10,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql.types import DataType, StructField, StructType
 
 from spark.errors import AnalysisError
+from spark.terms import Unread
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,6 +23,7 @@ class Inputs:
     options: Mapping[str, str] = field(default_factory=dict)
     traces: DataFrame | None = None
     live: bool = False  # whether rows are being filed at the moment
+    unread: Sequence[Unread] = ()  # files of stages and gaps
 
     @property
     def spans(self) -> DataFrame:
@@ -30,15 +32,15 @@ class Inputs:
             raise AnalysisError("the analysis does not say that it reads spans")
         return self.traces
 
-    def number(self, name: str, default: float) -> float:
-        """An option that is a number from 0 on; raises AnalysisError if it is none."""
+    def number(self, name: str, default: float, least: float = 0) -> float:
+        """An option that is a number from `least` on; raises AnalysisError if it is none."""
         said = self.options.get(name, default)
         try:
             number = float(said)
         except ValueError:
             number = nan
-        if not 0 <= number < inf:
-            raise AnalysisError(f"--option {name}={said}: that is no number from 0 on")
+        if not least <= number < inf:
+            raise AnalysisError(f"--option {name}={said}: that is no number from {least:g} on")
         return number
 
 

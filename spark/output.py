@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
+from functools import reduce
+from operator import and_
 from pathlib import Path
 from typing import Any
 
 import duckdb
 from pyarrow import fs
-from pyarrow.dataset import dataset
+from pyarrow.dataset import Dataset, dataset, field
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
@@ -31,8 +33,9 @@ def write_tables(job: Job, tables: Mapping[str, DataFrame], out: str) -> dict[st
 
 def forget_summary(job: Job, out: str) -> None:
     """Removes <out>/<job>/summary.json: without it, what a run that is cut short leaves is not taken for whole."""
-    there = place(f"{_base(out)}/{job.name}/summary.json")
-    if there.system.get_file_info(there.path).type != fs.FileType.NotFound:
+    path = f"{_base(out)}/{job.name}/summary.json"
+    if is_written(path):
+        there = place(path)
         there.system.delete_file(there.path)
 
 
@@ -46,27 +49,47 @@ def _base(out: str) -> str:
 
 
 def _write(table: Table, frame: DataFrame, path: str) -> list[Any]:
-    ordered = frame.select(*(F.col(field.name).cast(field.dataType) for field in table.schema))
+    ordered = frame.select(*(F.col(one.name).cast(one.dataType) for one in table.schema))
     ordered.write.mode("overwrite").parquet(f"{path}.parquet")
-    rows = _first(table, f"{path}.parquet")
+    rows = first_rows(f"{path}.parquet", table.order, table.console_rows)
     _write_json(f"{path}.json", rows)
     return rows
 
 
-def _first(table: Table, path: str) -> list[Any]:
-    """The first rows: by DuckDB, for Spark takes longer to begin than a table takes to be read."""
-    there = place(path)
+def first_rows(path: str, order: Sequence[str], most: int, **values: object) -> list[dict[str, Any]]:
+    """The first rows of a table in Parquet that have these values, in an order as a `Table` says it.
+
+    By DuckDB, for Spark takes longer to begin than a table takes to be read.
+    """
+    written = _written(path)
+    chosen = [field(name) == value for name, value in values.items()]
     with duckdb.connect() as connection:
-        written = connection.from_arrow(dataset(there.path, filesystem=there.system, format="parquet"))
-        first = (written.order(_order(table)) if table.order else written).limit(table.console_rows)
+        found = connection.from_arrow(written.to_table(filter=reduce(and_, chosen)) if chosen else written)
+        first = (found.order(_order(order)) if order else found).limit(most)
         rows = first.to_arrow_table().to_pylist()
     return [{name: _in_utc(value) for name, value in row.items()} for row in rows]
 
 
-def _order(table: Table) -> str:
+def count_rows(path: str) -> int:
+    """Of a table in Parquet."""
+    return int(_written(path).count_rows())
+
+
+def is_written(path: str) -> bool:
+    """Whether something is there."""
+    there = place(path)
+    return bool(there.system.get_file_info(there.path).type != fs.FileType.NotFound)
+
+
+def _written(path: str) -> Dataset:
+    there = place(path)
+    return dataset(there.path, filesystem=there.system, format="parquet")
+
+
+def _order(names: Sequence[str]) -> str:
     """What is unknown comes where Spark has it: before all others, or after them where these descend."""
     return ", ".join(
-        f'"{name[1:]}" DESC NULLS LAST' if name.startswith("-") else f'"{name}" ASC NULLS FIRST' for name in table.order
+        f'"{name[1:]}" DESC NULLS LAST' if name.startswith("-") else f'"{name}" ASC NULLS FIRST' for name in names
     )
 
 
@@ -81,9 +104,10 @@ def _write_json(path: str, value: object) -> None:
     there.system.create_dir(there.path, recursive=True)
     written = f"{there.path}/.{name}"
     with there.system.open_output_stream(written) as file:
-        file.write(json.dumps(value, default=_plain, ensure_ascii=False, indent=1).encode())
+        file.write(json.dumps(value, default=plain, ensure_ascii=False, indent=1).encode())
     there.system.move(written, f"{there.path}/{name}")  # a reader sees all of it, old or new
 
 
-def _plain(value: object) -> str:
+def plain(value: object) -> str:
+    """What JSON has no form of its own for: times as ISO 8601."""
     return value.isoformat() if isinstance(value, datetime) else str(value)

@@ -20,6 +20,7 @@ from spark.failure import told_in_a_line
 from spark.job import Inputs, Job
 from spark.ledger.damaged import damaged_files
 from spark.ledger.read import Reading, read_table
+from spark.ledger.unread import unread
 from spark.output import forget_summary, write_summary, write_tables
 from spark.schema import TABLES
 from spark.traces.read import SpansReading, read_spans
@@ -90,11 +91,18 @@ def _run(spark: SparkSession, job: Job, sources: Sources, out: str, damaged: Map
     ledger = {name: reading.table for name, reading in readings.items()}
     ledger["gaps"] = ledger["gaps"].coalesce(1)  # few, and joined with other tables that are small (see spark.places)
     live = sources.until is None and is_live(sources.ledger, datetime.now(UTC))
-    inputs = Inputs(**ledger, options=sources.options, traces=spans.table if spans else None, live=live)
+    refused = [one for name in ("stages", "gaps") for one in readings[name].refused]
+    inputs = Inputs(
+        **ledger,
+        options=sources.options,
+        traces=spans.table if spans else None,
+        live=live,
+        unread=unread(sources.ledger, refused),
+    )
     transformed = job.transform(inputs)
     forget_summary(job, out)
     tables = write_tables(job, transformed, out)
-    summary = _summary(job, sources, readings, spans, time.monotonic() - started)
+    summary = summary_of(job, sources, readings, spans, time.monotonic() - started)
     write_summary(job, summary, out)
     return Result(tables, summary)
 
@@ -112,9 +120,10 @@ def _why_nothing(stages: Reading, sources: Sources) -> str:
     return nothing_for_the_time(sources)
 
 
-def _summary(
+def summary_of(
     job: Job, sources: Sources, readings: Mapping[str, Reading], spans: SpansReading | None, seconds: float
 ) -> dict[str, Any]:
+    """What summary.json says of a run that took so long: what was to be read, what was, and what could not be."""
     read: dict[str, Any] = {
         name: {"files": reading.files, "rows": reading.rows, "bytes": reading.size, **_refused(reading)}
         for name, reading in readings.items()

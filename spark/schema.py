@@ -66,6 +66,9 @@ GAPS = StructType(
     ]
 )
 
+# Of the reasons of gaps: an instance was missed; and it was heard again, so that it was not dead.
+SILENT, HEARD_AGAIN = "silent", "heard_again"
+
 TABLES = {"stages": STAGES, "ids": IDS, "gaps": GAPS}
 
 # Columns that older releases did not file: there they are null.

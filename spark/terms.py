@@ -10,6 +10,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import NamedTuple
 
+from spark.schema import SILENT
+
 # By which clocks may differ: the owner after a dead one records that later than the death.
 _SLACK = 1_000_000
 _EVER = -(1 << 62)
@@ -33,8 +35,20 @@ class Gap(NamedTuple):
         return f"{self.instance} ({self.reason}), noticed {noticed:%Y-%m-%d %H:%M:%S}Z"
 
 
+class Unread(NamedTuple):
+    """A file that cannot be read: its name below the ledger, and until when what it tells may have happened."""
+
+    name: str
+    until: int
+
+    @property
+    def words(self) -> str:
+        """It, as it is blamed."""
+        return f"{self.name}, which cannot be read"
+
+
 class Blamed(NamedTuple):
-    """A gap to blame: for what was heard of last before `time`."""
+    """A gap, or a file, to blame: for what was heard of last before `time`."""
 
     time: int
     words: str
@@ -68,6 +82,11 @@ def to_blame(gaps: Iterable[Gap]) -> list[Blamed]:
     return sorted(Blamed(gap.time, gap.words) for gap in gaps)[:_MOST_TO_BLAME]
 
 
+def files_to_blame(files: Iterable[Unread]) -> list[Blamed]:
+    """In order of time. Were they very many, the last ones: these may say something of any time before."""
+    return sorted(Blamed(file.until, file.words) for file in files)[-_MOST_TO_BLAME:]
+
+
 def terms(told: Iterable[Told], gaps: Sequence[Gap], heard: Mapping[str, int]) -> list[Term]:
     """Every term that the record tells of; `heard` is when each instance was heard of last.
 
@@ -90,7 +109,7 @@ def troubled(found: Iterable[Term]) -> list[int]:
 
 def _dated(gap: Gap, heard: Mapping[str, int]) -> Gap:
     """The gap of a silent instance begins after its last row: rows arrive in order, so none is missing before that."""
-    if gap.since is None and gap.reason == "silent" and gap.instance in heard:
+    if gap.since is None and gap.reason == SILENT and gap.instance in heard:
         return gap._replace(since=min(heard[gap.instance], gap.time))
     return gap
 
@@ -164,6 +183,6 @@ def _ended(owners: Iterable[Told], gaps: _Gaps, heard: Mapping[str, int]) -> int
     missed = [
         gap.time
         for gap in gaps.of(one.instance for one in owners)
-        if gap.reason == "silent" and gap.time > heard.get(gap.instance, _EVER)
+        if gap.reason == SILENT and gap.time > heard.get(gap.instance, _EVER)
     ]
     return max(missed, default=None)

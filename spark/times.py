@@ -19,7 +19,11 @@ def time_of(text: str, now: datetime) -> datetime:
     try:
         if ago := _AGO.fullmatch(text):
             return now - timedelta(**{_UNITS[ago[2]]: int(ago[1])})
-        time = datetime.fromisoformat(text)
+        return in_utc(datetime.fromisoformat(text))
     except (ValueError, OverflowError):
         raise AnalysisError(f"{text} is no time; 90s, 15m, 2h, 1d (ago) or 2026-01-31T12:00 is one") from None
-    return time if time.tzinfo else time.replace(tzinfo=UTC)
+
+
+def in_utc(time: datetime) -> datetime:
+    """As a time that names no zone is meant. Raises OverflowError before the first year and after the last."""
+    return (time if time.tzinfo else time.replace(tzinfo=UTC)).astimezone(UTC)

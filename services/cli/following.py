@@ -15,30 +15,46 @@ from services.common.ledger.stages import NAMES
 from services.common.message import format_named
 from services.common.patterns import fits
 from services.common.question import FATES, OUTSIDE_QUEUES, Sought
-from services.rpc.ledger_pb2 import Identified, LedgerBatch
+from services.rpc.ledger_pb2 import Connection, Identified, LedgerBatch
 
 _REMEMBERED = 10_000  # ids of messages, some of which are told of later
+_OF_PLACES = (
+    "virtual_host", "exchange", "routing_key", "queue", "protocol", "connection", "client", "consumer", "attempt",
+    "target",
+)  # fmt: skip
 _FITTING = 100_000  # messages that fit, for what is told of them later
 
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A batch of messages at a stage."""
+    """A batch of messages at a stage: what a `Step` of a trace says, under the same names, and of which messages."""
 
     time_us: int
     stage: str
     service: str
     instance: str
+    virtual_host: str
+    exchange: str
+    routing_key: str
     queue: str
-    partition: int
-    epoch: int
+    partition: int | None
+    epoch: int | None
+    protocol: str
+    connection: str
+    client: str
+    user: str  # as far as it was told since this began, as the next
+    peer: str
     consumer: str
     attempt: int
     outcome: str
     reason: str
+    target: str
     count: int
+    bytes: int
+    successors: list[int]  # of each message, in order; or none
     uids: list[tuple[int, int]]
     number: int  # of the row in the instance
+    wait_us: None = None  # each message has one of its own
 
 
 class Following:
@@ -54,6 +70,7 @@ class Following:
         self._publishers = Ends(sought.virtual_host, sought.client)
         self._consumers = Ends(sought.virtual_host, sought.consumer)
         self._ids: OrderedDict[int, str] = OrderedDict()
+        self._peers: OrderedDict[str, tuple[str, str]] = OrderedDict()
         self._published: OrderedDict[int, None] | None = OrderedDict() if sought.client or sought.key else None
         self._sent: OrderedDict[int, None] | None = OrderedDict() if sought.consumer else None
         # What a message ends as outside any queue is told of the message: where it was to go was told before.
@@ -75,6 +92,7 @@ class Following:
         for connection in batch.connections:
             self._publishers.hear(connection)
             self._consumers.hear(connection)
+            self._meet(connection)
         for identified in batch.identified:
             with suppress(BrokerError):  # names are a help, no more
                 self._remember(identified)
@@ -92,8 +110,13 @@ class Following:
         known = [uids for uids in (self._published, self._sent, self._routed) if uids is not None]
         if not known:
             return line
-        uids = [uid for uid in _each(line) if all(uid in some for some in known)]
-        return replace(line, uids=[(uid, uid) for uid in uids], count=len(uids)) if uids else None
+        each = list(_each(line))
+        fit = [number for number, uid in enumerate(each) if all(uid in some for some in known)]
+        if not fit:
+            return None
+        successors = [line.successors[number] for number in fit] if line.successors else []
+        uids = [(each[number], each[number]) for number in fit]
+        return replace(line, uids=uids, count=len(uids), successors=successors)
 
     def ids_of(self, line: Line) -> list[str]:
         """The ids of its messages, as far as they are known by now."""
@@ -116,22 +139,30 @@ class Following:
 
     def _line(self, batch: LedgerBatch, told: StageRow) -> Line:
         row, place, uids = told
+        user, peer = self._peers.get(place.connection, ("", ""))
         return Line(
             time_us=batch.times_us[row],
             stage=NAMES[batch.stages[row]] if batch.stages[row] < len(NAMES) else str(batch.stages[row]),
             service=batch.service,
             instance=batch.instance,
-            queue=place.queue,
-            partition=place.partition,
-            epoch=place.epoch,
-            consumer=place.consumer,
-            attempt=place.attempt,
+            **{name: getattr(place, name) for name in _OF_PLACES},
+            partition=place.partition if place.partition >= 0 else None,
+            epoch=place.epoch or None,
+            user=user,
+            peer=peer,
             outcome=batch.words[batch.outcome[row]],
             reason=batch.words[batch.reason[row]],
             count=sum(last - first + 1 for first, last in uids),
+            bytes=_bytes(batch, row),
+            successors=_successors(batch, told),
             uids=uids,
             number=batch.first_row + row,
         )
+
+    def _meet(self, told: Connection) -> None:
+        self._peers[told.connection] = told.user, told.peer
+        while len(self._peers) > _REMEMBERED:
+            self._peers.popitem(last=False)
 
     def _remember(self, identified: Identified) -> None:
         format_ = format_named(identified.format)
@@ -143,6 +174,24 @@ class Following:
                 self._ids[uid] = name
         while len(self._ids) > _REMEMBERED:
             self._ids.popitem(last=False)
+
+
+def _bytes(batch: LedgerBatch, row: int) -> int:
+    """Of a row that became several it is not known which has how many."""
+    several = any(mixture.row == batch.first_row + row for mixture in batch.mixtures)
+    return 0 if several else batch.bytes[row]
+
+
+def _successors(batch: LedgerBatch, told: StageRow) -> list[int]:
+    """What its messages went on as, where they did, in their order."""
+    firsts = [first for each in batch.successions if each.row == batch.first_row + told.row for first in each.firsts]
+    if not firsts:
+        return []
+    begin = sum(batch.ranges[: told.row])
+    its = slice(begin, begin + batch.ranges[told.row])
+    pairs = zip(batch.firsts[its], batch.lengths[its], firsts, strict=True)
+    follow = {first + number: to + number for first, length, to in pairs for number in range(length)}
+    return [follow[uid] for first, last in told.uids for uid in range(first, last + 1)]
 
 
 def _each(line: Line) -> Iterator[int]:

@@ -67,7 +67,8 @@ def trace(
     """Shows the way of a message, from the ledger: every stage, before and after every dead-lettering.
 
     By an id, or the newest to which all options apply, with * and ? in names. With --follow what happens from now on:
-    --client, --consumer and --key pick those that were published, or sent, since it began.
+    --client, --consumer and --key pick those that were published, or sent, since it began. With --json each line has
+    the fields of a stage, and the uids and ids of its messages.
     """
     sought = Sought(virtual_host, follow or queue, client, consumer, key, fate, _moment(since), _moment(until))
     wanted = [bool(id), bool(sought)]

@@ -67,8 +67,8 @@ EDGES = Table(
 
 def transform(inputs: Inputs) -> dict[str, DataFrame]:
     """What is odd, and how much was looked at."""
-    seconds = int(inputs.number("window", _WINDOW_SECONDS))
-    history = int(inputs.number("history", _HISTORY))
+    seconds = int(inputs.number("window", _WINDOW_SECONDS, 1))
+    history = int(inputs.number("history", _HISTORY, 1))
     least = int(inputs.number("least", _LEAST_HISTORY))
     counted = _counts(inputs.stages, seconds).cache()
     extent = counted.agg(F.min("window").alias("begin"), F.max("window").alias("end"))

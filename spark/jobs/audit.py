@@ -11,7 +11,18 @@ from pyspark.sql.types import BooleanType, LongType, StringType, StructType, Tim
 
 from spark.as_of import as_of
 from spark.job import Inputs, Job, Table, column
-from spark.jobs.audit_rules import FAULTS, LOST_TRANSIENT, SUSPECT, duplicate, fate, gap, origin, reason
+from spark.jobs.audit_rules import (
+    FAULTS,
+    LOST_TRANSIENT,
+    SUSPECT,
+    UNKNOWN,
+    duplicate,
+    fate,
+    gap,
+    origin,
+    reason,
+    unread_file,
+)
 from spark.journeys import Plain, journeys, kinds
 from spark.places import all_gaps, all_terms, ending_alone, names, places, record, table_of
 from spark.ranges import Bools, Columns, Measure
@@ -46,6 +57,7 @@ OF_MESSAGES = (
     Measure("returned", kinds("returned")),
     Measure("dropped_unrouted", kinds("dropped")),
     *(Measure(f"{name}_unplaced_reason", kinds(name), "max", "reason") for name in ("returned", "dropped", "refused")),
+    Measure("began", kinds("received", "successor"), "min", "time"),
     Measure("message_time", kinds("received", "confirmed", "successor"), "max", "time"),
 )
 
@@ -62,7 +74,7 @@ PLAIN = Plain(
     (
         "persisted", "sent", "partition", "epoch", "first_enqueued_epoch", "last_enqueued_epoch", "enqueued_moment",
         "recovered_moment", "let_go_epoch", "delivered_moment", "held_moment", "returned_moment", "ended_moment",
-        "first_ended_epoch", "last_ended_epoch", "last_time", "message_time",
+        "first_ended_epoch", "last_ended_epoch", "last_time", "began", "message_time",
     ),
 )  # fmt: skip
 
@@ -87,7 +99,7 @@ FATES = Table(
                 "settled, waiting, unsettled, expired, dead_lettered, dropped, rejected, returned, refused, "
                 "rolled_back, not_enqueued, in_flight (too young to judge), lost (promised, and in no queue ever), "
                 "lost (persisted) (was on disk), lost (transient) (was in memory only, as promised), "
-                "unknown (a gap may hide their end)",
+                "unknown (a gap, or a file that cannot be read, may hide their end)",
             ),
             column(
                 "reason",
@@ -96,7 +108,11 @@ FATES = Table(
                 "no_owner (its owner lost the partition, and said so), not_heard_of since",
             ),
             column("duplicate", StringType(), "enqueued_twice, settled_twice, delivered_after_settled"),
-            column("gap", StringType(), "of the record that is to blame: of unknown, and of lost (transient)"),
+            column(
+                "gap",
+                StringType(),
+                "of the record that is to blame, or the file that cannot be read: of unknown, and of lost (transient)",
+            ),
             column("messages", LongType(), ""),
         ]
     ),
@@ -117,7 +133,11 @@ SUSPECTS = Table(
 VERDICT = Table(
     StructType(
         [
-            column("whole", BooleanType(), "the record has no gap: what is not lost or duplicated here truly is not"),
+            column(
+                "whole",
+                BooleanType(),
+                "the record has no gap, and all of it could be read: what is not lost or duplicated here truly is not",
+            ),
             column("promised", LongType(), "copies of confirmed messages and of dead letters"),
             column("lost", LongType(), "a fault: lost, and lost (persisted)"),
             column("lost_transient", LongType(), "were in memory only, of a process that is gone"),
@@ -126,6 +146,9 @@ VERDICT = Table(
             column("duplicated", LongType(), ""),
             column("gaps", LongType(), "of the record"),
             column("missing_rows", LongType(), "in these gaps, as far as it is known"),
+            column(
+                "unread", LongType(), "files of the record that cannot be read: what only they tell is missing here"
+            ),
             column("begin", TimestampType(), "of the record"),
             column("end", TimestampType(), ""),
             column(
@@ -141,7 +164,7 @@ def transform(inputs: Inputs) -> dict[str, DataFrame]:
     """The account of every message."""
     moment = as_of(inputs.options.get("as-of", ""), live=inputs.live, now=datetime.now(UTC))
     known, gaps = places(inputs.stages), all_gaps(inputs.gaps)
-    terms, extent = all_terms(known, gaps), record(known, gaps, moment)
+    terms, extent = all_terms(known, gaps), record(known, gaps, moment, inputs.unread)
     segments = journeys(_needed(inputs.stages, terms), OF_COPIES, OF_MESSAGES, plain=PLAIN)
     judged = judge(segments, known, terms, extent, inputs.number("grace", GRACE_SECONDS))
     # One pass over everything gives this small table, from which the others come without another shuffle.
@@ -173,9 +196,11 @@ def judge(segments: DataFrame, known: DataFrame, terms: Sequence[Term], extent: 
         .withColumn("grace", F.lit(int(grace * 1e6)))
         .withColumn("origin", origin())
         .withColumn("fate", fate())
+        .withColumn("unread_file", unread_file())
+        .withColumn("fate", F.when(F.col("unread_file").isNotNull(), UNKNOWN).otherwise(F.col("fate")))
         .withColumn("reason", reason())
         .withColumn("duplicate", duplicate())
-        .withColumn("gap", gap())
+        .withColumn("gap", F.coalesce("unread_file", gap()))
     )
 
 
@@ -204,7 +229,7 @@ def verdict(accounts: DataFrame, gaps: DataFrame, extent: DataFrame) -> DataFram
         total(promised, "promised"),
         total(F.col("fate").isin(*FAULTS), "lost"),
         total(F.col("fate") == LOST_TRANSIENT, "lost_transient"),
-        *(total(F.col("fate") == name, name) for name in ("unknown", "in_flight")),
+        *(total(F.col("fate") == name, name) for name in (UNKNOWN, "in_flight")),
         total(F.col("duplicate") != "", "duplicated"),
     )
     missing = gaps.agg(
@@ -213,7 +238,7 @@ def verdict(accounts: DataFrame, gaps: DataFrame, extent: DataFrame) -> DataFram
     return (
         counted.crossJoin(missing)
         .crossJoin(extent)
-        .withColumn("whole", F.col("gaps") == 0)
+        .withColumn("whole", (F.col("gaps") == 0) & (F.col("unread") == 0))
         .withColumn("begin", F.timestamp_micros("record_begin"))
         .withColumn("end", F.timestamp_micros("record_end"))
         .withColumn("as_of", F.timestamp_micros("as_of"))

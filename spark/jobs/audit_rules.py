@@ -12,10 +12,14 @@ from spark.schema import REASONS
 
 LOST, LOST_PERSISTED, LOST_TRANSIENT = "lost", "lost (persisted)", "lost (transient)"
 FAULTS = (LOST, LOST_PERSISTED)
-SUSPECT = (*FAULTS, LOST_TRANSIENT, "unknown")
+UNKNOWN = "unknown"
+SUSPECT = (*FAULTS, LOST_TRANSIENT, UNKNOWN)
+_GOING_ON = ("waiting", "unsettled")
+_MISSING = (*FAULTS, LOST_TRANSIENT, "not_enqueued")
 
 # By which clocks may differ: a publisher is told that a message is safe by another process than wrote it down.
 _SLACK = 1_000_000  # µs
+_EVER = -(1 << 62)
 
 
 def origin() -> Column:
@@ -55,15 +59,27 @@ def reason() -> Column:
 
 def gap() -> Column:
     """The gap of the record that is to blame that nothing more is known; "" where none is."""
-    of_copy = F.coalesce(_first("gaps", "last_time"), _first("queue_gaps", "last_time"))
-    words = F.when(F.col("copy"), of_copy).otherwise(_first("any_gaps", "message_time"))
-    blamed = (F.col("fate") == "unknown") | ((F.col("fate") == LOST_TRANSIENT) & _hidden() & ~_let_go())
+    last = F.col("last_time")
+    of_copy = F.coalesce(_first("gaps", last), _first("queue_gaps", last))
+    words = F.when(F.col("copy"), of_copy).otherwise(_first("any_gaps", F.col("message_time")))
+    blamed = (F.col("fate") == UNKNOWN) | ((F.col("fate") == LOST_TRANSIENT) & _hidden() & ~_let_go())
     return F.coalesce(F.when(blamed, words), F.lit(""))
 
 
-def _first(gaps: str, since: str) -> Column:
-    """The first of some gaps that were noticed later than that."""
-    return F.get(F.filter(gaps, lambda gap: gap.time >= F.col(since)), F.lit(0)).words
+def unread_file() -> Column:
+    """The file that cannot be read and may say more of messages with that `fate`; null where none may.
+
+    What goes on may have ended since the last that is known of it. What is missing may be told of at any time since it
+    began; where it is not on record either when that was, in any file.
+    """
+    began = F.coalesce("began", F.lit(_EVER))
+    since = F.when(F.col("fate").isin(*_GOING_ON), F.col("last_time")).when(F.col("fate").isin(*_MISSING), began)
+    return _first("unread_files", since)
+
+
+def _first(gaps: str, since: Column) -> Column:
+    """The first of some gaps, or files, of which some is later than that."""
+    return F.get(F.filter(gaps, lambda gap: gap.time >= since), F.lit(0)).words
 
 
 def _reasons_of_fates() -> tuple[tuple[str, Column, str], ...]:
@@ -114,6 +130,7 @@ def _fate_of_copy() -> Column:
         .when(_some("expired"), "expired")
         .when(_some("dropped") & ~_was_no_room(), "dropped")
         .when(_some("rejected"), "rejected")
+        .when(_some("dropped"), "refused")
     )
     on_disk, perhaps_taken = _some("persisted"), _perhaps_taken()
     # No owner has recorded the partition since its owner was killed: what was in memory may be handed over yet.
@@ -122,12 +139,12 @@ def _fate_of_copy() -> Column:
     return (
         ended.when(_let_go(), LOST_TRANSIENT)
         .when(_placed() & _gone(), _fate_of_gone(on_disk, perhaps_taken))
-        .when(left_alone, F.when(on_disk & ~perhaps_taken, "waiting").otherwise("unknown"))
-        .when(_placed() & _hidden() & perhaps_taken, "unknown")
+        .when(left_alone, F.when(on_disk & ~perhaps_taken, "waiting").otherwise(UNKNOWN))
+        .when(_placed() & _hidden() & perhaps_taken, UNKNOWN)
         .when(_placed() & held, "unsettled")
         .when(_placed(), "waiting")
         .when(~_promised() & F.col("origin").isin("refused", "rolled_back"), F.col("origin"))
-        .when((F.col("origin") == "unconfirmed") & _perhaps_enqueued(), "unknown")
+        .when((F.col("origin") == "unconfirmed") & _perhaps_enqueued(), UNKNOWN)
         .when(~_promised(), "not_enqueued")
         .otherwise(_missing(F.col("queue_gap") >= F.col("last_time"), F.col("last_time")))
     )
@@ -140,8 +157,9 @@ def _let_go() -> Column:
 
 def _perhaps_enqueued() -> Column:
     """Whether an owner of the partition may have had it; where none is on record, any queue process."""
-    anybodys = F.when(F.col("current_epoch").isNull(), _first("queue_gaps", "last_time"))
-    return F.coalesce(_first("gaps", "last_time"), anybodys).isNotNull()
+    last = F.col("last_time")
+    anybodys = F.when(F.col("current_epoch").isNull(), _first("queue_gaps", last))
+    return F.coalesce(_first("gaps", last), anybodys).isNotNull()
 
 
 def _was_no_room() -> Column:
@@ -179,7 +197,7 @@ def _fate_of_gone(on_disk: Column, perhaps_taken: Column) -> Column:
         .when(~_hidden() & on_disk, LOST_PERSISTED)
         .when(~_hidden(), LOST_TRANSIENT)
         .when(in_memory & ~perhaps_taken, LOST_TRANSIENT)
-        .otherwise("unknown")
+        .otherwise(UNKNOWN)
     )
 
 
@@ -198,7 +216,7 @@ def _promised() -> Column:
 
 
 def _missing(unsure: Column, since: Column) -> Column:
-    return F.when(_is_recent(since), "in_flight").when(F.coalesce(unsure, F.lit(False)), "unknown").otherwise(LOST)
+    return F.when(_is_recent(since), "in_flight").when(F.coalesce(unsure, F.lit(False)), UNKNOWN).otherwise(LOST)
 
 
 def _is_recent(since: Column) -> Column:

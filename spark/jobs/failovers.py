@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from datetime import UTC, datetime
+
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import IntegerType, LongType, StringType, StructType, TimestampType
 
 from spark.expressions import total
 from spark.job import Inputs, Job, Table, column
-from spark.moves import CRASH, Lives, Owner, moves
+from spark.moves import CRASH, LAPSED, Lives, Move, Owner, moves
 from spark.places import all_gaps
+from spark.schema import SILENT
 
 _MOVES = (
     "partition int, epoch long, source string, target string, how string, last_seen long, first_seen long, "
@@ -60,7 +64,9 @@ PARTITIONS = Table(
 def transform(inputs: Inputs) -> dict[str, DataFrame]:
     """Each change of epoch, with what was published meanwhile."""
     lives = _lives(inputs.stages, inputs.gaps)
-    found = moves(_owners(inputs.stages), lives)
+    if inputs.live:  # an idle broker tells nothing, and time goes on all the same
+        lives = lives._replace(record_end=max(lives.record_end, int(datetime.now(UTC).timestamp() * 1e6)))
+    found = _with_last_words(moves(_owners(inputs.stages), lives), inputs.stages)
     rows = [(*move, move.silence) for move in found]
     table = inputs.stages.sparkSession.createDataFrame(rows, _MOVES)
     times = {name: F.timestamp_micros(name) for name in ("last_seen", "first_seen")}
@@ -100,9 +106,31 @@ def _lives(stages: DataFrame, gaps: DataFrame) -> Lives:
     died: dict[str, int] = {}
     for gap in all_gaps(gaps):
         spoke = heard.get(gap.instance, gap.time)
-        if gap.reason == "silent" and spoke <= gap.time:
+        if gap.reason == SILENT and spoke <= gap.time:
             died[gap.instance] = max(spoke, gap.since or 0)
     return Lives(heard, died, max(heard.values(), default=0))
+
+
+def _with_last_words(found: Sequence[Move], stages: DataFrame) -> list[Move]:
+    """An owner that lost its lease and lives: it had a partition of which there was nothing to tell, for all that is
+    known, until the last that it told of any, to a second.
+    """
+    asked = [(move.partition, move.epoch, move.source, move.first_seen) for move in found if move.how == LAPSED]
+    if not asked:
+        return list(found)
+    at = F.unix_micros("time").alias("at")
+    told = stages.where(F.col("service") == "queue").select("instance", at)
+    by_second = told.groupBy("instance", F.floor(F.col("at") / 1_000_000)).agg(F.max("at").alias("at"))
+    lapsed = stages.sparkSession.createDataFrame(asked, "partition int, epoch long, instance string, first_seen long")
+    before = by_second.join(F.broadcast(lapsed), "instance").where("at < first_seen")
+    rows = before.groupBy("partition", "epoch").agg(F.max("at")).collect()
+    spoke = {(partition, epoch): last for partition, epoch, last in rows}
+    return [
+        move._replace(last_seen=max(move.last_seen, spoke.get((move.partition, move.epoch), 0)))
+        if move.how == LAPSED
+        else move
+        for move in found
+    ]
 
 
 def _with_waiting(moves: DataFrame, stages: DataFrame) -> DataFrame:

@@ -85,7 +85,7 @@ CONSUMERS = Table(
 
 def transform(inputs: Inputs) -> dict[str, DataFrame]:
     """Queues that pile up, and the consumers that may be the cause."""
-    seconds = int(inputs.number("window", _WINDOW_SECONDS))
+    seconds = int(inputs.number("window", _WINDOW_SECONDS, 1))
     segments = _segments(inputs.stages)
     known = _names(inputs.stages).cache()
     backlog = _backlog(segments, seconds).cache()

@@ -61,7 +61,9 @@ INSTANCES = Table(
             column(
                 "unexplained", LongType(), "numbers that are neither on record nor in a gap, between first and last"
             ),
-            column("whole", BooleanType(), "no gap, nothing unexplained"),
+            column(
+                "whole", BooleanType(), "no gap, nothing unexplained, and no file of the record that cannot be read"
+            ),
             column("why", StringType(), "reasons of its gaps"),
         ]
     ),
@@ -73,7 +75,7 @@ def transform(inputs: Inputs) -> dict[str, DataFrame]:
     """How much of what was is on record, and how far its times agree."""
     known = names(places(inputs.stages)).where("queue != ''")
     segments = journeys(inputs.stages, _OF_COPIES, _OF_MESSAGES, {"instance": identity("instance")}).where("copy")
-    instances = _instances(inputs.stages, inputs.gaps).cache()
+    instances = _instances(inputs.stages, inputs.gaps, all_read=not inputs.unread).cache()
     ids = instances.select("instance", identity("instance").alias("id"))
     taken = steps(segments, ids).cache()
     return {
@@ -105,7 +107,7 @@ def _missing(segments: DataFrame) -> DataFrame:
     return told.withColumn("share", share(F.col("messages"), F.col("all")))
 
 
-def _instances(stages: DataFrame, gaps: DataFrame) -> DataFrame:
+def _instances(stages: DataFrame, gaps: DataFrame, *, all_read: bool) -> DataFrame:
     missing = gaps.groupBy("instance").agg(
         F.count("*").alias("gaps"),
         F.sum(F.greatest("count", F.lit(0))).alias("given_up"),
@@ -118,7 +120,7 @@ def _instances(stages: DataFrame, gaps: DataFrame) -> DataFrame:
         joined.na.fill(0, ["rows", "gaps", "given_up", "first_row"])
         .na.fill({"last_row": -1, "why": ""})
         .withColumn("unexplained", F.greatest(holes, F.lit(0)))
-        .withColumn("whole", (F.col("gaps") == 0) & (F.col("unexplained") == 0))
+        .withColumn("whole", (F.col("gaps") == 0) & (F.col("unexplained") == 0) & F.lit(all_read))
         .withColumn("service", F.coalesce("service", "gap_service"))
     )
 

@@ -66,6 +66,11 @@ def _entries(folder: LedgerFolder, path: str, prefix: str) -> Iterator[fs.FileIn
             yield info
 
 
+def hour_of(path: str) -> datetime | None:
+    """When the hour of a file begins; None where its folder is not named for one."""
+    return _time(*path.split("/")[-3:-1])
+
+
 def _time(day: str, hour: str = "hour=00") -> datetime | None:
     """None for a folder that is not named for a time: what it holds is read, for it may be anything."""
     try:

@@ -13,7 +13,7 @@ from pyspark.sql.types import StructType
 
 from spark.ledger.files import files_of, place
 from spark.ledger.soundness import Refused, sort_out
-from spark.schema import TABLES, arrow_schema
+from spark.schema import HEARD_AGAIN, SILENT, TABLES, arrow_schema
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,9 +45,10 @@ def read_table(
     sound, refused = sort_out(folder, files_of(folder, name, since, until), arrow_schema(schema), damaged)
     paths = [folder.uri(file.path) for file in sound]
     table = spark.read.schema(schema).parquet(*paths) if paths else _nothing(spark, schema)
-    return Reading(
-        within(table, since, until), len(sound), sum(one.rows for one in sound), sum(one.size for one in sound), refused
-    )
+    rows = within(table, since, until)
+    if name == "gaps":
+        rows = _standing(rows)
+    return Reading(rows, len(sound), sum(one.rows for one in sound), sum(one.size for one in sound), refused)
 
 
 def read_stages(
@@ -64,6 +65,14 @@ def within(table: DataFrame, since: datetime | None, until: datetime | None) -> 
     if until is not None:
         table = table.where(F.col("time") < F.lit(until))
     return table
+
+
+def _standing(gaps: DataFrame) -> DataFrame:
+    """Without those that were taken back: an instance was silent, then it was heard again, and its rows came."""
+    reason, time = F.col("reason"), F.col("time")
+    again = gaps.where(reason == HEARD_AGAIN).groupBy("instance").agg(F.max("time").alias("again"))
+    over = (reason == HEARD_AGAIN) | ((reason == SILENT) & F.coalesce(time <= F.col("again"), F.lit(False)))
+    return gaps.join(F.broadcast(again), "instance", "left").where(~over).select(*gaps.columns)
 
 
 def _nothing(spark: SparkSession, schema: StructType) -> DataFrame:

@@ -16,6 +16,7 @@ from spark.ledger.files import LedgerFolder
 from spark.schema import LATER
 
 _THREADS = 8
+COPY = "a copy of "  # as the reasons begin of what is told by another file
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +25,11 @@ class Refused:
 
     path: str
     reason: str
+
+    @property
+    def is_copy(self) -> bool:
+        """Whether nothing is missing without it: another file has the same."""
+        return self.reason.startswith(COPY)
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +70,7 @@ def _each_once(folder: LedgerFolder, sound: Sequence[Sound]) -> tuple[list[Sound
         if before == one.path:
             kept.append(one)
         else:
-            copies.append(Refused(one.path, f"a copy of {before}"))
+            copies.append(Refused(one.path, f"{COPY}{before}"))
     return kept, copies
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from pyspark.sql import SparkSession
 from rich.console import Console
@@ -17,11 +18,13 @@ from spark.run import Sources, run
 
 
 def run_all(spark: SparkSession, sources: Sources, out: str, wanted: Sequence[str], console: Console) -> None:
-    """Runs the analyses named, or every one that there is; says how long each took."""
+    """Runs the analyses named, or every one that there is, each with the options that it has; says how long it took."""
     for name in wanted or names():
+        analysis = job(name)
+        known = {option: value for option, value in sources.options.items() if option in analysis.options}
         try:
             with progress(spark.sparkContext, console):
-                result = run(spark, job(name), sources, out)
+                result = run(spark, analysis, replace(sources, options=known), out)
         except NothingToRead as nothing:  # one reads what others do not
             console.print(f"{name:<14} {nothing}", highlight=False, soft_wrap=True)
             continue

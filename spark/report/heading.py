@@ -56,7 +56,7 @@ def _range(results: Mapping[str, Found]) -> str:
 def _tiles(results: Mapping[str, Found]) -> Iterator[Tile]:
     if audit := results.get("audit"):
         for row in audit.table("verdict"):
-            yield from _verdict(row, whole=row["whole"] and not audit.unread)
+            yield from _verdict(row, audit.unread)
     if lag := results.get("lag"):
         waits = [row["wait_p95_us"] for row in lag.table("queues") if row["wait_p95_us"]]
         yield Tile("longest wait, p95", duration(max(waits)) if waits else "none")
@@ -66,21 +66,25 @@ def _tiles(results: Mapping[str, Found]) -> Iterator[Tile]:
     if anomalies := results.get("anomalies"):
         found = len(anomalies.table("anomalies"))
         judged = sum(row["judged"] for row in anomalies.table("edges"))
-        yield _judged("anomalies", found, "warn") if judged else Tile("anomalies", _NOT_JUDGED)
+        tile = _judged("anomalies", found, "warn", sure=not anomalies.unread)
+        yield tile if judged else Tile("anomalies", _NOT_JUDGED)
 
 
-def _verdict(row: Row, *, whole: bool) -> Iterator[Tile]:
-    promised = row["promised"]
+def _verdict(row: Row, unread: int) -> Iterator[Tile]:
+    promised, read = row["promised"], not unread
     yield Tile("copies promised", count(promised))
     if promised:
         # Where the record has gaps, or files that cannot be read, that none is lost is not known.
-        yield _judged("lost", row["lost"], "bad") if row["lost"] or whole else Tile("lost", "0", "warn")
-        yield _judged("in doubt", row["unknown"], "warn")
-        yield _judged("came twice", row["duplicated"], "bad")
+        yield _judged("lost", row["lost"], "bad", sure=row["whole"] and read)
+        yield _judged("in doubt", row["unknown"], "warn", sure=read)
+        yield _judged("came twice", row["duplicated"], "bad", sure=read)
     else:
         yield from (Tile(name, _NOT_JUDGED) for name in ("lost", "in doubt", "came twice"))
-    yield _judged("gaps of record", row["gaps"], "warn")
+    yield _judged("gaps of record", row["gaps"], "warn", sure=read)
+    if unread:
+        yield Tile("files not read", count(unread), "bad")
 
 
-def _judged(name: str, found: int, tone: str) -> Tile:
-    return Tile(name, count(found), tone if found else "good")
+def _judged(name: str, found: int, tone: str, *, sure: bool) -> Tile:
+    """Green where there is none, for sure."""
+    return Tile(name, count(found), tone if found else "good" if sure else "warn")

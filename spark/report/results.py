@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from pyarrow import fs
 
 from spark.errors import AnalysisError, NothingToRead
 from spark.ledger.files import place
+from spark.ledger.soundness import COPY
+from spark.output import is_written
+from spark.report.whole import Whole
 
 Row = Mapping[str, Any]
 
@@ -20,18 +23,34 @@ class Found:
     """What one analysis gave."""
 
     name: str
-    tables: Mapping[str, Sequence[Row]]
+    tables: Mapping[str, Sequence[Row]]  # the first rows of each, which the page shows
     summary: Mapping[str, Any]
+    whole: Mapping[str, Whole] = field(default_factory=dict)  # of which there are more
 
     @property
     def unread(self) -> int:
-        """Files of the record that could not be read: what they tell is missing here. Copies of others are not."""
-        refused = (one for read in self.summary["inputs"].values() for one in read["refused"])
-        return sum(not one["reason"].startswith("a copy of ") for one in refused)
+        """Files of the record that could not be read: what they tell is missing here.
+
+        Copies of others lack nothing, and no analysis reads ids.
+        """
+        inputs = self.summary["inputs"]
+        refused = (one for name, read in inputs.items() for one in read["refused"] if name != "ids")
+        return sum(not one["reason"].startswith(COPY) for one in refused)
 
     def table(self, name: str) -> Sequence[Row]:
-        """The first rows of a table; none where there is no such table."""
-        return self.tables.get(name, ())
+        """All rows of a table, as far as memory goes (see `cut`); none where there is no such table."""
+        return self.whole[name].rows() if name in self.whole else self.tables.get(name, ())
+
+    def of(self, name: str, **values: object) -> Sequence[Row]:
+        """The rows of a table that have these values."""
+        if name in self.whole:
+            return self.whole[name].of(**values)
+        return [row for row in self.table(name) if all(row[column] == value for column, value in values.items())]
+
+    @property
+    def cut(self) -> Mapping[str, int]:
+        """The tables of which `table` gave a part only, with the rows that they have."""
+        return {name: whole.count for name, whole in self.whole.items() if whole.is_cut}
 
 
 def read_results(out: str) -> dict[str, Found]:
@@ -41,13 +60,13 @@ def read_results(out: str) -> dict[str, Found]:
     """
     top = place(out)
     folders = [info for info in _inside(top.system, top.path) if info.type == fs.FileType.Directory]
-    found = {info.base_name: one for info in folders if (one := _read(top.system, info))}
+    found = {info.base_name: one for info in folders if (one := _read(out, top.system, info))}
     if not found:
         raise NothingToRead(f"no analysis has left its results under {out}")
     return found
 
 
-def _read(system: fs.FileSystem, folder: fs.FileInfo) -> Found | None:
+def _read(out: str, system: fs.FileSystem, folder: fs.FileInfo) -> Found | None:
     values = {
         info.base_name.removesuffix(".json"): _json(system, info.path)
         for info in _inside(system, folder.path)
@@ -55,8 +74,16 @@ def _read(system: fs.FileSystem, folder: fs.FileInfo) -> Found | None:
     }
     summary = values.pop("summary", None)
     # One that says nothing of what was read is that of a stream: how far it is.
-    is_of_analysis = isinstance(summary, dict) and "inputs" in summary
-    return Found(folder.base_name, values, summary) if is_of_analysis else None
+    if not isinstance(summary, dict) or "inputs" not in summary:
+        return None
+    return Found(folder.base_name, values, summary, _whole(out, folder.base_name, values))
+
+
+def _whole(out: str, analysis: str, tables: Mapping[str, Sequence[Row]]) -> dict[str, Whole]:
+    """The tables that have more rows than those which were written for the console."""
+    paths = {name: f"{out.rstrip('/')}/{analysis}/{name}.parquet" for name in tables}
+    found = {name: Whole(path, analysis, name) for name, path in paths.items() if is_written(path)}
+    return {name: whole for name, whole in found.items() if whole.count > len(tables[name])}
 
 
 def _inside(system: fs.FileSystem, path: str) -> list[fs.FileInfo]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from datetime import datetime
 
 from spark.report.graph import dependency_graph
@@ -42,9 +43,18 @@ _FATES = (
 
 def sections(results: Mapping[str, Found]) -> list[Section]:
     """Known analyses first, in the order in which one asks; then all others as tables."""
-    known = [build(results[name]) for name, build in _BUILD.items() if name in results]
+    known = [_built(results[name], build) for name, build in _BUILD.items() if name in results]
     others = [Section(_title(name), (), tables=found.tables) for name, found in results.items() if name not in _BUILD]
     return known + others
+
+
+def _built(found: Found, build: Callable[[Found], Section]) -> Section:
+    section = build(found)
+    cut = [
+        f"Of the {rows:,} rows of {name} only the first {len(found.table(name)):,} are counted here."
+        for name, rows in found.cut.items()
+    ]
+    return replace(section, says=[*section.says, *cut])
 
 
 def _title(name: str) -> str:
@@ -67,10 +77,10 @@ def _audit(found: Found) -> Section:
         )
         for queue in busiest
     ]
-    says = [_verdict(row, found.unread) for row in found.table("verdict")]
+    says = [_verdict(row, found.unread) + _as_of(row) for row in found.table("verdict")]
     if found.unread:
         files = f"{found.unread} file{'s' * (found.unread > 1)} of the record"
-        says.append(f"{files} could not be read: what is told there is missing here, and may pass for lost.")
+        says.append(f"{files} could not be read: what is told there alone is not counted here.")
     return Section(
         "What became of every message", says, [Plot("Messages by queue", bars(drawn), _FATES)], (), found.tables
     )
@@ -85,10 +95,16 @@ def _verdict(row: Row, unread: int) -> str:
     twice = f"{row['duplicated']:,} came twice"
     if row["in_flight"]:
         twice += f", {row['in_flight']:,} are too young to judge"
-    if row["whole"]:
-        return f"{account} and {twice}." + " The record is whole." * (not unread)
-    doubt = f"{row['unknown']:,} more may be: the record has {row['gaps']:,} gaps"
-    return f"{account}, {doubt}; {twice}."
+    if not row["gaps"] and not unread:
+        return f"{account} and {twice}. The record is whole."
+    why = [f"the record has {row['gaps']:,} gaps"] if row["gaps"] else []
+    why += ["not all of it could be read"] if unread else []
+    return f"{account}, {row['unknown']:,} more may be: {' and '.join(why)}; {twice}."
+
+
+def _as_of(row: Row) -> str:
+    """As results of older releases do not say."""
+    return f" Judged as of {moment(row['as_of'])} ({row['as_of_why']})." if row.get("as_of") else ""
 
 
 def _dependencies(found: Found) -> Section:
@@ -163,8 +179,7 @@ def _lag(found: Found) -> Section:
     for host, queue in names:
         line = [
             (datetime.fromisoformat(row["time"]), row["backlog"])
-            for row in found.table("backlog")
-            if (row["virtual_host"], row["queue"]) == (host, queue)
+            for row in found.of("backlog", virtual_host=host, queue=queue)
         ]
         if line:
             backlog[in_host(host, queue)] = sorted(line)
@@ -230,11 +245,13 @@ def _redeliveries(found: Found) -> Section:
     for row in found.table("chains"):
         by_queue[queue_of(row)][row["attempts"]] += row["messages"]
     busiest = sorted(by_queue, key=lambda queue: -by_queue[queue].total())[:MOST_BARS]
+    often = sorted({attempts for counted in by_queue.values() for attempts in counted})
+    tones = {attempts: min(number, TONES - 1) for number, attempts in enumerate(often)}
     drawn = [
         Bar(
             queue,
             [
-                (size, attempts, f"{size:,} delivered {attempts} times")
+                (size, tones[attempts], f"{size:,} delivered {attempts} times")
                 for attempts, size in sorted(by_queue[queue].items())
             ],
             count(by_queue[queue].total()),
@@ -246,8 +263,9 @@ def _redeliveries(found: Found) -> Section:
     says = [f"{suspects:,} messages are suspect: delivered again and again, and never settled."]
     if circles:
         says.append(f"Dead letters go around between queues in {circles} ways.")
-    often = sorted({attempts for counted in by_queue.values() for attempts in counted})
-    times = [(attempts, f"{attempts} times") for attempts in often[:TONES]]
+    # There are so many colours: the last is of all that were delivered more often.
+    last = " or more" if len(often) > TONES else ""
+    times = [(tones[each], f"{each}{last * (tones[each] == TONES - 1)} times") for each in often[:TONES]]
     plots = [Plot("Messages delivered more than once", bars(drawn), times)]
     return Section("Redeliveries", says, plots, (), found.tables)
 

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 
 from spark.ledger.damaged import damaged_among
 from spark.ledger.files import place
-from spark.ledger.soundness import Refused, sort_out
+from spark.ledger.soundness import Refused, Sound, sort_out
 from spark.schema import STAGES, arrow_schema
 
 
@@ -21,7 +21,7 @@ class Damage:
     say: Callable[[str], None]
     refused: dict[str, str] = field(default_factory=dict)
 
-    def read(self, paths: Sequence[str], run: Callable[[Sequence[str]], None]) -> None:
+    def read(self, paths: Sequence[str], run: Callable[[Sequence[Sound]], None]) -> None:
         """Has `run` read those of the files that are sound. What shows its damage only to Spark is left out then."""
         while True:
             try:
@@ -36,13 +36,14 @@ class Damage:
             else:
                 return
 
-    def _sound(self, paths: Sequence[str]) -> list[str]:
+    def _sound(self, paths: Sequence[str]) -> list[Sound]:
+        """Under the names that they came with."""
         if not paths:
             return []
         uris = {place(path).path: path for path in paths}
         sound, refused = sort_out(place(paths[0]), list(uris), arrow_schema(STAGES), self.refused)
         self._note({one.path: one.reason for one in refused})
-        return [uris[one.path] for one in sound]
+        return [replace(one, path=uris[one.path]) for one in sound]
 
     def _note(self, found: dict[str, str]) -> None:
         for path, reason in found.items():
@@ -52,5 +53,5 @@ class Damage:
 
     @property
     def files(self) -> list[Refused]:
-        """As summaries tell of them."""
+        """As summaries tell of them: those since this process began."""
         return [Refused(path, reason) for path, reason in sorted(self.refused.items())]

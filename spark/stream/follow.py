@@ -5,9 +5,8 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
-from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -23,9 +22,12 @@ from spark.job import Job
 from spark.jobs import audit, latency
 from spark.journeys import KINDS, told
 from spark.ledger.files import place
-from spark.ledger.read import read_table
-from spark.output import write_summary, write_tables
+from spark.ledger.read import Reading, read_table
+from spark.ledger.soundness import Refused, Sound
+from spark.ledger.unread import unread
+from spark.output import forget_summary, write_summary, write_tables
 from spark.places import KEYS, all_gaps, all_terms, names, places, record
+from spark.run import Sources, summary_of
 from spark.schema import STAGES
 from spark.stream.cutting import GOING_ON, OVER, TIME, Horizon, cut_stream
 from spark.stream.damage import Damage
@@ -97,12 +99,11 @@ class _Batches:
         # Spark names local files with one slash, which other readers of URIs do not understand.
         uris = (row.file_path for row in files.distinct().collect())
         paths = sorted(re.sub("^file:/(?!/)", "file:///", uri) for uri in uris)
-        batch = _Batch(self.spark, self.following, State(self.spark, self.following.checkpoint), number)
+        batch = _Batch(self.spark, self.following, State(self.spark, self.following.checkpoint), number, self.damage)
         self.damage.read(paths, batch.run)
         self.spark.catalog.clearCache()
         batch.state.forget(number)
-        summary = {**batch.summary(time.monotonic() - started), "refused": list(map(asdict, self.damage.files))}
-        write_summary(_STREAM, summary, self.following.out)
+        batch.summarise(time.monotonic() - started)
 
 
 @dataclass(slots=True)
@@ -111,30 +112,60 @@ class _Batch:
     following: Following
     state: State
     number: int
+    damage: Damage
     record_end: int = 0
+    readings: dict[str, Reading] = field(default_factory=dict)
 
-    def run(self, paths: Sequence[str]) -> None:
+    def run(self, files: Sequence[Sound]) -> None:
+        for job in _JOBS:
+            forget_summary(job, self.following.out)
         reader = self.spark.read.schema(STAGES)
-        stages = reader.parquet(*paths) if paths else self.spark.createDataFrame([], STAGES)
+        stages = reader.parquet(*(file.path for file in files)) if files else self.spark.createDataFrame([], STAGES)
+        self.readings = {
+            "stages": self._reading(stages, files),
+            "gaps": read_table(self.spark, self.following.ledger, "gaps"),
+        }
         known = self._known(stages)
-        journeys = self._journeys(stages, self._horizon(known), self._partitions(paths)).persist()
+        journeys = self._journeys(stages, self._horizon(known), self._partitions(files)).persist()
         queues = self.spark.createDataFrame(known).coalesce(1)
         self._latency(journeys.where(F.col("sort") == TIME), queues)
         self._audit(journeys.where(F.col("sort").isin(OVER, GOING_ON)), queues)
 
-    def summary(self, seconds: float) -> dict[str, Any]:
-        """What the console shows of the stream itself."""
+    def summarise(self, seconds: float) -> None:
+        """Says what was read so far, with each analysis as after any other run, and how far the stream is itself."""
+        out, sources = self.following.out, Sources(self.following.ledger, options={"grace": str(self.following.grace)})
+        for job in _JOBS:
+            write_summary(job, summary_of(job, sources, self.readings, None, seconds), out)
         end = datetime.fromtimestamp(self.record_end / 1e6, UTC)
-        age = (datetime.now(UTC) - end).total_seconds()
-        return {"batch": self.number, "record_end": end, "age_seconds": round(age, 3), "seconds": round(seconds, 3)}
+        summary = {
+            "batch": self.number,
+            "record_end": end,
+            "age_seconds": round((datetime.now(UTC) - end).total_seconds(), 3),
+            "seconds": round(seconds, 3),
+            "refused": [asdict(refused) for refused in self.readings["stages"].refused],
+        }
+        write_summary(_STREAM, summary, out)
+
+    def _reading(self, stages: DataFrame, files: Sequence[Sound]) -> Reading:
+        """With what all batches have read, and could not read."""
+        read = (len(files), sum(file.rows for file in files), sum(file.size for file in files))
+        fresh = pa.Table.from_pylist([dict(zip(_READ.names, ("stages", *read), strict=True))], _READ)
+        _, *counts = _READ.names
+        [so_far] = self._together("read", fresh, ["table"], dict.fromkeys(counts, "sum"), later=True).to_pylist()
+        known = pa.Table.from_pylist([asdict(refused) for refused in self.damage.files], _REFUSED)
+        refused = self._together("refused", known, _REFUSED.names, {}, later=True).sort_by("path").to_pylist()
+        files_so_far, rows, size = (so_far[name] for name in counts)
+        return Reading(stages, files_so_far, rows, size, [Refused(**one) for one in refused])
 
     def _known(self, stages: DataFrame) -> pa.Table:
         seen = places(stages).toArrow()
         return self._together("places", seen, KEYS, {"first_time": "min", "last_time": "max", "ends_alone": "max"})
 
-    def _together(self, name: str, fresh: pa.Table, keys: Sequence[str], how: Mapping[str, str]) -> pa.Table:
+    def _together(
+        self, name: str, fresh: pa.Table, keys: Sequence[str], how: Mapping[str, str], *, later: bool = False
+    ) -> pa.Table:
         """A small table of what was before and what is new; rows of the same keys are one."""
-        before = self.state.read(name, self.number - 1, fresh.schema)
+        before = self.state.read(name, self.number - 1, fresh.schema, later=later)
         both = pa.concat_tables([before, fresh]).group_by(list(keys)).aggregate(list(how.items()))
         together = both.rename_columns([*keys, *how]).select(fresh.column_names).cast(fresh.schema)
         self.state.write(name, self.number, together)
@@ -151,11 +182,9 @@ class _Batch:
         rows = told(stages, set(KINDS), {}).select(*ROW)
         return cut_stream(rows, kept, horizon, partitions, keep)
 
-    def _partitions(self, paths: Sequence[str]) -> int:
+    def _partitions(self, files: Sequence[Sound]) -> int:
         """As many as there are cores, and more for what is more than they can have in memory."""
-        system = place(self.following.ledger).system
-        fresh = sum(info.size or 0 for info in system.get_file_info([place(path).path for path in paths]))
-        size = fresh + self.state.size("rows", self.number - 1)
+        size = sum(file.size for file in files) + self.state.size("rows", self.number - 1)
         return max(self.spark.sparkContext.defaultParallelism, size // _BYTES_OF_PARTITION)
 
     def _latency(self, times: DataFrame, known: DataFrame) -> None:
@@ -166,9 +195,11 @@ class _Batch:
         write_tables(latency.JOB, latency.summaries(so_far.coalesce(1), names(known)), self.following.out)
 
     def _audit(self, segments: DataFrame, known: DataFrame) -> None:
-        gaps = read_table(self.spark, self.following.ledger, "gaps").table.coalesce(1)
+        gaps = self.readings["gaps"].table.coalesce(1)
         found = all_gaps(gaps)
-        terms, extent = all_terms(known, found), record(known, found, _AS_OF)
+        refused = (one for reading in self.readings.values() for one in reading.refused)
+        terms = all_terms(known, found)
+        extent = record(known, found, _AS_OF, unread(self.following.ledger, refused))
         segments = segments.withColumn("copy", F.col("copy") != 0)
         judged = audit.judge(segments, known, terms, extent, self.following.grace)
         accounts = audit.account(judged, names(known), "sort").coalesce(1).toArrow()
@@ -183,5 +214,10 @@ class _Batch:
 _AS_OF = AsOf(None, "the last row, which a stream follows")
 _STREAM = Job("stream", {}, lambda _: {}, frozenset({"stages", "gaps"}))
 
-OUTPUTS = tuple(job.name for job in (_STREAM, latency.JOB, audit.JOB))
+_JOBS = (latency.JOB, audit.JOB)
+
+_READ = pa.schema([("table", pa.string()), ("files", pa.int64()), ("rows", pa.int64()), ("size", pa.int64())])
+_REFUSED = pa.schema([("path", pa.string()), ("reason", pa.string())])
+
+OUTPUTS = tuple(job.name for job in (_STREAM, *_JOBS))
 """What it writes to, all the time."""

@@ -27,12 +27,15 @@ class State:
     spark: SparkSession
     checkpoint: str
 
-    def read(self, name: str, batch: int, schema: pa.Schema) -> pa.Table:
-        """The small table that a batch left; nothing before the first."""
+    def read(self, name: str, batch: int, schema: pa.Schema, *, later: bool = False) -> pa.Table:
+        """The small table that a batch left; nothing before the first. `later`: older releases leave none."""
         if batch < 0:
             return schema.empty_table()
         there = self._place(name, batch)
-        return pq.read_table(f"{there.path}/{_SMALL}", filesystem=there.system, schema=schema)
+        path = f"{there.path}/{_SMALL}"
+        if later and there.system.get_file_info(path).type == fs.FileType.NotFound:
+            return schema.empty_table()
+        return pq.read_table(path, filesystem=there.system, schema=schema)
 
     def write(self, name: str, batch: int, table: pa.Table) -> None:
         """Leaves a small table: without Spark, which takes longer to begin than such a table to be written."""

@@ -31,10 +31,11 @@ def test_moment(said: str, live: bool, time: datetime | None) -> None:
     assert found.why
 
 
-def test_no_moment() -> None:
+@pytest.mark.parametrize("said", ["yesterday", "9999-12-31T23:59-01:00"])
+def test_no_moment(said: str) -> None:
     """What is no time is refused with those that are."""
-    with pytest.raises(AnalysisError, match=r"as-of yesterday: say now, end, or a time as"):
-        as_of("yesterday", live=True, now=NOW)
+    with pytest.raises(AnalysisError, match=f"as-of {said}: say now, end, or a time as"):
+        as_of(said, live=True, now=NOW)
 
 
 @pytest.mark.parametrize(

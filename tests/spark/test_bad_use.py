@@ -22,6 +22,7 @@ from spark.cli import app
 from spark.errors import AnalysisError
 from spark.failure import told_in_a_line
 from spark.job import Inputs, Job, Table, column
+from spark.registry import job
 from spark.run import Sources, run
 from tests.support.ledger_rows import damage_column, file_rows, stage
 from tests.support.spark_cluster import environment
@@ -40,6 +41,7 @@ SAID = [
     (["audit", "--since", "noon"], "noon is no time; "),
     (["audit", "--as-of", "noon"], "as-of noon: say now, end, or a time as 2026-01-31T12:00"),
     (["lag", "--as-of", "now"], "lag knows no option as-of ("),
+    (["report", "--as-of", "noon"], "as-of noon: say now, end, or a time as 2026-01-31T12:00"),
     (["report", "--only", "sums"], "no analysis is called sums; there are "),
     (["report", "--out", NOT_A_FOLDER], f"results cannot be written to {NOT_A_FOLDER}: "),
     (["follow", "--out", NOT_A_FOLDER], f"results cannot be written to {NOT_A_FOLDER}: "),
@@ -50,15 +52,51 @@ SAID = [
 
 @pytest.mark.parametrize(
     "option",
-    [("rows", 0), ("batch", 0.5), ("queues", 0), ("skew", 2), ("losses", -1), ("gaps", -1), ("seed", -1)],
-    ids=str,
-)
-def test_ledgers_that_cannot_be(tmp_path: Path, option: tuple[str, float]) -> None:
+    [
+        ("rows", "0"), ("rows", "1000000000000"), ("batch", "0.5"), ("batch", "nan"), ("batch", "inf"),
+        ("batch", "-inf"),
+        ("queues", "0"), ("skew", "2"), ("skew", "nan"), ("losses", "-1"), ("gaps", "-1"), ("seed", "-1"),
+    ],
+    ids=" ".join,
+)  # fmt: skip
+def test_ledgers_that_cannot_be(tmp_path: Path, option: tuple[str, str]) -> None:
     """Are refused with the option that is to blame, and nothing is made."""
     name, value = option
     ended = CliRunner().invoke(app, ["generate", str(tmp_path / "out"), f"--{name}={value}"])
     assert (ended.exit_code, f"--{name}" in ended.stderr) == (2, True)
     assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize("name", ["every", "late", "keep", "grace"])
+@pytest.mark.parametrize("value", ["nan", "inf", "-1"])
+def test_seconds_that_cannot_be(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, value: str) -> None:
+    """Of a stream are refused, too, before Spark is started."""
+    monkeypatch.setattr(session.SparkSession.Builder, "getOrCreate", None)
+    out = [f"--{each}={tmp_path}/out" for each in ("out", "checkpoint")]
+    ended = CliRunner().invoke(app, ["follow", *out, f"--{name}={value}"])
+    assert (ended.exit_code, f"--{name}" in ended.stderr) == (2, True)
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize("size", ["nan", "-1g", "0g", "2.5g", "2 g", ""])
+def test_heaps_that_cannot_be(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, size: str) -> None:
+    """Are refused before Java is asked for them."""
+    monkeypatch.setattr(session.SparkSession.Builder, "getOrCreate", None)
+    file_rows(tmp_path / "ledger", "stages", [stage("received", 1)])
+    given = ["audit", f"--ledger={tmp_path}/ledger", f"--out={tmp_path}/out", f"--memory={size}"]
+    ended = CliRunner().invoke(app, given)
+    assert (ended.exit_code, "--memory" in ended.stderr) == (2, True)
+
+
+def test_a_ledger_in_another(tmp_path: Path) -> None:
+    """Is not made: the two would be mixed, and what is said to be true of one of them would be false."""
+    given = ["generate", str(tmp_path), "--rows", "100", "--seed"]
+    assert CliRunner().invoke(app, [*given, "1"]).exit_code == 0
+    made = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
+    ended = CliRunner().invoke(app, [*given, "2"])
+    said = f"{tmp_path} has a ledger already: say another folder, or remove it\n"
+    assert (ended.exit_code, ended.stdout, ended.stderr) == (1, "", said)
+    assert {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()} == made
 
 
 @pytest.mark.parametrize("said", ["", "soon", "nan", "inf", "-1"])
@@ -67,6 +105,14 @@ def test_options_that_are_no_numbers(said: str) -> None:
     inputs = Inputs(*[cast("DataFrame", None)] * 3, options={"grace": said})
     with pytest.raises(AnalysisError, match=f"^--option grace={said}: that is no number from 0 on$"):
         inputs.number("grace", 60)
+
+
+@pytest.mark.parametrize(("name", "option"), [("lag", "window"), ("anomalies", "window"), ("anomalies", "history")])
+def test_options_that_are_too_small(name: str, option: str) -> None:
+    """Are named, too: windows of no length, or none of them."""
+    inputs = Inputs(*[cast("DataFrame", None)] * 3, options={option: "0.5"})
+    with pytest.raises(AnalysisError, match=f"^--option {option}=0.5: that is no number from 1 on$"):
+        job(name).transform(inputs)
 
 
 @pytest.mark.parametrize(("arguments", "says"), SAID, ids=[" ".join(said[0])[:40] for said in SAID])

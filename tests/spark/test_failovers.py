@@ -1,9 +1,11 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
+import pytest
 from pyspark.sql import SparkSession
 
 from spark.generate.files import write
@@ -42,6 +44,27 @@ def test_moves(spark: SparkSession) -> None:
         (2, 0, 7),
         (1, 1, 0),
     ]
+
+
+def test_an_owner_that_lost_its_lease_and_lives(spark: SparkSession) -> None:
+    """Of a partition in which nothing happened it had been silent for long: it counts what it told of any."""
+    ledger = Ledger()
+    ledger.journey(1, 10, partition=1, owner="queue-1", epoch=4)
+    ledger.tell("enqueued", 100.0, 20, partition=2, queue="q", epoch=1, instance="queue-1")
+    ledger.tell("taken_over", 103.5, 0, partition=1, queue="", epoch=5, instance="queue-2", count=0, uids=[])
+    ledger.tell("enqueued", 110.0, 21, partition=2, queue="q", epoch=1, instance="queue-1")
+    [move] = results(JOB, ledger.inputs(spark))["moves"]
+    assert (move["how"], move["silence_us"]) == ("lapsed", 3_500_000)
+
+
+@pytest.mark.parametrize(("live", "how"), [(False, "unknown"), (True, "lapsed")])
+def test_idle(spark: SparkSession, live: bool, how: str) -> None:
+    """A live record of a broker that is idle since is judged now: an owner that died would have been missed."""
+    ledger = Ledger()
+    ledger.journey(1, 10, partition=1, owner="queue-1", epoch=4)
+    ledger.tell("taken_over", 9.5, 0, partition=1, queue="", epoch=5, instance="queue-2", count=0, uids=[])
+    [move] = results(JOB, replace(ledger.inputs(spark), live=live))["moves"]
+    assert move["how"] == how
 
 
 def test_generated(spark: SparkSession, tmp_path: Path) -> None:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 
@@ -13,6 +14,7 @@ from spark.generate.plan import Plan
 from spark.jobs.quality import JOB
 from spark.registry import job
 from spark.run import Sources, run
+from spark.terms import Unread
 from tests.support.told import START, Ledger, results
 
 AHEAD = 3_000_000
@@ -39,7 +41,8 @@ def test_holes(spark: SparkSession) -> None:
 
 
 def test_gaps(spark: SparkSession) -> None:
-    """Rows that were given up are not unexplained, and an instance of which only a gap is known is named too."""
+    """Rows that were given up are not unexplained, and an instance of which only a gap is known is named too; none
+    is whole beside a file that cannot be read."""
     ledger = Ledger()
     for first in range(0, 100, 10):
         ledger.journey(first, first + 9)
@@ -52,6 +55,8 @@ def test_gaps(spark: SparkSession) -> None:
     queue = instances["queue-1"]
     assert (queue["rows"], queue["given_up"], queue["unexplained"], queue["whole"]) == (26, 4, 0, False)
     assert (instances["queue-9"]["gaps"], instances["queue-9"]["why"]) == (1, "silent")
+    unread = replace(ledger.inputs(spark), unread=[Unread("stages/a.parquet", 1)])
+    assert not any(row["whole"] for row in results(JOB, unread)["instances"])
 
 
 def test_clocks(spark: SparkSession, tmp_path: Path) -> None:

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import os
 import shutil
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pyarrow as pa
@@ -91,6 +91,30 @@ def test_gaps_of_an_older_release(spark: SparkSession, tmp_path: Path) -> None:
     reading = read_table(spark, str(tmp_path), "gaps")
     assert (reading.files, reading.refused) == (2, [])
     assert sorted(row["since"] is None for row in reading.table.collect()) == [False, True]
+
+
+def test_gaps_that_were_taken_back(spark: SparkSession, tmp_path: Path) -> None:
+    """One that was missed and heard again was not dead: of its gaps those stand that are later, or of another kind."""
+
+    def gap(at: int, instance: str, reason: str) -> dict[str, object]:
+        return {"time": START + timedelta(seconds=at), "service": "queue", "instance": instance, "reason": reason}
+
+    told = [
+        (10, "a", "silent"),
+        (20, "a", "given_up"),
+        (20, "a", "heard_again"),
+        (70, "a", "silent"),
+        (5, "b", "silent"),
+    ]
+    file_rows(tmp_path, "gaps", [gap(*one) for one in told])
+
+    def standing(until: int) -> set[tuple[int, str, str]]:
+        table = read_table(spark, str(tmp_path), "gaps", None, START + timedelta(seconds=until)).table
+        rows = table.select(F.unix_seconds("time") - int(START.timestamp()), "instance", "reason").collect()
+        return {tuple(row) for row in rows}
+
+    assert standing(100) == {(20, "a", "given_up"), (70, "a", "silent"), (5, "b", "silent")}
+    assert standing(15) == {(10, "a", "silent"), (5, "b", "silent")}
 
 
 def test_nothing_to_read(spark: SparkSession, tmp_path: Path) -> None:

@@ -6,6 +6,8 @@ from datetime import datetime, timedelta
 from html.parser import HTMLParser
 from io import StringIO
 from pathlib import Path
+from types import SimpleNamespace
+from typing import cast
 
 import pytest
 from pyspark.sql import SparkSession
@@ -14,13 +16,16 @@ from rich.console import Console
 from spark.errors import AnalysisError, NothingToRead
 from spark.generate.files import write
 from spark.generate.plan import Plan
+from spark.job import Job
+from spark.report import command
 from spark.report.command import run_all, write_report
 from spark.report.heading import heading
 from spark.report.page import page
 from spark.report.results import Found
+from spark.report.sections import sections
 from spark.report.svg import NARROW, WIDTH, Bar, bars, lines, short
 from spark.report.words import count, duration
-from spark.run import Sources
+from spark.run import Result, Sources
 
 TITLES = (
     "What became of every message",
@@ -83,6 +88,28 @@ def _hostile(out: Path) -> None:
     assert "alert(1)" in text
     assert not re.search("<script", text)
     assert Page(text).open == []
+
+
+def test_options_of_one_analysis(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is asked of all of them is asked of those that know it: as of when the record is judged."""
+    asked: dict[str, object] = {}
+
+    def run(_spark: object, found: Job, sources: Sources, _out: str) -> Result:
+        asked[found.name] = sources.options
+        return Result({}, {"seconds": 1.0})
+
+    monkeypatch.setattr(command, "run", run)
+    spark = cast("SparkSession", SimpleNamespace(sparkContext=None))
+    sources = Sources("ledger", options={"as-of": "end"})
+    run_all(spark, sources, str(tmp_path), ("audit", "lag"), Console(file=StringIO()))
+    assert asked == {"audit": {"as-of": "end"}, "lag": {}}
+
+
+def test_as_of_when() -> None:
+    """The page says as of when the record was judged, and why then."""
+    at = {"as_of": "2026-02-01T01:00:05", "as_of_why": "now, the record is live"}
+    text = page({"audit": _found("audit", verdict=[{**VERDICT, **at}], fates=[])})
+    assert "The record is whole. Judged as of 2026-02-01 01:00:05 (now, the record is live)." in text
 
 
 def test_nothing_to_show(tmp_path: Path) -> None:
@@ -176,8 +203,11 @@ def test_a_file_that_cannot_be_read(reason: str, tone: str, says: str) -> None:
     audit = _found("audit", verdict=[VERDICT], fates=[])
     audit.summary["inputs"]["stages"]["refused"].append({"path": "y", "reason": reason})
     tiles = {tile.name: tile.tone for tile in heading({"audit": audit}).tiles}
-    assert tiles["lost"] == tone
-    assert says in page({"audit": audit})
+    assert {tiles[name] for name in ("lost", "in doubt", "came twice", "gaps of record")} == {tone}
+    assert tiles.get("files not read") == ("bad" if tone == "warn" else None)
+    text = page({"audit": audit})
+    assert says in text
+    assert ("The record is whole" in text) == (tone == "good")
 
 
 def test_which_time() -> None:
@@ -198,6 +228,20 @@ def test_colours_are_explained() -> None:
     assert drawn <= explained.keys()
     assert (explained["warn"], explained["t2"]) == ("in doubt", "lost ")
     assert all(f"i.{tone} {{" in text and f"svg .{tone}" in text for tone in drawn)
+
+
+@pytest.mark.parametrize(("most", "last"), [(7, "7 times"), (9, "7 or more times")])
+def test_colours_of_redeliveries(most: int, last: str) -> None:
+    """Each has one meaning: where there are more numbers than colours, the last is of all that are greater."""
+    chains = [{"queue": "q", "attempts": attempts, "messages": 1} for attempts in range(2, most + 1)]
+    [section] = sections({"redeliveries": _found("redeliveries", chains=chains)})
+    [plot] = section.plots
+    assert [words for _, words in plot.legend] == [*(f"{attempts} times" for attempts in range(2, 7)), last]
+    assert len({tone for tone, _ in plot.legend}) == 6
+    colours = re.findall(r'<rect class="t(\d)"[^>]*><title>1 delivered (\d) times', plot.picture.split("</svg>")[0])
+    assert {attempts: tone for tone, attempts in colours} == {
+        str(attempts): str(min(attempts - 2, 5)) for attempts in range(2, most + 1)
+    }
 
 
 def test_bars_on_a_telephone() -> None:

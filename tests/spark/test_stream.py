@@ -4,6 +4,7 @@ import json
 import shutil
 from collections import Counter
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -65,6 +66,11 @@ def test_follow(spark: SparkSession, tmp_path: Path) -> None:
     settings = Following(
         str(following), str(tmp_path / "out"), str(tmp_path / "checkpoint"), late=1.0, keep=1e9, grace=1.0, files=3
     )
+    old = tmp_path / "out/audit/summary.json"
+    old.parent.mkdir(parents=True)
+    old.write_text(
+        json.dumps({"job": "audit", "inputs": {"stages": {"files": 1, "rows": 1, "bytes": 1, "refused": []}}})
+    )
     for some in (files[:2], files[2:]):
         for file in some:
             there = following / file.relative_to(ledger)
@@ -79,11 +85,14 @@ def test_follow(spark: SparkSession, tmp_path: Path) -> None:
         if row["hop"] == "wait":
             assert hops["wait"]["messages"] <= row["messages"]
             assert abs(hops["wait"]["p50_us"] / row["p50_us"] - 1) < 0.1
-    assert json.loads((tmp_path / "out/stream/summary.json").read_text())["batch"] >= 1
+    assert _summary(tmp_path / "out", "stream")["batch"] >= 1
+    for name in ("audit", "latency"):
+        assert _summary(tmp_path / "out", name)["inputs"]["stages"] == whole.summary["inputs"]["stages"]
 
 
 def test_damaged(spark: SparkSession, tmp_path: Path) -> None:
-    """A file without an end, and one that is damaged in its midst, are passed over and named once; others are read."""
+    """A file without an end, and one that is damaged in its midst, are passed over and named once, and what they may
+    tell is unknown, also after a restart; others are read."""
     for number in range(4):
         file_rows(tmp_path / "ledger", "stages", [stage("received", number + 1)], f"part-{number}")
     files = sorted((tmp_path / "ledger").rglob("part-*.parquet"))
@@ -93,9 +102,16 @@ def test_damaged(spark: SparkSession, tmp_path: Path) -> None:
     said: list[str] = []
     follow(spark.newSession(), settings, once=True, say=said.append).awaitTermination()
     assert sorted(line.split(": ")[1] for line in said) == [str(files[0]), str(files[2])]
-    assert _fates(tmp_path / "out") == {("/", "", "unconfirmed", "not_enqueued", "", ""): 2}
-    summary = json.loads((tmp_path / "out/stream/summary.json").read_text())
-    assert [one["path"] for one in summary["refused"]] == [str(files[0]), str(files[2])]
+    assert _fates(tmp_path / "out") == {("/", "", "unconfirmed", "unknown", "never_routed", ""): 2}
+    file_rows(tmp_path / "ledger", "stages", [stage("received", 5)], "part-5")
+    follow(spark.newSession(), settings, once=True, say=said.append).awaitTermination()
+    assert len(said) == 2
+    read = _summary(tmp_path / "out", "audit")["inputs"]["stages"]
+    assert (read["files"], read["rows"]) == (3, 3)
+    for refused in (read["refused"], _summary(tmp_path / "out", "stream")["refused"]):
+        assert [one["path"] for one in refused] == [str(files[0]), str(files[2])]
+    [verdict] = json.loads((tmp_path / "out/audit/verdict.json").read_text())
+    assert (verdict["whole"], verdict["unread"], verdict["unknown"]) == (False, 2, 3)
 
 
 def _in_parts(ledger: Path, parts: int) -> None:
@@ -112,6 +128,11 @@ def _in_parts(ledger: Path, parts: int) -> None:
 
 def _fates(out: Path) -> Counter[tuple[str, ...]]:
     return Counter({_key(row): row["messages"] for row in json.loads((out / "audit/fates.json").read_text())})
+
+
+def _summary(out: Path, name: str) -> dict[str, Any]:
+    summary: dict[str, Any] = json.loads((out / name / "summary.json").read_text())
+    return summary
 
 
 def _key(row: dict[str, str]) -> tuple[str, ...]:

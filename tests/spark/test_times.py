@@ -10,6 +10,7 @@ from spark.errors import AnalysisError
 from spark.times import time_of
 
 NOW = datetime(2026, 1, 31, 12, tzinfo=UTC)
+BEYOND = ("9999-12-31T23:59-01:00", "0001-01-01T00:00+01:00")  # in UTC they are in no year that there is
 
 
 @pytest.mark.parametrize(
@@ -28,7 +29,7 @@ def test_what_is_said(said: str, meant: datetime) -> None:
     assert time_of(said, NOW) == meant
 
 
-@pytest.mark.parametrize("said", ["noon", "15", "m", "999999d", "-5m", ""])
+@pytest.mark.parametrize("said", ["noon", "15", "m", "999999d", "-5m", "nan", "", *BEYOND])
 def test_what_is_no_time(said: str) -> None:
     """Is refused, with what would be one."""
     with pytest.raises(AnalysisError, match=r"is no time; 90s, 15m, 2h, 1d \(ago\) or 2026-01-31T12:00 is one"):

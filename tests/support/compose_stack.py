@@ -7,14 +7,13 @@ import os
 import shutil
 import signal
 import subprocess
-import urllib.error
-import urllib.request
 import uuid
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from tests.support.healthz import Healthz
 from tests.support.interop_address import BrokerAddress
 from tests.support.ports import free_port
 from tests.support.stack import HOST, LOG_TAIL, wait_until
@@ -28,7 +27,7 @@ STORE_PORT = 7000  # where the store process that writes listens, and no other
 USER = PASSWORD = "hopline"  # what docker-compose.yml says
 
 
-class ComposeStack:
+class ComposeStack(Healthz):
     """One project; its containers may be killed, scaled, taken down and brought up again."""
 
     running: ClassVar[list[ComposeStack]] = []
@@ -89,27 +88,6 @@ class ComposeStack:
         """What a script of Python says that runs on the stack's network, in a container without volumes."""
         options = ("--rm", "--network", self._network, "--entrypoint", "python3")
         return docker("run", *options, "hopline", "-c", script, *arguments)
-
-    def is_healthy(self) -> bool:
-        """Whether /healthz says that the whole stack is ready."""
-        with suppress(OSError), urllib.request.urlopen(f"http://{HOST}:{self.http_port}/healthz", timeout=2) as reply:
-            return reply.status == 200
-        return False
-
-    def health(self) -> dict[str, Any]:
-        """What /healthz tells; nothing while nobody answers."""
-        try:
-            with urllib.request.urlopen(f"http://{HOST}:{self.http_port}/healthz", timeout=5) as answer:
-                told = answer.read()
-        except urllib.error.HTTPError as answer:
-            told = answer.read()
-        except OSError:
-            return {}
-        return dict(json.loads(told))
-
-    def said_of(self, service: str) -> str:
-        """What it tells of a service; "" while nobody answers."""
-        return str(self.health().get("services", {}).get(service, ""))
 
     def ended_by_force(self) -> list[str]:
         """The containers that had to be killed when they were stopped."""

@@ -89,14 +89,16 @@ def _promised(origin: str) -> bool:
 
 def _fate(told: list[Row], kinds: list[str], origin: str, message: list[Row], epochs: Counter[int]) -> tuple[str, str]:
     placed = "enqueued" in kinds or "recovered" in kinds
+    no_room = False
     for end in _ENDS:
         if end in kinds:
             reason = next((row["reason"] for row in told if _kind(row) == end), "")
             if (origin, end, reason, placed) == ("refused", "dropped", "maxlen", False):
-                continue  # the queue was full, and its publisher knows
+                no_room = True  # the queue was full, and its publisher knows
+                continue
             return {"accepted": "settled"}.get(end, end), reason
     let_go = max((row["epoch"] for row in told if _kind(row) == "let go"), default=-1)
-    if let_go >= max((row["epoch"] for row in told if row["stage"] in _OF_OWNERS), default=0):
+    if not no_room and let_go >= max((row["epoch"] for row in told if row["stage"] in _OF_OWNERS), default=0):
         return "lost (transient)", "no_owner"
     if placed:
         return _fate_of_placed(told, kinds, epochs)

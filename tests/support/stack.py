@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import json
 import os
 import signal
 import socket
 import subprocess
 import sys
 import time
-import urllib.error
-import urllib.request
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
+from tests.support.healthz import Healthz
 from tests.support.interop_address import BrokerAddress
 from tests.support.ports import free_port
 
@@ -28,7 +26,7 @@ LOG_TAIL = 8_000
 SERVICES = ("nats", "store", "router", "queue-1", "queue-2", "gateway", "mgmt")
 
 
-class Stack:
+class Stack(Healthz):
     """One stack on free ports and the given data folder; it can be stopped or killed, and started again."""
 
     running: ClassVar[list[Stack]] = []
@@ -138,7 +136,7 @@ class Stack:
         def healthy() -> bool:
             assert self._process, "the stack is not started"
             assert self._process.poll() is None, f"the stack has ended\n{self.log_tail()}"
-            return self._is_healthy()
+            return self.is_healthy()
 
         wait_until(healthy, START_SECONDS, "a healthy stack")
 
@@ -154,28 +152,6 @@ class Stack:
         """0 while the file is not there, or being written."""
         path = self.data / "run" / f"{service}.pid"
         return int(path.read_text() or 0) if path.exists() else 0
-
-    def health(self) -> dict[str, Any]:
-        """The report of `/healthz`; empty while there is no answer."""
-        try:
-            with urllib.request.urlopen(f"http://{HOST}:{self.http_port}/healthz", timeout=5) as answer:
-                told = answer.read()
-        except urllib.error.HTTPError as answer:
-            told = answer.read()
-        except OSError:
-            return {}
-        return dict(json.loads(told))
-
-    def said_of(self, service: str) -> str:
-        """Its report of a service; "" while there is no answer."""
-        return str(self.health().get("services", {}).get(service, ""))
-
-    def _is_healthy(self) -> bool:
-        try:
-            with urllib.request.urlopen(f"http://{HOST}:{self.http_port}/healthz", timeout=5) as answer:
-                return answer.status == 200
-        except OSError:
-            return False
 
     def _settings(self) -> dict[str, str]:
         return {

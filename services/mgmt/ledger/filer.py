@@ -29,7 +29,7 @@ from services.common.runtime import Tasks
 from services.mgmt.ledger.cabinet import Cabinet, Change
 from services.mgmt.ledger.drawer import Drawer, Tables
 from services.mgmt.ledger.feed import AT_ONCE, Feed
-from services.mgmt.ledger.instances import Gap, Instances
+from services.mgmt.ledger.instances import HEARD_AGAIN, Gap, Instances
 from services.mgmt.ledger.lease import FilingLease, LeaseEnded
 from services.mgmt.ledger.pace import Pace, Rest
 from services.mgmt.ledger.tidying import Limits, Tidying
@@ -257,14 +257,9 @@ class _Session:
             self._drawer.put_gap(Gap(service, instance, 0, 0, -1, "unreadable", since), _now_us())
             return
         batch, rows = read
-        is_new, gap = self.instances.heard(batch, monotonic(), self._now() / 1000)
-        if gap:
-            log.warning(
-                "rows of the ledger are missing, look-ups say where",
-                instance=gap.instance,
-                rows=gap.rows,
-                do="if NATS was away for long, give processes a larger HOPLINE_LEDGER_BUFFER",
-            )
+        is_new, gaps = self.instances.heard(batch, monotonic(), self._now() / 1000)
+        for gap in gaps:
+            _log_noticed(gap)
             self._drawer.put_gap(gap, _now_us())
         if is_new and rows and (rows.stages.num_rows or rows.payloads.num_rows):
             self._drawer.put(rows)
@@ -279,6 +274,18 @@ class _Session:
         """Those whose rows are filed now."""
         messages, self._messages = self._messages, []
         return messages
+
+
+def _log_noticed(gap: Gap) -> None:
+    if gap.reason == HEARD_AGAIN:
+        log.info("an instance that was missed is heard again, what it had to tell has come", instance=gap.instance)
+        return
+    log.warning(
+        "rows of the ledger are missing, look-ups say where",
+        instance=gap.instance,
+        rows=gap.rows,
+        do="if NATS was away for long, give processes a larger HOPLINE_LEDGER_BUFFER",
+    )
 
 
 def _read(message: Msg, rest: Rest) -> tuple[LedgerBatch, Rows | None] | None:

@@ -5,10 +5,15 @@ Rows of an instance are numbered and arrive in order, so that one number says wh
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from typing import Any, NamedTuple
 
 from services.rpc.ledger_pb2 import LedgerBatch
+
+SILENT = "silent"
+HEARD_AGAIN = "heard_again"
+"""Of a row that takes back the `silent` gaps of its instance so far: all rows have come, or are gaps of their own."""
 
 SILENT_AFTER = 30.0  # seconds of silence, while the bus was there
 _REMEMBERED = 24 * 3600.0  # seconds for which dead instances are, so that no row of theirs is filed twice
@@ -47,25 +52,30 @@ class Instances:
         """To be given to the next one."""
         return {name: asdict(each) for name, each in self._all.items()}
 
-    def heard(self, batch: LedgerBatch, now: float, time: float) -> tuple[bool, Gap | None]:
-        """A batch arrived: whether it is new, and what is missing before it. `now` is monotonic, `time` is Unix."""
+    def heard(self, batch: LedgerBatch, now: float, time: float) -> tuple[bool, list[Gap]]:
+        """A batch arrived: whether it is new, what is missing before it, and whether a gap is taken back by it.
+
+        `now` is monotonic, `time` is Unix.
+        """
         instance = self._all.setdefault(batch.instance, _Instance(batch.service))
         self._heard[batch.instance] = now
         first, end = batch.first_row, batch.first_row + len(batch.stages)
         if end <= instance.next_row and first < instance.next_row:
-            return False, None
-        missing = first - instance.next_row
-        gap = None
-        if missing > 0:
-            gap = Gap(
-                batch.service, batch.instance, instance.next_row, first - 1, missing, "given_up",
-                self.told_until(batch.instance),
-            )  # fmt: skip
+            return False, []
+        gaps = list(self._noticed(batch, instance))
         if told_until := max([batch.time_us, *batch.times_us[-1:]]):
             self._told[batch.instance] = told_until
         instance.next_row = max(end, instance.next_row)
         instance.ended = time if batch.last else 0.0
-        return True, gap
+        return True, gaps
+
+    def _noticed(self, batch: LedgerBatch, instance: _Instance) -> Iterator[Gap]:
+        row, missing = instance.next_row, batch.first_row - instance.next_row
+        if missing > 0:
+            since = self.told_until(batch.instance)
+            yield Gap(batch.service, batch.instance, row, row + missing - 1, missing, "given_up", since)
+        if instance.ended:  # it was cut off from the bus, and not dead
+            yield Gap(batch.service, batch.instance, row, row, 0, HEARD_AGAIN)
 
     def told_until(self, instance: str) -> int | None:
         """What the instance saw until then (Unix, µs, by its clock) is here; None: not known since this began."""
@@ -86,5 +96,5 @@ class Instances:
             elif now - self._heard.setdefault(name, now) > SILENT_AFTER:
                 instance.ended = time
                 row = instance.next_row
-                gaps.append(Gap(instance.service, name, row, row, -1, "silent", self.told_until(name)))
+                gaps.append(Gap(instance.service, name, row, row, -1, SILENT, self.told_until(name)))
         return gaps

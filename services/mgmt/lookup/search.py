@@ -9,6 +9,7 @@ from typing import NamedTuple
 from services.common.errors import InternalError
 from services.common.trace import Gap, Match, Name
 from services.common.uid import SEQUENCE_BITS
+from services.mgmt.ledger.instances import HEARD_AGAIN, SILENT
 from services.mgmt.lookup.database import Database
 from services.mgmt.lookup.fate import Follower
 from services.mgmt.lookup.hours import HOUR_US, hour_of, parsed, windows
@@ -102,7 +103,7 @@ class Search:
         }
 
     def gaps(self, since_us: int) -> list[Gap]:
-        """Those that were noticed later than that, by time."""
+        """Those that were noticed later than that, by time; not those that were taken back."""
         columns = "epoch_us(time), service, instance, first_row, last_row, count, reason"
         hours = _from(self._database.hours("gaps"), since_us)
         condition, values = "epoch_us(time) >= $since", {"since": since_us}
@@ -111,7 +112,7 @@ class Search:
         except InternalError:  # of an older release, all of them
             rows = self._database.select("gaps", f"{columns}, null", condition, values, hours)
         ordered = sorted(set(rows), key=lambda row: row[:-1])
-        return [Gap(**dict(zip(Gap.model_fields, row, strict=True))) for row in ordered]
+        return _standing([Gap(**dict(zip(Gap.model_fields, row, strict=True))) for row in ordered])
 
     def followers(self, partition: int, epoch: int, since_us: int) -> list[Follower]:
         """The owners that have taken over a partition after an epoch, in order.
@@ -148,6 +149,13 @@ class Search:
     def _speaking_of(self, uid: int, hours: list[int]) -> list[StageRow]:
         rows = self._database.select("stages", COLUMNS, _SPEAKS_OF, {"uid": uid}, hours, having=uid)
         return [StageRow(*row) for row in rows]
+
+
+def _standing(gaps: list[Gap]) -> list[Gap]:
+    """Without those of instances that were silent, and then were heard again."""
+    again = {gap.instance: gap.time_us for gap in gaps if gap.reason == HEARD_AGAIN}
+    over = {SILENT, HEARD_AGAIN}
+    return [gap for gap in gaps if gap.reason not in over or gap.time_us > again.get(gap.instance, 0)]
 
 
 def _names(asked: str) -> set[str]:

@@ -16,7 +16,17 @@ from services.common.bus.follow import BusMessage
 from services.common.ledger.encoding import Draft, Identified, Row, ranges_of
 from services.common.ledger.place import LedgerPlace
 from services.common.question import Sought
-from services.rpc.ledger_pb2 import DELIVERED, RECEIVED, REFUSED, ROUTED, SETTLED, Connection, LedgerBatch
+from services.common.trace import Step
+from services.rpc.ledger_pb2 import (
+    DEAD_LETTERED,
+    DELIVERED,
+    RECEIVED,
+    REFUSED,
+    ROUTED,
+    SETTLED,
+    Connection,
+    LedgerBatch,
+)
 from services.rpc.ledger_pb2 import SENT as SENT_STAGE
 
 TAKEN = LedgerPlace(virtual_host="/", exchange="e", routing_key="k")
@@ -132,6 +142,35 @@ async def test_show(told: list[bytes], as_json: bool) -> None:
         assert (json.loads(first)["ids"], json.loads(last)["uids"]) == ([], [[7, 8]])
     else:
         assert "7 and 1 more" in last
+
+
+async def test_the_same_fields_as_of_a_trace(told: list[bytes]) -> None:
+    """A line has all that a step of a trace has, under the same names: what a program reads of one it reads of both."""
+    place = LedgerPlace(
+        "/", "e", "eu.new", "work", protocol="AMQP 0-9-1", connection="6.2", client="desk", consumer="c1"
+    )
+    told.append(_introduced(_payload(_row(SENT_STAGE, place, [7, 8])), ("6.2", "bob", "10.0.0.2:6000")))
+    written = io.StringIO()
+    await ledger.show("", Following(Sought("/", "work")), Console(file=written, width=200), as_json=True)
+    line = json.loads(written.getvalue())
+    assert line.keys() == {*Step.model_fields, "uids", "ids", "number"}
+    said = {
+        name: line[name] for name in ("virtual_host", "exchange", "routing_key", "protocol", "connection", "client")
+    }
+    assert said == {name: getattr(place, name) for name in said}
+    assert (line["user"], line["peer"], line["partition"], line["epoch"]) == ("bob", "10.0.0.2:6000", None, None)
+
+
+def test_what_dead_letters_went_on_as() -> None:
+    """Each message's successor is told, also of a part of them."""
+    following = Following(Sought("/", "work", client="shop"))
+    dead = _row(DEAD_LETTERED, WORK._replace(target="dlx"), [1, 2, 3, 9])._replace(successors=range(101, 105))
+    [line] = following.lines(_payload(dead))
+    assert (line.target, line.successors) == ("dlx", [101, 102, 103, 104])
+    list(following.lines(_payload(_row(RECEIVED, PUBLISHED, [2, 9]))))
+    fitting = following.fitting(line)
+    assert fitting
+    assert (fitting.uids, fitting.successors) == ([(2, 2), (9, 9)], [102, 104])
 
 
 async def test_sorted(told: list[bytes]) -> None:

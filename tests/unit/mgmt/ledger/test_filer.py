@@ -326,6 +326,21 @@ async def test_silence_is_noticed_across_a_restart(office: Office, monkeypatch: 
     assert office.gaps() == [("killed", 2, 2, -1, "silent")]
 
 
+async def test_an_instance_that_was_cut_off_for_long(office: Office, monkeypatch: pytest.MonkeyPatch) -> None:
+    """That it was missed is taken back when it is heard again; its rows of the time are filed, and none is missing."""
+    monkeypatch.setattr(instances, "SILENT_AFTER", 2.0)
+    office.join()
+    office.tell("cut", 1)
+    await until(lambda: office.uids() == [1])
+    cut = office.instance("cut")
+    await cut._tasks.stop()
+    office.tell("cut", 2)
+    await until(office.gaps)
+    cut.start()
+    await until(lambda: office.uids() == [1, 2] and len(office.gaps()) == 2)
+    assert office.gaps() == [("cut", 2, 2, -1, "silent"), ("cut", 2, 2, 0, "heard_again")]
+
+
 async def test_a_batch_that_cannot_be_read_is_a_gap(office: Office) -> None:
     """A batch that cannot be read is put on record, and holds up nothing."""
     office.tell("a", 1)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from services.mgmt.ledger.instances import SILENT_AFTER, Gap, Instances
+from services.mgmt.ledger.instances import HEARD_AGAIN, SILENT_AFTER, Gap, Instances
 from services.rpc.ledger_pb2 import LedgerBatch
 
 
@@ -16,14 +17,14 @@ def batch(first: int, rows: int, *, last: bool = False) -> LedgerBatch:
 def test_rows_in_order_are_new_and_nothing_is_missing() -> None:
     """Batches that follow one another are taken without a gap."""
     instances = Instances()
-    assert [instances.heard(batch(*each), 0, 0) for each in ((1, 3), (4, 2), (6, 0))] == [(True, None)] * 3
+    assert [instances.heard(batch(*each), 0, 0) for each in ((1, 3), (4, 2), (6, 0))] == [(True, [])] * 3
 
 
 def test_missing_numbers_are_a_gap() -> None:
     """Numbers that never came are told, with how many they are."""
     instances = Instances()
     instances.heard(batch(1, 3), 0, 0)
-    assert instances.heard(batch(10, 1), 0, 0) == (True, Gap("queue", "a", 4, 9, 6, "given_up"))
+    assert instances.heard(batch(10, 1), 0, 0) == (True, [Gap("queue", "a", 4, 9, 6, "given_up")])
 
 
 @given(st.lists(st.integers(1, 5), min_size=1), st.data())
@@ -36,7 +37,7 @@ def test_what_comes_again_is_known(sizes: list[int], data: st.DataObject) -> Non
     kept = data.draw(st.integers(0, len(batches)))
     instances = Instances()
     for each in batches[:kept]:
-        assert instances.heard(batch(*each), 0, 0) == (True, None)
+        assert instances.heard(batch(*each), 0, 0) == (True, [])
     instances = Instances(instances.state)
     assert [instances.heard(batch(*each), 0, 0)[0] for each in batches] == [
         number >= kept for number in range(len(batches))
@@ -56,12 +57,41 @@ def test_a_gap_says_since_when() -> None:
     """A gap begins where what was told ended: with the last row before it, or a later sign of life."""
     instances = Instances()
     instances.heard(LedgerBatch(instance="a", first_row=1, stages=[1, 1], times_us=[50, 70]), 0, 0)
-    _, gap = instances.heard(LedgerBatch(instance="a", first_row=5, stages=[1], times_us=[200]), 0, 0)
-    assert gap
+    _, [gap] = instances.heard(LedgerBatch(instance="a", first_row=5, stages=[1], times_us=[200]), 0, 0)
     assert gap.since_us == 70
     instances.heard(LedgerBatch(instance="a", first_row=6, time_us=900), 0, 0)
     instances.heard(LedgerBatch(instance="a", first_row=6), 0, 0)  # an older release, which does not say
     assert [gap.since_us for gap in instances.silent(SILENT_AFTER + 1, 1.0)] == [900]
+
+
+@pytest.mark.parametrize(
+    ("comes", "told"),
+    [
+        (batch(5, 2), []),
+        (batch(5, 0), []),
+        (batch(5, 0, last=True), []),
+        (batch(8, 1), [Gap("queue", "a", 5, 7, 3, "given_up")]),
+    ],
+    ids=["rows", "a sign of life", "that it ends", "later rows"],
+)
+def test_one_that_was_only_cut_off(comes: LedgerBatch, told: list[Gap]) -> None:
+    """An instance that was missed and is heard again takes that back, once: its rows came, or are a gap."""
+    instances = Instances()
+    instances.heard(batch(1, 4), 0.0, 0.0)
+    assert [gap.reason for gap in instances.silent(SILENT_AFTER + 1, 1000.0)] == ["silent"]
+    instances = Instances(instances.state)  # of another mgmt process
+    assert instances.heard(comes, 40.0, 1010.0) == (True, [*told, Gap("queue", "a", 5, 5, 0, HEARD_AGAIN)])
+    if not comes.last:
+        assert [gap.reason for gap in instances.heard(batch(20, 1), 50.0, 1020.0)[1]] == ["given_up"]
+        assert [gap.reason for gap in instances.silent(51 + SILENT_AFTER, 2000.0)] == ["silent"]
+
+
+def test_what_comes_again_of_one_that_is_dead() -> None:
+    """Rows that the bus gives once more prove nothing."""
+    instances = Instances()
+    instances.heard(batch(1, 4), 0.0, 0.0)
+    instances.silent(SILENT_AFTER + 1, 1000.0)
+    assert instances.heard(batch(1, 4), 40.0, 1010.0) == (False, [])
 
 
 def test_an_instance_that_said_that_it_ends_is_not_silent() -> None:

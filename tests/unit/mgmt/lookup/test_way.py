@@ -184,6 +184,24 @@ async def test_lost_with_the_partition(ledger: LedgerFiles, look_up: LookUp) -> 
     assert [(copy.fate, copy.ended) for [copy] in copies] == [("lost (transient)", False), ("waiting", False)]
 
 
+async def test_an_owner_that_was_only_cut_off(ledger: LedgerFiles, look_up: LookUp) -> None:
+    """A gap that was taken back hides nothing, and is not told; one of another instance, or of later, is as before."""
+    for number, instance in ((1, "queue-1"), (2, "queue-2"), (3, "queue-3")):
+        place = {"queue": "q", "partition": number, "epoch": 1, "instance": instance}
+        ledger.stage("received", uid(number))
+        ledger.stage("enqueued", uid(number), at=MS, **place)
+        ledger.gap(instance, at=40_000 * MS, reason="silent", since=9000 * MS)
+    ledger.gap("queue-1", at=50_000 * MS, reason="heard_again")
+    ledger.gap("queue-3", at=50_000 * MS, reason="heard_again")
+    ledger.gap("queue-3", at=90_000 * MS, reason="silent", since=59_000 * MS)
+    ledger.file()
+    journeys = [(await look_up.trace(str(uid(number)))).journeys[0] for number in (1, 2, 3)]
+    assert [journey.messages[0].copies[0].fate for journey in journeys] == ["waiting", "unknown", "unknown"]
+    assert [[gap.time_us - NOON for gap in journey.gaps] for journey in journeys] == [
+        [], [40_000 * MS], [90_000 * MS]
+    ]  # fmt: skip
+
+
 async def test_gone_where_others_expire(ledger: LedgerFiles, look_up: LookUp) -> None:
     """What was in memory and died with its owner is lost; where others of its queue expire, it may have done that."""
     for number, queue in ((1, "kept"), (2, "brief")):
