@@ -8,8 +8,10 @@ import time
 from typing import TYPE_CHECKING
 
 from benchmarks.doors.peer import Login, address_number, refused
+from services.common.access.records import Permission
 from services.common.clients.store import StoreClient
 from services.common.config import Settings
+from services.mgmt.access.grants import Grants
 from services.mgmt.users import Users
 
 if TYPE_CHECKING:
@@ -31,11 +33,12 @@ KINDS = {
 
 
 async def add_users(data: Path, names: Sequence[str], password: str) -> None:
-    """Users with that password."""
+    """Users with that password, who may do everything."""
     store = StoreClient(Settings(data=data).address_of("store"))
-    users = Users(store)
+    users, grants = Users(store), Grants(store)
     for name in names:
         await users.put(name, password, (), loopback_only=False)
+        await grants.put_permission(Permission(user=name, configure=".*", write=".*", read=".*"))
     await store.close()
 
 

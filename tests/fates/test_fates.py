@@ -95,12 +95,15 @@ def test_look_ups_say_what_is_true(outcome: Outcome) -> None:
 
 
 def test_losses_are_named(outcome: Outcome) -> None:
-    """Nearly every transient message that is gone from a queue without consumers is called lost; the others unknown."""
+    """Transient messages that are gone from queues without consumers are called lost, and none that is there.
+
+    Others of them are unknown: how many, depends on how far behind the record was when their owner was killed.
+    """
     truth, told = outcome.disturbed.truth, outcome.told
     named = {copy for copy in lost(truth, told) if copy[1].endswith("-idle")}
     gone = truth.gone("-idle")
-    assert named <= gone
-    assert len(named) > len(gone) / 2
+    assert named & gone
+    assert not named & truth.left
     assert {(name, one.queue) for name, _ in gone - named for one in told.of(name) if one.fate != UNKNOWN}
 
 
