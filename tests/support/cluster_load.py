@@ -29,7 +29,7 @@ RECONNECT_SECONDS = 0.2
 CONFIRM_SECONDS = 30.0
 PREFETCH = 200
 ACK_EVERY = 20
-DRAIN_SECONDS = 60.0
+DRAIN_SECONDS = 60.0  # in which nothing comes
 BODY_BYTES = 64
 
 
@@ -199,7 +199,8 @@ class Load:
         for producer in self.producers:
             producer.stop()
         with suppress(AssertionError):  # what is missing is told by `lost`
-            wait_until(lambda: not self.lost(), DRAIN_SECONDS, "empty queues")
+            while self.lost():
+                self._wait_for_more()
         time.sleep(0.5)
         for consumer in self.consumers:
             consumer.stop()
@@ -223,6 +224,14 @@ class Load:
         """How many connections were lost."""
         return sum(worker.reconnects for worker in (*self.producers, *self.consumers))
 
+    def _wait_for_more(self) -> None:
+        """Raises AssertionError where nothing comes for long: how much is left is not known, nor how fast it comes."""
+        before = self._delivered()
+        wait_until(lambda: self._delivered() > before, DRAIN_SECONDS, "another delivery")
+        time.sleep(0.5)  # `lost` looks at all, and consumers want the processor
+
     def _progress(self) -> list[int]:
-        produced = [len(producer.confirmed) for producer in self.producers]
-        return produced + [len(consumer.delivered) for consumer in self.consumers]
+        return [len(producer.confirmed) for producer in self.producers] + self._delivered()
+
+    def _delivered(self) -> list[int]:
+        return [len(consumer.delivered) for consumer in self.consumers]
