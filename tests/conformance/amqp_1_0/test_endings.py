@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from services.common.errors import ResourceError
+from services.common.errors import ConnectionForced, ResourceError
 from services.gateway import vocabulary as to_broker
 from services.gateway.protocols.amqp_1_0.performatives import Attach, Begin, Detach, End, Flow, Transfer
 from tests.support.amqp_1_0_playbook import Playbook, data, framed, receiving, sending, transfer
@@ -157,3 +157,17 @@ def test_a_delivery_goes_on_under_its_id() -> None:
     book.says(0, transfer(1, more=True), data()[:4])
     book.says(0, Transfer(0, 1), data()[4:])
     assert _waiting(book, to_broker.Publish).bodies == [data()]
+
+
+def test_sessions_end_when_we_close_the_connection() -> None:
+    """Section 2.4.3: nothing is sent behind our close. The broker hears that nobody is there, or it would go on."""
+    book = Playbook()
+    tag = book.receiver()
+    book.says(0, _credit(10))
+    book.engine.close(ConnectionForced("shutdown"))
+    assert book.engine.pending_requests() == [to_broker.CloseSession(1)]
+    book.answers()
+    book.deliver(tag, 1, b"a")
+    assert book.answers() == []
+    book.engine.close(ConnectionForced("again"))
+    assert book.engine.pending_requests() == []

@@ -143,7 +143,8 @@ class Amqp10Engine(StreamEngine):
             session.drop()
 
     def _end(self, error: BrokerError) -> None:
-        self._drop()
+        for session in self._sessions.values():
+            session.end_with_connection()
         self._connection.fail(error)
 
     # -------------------------------------------------------------- to the peer

@@ -129,6 +129,12 @@ class Session:
             self.send(End())
             self._forget(self)
 
+    def end_with_connection(self) -> None:
+        """We have closed the connection: nobody hears of what would be delivered until its peer has answered."""
+        if self.state in (SessionState.BEGINNING, SessionState.RUNNING):
+            self.state = SessionState.FAILED
+            self._close(lambda: None)
+
     def drop(self) -> None:
         """Nothing of what has begun to come is waited for."""
         for link in self._ours.values():

@@ -30,7 +30,7 @@ class House:
             settle=lambda _queue, outcome, uids: self.settled.append((outcome, list(uids))),
         )  # fmt: skip
         connection = SimpleNamespace(
-            broker=broker, record=off, writable=True, parting=False, name="1.1",
+            broker=broker, record=off, writable=True, parting=False, lost=False, name="1.1", waiting=0,
             engine=SimpleNamespace(deliver=self._deliver), wrote=lambda _: None, wants_to_write=lambda _: None,
         )  # fmt: skip
         self.session = Session(1, cast("Any", connection))
