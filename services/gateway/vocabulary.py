@@ -245,8 +245,8 @@ class Consume(Request):
 @dataclass(slots=True)
 class Credit(Request):
     """How many deliveries of a consumer the peer takes in all, since it began (AMQP 1.0: delivery-count and
-    link-credit); `Consume.by_credit` says that it goes by that. With `drain`: → succeed when nothing more is ready or
-    so many were delivered; no delivery comes then before the next Credit. Without, it is not answered.
+    link-credit); `Consume.by_credit` says that it goes by that. With `drain`: → succeed when nothing more is ready, so
+    many were delivered, or another Credit comes: there is no delivery before the next one then. Without, no answer.
     """
 
     tag: str

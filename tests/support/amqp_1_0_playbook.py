@@ -20,7 +20,7 @@ from services.gateway import vocabulary as to_broker
 from services.gateway.protocols.amqp_1_0 import frames, security
 from services.gateway.protocols.amqp_1_0.connection import AMQP_HEADER, SASL_HEADER
 from services.gateway.protocols.amqp_1_0.engine import Amqp10Engine
-from services.gateway.protocols.amqp_1_0.performatives import Attach, Begin, Close, Open, Transfer
+from services.gateway.protocols.amqp_1_0.performatives import Attach, Begin, Close, Flow, Open, Transfer
 from services.gateway.protocols.amqp_1_0.termini import Source, Target
 from services.gateway.protocols.limits import Limits
 from services.gateway.vocabulary import Request
@@ -203,3 +203,13 @@ def receiving(
 def transfer(number: int, handle: int = 0, **fields: Any) -> Transfer:
     """The first, or only, frame of a delivery."""
     return Transfer(handle, number, str(number).encode(), 0, **fields)
+
+
+def credit(link_credit: int, delivery_count: int = 0, *, window: int = 1 << 20, seen: int = 0, **more: Any) -> Flow:
+    """A client's word on what it takes on link 0."""
+    return Flow(seen, window, 0, 1, 0, delivery_count, link_credit, **more)
+
+
+def settled(requests: list[to_broker.Request]) -> list[tuple[int, int, to_broker.Outcome]]:
+    """What was settled, and how."""
+    return [(each.first, each.last, each.outcome) for each in requests if isinstance(each, to_broker.Settle)]

@@ -184,7 +184,9 @@ def credit(session: Session, request: v.Credit) -> None:
     if consumer is None:
         return
     consumer.take(request.up_to)
-    if request.drain:
+    if request.drain and consumer.sent >= consumer.up_to:  # its owner may have more, and no room to say that it has not
+        session.answer(request)
+    elif request.drain:
         consumer.drain = request
     session.connection.wrote(consumer)
 

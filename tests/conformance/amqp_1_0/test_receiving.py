@@ -18,19 +18,10 @@ from services.gateway.protocols.amqp_1_0.performatives import (
     Disposition,
     End,
     Flow,
-    Transfer,
 )
 from services.gateway.protocols.amqp_1_0.states import Accepted, Modified, Received, Rejected, Released
 from services.gateway.vocabulary import Outcome
-from tests.support.amqp_1_0_playbook import Playbook, data, receiving
-
-
-def credit(link_credit: int, delivery_count: int = 0, *, window: int = 1 << 20, seen: int = 0, **more: Any) -> Flow:
-    return Flow(seen, window, 0, 1, 0, delivery_count, link_credit, **more)
-
-
-def settled(requests: list[to_broker.Request]) -> list[tuple[int, int, Outcome]]:
-    return [(each.first, each.last, each.outcome) for each in requests if isinstance(each, to_broker.Settle)]
+from tests.support.amqp_1_0_playbook import Playbook, credit, data, receiving, settled
 
 
 def test_attach() -> None:
@@ -92,47 +83,6 @@ def test_a_queue_that_is_exclusive() -> None:
     book.refused = {}
     assert book.does(0, Detach(0, True)) == []
     assert len(book.does(0, receiving("q"))) == 1
-
-
-def test_credit_counts_from_what_was_seen() -> None:
-    """Section 2.6.7: what is on its way when credit is given uses it."""
-    book = Playbook()
-    tag = book.receiver()
-    [asked] = book.says(0, credit(3))
-    assert isinstance(asked, to_broker.Credit)
-    assert (asked.tag, asked.up_to) == (tag, 3)
-    book.deliver(tag, 1, b"a", b"b")
-    book.answers()
-    [asked] = book.says(0, credit(3, 1))
-    assert isinstance(asked, to_broker.Credit)
-    assert asked.up_to == 4
-    [asked] = book.says(0, credit(0, 2))
-    assert isinstance(asked, to_broker.Credit)
-    assert asked.up_to == 2
-
-
-def test_credit_from_a_count_that_is_ahead() -> None:
-    """Section 2.6.7: a receiver has seen no more than was sent. No next owner could take credit beyond 32 bits."""
-    book = Playbook()
-    book.receiver()
-    book.says(0, credit(0xFFFFFFFF))
-    assert book.says(0, credit(0xFFFFFFFF, 5)) == []
-    [asked] = book.says(0, credit(7, 5))
-    assert isinstance(asked, to_broker.Credit)
-    assert asked.up_to == 7
-
-
-def test_credit_before_the_link_is_there() -> None:
-    """Section 2.6.7: credit that a client gives before the attach is answered counts."""
-    book = Playbook().begun()
-    book.waits = {to_broker.Consume}
-    book.says(0, receiving("q"))
-    [_, consume] = book.asked[-2:]
-    assert book.says(0, credit(5)) == []
-    book.serve(consume)
-    asked = book.asked[-1]
-    assert isinstance(asked, to_broker.Credit)
-    assert asked.up_to == 5
 
 
 def test_transfers() -> None:
@@ -218,35 +168,6 @@ def test_settled_by_being_sent() -> None:
     assert settled(book.says(0, Disposition(True, 0, None, True, Accepted()))) == []
 
 
-def test_drain() -> None:
-    """Section 2.6.7: drain sends waiting messages, then uses up all credit, and says so."""
-    book = Playbook()
-    tag = book.receiver()
-    book.waits = {to_broker.Credit}
-    [drain] = book.says(0, credit(10, drain=True))
-    assert isinstance(drain, to_broker.Credit)
-    assert (drain.up_to, drain.drain) == (10, True)
-    book.deliver(tag, 1, b"a")
-    assert [type(each) for each in book.answers()] == [Transfer]
-    book.serve(drain)
-    [flow] = book.answers()
-    assert (flow.delivery_count, flow.link_credit, flow.drain) == (10, 0, True)
-    [asked] = book.says(0, credit(5, 10))
-    assert isinstance(asked, to_broker.Credit)
-    assert asked.up_to == 6  # one was delivered, five more are wanted
-
-
-def test_credit_while_draining() -> None:
-    """A drain that is taken back uses nothing up."""
-    book = Playbook()
-    book.receiver()
-    book.waits = {to_broker.Credit}
-    [drain] = book.says(0, credit(10, drain=True))
-    book.says(0, credit(20))
-    book.serve(drain)
-    assert book.answers() == []
-
-
 def test_the_peers_window() -> None:
     """Section 2.5.6: what the peer has no room for waits, and the broker is asked for no more."""
     book = Playbook()
@@ -306,22 +227,6 @@ def test_a_message_goes_on_when_the_window_opens() -> None:
     assert b"".join(payload for *_, payload in sent[:4]) == data(b"x" * 1500)
     assert [(each.delivery_id, each.more) for _, each, _ in sent[3:]] == [(None, False), (1, False)]
     assert book.asked[-1] == to_broker.Flow(1, True)
-
-
-def test_drain_while_the_window_is_shut() -> None:
-    """Section 2.6.7: what is on its way comes before the word that there is no more, and is counted once."""
-    book = Playbook()
-    tag = book.receiver(window=1)
-    book.waits = {to_broker.Credit}
-    [drain] = book.says(0, credit(10, drain=True, window=1))
-    book.deliver(tag, 1, b"a", b"b")
-    book.answers()
-    book.serve(drain)
-    assert book.answers() == []
-    book.says(0, Flow(1, 1, 0, 1))
-    transfer, flow = book.answers()
-    assert transfer.delivery_id == 1
-    assert (flow.delivery_count, flow.link_credit, flow.drain) == (10, 0, True)
 
 
 def test_ids_go_round() -> None:

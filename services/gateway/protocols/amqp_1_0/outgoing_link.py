@@ -48,6 +48,7 @@ class OutgoingLink(Link):
         self._told = ""  # the address that the peer is told
         self._asked = 0  # of the broker
         self._drains = False
+        self._draining: Credit | None = None  # what the broker was asked, until the peer has been told of its end
         self._filters = Filters()
 
     # -------------------------------------------------------------- beginning
@@ -174,30 +175,35 @@ class OutgoingLink(Link):
             self._say_flow()
 
     def _ask_for_credit(self) -> None:
-        session, up_to = self.session, self._up_to
-        asked, self._asked = self._asked, up_to
+        """The end of a drain that is said again is told once; one that is taken back must not use up the credit."""
+        drained, asked, up_to = self._draining, self._asked, self._up_to
+        if self._drains and drained and up_to == asked:
+            return
+        credit = Credit(self.session.number, self.tag, up_to, self._drains, link=self.number)
+        self._asked, self._draining = up_to, credit if self._drains else None
         if self._drains:
-            drain = Credit(session.number, self.tag, up_to, drain=True, link=self.number)
-            session.ask_for(drain, lambda _: self._drained(up_to), lambda _: None)
-        elif up_to != asked:
-            session.peer.ask(Credit(session.number, self.tag, up_to, link=self.number))
+            self.session.ask_for(credit, lambda _: self._drained(credit), lambda _: None)
+        elif up_to != asked or drained:
+            self.session.peer.ask(credit)
 
-    def _drained(self, up_to: int) -> None:
+    def _drained(self, drain: Credit) -> None:
         """The broker has given all that it had: once that has gone out, the rest of the credit is used up."""
-        self.session.deliveries.behind(self, lambda: self._use_up(up_to))
+        if self._draining is drain:
+            self.session.deliveries.behind(self, lambda: self._use_up(drain))
 
-    def _use_up(self, up_to: int) -> None:
+    def _use_up(self, drain: Credit) -> None:
         """As a drain says (2.6.7), unless the peer has given another credit meanwhile."""
-        if self.state is LinkState.ATTACHED and self._up_to == up_to:
-            self._skipped += max(up_to - self.sent, 0)
+        if self.state is LinkState.ATTACHED and self._draining is drain:
+            self._skipped += max(self._up_to - self.sent, 0)
             self._up_to = self._asked = self.sent
+            self._draining = None
             self._say_flow()
 
     def _say_flow(self) -> None:
         self.session.send_flow(
             handle=self.handle,
             delivery_count=self._count,
-            link_credit=self._up_to - self.sent,
+            link_credit=max(self._up_to - self.sent, 0),
             available=0,
             drain=self._drains,
         )

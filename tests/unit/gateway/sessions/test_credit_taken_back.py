@@ -9,6 +9,8 @@ from unittest.mock import Mock
 import pytest
 
 from services.common.message.facts import Facts
+from services.gateway import vocabulary as v
+from services.gateway.operations import consume
 from services.gateway.sessions.backlog import Arrived
 from services.gateway.sessions.consumer import Consumer, ConsumerState
 from services.gateway.sessions.session import Session
@@ -82,3 +84,17 @@ def test_settled(house: House) -> None:
     assert house.sent == [b"a", b"b", b"c"]
     house.take(9)
     assert (house.sent, house.settled) == ([b"a", b"b", b"c", b"d"], [])
+
+
+@pytest.mark.parametrize("house", [True], indirect=True)
+def test_a_drain_with_less_credit_than_came(house: House) -> None:
+    """It is answered here: what is held has used up the owner's room for bytes, so that it would never answer."""
+    answered: list[v.Request] = []
+    house.session.answer = answered.append  # type: ignore[method-assign]
+    house.session.consumers["t"] = house.consumer
+    house.take(4)
+    house.take(1)
+    house.arrive(b"a", b"b", b"c")
+    drain = v.Credit(1, "t", 1, True)
+    consume.credit(house.session, drain)
+    assert (answered, house.consumer.drain) == ([drain], None)

@@ -1,0 +1,152 @@
+"""AMQP 1.0, part 2, section 2.6.7: what a receiver says that it takes, and how it takes that back."""
+
+from __future__ import annotations
+
+from services.gateway import vocabulary as to_broker
+from services.gateway.protocols.amqp_1_0.performatives import Flow, Transfer
+from tests.support.amqp_1_0_playbook import Playbook, credit, receiving
+
+
+def test_credit_counts_from_what_was_seen() -> None:
+    """Section 2.6.7: what is on its way when credit is given uses it."""
+    book = Playbook()
+    tag = book.receiver()
+    [asked] = book.says(0, credit(3))
+    assert isinstance(asked, to_broker.Credit)
+    assert (asked.tag, asked.up_to) == (tag, 3)
+    book.deliver(tag, 1, b"a", b"b")
+    book.answers()
+    [asked] = book.says(0, credit(3, 1))
+    assert isinstance(asked, to_broker.Credit)
+    assert asked.up_to == 4
+    [asked] = book.says(0, credit(0, 2))
+    assert isinstance(asked, to_broker.Credit)
+    assert asked.up_to == 2
+
+
+def test_credit_from_a_count_that_is_ahead() -> None:
+    """Section 2.6.7: a receiver has seen no more than was sent. No next owner could take credit beyond 32 bits."""
+    book = Playbook()
+    book.receiver()
+    book.says(0, credit(0xFFFFFFFF))
+    assert book.says(0, credit(0xFFFFFFFF, 5)) == []
+    [asked] = book.says(0, credit(7, 5))
+    assert isinstance(asked, to_broker.Credit)
+    assert asked.up_to == 7
+
+
+def test_credit_before_the_link_is_there() -> None:
+    """Section 2.6.7: credit that a client gives before the attach is answered counts."""
+    book = Playbook().begun()
+    book.waits = {to_broker.Consume}
+    book.says(0, receiving("q"))
+    [_, consume] = book.asked[-2:]
+    assert book.says(0, credit(5)) == []
+    book.serve(consume)
+    asked = book.asked[-1]
+    assert isinstance(asked, to_broker.Credit)
+    assert asked.up_to == 5
+
+
+def test_drain() -> None:
+    """Section 2.6.7: drain sends waiting messages, then uses up all credit, and says so."""
+    book = Playbook()
+    tag = book.receiver()
+    book.waits = {to_broker.Credit}
+    [drain] = book.says(0, credit(10, drain=True))
+    assert isinstance(drain, to_broker.Credit)
+    assert (drain.up_to, drain.drain) == (10, True)
+    book.deliver(tag, 1, b"a")
+    assert [type(each) for each in book.answers()] == [Transfer]
+    book.serve(drain)
+    [flow] = book.answers()
+    assert (flow.delivery_count, flow.link_credit, flow.drain) == (10, 0, True)
+    [asked] = book.says(0, credit(5, 10))
+    assert isinstance(asked, to_broker.Credit)
+    assert asked.up_to == 6  # one was delivered, five more are wanted
+
+
+def test_credit_while_draining() -> None:
+    """A drain that is taken back uses nothing up."""
+    book = Playbook()
+    book.receiver()
+    book.waits = {to_broker.Credit}
+    [drain] = book.says(0, credit(10, drain=True))
+    book.says(0, credit(20))
+    book.serve(drain)
+    assert book.answers() == []
+
+
+def test_drain_while_the_window_is_shut() -> None:
+    """Section 2.6.7: what is on its way comes before the word that there is no more, and is counted once."""
+    book = Playbook()
+    tag = book.receiver(window=1)
+    book.waits = {to_broker.Credit}
+    [drain] = book.says(0, credit(10, drain=True, window=1))
+    book.deliver(tag, 1, b"a", b"b")
+    book.answers()
+    book.serve(drain)
+    assert book.answers() == []
+    book.says(0, Flow(1, 1, 0, 1))
+    transfer, flow = book.answers()
+    assert transfer.delivery_id == 1
+    assert (flow.delivery_count, flow.link_credit, flow.drain) == (10, 0, True)
+
+
+def test_a_drain_that_is_said_again() -> None:
+    """The broker has not answered yet: that nothing more is there would be wrong, and what comes beyond the credit."""
+    book = Playbook()
+    tag = book.receiver()
+    book.waits = {to_broker.Credit}
+    [drain] = book.says(0, credit(10, drain=True))
+    book.deliver(tag, 1, b"a", b"b")
+    book.answers()
+    assert book.says(0, credit(8, 2, drain=True)) == []
+    assert book.answers() == []
+    book.deliver(tag, 3, b"c")
+    assert [type(each) for each in book.answers()] == [Transfer]
+    book.serve(drain)
+    [flow] = book.answers()
+    assert (flow.delivery_count, flow.link_credit) == (10, 0)
+
+
+def test_a_drain_is_said_again_while_the_window_is_shut() -> None:
+    """Its end is told once, behind what is on its way; nothing is kept for each time."""
+    book = Playbook()
+    tag = book.receiver(window=1)
+    book.says(0, credit(3, window=1))
+    book.deliver(tag, 1, b"a", b"b")
+    book.answers()
+    asked = [each for _ in range(5) for each in book.says(0, credit(2, 1, drain=True, window=0, seen=1))]
+    assert len(asked) == 1
+    book.says(0, Flow(1, 5, 0, 1))
+    transfer, flow = book.answers()
+    assert transfer.delivery_id == 1
+    assert (flow.delivery_count, flow.link_credit) == (3, 0)
+
+
+def test_a_drain_is_taken_back_for_the_same_credit() -> None:
+    """The broker hears of it, and what it says of the drain uses nothing up."""
+    book = Playbook()
+    book.receiver()
+    book.waits = {to_broker.Credit}
+    [drain] = book.says(0, credit(10, drain=True))
+    [asked] = book.says(0, credit(10))
+    assert isinstance(asked, to_broker.Credit)
+    assert (asked.up_to, asked.drain) == (10, False)
+    book.serve(drain)
+    assert book.answers() == []
+    [drain] = book.says(0, credit(10, drain=True))
+    book.serve(drain)
+    [flow] = book.answers()
+    assert (flow.delivery_count, flow.link_credit) == (10, 0)
+
+
+def test_how_much_credit_is_left_when_more_came() -> None:
+    """Never less than none, which could not be said."""
+    book = Playbook()
+    tag = book.receiver()
+    book.deliver(tag, 1, b"a")
+    book.answers()
+    [flow] = book.does(0, Flow(0, 1 << 20, 0, 1, 0, echo=True))
+    assert flow.link_credit == 0
