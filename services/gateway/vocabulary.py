@@ -29,7 +29,8 @@ class Outcome(Enum):
     """What a client says of deliveries."""
 
     ACCEPT = "accept"
-    RELEASE = "release"  # requeue
+    RELEASE = "release"  # requeue: that was an attempt
+    RETURN = "return"  # requeue as if it had not been delivered
     REJECT = "reject"  # do not requeue: dead-letter or drop
 
 

@@ -16,6 +16,7 @@ from services.rpc import queue_pb2
 OUTCOMES = {
     v.Outcome.ACCEPT: queue_pb2.ACCEPT,
     v.Outcome.RELEASE: queue_pb2.RELEASE,
+    v.Outcome.RETURN: queue_pb2.RESTORE,
     v.Outcome.REJECT: queue_pb2.REJECT,
 }
 

@@ -14,6 +14,7 @@ from services.common.message.facts import Facts
 from services.gateway import vocabulary as to_broker
 from services.gateway.protocols.amqp_1_0.performatives import (
     SETTLED,
+    Close,
     Detach,
     Disposition,
     End,
@@ -129,7 +130,8 @@ def test_redelivered() -> None:
     [
         (Accepted(), Outcome.ACCEPT),
         (Rejected(), Outcome.REJECT),
-        (Released(), Outcome.RELEASE),
+        (Released(), Outcome.RETURN),
+        (Modified(), Outcome.RETURN),
         (Modified(delivery_failed=True), Outcome.RELEASE),
         (Modified(undeliverable_here=True), Outcome.REJECT),
         (None, Outcome.RELEASE),
@@ -194,7 +196,7 @@ def test_a_link_ends_while_the_window_is_shut() -> None:
     book.deliver(second, 5, b"e")
     book.answers()
     asked = book.says(0, Detach(0, True))
-    assert settled(asked) == [(1, 4, Outcome.RELEASE)]
+    assert settled(asked) == [(1, 2, Outcome.RELEASE), (3, 4, Outcome.RETURN)]
     book.says(0, Flow(2, 9, 0, 1))
     detach, transfer = book.answers()
     assert detach == Detach(0, True)
@@ -210,7 +212,7 @@ def test_the_only_link_ends_while_the_window_is_shut() -> None:
     book.deliver(tag, 1, b"x" * 1500, b"y")
     assert len(book.answers()) == 2
     asked = book.says(0, Detach(0, True))
-    assert settled(asked) == [(1, 2, Outcome.RELEASE)]
+    assert settled(asked) == [(1, 1, Outcome.RELEASE), (2, 2, Outcome.RETURN)]
     assert to_broker.Flow(1, True) in asked
     assert book.answers() == [Detach(0, True)]
 
@@ -239,6 +241,19 @@ def test_ids_go_round() -> None:
     assert settled(book.says(0, Disposition(True, (1 << 32) - 1, 0, True, Accepted()))) == [(1, 2, Outcome.ACCEPT)]
 
 
+@pytest.mark.parametrize("end", [End(), Close()], ids=["end", "close"])
+def test_a_session_ends_while_the_window_is_shut(end: Composite) -> None:
+    """Section 3.4.4: what nobody was sent comes again as it was; an attempt that nobody made is not counted."""
+    book = Playbook()
+    tag = book.receiver(window=1)
+    book.does(0, receiving("q", 1, snd_settle_mode=SETTLED))
+    settled_tag = book.asked[-1].tag
+    book.deliver(tag, 1, b"a", b"b", b"c")
+    book.deliver(settled_tag, 4, b"d")
+    book.answers()
+    assert settled(book.says(0, end)) == [(2, 3, Outcome.RETURN)]
+
+
 def test_detach() -> None:
     """Section 2.6.6: what a link held when its client ended it is for others, what comes after that too."""
     book = Playbook()
@@ -252,7 +267,7 @@ def test_detach() -> None:
     book.deliver(tag, 2, b"b")
     book.answers()
     book.serve(cancel)
-    assert settled(book.asked[-1:]) == [(2, 2, Outcome.RELEASE)]
+    assert settled(book.asked[-1:]) == [(2, 2, Outcome.RETURN)]
     assert book.answers() == [Detach(0, True)]
 
 

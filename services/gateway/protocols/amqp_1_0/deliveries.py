@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice, repeat
 from operator import length_hint
 from typing import TYPE_CHECKING
@@ -129,17 +129,27 @@ class Deliveries:
 
     def release(self, link: OutgoingLink) -> None:
         """The link is gone: what it has not settled is for others, and what has not gone out stays here."""
-        numbers = self._taken([place for place, (_, its) in self._unsettled.items() if its is link])
+        self._settle(
+            self._taken([place for place, (_, its) in self._unsettled.items() if its is link]), Outcome.RELEASE
+        )
         waited = bool(self._parked)
-        unsent = self._parked.drop(link)
-        self._settle(numbers if link.settled else [*numbers, *unsent], Outcome.RELEASE)
+        self._return(self._parked.drop(link))
         if waited:
             self._go_on()
 
     def give_back(self, what: to_broker.Deliveries) -> None:
         """Nobody was sent these, and others may be."""
         last = what.first + len(what.bodies) - 1
-        self._peer.ask(Settle(self._session, what.first, last, Outcome.RELEASE))
+        self._peer.ask(Settle(self._session, what.first, last, Outcome.RETURN))
+
+    def end(self) -> None:
+        """Nothing more goes out."""
+        self._return(self._parked.take_all())
+
+    def _return(self, waited: Iterable[Waiting]) -> None:
+        """Of these deliveries nothing has gone out."""
+        unsent = [each.number for each in waited if isinstance(each, Whole) and not each.link.settled]
+        self._settle(unsent, Outcome.RETURN)
 
     def _known(self, first: int, last: int) -> list[int]:
         """Places of these ids that are not settled; not of ids that are long settled, or were never given."""

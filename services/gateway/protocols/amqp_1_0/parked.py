@@ -67,9 +67,14 @@ class Parked:
         """Whether something of a link waits."""
         return any(each.link is link for each in self._waiting)
 
-    def drop(self, link: OutgoingLink) -> list[int]:
-        """Takes out all that is a link's; gives the numbers of the deliveries of which nothing has gone out."""
+    def take_all(self) -> Iterable[Waiting]:
+        """Takes out everything."""
+        taken, self._waiting = self._waiting, deque()
+        return taken
+
+    def drop(self, link: OutgoingLink) -> list[Waiting]:
+        """Takes out all that is a link's."""
         its = [each for each in self._waiting if each.link is link]
         if its:
             self._waiting = deque(each for each in self._waiting if each.link is not link)
-        return [each.number for each in its if isinstance(each, Whole)]
+        return its

@@ -136,7 +136,8 @@ class Session:
             self._close(lambda: None)
 
     def drop(self) -> None:
-        """Nothing of what has begun to come is waited for."""
+        """Nothing of what has begun to come is waited for, and what has not gone out does not any more."""
+        self.deliveries.end()
         for link in self._ours.values():
             if isinstance(link, IncomingLink):
                 link.give_up()
