@@ -22,6 +22,7 @@ from services.rpc import queue_pb2 as pb
 if TYPE_CHECKING:
     from services.common.clients.publisher import Publisher
     from services.common.clients.queue_link import QueueLink
+    from services.common.errors import BrokerError
     from services.gateway.owners.holders import AttachedConsumer, Holder, Holding, Settled
     from services.rpc import router_pb2
 
@@ -229,13 +230,28 @@ class OwnerlessQueues:
             holder.link = link
             if holder not in consumers:
                 strays += uids
-        for consumer in consumers:
-            self._attach(consumer, link, list(held.get(consumer, ())), again=True)
-            self._expect(queue, queue_id, consumer.handle)
+        strays += self._attach_again(queue, queue_id, consumers, held)
         if strays:
             self._claim(queue, queue_id, link, strays)
         if not queue.asked:
             del self._ownerless[queue_id]
+
+    def _attach_again(
+        self, queue: _OwnerlessQueue, queue_id: int, consumers: Iterable[AttachedConsumer], held: Holdings
+    ) -> list[int]:
+        """Gives what those hold that could not be: each ends by itself, and the client may still settle it."""
+        strays: list[int] = []
+
+        def attach(consumer: AttachedConsumer) -> None:
+            self._attach(consumer, queue.link, list(held.get(consumer, ())), again=True)
+            self._expect(queue, queue_id, consumer.handle)
+
+        def end(consumer: AttachedConsumer, _error: BrokerError) -> None:
+            strays.extend(held.get(consumer, ()))
+            self._end(consumer)
+
+        for_each("attaching a consumer to its queue's next owner", consumers, attach, end)
+        return strays
 
     def _claim(self, queue: _OwnerlessQueue, queue_id: int, link: QueueLink, uids: list[int]) -> None:
         """Claims, at the owner, deliveries that no consumer claims."""

@@ -59,3 +59,29 @@ async def test_what_a_consumer_holds_that_is_cancelled_as_its_owner_goes() -> No
     ownerless.answered(asked.consumer, agreed=True)
     assert [name for name, *_ in link.mock_calls] == ["attach", "told"]
     assert not cast("Mock", ownerless._attach).mock_calls
+
+
+async def test_a_consumer_that_cannot_be_attached_again() -> None:
+    """It ends, and what it holds is claimed; the others of its queue are served."""
+    bad, good = (Mock(queue_id=QUEUE, handle=handle, link=None) for handle in (7, 8))
+    session, link, attached = Mock(), Mock(), []
+    session.holdings.side_effect = lambda: iter([(bad, 5), (good, 6)])
+
+    def attach(consumer: Any, _link: Any, held: list[int], *, again: bool) -> None:
+        if consumer is bad:
+            raise ValueError("more credit than can be said")
+        attached.append((consumer, held, again))
+
+    ownerless = ownerless_of(link, session)
+    end = Mock()
+    ownerless._attach, ownerless._end = cast("Any", attach), end
+    ownerless.add(bad)
+    ownerless.add(good)
+    ownerless._look()
+    assert attached == [(good, [6], True)]
+    assert end.mock_calls == [call(bad)]
+    (asked,), _ = link.attach.call_args
+    assert (list(asked.held), asked.stray) == ([5], True)
+    ownerless.answered(asked.consumer, agreed=True)
+    ownerless.answered(good.handle, agreed=True)
+    assert QUEUE not in ownerless._ownerless
