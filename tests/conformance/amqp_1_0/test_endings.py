@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from services.common.errors import ConnectionForced, ResourceError
+import pytest
+
+from services.common.errors import AccessRefused, ConnectionForced, NotAllowed, ResourceError
 from services.gateway import vocabulary as to_broker
 from services.gateway.protocols.amqp_1_0.performatives import Attach, Begin, Detach, End, Flow, Transfer
 from tests.support.amqp_1_0_playbook import Playbook, data, framed, receiving, sending, transfer
@@ -171,3 +173,65 @@ def test_sessions_end_when_we_close_the_connection() -> None:
     assert book.answers() == []
     book.engine.close(ConnectionForced("again"))
     assert book.engine.pending_requests() == []
+
+
+def test_nothing_is_kept_of_sessions_that_are_refused() -> None:
+    """The broker answers nothing that is asked of them, however often a client tries."""
+    book = Playbook().opened()
+    book.refused = {to_broker.OpenSession: NotAllowed("limit")}
+    book.waits = {to_broker.Confirms, to_broker.CloseSession}
+    for _ in range(3):
+        assert [type(each) for each in book.does(0, Begin(None, 0, 10, 10))] == [Begin, End]
+        assert book.does(0, End()) == []
+    assert not any(isinstance(each, to_broker.CloseSession) for each in book.asked)
+    assert book.engine._peer.asked == {}
+
+
+def test_nothing_is_kept_of_what_a_session_asked_that_we_have_ended() -> None:
+    """The broker drops what waits behind the request that failed."""
+    book = Playbook().begun()
+    book.waits = {to_broker.FindNode}
+    for handle in range(3):
+        book.says(0, receiving("q", handle))
+    book.does(0, Detach(7, True))
+    assert book.engine._peer.asked == {}
+
+
+def test_a_publish_of_a_former_session_fails() -> None:
+    """We have ended it, its peer too, and begun another one with a link on its channel: that one has not failed."""
+    book = Playbook().sender()
+    book.says(0, transfer(1), data())
+    publish = _waiting(book, to_broker.Publish)
+    book.waits = {to_broker.OpenSession, to_broker.CloseSession, to_broker.FindNode}
+    book.does(0, Detach(7, True))
+    book.says(0, End())
+    book.says(0, Begin(None, 0, 10, 10))
+    book.says(0, sending())
+    book.engine.fail(publish, AccessRefused("no"))
+    assert book.answers() == []
+    book.serve(_waiting(book, to_broker.OpenSession))
+    assert [type(each) for each in book.answers()] == [Begin]
+
+
+def test_a_publish_fails_on_a_session_that_we_have_ended() -> None:
+    """Nothing is said of its link behind our end."""
+    book = Playbook().sender()
+    book.says(0, transfer(1), data())
+    publish = _waiting(book, to_broker.Publish)
+    book.does(0, Detach(7, True))
+    book.engine.fail(publish, ResourceError("no"))
+    assert book.answers() == []
+
+
+@pytest.mark.parametrize("refused", [to_broker.Bind, to_broker.Consume])
+def test_a_link_from_an_exchange_is_refused(refused: type[Any]) -> None:
+    """Its queue, which has had no consumer, would be there for as long as the connection."""
+    book = Playbook().begun()
+    book.refused = {refused: AccessRefused("no")}
+    _, detach = book.does(0, receiving("x"))
+    assert detach.error.condition == "amqp:unauthorized-access"
+    assert _waiting(book, to_broker.DeleteQueue).name == "own"
+    book.refused = {}
+    book.does(0, receiving("x", 1))
+    book.does(0, Detach(1, True))
+    assert len([each for each in book.asked if isinstance(each, to_broker.DeleteQueue)]) == 1

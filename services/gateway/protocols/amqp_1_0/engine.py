@@ -24,8 +24,9 @@ from services.gateway.protocols.amqp_1_0.transfer_reader import transfer_in
 from services.gateway.protocols.limits import Limits
 from services.gateway.protocols.openings import begins
 from services.gateway.protocols.stream_engine import StreamEngine
-from services.gateway.vocabulary import Close, Deliveries, Open, Request, Returned
+from services.gateway.vocabulary import Close, Credit, Deliveries, Flow, Open, Publish, Request, Returned, Settle
 
+_UNANSWERED: Final = (Publish, Settle, Credit, Flow)
 _BEFORE_OPEN: Final = 8192  # bytes of a frame: section 2.4.1 says 512, and tokens of SASL may be longer
 
 
@@ -167,11 +168,11 @@ class Amqp10Engine(StreamEngine):
         elif asked := self._peer.answered(request):
             if self._connection.speaks:
                 asked.failed(error)
-        elif session := self._session(request.session):
+        elif isinstance(request, _UNANSWERED) and (session := self._session(request.session)):
             self._fail(session, request, error)
 
     def _fail(self, session: Session, request: Request, error: BrokerError) -> None:
-        """Of a request that nothing waits for."""
+        """Of a request that nothing waits for. One that is of a session no more has failed for nobody."""
         if error.reach is Reach.CONNECTION:
             self._end(error)
         elif request.link:
@@ -180,11 +181,12 @@ class Amqp10Engine(StreamEngine):
             session.fail(error)
 
     def _session(self, number: int) -> Session | None:
-        """The one that the broker calls so, while its peer hears of it."""
+        """The one that the broker calls so, while its peer hears of it; the next one of a number, once it has begun."""
         if not self._connection.speaks:
             return None
         before = self._ending.get(number - 1)
-        return before[0] if before else self._sessions.get(number - 1)
+        found = before[0] if before else self._sessions.get(number - 1)
+        return found if found and found.opened else None
 
     def deliver(self, session: int, deliveries: Deliveries) -> None:
         """As Engine says."""

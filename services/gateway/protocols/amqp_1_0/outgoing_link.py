@@ -21,6 +21,7 @@ from services.gateway.vocabulary import (
     Consume,
     Credit,
     DeclareQueue,
+    DeleteQueue,
     Node,
     QueueDeclared,
 )
@@ -28,6 +29,7 @@ from services.gateway.vocabulary import (
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from services.common.errors import BrokerError
     from services.gateway.protocols.amqp_1_0.session import Session
 
 _COPY = "copy"  # distribution-mode (3.5.3): the link takes nothing
@@ -45,6 +47,7 @@ class OutgoingLink(Link):
         self._skipped = 0  # credit that was drained
         self._up_to = 0  # deliveries that there is credit for, counted from the first
         self._kind = Node.QUEUE
+        self._made = ""  # a queue for it, which has had no consumer
         self._told = ""  # the address that the peer is told
         self._asked = 0  # of the broker
         self._drains = False
@@ -92,8 +95,21 @@ class OutgoingLink(Link):
 
     def _declare(self, done: Callable[[QueueDeclared], None]) -> None:
         """A queue that goes when the link does."""
+
+        def made(declared: QueueDeclared) -> None:
+            self._made = declared.name
+            done(declared)
+
         declare = DeclareQueue(self.session.number, "", exclusive=True, auto_delete=True, link=self.number)
-        self.session.ask_for(declare, done, self.refuse)
+        self.session.ask_for(declare, made, self.refuse)
+
+    def refuse(self, error: BrokerError) -> None:
+        """As Link says: a queue that never had a consumer would not go by itself."""
+        super().refuse(error)
+        made, self._made = self._made, ""
+        if made:
+            delete = DeleteQueue(self.session.number, made, link=self.number)
+            self.session.ask_for(delete, lambda _: None, lambda _: None)
 
     def _own_queue(self, made: QueueDeclared) -> None:
         self._told = made.name
@@ -134,7 +150,7 @@ class OutgoingLink(Link):
         self.session.ask_for(consume, lambda _: self._begun(), self.refuse)
 
     def _begun(self) -> None:
-        source = self._source
+        source, self._made = self._source, ""
         self._attached(
             snd_settle_mode=SETTLED if self.settled else UNSETTLED,
             source=Source(

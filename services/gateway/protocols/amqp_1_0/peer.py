@@ -18,9 +18,12 @@ PORTION: Final = 50
 
 
 class Asked(NamedTuple):
-    """A request that waits for the broker, held so that its identity stays its own; what becomes of its answer."""
+    """A request that waits for the broker, held so that its identity stays its own; what becomes of its answer, and for
+    `whom`.
+    """
 
     request: Request
+    whom: object
     done: Callable[[Any], None]
     failed: Callable[[BrokerError], None]
 
@@ -40,10 +43,20 @@ class Peer(Dealings):
         """Puts a frame behind what is to be written."""
         self.out.append(frames.frame(frames.AMQP, channel, write(performative)))
 
-    def ask_for(self, request: Request, done: Callable[[Any], None], failed: Callable[[BrokerError], None]) -> None:
+    def ask_for(
+        self,
+        request: Request,
+        done: Callable[[Any], None],
+        failed: Callable[[BrokerError], None],
+        whom: object = None,
+    ) -> None:
         """Asks, and goes on by one of the two when the broker has answered."""
-        self.asked[id(request)] = Asked(request, done, failed)
+        self.asked[id(request)] = Asked(request, whom, done, failed)
         self.ask(request)
+
+    def forget(self, whom: object) -> None:
+        """Goes on with nothing that was asked for this one; most of it is not answered any more."""
+        self.asked = {identity: asked for identity, asked in self.asked.items() if asked.whom is not whom}
 
     def answered(self, request: Request) -> Asked | None:
         """What waits for the answer of a request, if anything."""

@@ -51,7 +51,7 @@ class Session:
         self.number = channel + 1  # 0 is the connection itself
         self.peer = peer
         self.state = SessionState.BEGINNING
-        self._opened = False  # we have said so
+        self.opened = False  # we have said so: what the broker says of the number is this one's
         self._forget = forget
         self._windows = Windows(begin)
         self._links: dict[int, Link] = {}  # by the peer's handle
@@ -77,11 +77,7 @@ class Session:
 
     def ask_for(self, request: Request, done: Callable[[Any], None], failed: Callable[[BrokerError], None]) -> None:
         """As Peer says. Once we have ended the session its peer hears nothing more."""
-
-        def unless_failed(go_on: Callable[[Any], None]) -> Callable[[Any], None]:
-            return lambda answer: None if self.state is SessionState.FAILED else go_on(answer)
-
-        self.peer.ask_for(request, unless_failed(done), unless_failed(failed))
+        self.peer.ask_for(request, done, failed, self)
 
     @property
     def ended(self) -> bool:
@@ -99,30 +95,38 @@ class Session:
         if self.state is SessionState.BEGINNING:
             self.state = SessionState.RUNNING
         self.send(self._windows.begin(self.channel))
-        self._opened = True
+        self.opened = True
         if self._fault:
             self.send(End(told(self._fault)))
 
     def _not_begun(self, error: BrokerError) -> None:
-        self.fail(error)
+        """The broker knows of none, and answers nothing more that was asked of it."""
+        if self.state is not SessionState.FAILED:
+            self._end_by(error)
+        self.peer.forget(self)
         self._begun()
 
     def fail(self, error: BrokerError) -> None:
         """Ends it, and says why: behind our begin, which comes first (section 2.5.1)."""
-        if self.state is SessionState.FAILED:
-            return
-        ended, self.state = self.state is SessionState.ENDING, SessionState.FAILED
-        if self._opened:
+        if self.state is not SessionState.FAILED:
+            ended = self.ended
+            self._end_by(error)
+            if not ended:  # else the broker has been asked
+                self._close(lambda: None)
+
+    def _end_by(self, error: BrokerError) -> None:
+        ended, self.state = self.ended, SessionState.FAILED
+        self.peer.forget(self)
+        if self.opened:
             self.send(End(told(error)))
         else:
             self._fault = error
-        self._close(lambda: None)
         if ended:
             self._forget(self)
 
     def _close(self, done: Callable[[], None]) -> None:
         self.drop()
-        self.peer.ask_for(CloseSession(self.number), lambda _: done(), lambda _: done())
+        self.ask_for(CloseSession(self.number), lambda _: done(), lambda _: done())
 
     def _ended(self) -> None:
         if self.state is SessionState.ENDING:
@@ -133,6 +137,7 @@ class Session:
         """We have closed the connection: nobody hears of what would be delivered until its peer has answered."""
         if self.state in (SessionState.BEGINNING, SessionState.RUNNING):
             self.state = SessionState.FAILED
+            self.peer.forget(self)
             self._close(lambda: None)
 
     def drop(self) -> None:
@@ -267,7 +272,8 @@ class Session:
 
     def fail_link(self, number: int, error: BrokerError) -> None:
         """What a link asked for could not be done."""
-        if link := self._ours.get(number - 1):
+        link = self._ours.get(number - 1)
+        if link and self.state is not SessionState.FAILED:
             link.fail(error)
 
 
