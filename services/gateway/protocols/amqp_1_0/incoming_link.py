@@ -8,7 +8,7 @@ from services.common.errors import BrokerError, NotImplementedHere
 from services.common.message import LONGEST_NAME
 from services.common.message.amqp_1_0.format import FORMAT
 from services.common.message.amqp_1_0.sections import NULL, split
-from services.common.message.facts import Attributes, facts_of
+from services.common.message.facts import facts_of
 from services.gateway.protocols.amqp_1_0.addresses import Meant, meanings
 from services.gateway.protocols.amqp_1_0.conditions import InvalidField, MessageSizeExceeded, TransferLimitExceeded
 from services.gateway.protocols.amqp_1_0.link import Link, LinkState
@@ -18,11 +18,11 @@ from services.gateway.protocols.amqp_1_0.termini import Target
 from services.gateway.vocabulary import MANAGEMENT, Kind, Node, Produce
 
 if TYPE_CHECKING:
+    from services.gateway.protocols.amqp_1_0.peer import KindKey
     from services.gateway.protocols.amqp_1_0.session import Session
 
 CREDIT: Final = 1000
 """Messages that a peer may send before it hears of us: it does when half of them have come."""
-_KINDS: Final = 1024  # that are remembered
 
 
 class IncomingLink(Link):
@@ -35,14 +35,13 @@ class IncomingLink(Link):
         self._key: str | None = None  # None: each message's subject
         self._credit = 0
         self._count = 0  # deliveries, as the sender counts them
-        self._kinds: dict[tuple[Attributes, str], Kind] = {}
         self._begun: Transfer | None = None  # the first of a delivery's transfers, while more are to come
         self._settled = False
         self._pieces = bytearray()  # of a delivery that has not come whole
 
     # -------------------------------------------------------------- beginning
 
-    def begin(self) -> None:
+    def _begin(self) -> None:
         """As Link says."""
         target, attach = self._attach.target, self._attach
         if not isinstance(target, Target):
@@ -169,17 +168,19 @@ class IncomingLink(Link):
         return message + NULL if is_request and not message.endswith(NULL) else None
 
     def _kind(self, properties: bytes) -> Kind:
-        key = self._key if self._key is not None else FORMAT.text(properties, "type") or ""
-        attributes = FORMAT.attributes(properties)
-        found = self._kinds.get((attributes, key))
-        if found is None:
-            if len(key.encode()) > LONGEST_NAME:
-                raise InvalidField(f"a subject that is a routing key has no more than {LONGEST_NAME} bytes")
-            if len(self._kinds) >= _KINDS:
-                self._kinds.clear()
-            facts = facts_of(self.session.peer.virtual_host, self._exchange, key, FORMAT.name, attributes)
-            found = self._kinds[attributes, key] = Kind(facts, attributes, mandatory=True)
-        return found
+        text = self._key if self._key is not None else FORMAT.text(properties, "type") or ""
+        kinds, key = self.session.peer.kinds, (FORMAT.attributes(properties), self._exchange, text)
+        return kinds.get(key) or kinds.recall(key) or self._new_kind(key)
+
+    def _new_kind(self, key: KindKey) -> Kind:
+        attributes, exchange, text = key
+        if len(text.encode()) > LONGEST_NAME:
+            raise InvalidField(f"a subject that is a routing key has no more than {LONGEST_NAME} bytes")
+        peer = self.session.peer
+        facts = facts_of(peer.virtual_host, exchange, text, FORMAT.name, attributes)
+        kind = Kind(facts, attributes, mandatory=True)
+        peer.kinds.put(key, kind, len(exchange) + len(text) + len(attributes.user_id or ""))
+        return kind
 
     # -------------------------------------------------------------- credit
 

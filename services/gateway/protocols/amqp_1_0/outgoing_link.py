@@ -63,7 +63,7 @@ class OutgoingLink(Link):
             raise NotImplementedHere("a source of this kind is not offered")
         return source
 
-    def begin(self) -> None:
+    def _begin(self) -> None:
         """As Link says."""
         source = self._source
         self._filters = filters_of(source.filter)

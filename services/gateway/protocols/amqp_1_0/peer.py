@@ -4,17 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, TypeAlias
 
 from services.common.errors import BrokerError
+from services.common.memo import Memo
 from services.common.message.amqp_1_0.composite import Composite, write
+from services.common.message.facts import Attributes
 from services.gateway.protocols.amqp_1_0 import frames
 from services.gateway.protocols.dealings import Dealings
 from services.gateway.protocols.limits import Limits
-from services.gateway.vocabulary import Request
+from services.gateway.vocabulary import Kind, Request
 
 PORTION: Final = 50
 """Requests, after which others have their turn; transfers that lie together on a link are one."""
+
+KindKey: TypeAlias = tuple[Attributes, str, str]  # what a message says, its exchange, its routing key
+_KINDS: Final = 8192  # that a connection remembers of what it sends …
+_KIND_BYTES: Final = 512 << 10  # … and of their names
 
 
 class Asked(NamedTuple):
@@ -38,6 +44,7 @@ class Peer(Dealings):
     channel_max: int = 0
     virtual_host: str = ""  # that was asked for
     asked: dict[int, Asked] = field(default_factory=dict)
+    kinds: Memo[KindKey, Kind] = field(default_factory=lambda: Memo(_KINDS, _KIND_BYTES))
 
     def send(self, channel: int, performative: Composite) -> None:
         """Puts a frame behind what is to be written."""

@@ -31,6 +31,7 @@ from services.gateway.protocols.amqp_1_0.windows import HANDLE_MAX, Windows
 from services.gateway.protocols.limits import Limits
 from services.gateway.vocabulary import CloseSession, Confirms, OpenSession, Request
 
+_NAMED = 200  # bytes of a link's name
 _Handler = Callable[[Any, Any, bytes], None]  # of Session, a performative and what stands behind it
 
 
@@ -239,9 +240,12 @@ class Session:
             del self._ours[link.handle]
 
     def new_tag(self, name: str) -> str:
-        """For the consumer of a link: names come again, and may while the former one has not ended."""
+        """For the consumer of a link: names come again, and may while the former one has not ended.
+
+        Each delivery's record says it, so of a long name it says the beginning.
+        """
         self._tags += 1
-        return f"{name}.{self.number}.{self._tags}"
+        return f"{name.encode()[:_NAMED].decode(errors='ignore')}.{self.number}.{self._tags}"
 
     def forget_tag(self, tag: str) -> None:
         """Nothing more is delivered to it."""
