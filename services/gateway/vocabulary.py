@@ -31,6 +31,7 @@ class Outcome(Enum):
     ACCEPT = "accept"
     RELEASE = "release"  # requeue: that was an attempt
     RETURN = "return"  # requeue as if it had not been delivered
+    UNSENT = "unsent"  # the same, of the engine: it was not sent, and has used no credit
     REJECT = "reject"  # do not requeue: dead-letter or drop
 
 
@@ -294,6 +295,15 @@ class Flow(Request):
     """The peer stops (active False) or resumes its own deliveries on the session. → succeed."""
 
     active: bool
+
+
+@dataclass(slots=True)
+class Room(Request):
+    """Whether the engine takes deliveries of the session: it keeps those that the peer has no window for. Carried out
+    at once, whatever the session waits for, and not answered.
+    """
+
+    there_is: bool
 
 
 @dataclass(slots=True)

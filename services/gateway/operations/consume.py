@@ -192,6 +192,14 @@ def credit(session: Session, request: v.Credit) -> None:
 
 
 async def flow(session: Session, request: v.Flow) -> None:
-    session.flowing = request.active
+    _flow(session, active=request.active)
+
+
+def room(session: Session, request: v.Room) -> None:
+    _flow(session, active=request.there_is)
+
+
+def _flow(session: Session, *, active: bool) -> None:
+    session.flowing = active
     if session.flowing:
         session.connection.wants_to_write(session)

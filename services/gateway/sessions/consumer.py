@@ -170,6 +170,11 @@ class Consumer:
         self.due += count
         self.due_room += size
 
+    def kept_back(self, count: int) -> None:
+        """The same of deliveries that its engine was given, and counted as made."""
+        self.sent -= count
+        self.due += count
+
     def returned(self, count: int) -> None:
         """Deliveries were settled."""
         if self.limit:

@@ -18,7 +18,7 @@ from services.gateway.sessions.confirms import ConfirmTracker
 from services.gateway.sessions.consumer import Consumer, ConsumerState, GetHolder
 from services.gateway.sessions.transaction import Transaction
 from services.gateway.sessions.waiting import WaitingRequests
-from services.gateway.vocabulary import CloseSession, Deliveries, OpenSession, Request, Returned
+from services.gateway.vocabulary import CloseSession, Deliveries, OpenSession, Request, Returned, Room
 from services.rpc.queue_pb2 import ABANDON, RESTORE
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ class Session:
         self.next_tag = 1
         self.limit = 0  # prefetch of consumers to come
         self.shared_limit = 0  # over all consumers
-        self.flowing = True
+        self.flowing = True  # neither its client nor its engine has deliveries wait
         self.confirms: ConfirmTracker | None = None
         self.transaction: Transaction | None = None
         self.last_queue = ""
@@ -86,7 +86,7 @@ class Session:
 
     def handle(self, request: Request) -> None:
         """Carries out a request, now or when those before it are done."""
-        if self._busy:
+        if self._busy and not isinstance(request, Room):
             self._waiting = self._waiting or WaitingRequests(self.connection)
             self._parting = self._parting or isinstance(request, CloseSession)
             if not self._waiting.add(request):

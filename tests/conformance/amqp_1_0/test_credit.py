@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from services.gateway import vocabulary as to_broker
-from services.gateway.protocols.amqp_1_0.performatives import Flow, Transfer
-from tests.support.amqp_1_0_playbook import Playbook, credit, receiving
+from services.gateway.protocols.amqp_1_0.performatives import SETTLED, Flow, Transfer
+from services.gateway.vocabulary import Outcome
+from tests.support.amqp_1_0_playbook import Playbook, credit, data, receiving, settled
 
 
 def test_credit_counts_from_what_was_seen() -> None:
@@ -150,3 +153,66 @@ def test_how_much_credit_is_left_when_more_came() -> None:
     book.answers()
     [flow] = book.does(0, Flow(0, 1 << 20, 0, 1, 0, echo=True))
     assert flow.link_credit == 0
+
+
+def test_credit_is_taken_back_while_the_window_is_shut() -> None:
+    """What has not gone out does not any more: others may have it, and it has used nothing of the credit."""
+    book = Playbook()
+    tag = book.receiver(window=2)
+    book.says(0, credit(5, window=2))
+    book.deliver(tag, 1, b"a", b"b", b"c", b"d", b"e")
+    book.answers()
+    unsent, less = book.says(0, credit(1, 2, window=0, seen=2))
+    assert settled([unsent]) == [(4, 5, Outcome.UNSENT)]
+    assert isinstance(less, to_broker.Credit)
+    assert less.up_to == 3
+    assert book.does(0, Flow(2, 0, 0, 1)) == []
+    assert [payload for _, _, payload in _after(book, Flow(2, 9, 0, 1))] == [data(b"c")]
+    assert book.asked[-1] == to_broker.Room(1, True)
+
+
+def _after(book: Playbook, flow: Flow) -> list[tuple[int, Any, bytes]]:
+    book.says(0, flow)
+    return book.sent()
+
+
+def test_credit_is_taken_back_with_the_flow_that_opens_the_window() -> None:
+    """It counts first."""
+    book = Playbook()
+    tag = book.receiver(window=1)
+    book.says(0, credit(3, window=1))
+    book.deliver(tag, 1, b"a", b"b", b"c")
+    book.answers()
+    assert book.does(0, credit(0, 1, window=9, seen=1)) == []
+
+
+def test_settled_deliveries_wait_for_credit() -> None:
+    """They cannot go back: they come when there is credit again, in their order, and keep nobody waiting."""
+    book = Playbook()
+    tag = book.receiver(window=1, snd_settle_mode=SETTLED)
+    book.does(0, receiving("q", 1))
+    other = book.asked[-1].tag
+    book.says(0, credit(3, window=1))
+    book.deliver(tag, 1, b"a", b"b", b"c")
+    book.answers()
+    assert settled(book.says(0, credit(0, 1, window=0, seen=1, drain=True))) == []
+    [flow] = book.answers()
+    assert (flow.delivery_count, flow.link_credit) == (1, 0)
+    assert _after(book, Flow(1, 9, 0, 1)) == []
+    book.deliver(other, 4, b"d")
+    assert [payload for _, _, payload in book.sent()] == [data(b"d")]
+    sent = _after(book, credit(2, 1, window=9, seen=2))
+    assert [payload for _, _, payload in sent] == [data(b"b"), data(b"c")]
+
+
+def test_links_take_turns_when_the_window_opens() -> None:
+    """Section 2.5.6: one window for all links of a session; none has all of it."""
+    book = Playbook()
+    first = book.receiver(window=1)
+    book.does(0, receiving("q", 1))
+    second = book.asked[-1].tag
+    book.deliver(first, 1, b"a", b"b", b"c")
+    book.deliver(second, 4, b"d", b"e")
+    book.answers()
+    sent = _after(book, Flow(1, 3, 0, 1))
+    assert [payload for _, _, payload in sent] == [data(b"b"), data(b"d"), data(b"c")]

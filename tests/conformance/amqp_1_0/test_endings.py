@@ -58,7 +58,7 @@ def test_nothing_is_sent_on_a_link_that_has_ended() -> None:
     book.says(0, Detach(0, True))
     book.deliver(tag, 1, b"a", b"b")
     assert book.answers() == []
-    assert _waiting(book, to_broker.Settle) == to_broker.Settle(1, 1, 2, to_broker.Outcome.RETURN)
+    assert _waiting(book, to_broker.Settle) == to_broker.Settle(1, 1, 2, to_broker.Outcome.UNSENT)
 
 
 def test_nothing_is_sent_behind_our_own_detach() -> None:

@@ -176,14 +176,14 @@ def test_the_peers_window() -> None:
     tag = book.receiver(window=2)
     book.deliver(tag, 1, b"a", b"b", b"c")
     assert [payload for *_, payload in book.sent()] == [data(b"a"), data(b"b")]
-    assert book.asked[-1] == to_broker.Flow(1, False)
+    assert book.asked[-1] == to_broker.Room(1, False)
     book.deliver(tag, 4, b"d")
     assert book.answers() == []
     book.says(0, Flow(1, 2, 0, 1))
     assert [payload for *_, payload in book.sent()] == [data(b"c")]
     book.says(0, Flow(3, 5, 0, 1))
     assert [payload for *_, payload in book.sent()] == [data(b"d")]
-    assert book.asked[-1] == to_broker.Flow(1, True)
+    assert book.asked[-1] == to_broker.Room(1, True)
 
 
 def test_a_link_ends_while_the_window_is_shut() -> None:
@@ -196,12 +196,12 @@ def test_a_link_ends_while_the_window_is_shut() -> None:
     book.deliver(second, 5, b"e")
     book.answers()
     asked = book.says(0, Detach(0, True))
-    assert settled(asked) == [(1, 2, Outcome.RELEASE), (3, 4, Outcome.RETURN)]
+    assert settled(asked) == [(1, 2, Outcome.RELEASE), (3, 4, Outcome.UNSENT)]
     book.says(0, Flow(2, 9, 0, 1))
     detach, transfer = book.answers()
     assert detach == Detach(0, True)
     assert (transfer.handle, transfer.delivery_id) == (1, 2)
-    assert book.asked[-1] == to_broker.Flow(1, True)
+    assert book.asked[-1] == to_broker.Room(1, True)
     assert settled(book.says(0, Disposition(True, 2, None, True, Accepted()))) == [(5, 5, Outcome.ACCEPT)]
 
 
@@ -212,8 +212,8 @@ def test_the_only_link_ends_while_the_window_is_shut() -> None:
     book.deliver(tag, 1, b"x" * 1500, b"y")
     assert len(book.answers()) == 2
     asked = book.says(0, Detach(0, True))
-    assert settled(asked) == [(1, 1, Outcome.RELEASE), (2, 2, Outcome.RETURN)]
-    assert to_broker.Flow(1, True) in asked
+    assert settled(asked) == [(1, 1, Outcome.RELEASE), (2, 2, Outcome.UNSENT)]
+    assert to_broker.Room(1, True) in asked
     assert book.answers() == [Detach(0, True)]
 
 
@@ -228,7 +228,7 @@ def test_a_message_goes_on_when_the_window_opens() -> None:
         sent += book.sent()
     assert b"".join(payload for *_, payload in sent[:4]) == data(b"x" * 1500)
     assert [(each.delivery_id, each.more) for _, each, _ in sent[3:]] == [(None, False), (1, False)]
-    assert book.asked[-1] == to_broker.Flow(1, True)
+    assert book.asked[-1] == to_broker.Room(1, True)
 
 
 def test_ids_go_round() -> None:
@@ -251,7 +251,7 @@ def test_a_session_ends_while_the_window_is_shut(end: Composite) -> None:
     book.deliver(tag, 1, b"a", b"b", b"c")
     book.deliver(settled_tag, 4, b"d")
     book.answers()
-    assert settled(book.says(0, end)) == [(2, 3, Outcome.RETURN)]
+    assert settled(book.says(0, end)) == [(2, 3, Outcome.UNSENT)]
 
 
 def test_detach() -> None:
@@ -267,7 +267,7 @@ def test_detach() -> None:
     book.deliver(tag, 2, b"b")
     book.answers()
     book.serve(cancel)
-    assert settled(book.asked[-1:]) == [(2, 2, Outcome.RETURN)]
+    assert settled(book.asked[-1:]) == [(2, 2, Outcome.UNSENT)]
     assert book.answers() == [Detach(0, True)]
 
 

@@ -43,6 +43,7 @@ class OutgoingLink(Link):
         super().__init__(session, attach, handle)
         self.settled = attach.snd_settle_mode == SETTLED
         self.sent = 0
+        self.places = range(0)  # among which are those in its session of what it has not settled
         self.tag = session.new_tag(attach.name)
         self._skipped = 0  # credit that was drained
         self._up_to = 0  # deliveries that there is credit for, counted from the first
@@ -183,8 +184,10 @@ class OutgoingLink(Link):
         """As Link says: the peer's credit counts from what it had seen when it said so, never more than was sent."""
         if flow.link_credit is not None:
             left = flow.link_credit + min(distance(self._count, flow.delivery_count or 0), 0)
-            self._up_to = self.sent + max(left, 0)
+            before, self._up_to = self._up_to, self.sent + max(left, 0)
             self._drains = flow.drain
+            if self._up_to != before:
+                self.session.deliveries.limit(self, self._up_to - self.sent)
             if self.state is LinkState.ATTACHED:
                 self._ask_for_credit()
         if flow.echo and not flow.drain and self.state is LinkState.ATTACHED:
@@ -243,7 +246,6 @@ class OutgoingLink(Link):
         """What it holds, and what comes until the broker has heard of it, is for others."""
 
         def ended(_: object) -> None:
-            self.session.deliveries.release(self)
             self.session.forget_tag(self.tag)
             done()
 

@@ -201,11 +201,11 @@ class Session:
 
     def _flow(self, flow: Flow, _payload: bytes) -> None:
         self._windows.told(flow)
-        self.deliveries.window_opened()
         if flow.handle is not None:
-            self._link(flow.handle).flow(flow)
+            self._link(flow.handle).flow(flow)  # first: what it has no credit for any more does not go out
         elif flow.echo:
             self.send(self._windows.flow())
+        self.deliveries.window_opened()
 
     def _disposition(self, disposition: Disposition, _payload: bytes) -> None:
         if disposition.role is RECEIVER:  # what a sender has settled was forgotten when we said what became of it

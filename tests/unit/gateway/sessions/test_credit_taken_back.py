@@ -10,7 +10,7 @@ import pytest
 
 from services.common.message.facts import Facts
 from services.gateway import vocabulary as v
-from services.gateway.operations import consume
+from services.gateway.operations import carry_out, consume, settle
 from services.gateway.sessions.backlog import Arrived
 from services.gateway.sessions.consumer import Consumer, ConsumerState
 from services.gateway.sessions.session import Session
@@ -98,3 +98,31 @@ def test_a_drain_with_less_credit_than_came(house: House) -> None:
     drain = v.Credit(1, "t", 1, True)
     consume.credit(house.session, drain)
     assert (answered, house.consumer.drain) == ([drain], None)
+
+
+@pytest.mark.parametrize("house", [False], indirect=True)
+def test_what_the_engine_has_not_sent(house: House) -> None:
+    """It uses no credit: all that is given later is granted, and it goes back as it was."""
+    house.take(5)
+    house.consumer.due = 0  # granted
+    house.arrive(b"a", b"b", b"c", b"d", b"e")
+    settle.settle(house.session, v.Settle(1, 3, 5, v.Outcome.UNSENT))
+    house.take(2)
+    assert (house.settled, house.consumer.sent) == ([(RESTORE, [3, 4, 5])], 2)
+    house.take(12)
+    assert house.consumer.due == 10
+
+
+@pytest.mark.parametrize("house", [False], indirect=True)
+def test_an_engine_that_has_no_room(house: House) -> None:
+    """It is not kept waiting with its word by a request of the session: its owner was given room for more meanwhile."""
+    connection = cast("Any", house.session.connection)
+    connection.carry_out = carry_out
+    house.session._busy = True
+    house.session.handle(v.Room(1, False))
+    house.take(5)
+    house.arrive(b"a")
+    assert (house.sent, house.consumer.due_room) == ([], 0)
+    house.session.handle(v.Room(1, True))
+    assert house.session.write_parked()
+    assert house.sent == [b"a"]
