@@ -93,6 +93,11 @@ class Playbook:
         self.says(channel, performative, payload)
         return self.answers()
 
+    def sent_by(self, channel: int, performative: Composite) -> list[tuple[int, Any, bytes]]:
+        """The client sends a frame; gives all that it is sent."""
+        self.says(channel, performative)
+        return self.sent()
+
     # -------------------------------------------------------------- the broker
 
     def _serve(self, requests: list[Request]) -> None:
@@ -189,7 +194,13 @@ class Playbook:
 def sending(address: str | None = "q", handle: int = 0, **fields: Any) -> Attach:
     """An attach of a client that wants to send."""
     return Attach(
-        f"to {address}", handle, False, source=Source(), target=Target(address), initial_delivery_count=0, **fields
+        _name("to", address, handle),
+        handle,
+        False,
+        source=Source(),
+        target=Target(address),
+        initial_delivery_count=0,
+        **fields,
     )
 
 
@@ -197,7 +208,14 @@ def receiving(
     address: str | None = "q", handle: int = 0, source: dict[str, Any] | None = None, **fields: Any
 ) -> Attach:
     """An attach of a client that wants to receive."""
-    return Attach(f"of {address}", handle, True, source=Source(address, **source or {}), target=Target(), **fields)
+    return Attach(
+        _name("of", address, handle), handle, True, source=Source(address, **source or {}), target=Target(), **fields
+    )
+
+
+def _name(way: str, address: str | None, handle: int) -> str:
+    """Of links that are there together, which have names of their own."""
+    return f"{way} {address} by {handle}" if handle else f"{way} {address}"
 
 
 def transfer(number: int, handle: int = 0, **fields: Any) -> Transfer:

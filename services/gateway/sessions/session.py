@@ -111,10 +111,14 @@ class Session:
         self._busy = True
         self._work = self.connection.tasks.start(self._finish(request, work), name=type(request).__name__)
 
-    async def ended(self) -> None:
-        """Returns when all requests have been carried out, and what it held is others' again."""
+    async def idle(self) -> None:
+        """Returns when all requests have been carried out."""
         while self._busy and self._work and not self._work.done():
             await asyncio.wait([self._work])
+
+    async def ended(self) -> None:
+        """The same, and what it held is others' again."""
+        await self.idle()
         by_itself("closing a session", self.close)
 
     async def _finish(self, request: Request, work: Coroutine[Any, Any, Any]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from services.common.message.weight import BESIDE, weight
@@ -27,6 +28,9 @@ class WaitingRequests:
 
     def __bool__(self) -> bool:
         return bool(self._requests)
+
+    def __iter__(self) -> Iterator[Request]:
+        return iter(self._requests)
 
     def add(self, request: Request) -> bool:
         """Puts it behind the others; gives whether the connection may send more."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -235,3 +236,83 @@ def test_a_link_from_an_exchange_is_refused(refused: type[Any]) -> None:
     book.does(0, receiving("x", 1))
     book.does(0, Detach(1, True))
     assert len([each for each in book.asked if isinstance(each, to_broker.DeleteQueue)]) == 1
+
+
+@pytest.mark.parametrize("attach", [sending, receiving])
+def test_a_link_is_attached_again(attach: Any) -> None:
+    """Section 2.6.1: its name is one link's; who attaches it elsewhere, on any session, has given up the former."""
+    book = Playbook().begun()
+    book.begun(1)
+    book.does(0, attach("q"))
+    stolen, *attached = book.sent_by(1, replace(attach("q", 3), name=attach("q").name))
+    assert (stolen[0], stolen[1].handle, stolen[1].error.condition) == (0, 0, "amqp:link:stolen")
+    assert isinstance(attached[0][1], Attach)
+    assert book.does(0, Detach(0, True)) == []
+    [again, *_] = book.does(0, attach("q"))  # and back
+    assert again.error.condition == "amqp:link:stolen"
+
+
+def test_names_of_links_that_have_ended() -> None:
+    """Of those nothing is stolen; either end of a link may have the name."""
+    book = Playbook().begun()
+    for handle, attach in enumerate((sending, receiving, sending)):
+        answers = book.does(0, replace(attach("q", handle), name="n"))
+        assert not any(isinstance(each, Detach) for each in answers)
+        if attach is sending:
+            book.does(0, Detach(handle, True))
+    assert list(book.engine._peer.links) == [(True, "n")]
+    book.does(0, End())
+    assert book.engine._peer.links == {}
+
+
+def test_a_link_is_attached_again_before_it_is_answered() -> None:
+    """The former one is refused, and what the broker says of it afterwards attaches nothing."""
+    book = Playbook().begun()
+    book.waits = {to_broker.Consume}
+    book.says(0, receiving("q"))
+    consume = _waiting(book, to_broker.Consume)
+    book.waits = set()
+    attach, detach, again = book.does(0, replace(receiving("q", 1), name=receiving("q").name))
+    assert (attach.handle, attach.source, detach.handle) == (0, None, 0)
+    assert (again.handle, again.source.address) == (1, "q")
+    book.serve(consume)
+    assert book.answers() == []
+    assert to_broker.Cancel(1, consume.tag, link=1) in book.asked
+
+
+def test_begin_comes_before_what_is_refused_at_once() -> None:
+    """Section 2.5.1: a client need not wait for our begin, and hears of nothing before it."""
+    book = Playbook().opened()
+    book.waits = {to_broker.OpenSession}
+    book.receives(framed(0, Begin(None, 0, 10, 10)) + framed(0, sending(None)) + framed(0, Flow(0, 1, 0, 1, echo=True)))
+    assert book.answers() == []
+    book.serve(_waiting(book, to_broker.OpenSession))
+    assert [type(each) for each in book.answers()] == [Begin, Attach, Detach, Flow]
+
+
+def test_what_waits_for_our_begin_is_bounded() -> None:
+    """A former session of the channel may be busy for long."""
+    book = Playbook().opened()
+    book.waits = {to_broker.OpenSession}
+    book.says(0, Begin(None, 0, 10, 10))
+    for _ in range(3000):
+        book.says(0, Flow(0, 1, 0, 1, echo=True))
+    book.serve(_waiting(book, to_broker.OpenSession))
+    begin, *flows, end = book.answers()
+    assert isinstance(begin, Begin)
+    assert len(flows) < 2100
+    assert end.error.condition == "amqp:resource-limit-exceeded"
+
+
+def test_handles_that_the_peer_takes() -> None:
+    """Section 2.7.2, handle-max: where none is free the session ends, as where we have none."""
+    book = Playbook().opened()
+    book.does(0, Begin(None, 0, 10, 10, handle_max=1))
+    [attach] = book.does(0, receiving("q", 7))
+    assert attach.handle == 0
+    book.waits = {to_broker.Cancel}
+    book.does(0, Detach(7, True))
+    [attach] = book.does(0, receiving("q", 7))
+    assert attach.handle == 1
+    [end] = book.does(0, receiving("q", 0))
+    assert end.error.condition == "amqp:resource-limit-exceeded"

@@ -316,3 +316,24 @@ def test_messages_of_other_protocols() -> None:
     assert payload.startswith(composite.write(Header(True, 3)))
     assert payload.endswith(data(b"body"))
     assert b"m1" in payload
+
+
+def test_messages_that_are_too_large() -> None:
+    """Section 2.7.3, max-message-size: none larger is sent. The link ends, and says why; that was an attempt."""
+    book = Playbook()
+    tag = book.receiver(max_message_size=100)
+    book.deliver(tag, 1, b"a", b"x" * 100, b"b")
+    (_, transfer, payload), (_, detach, _) = book.sent()
+    assert (transfer.delivery_id, payload) == (0, data(b"a"))
+    assert detach.error.condition == "amqp:link:message-size-exceeded"
+    assert settled(book.asked) == [(2, 2, Outcome.RELEASE), (3, 3, Outcome.UNSENT), (1, 1, Outcome.RELEASE)]
+
+
+def test_settled_messages_that_are_too_large() -> None:
+    """They cannot go back: the others come before the link ends."""
+    book = Playbook()
+    tag = book.receiver(max_message_size=100, snd_settle_mode=SETTLED)
+    book.deliver(tag, 1, b"x" * 100, b"b")
+    (_, _, payload), (_, detach, _) = book.sent()
+    assert (payload, detach.error.condition) == (data(b"b"), "amqp:link:message-size-exceeded")
+    assert settled(book.asked) == []

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from itertools import islice, repeat
+from itertools import compress, islice, repeat
 from operator import length_hint
 from typing import TYPE_CHECKING
 
 from services.common.message.indexes import runs
 from services.gateway import vocabulary as to_broker
+from services.gateway.protocols.amqp_1_0.conditions import MessageSizeExceeded
 from services.gateway.protocols.amqp_1_0.delivered import delivered
 from services.gateway.protocols.amqp_1_0.parked import Frame, Parked, Rest, Waiting, Whole
 from services.gateway.protocols.amqp_1_0.peer import Peer
@@ -46,7 +47,30 @@ class Deliveries:
             delivered(facts, properties, body, again=what.redelivered)
             for facts, properties, body in zip(what.facts, what.properties, what.bodies, strict=True)
         )
-        if self._parked:
+        if link.largest:
+            self._send_fitting(link, numbers, list(messages))
+        else:
+            self._send(link, numbers, messages)
+
+    def _send_fitting(self, link: OutgoingLink, numbers: range, messages: list[tuple[bytes, bytes]]) -> None:
+        """None that is larger than the peer takes (2.7.3): its link ends, and that was an attempt. Else it would come
+        again for as long as the peer does.
+        """
+        fits = [len(properties) + len(body) <= link.largest for properties, body in messages]
+        if all(fits):
+            self._send(link, numbers, iter(messages))
+            return
+        first = fits.index(False)
+        its = list(compress(messages, fits)) if link.settled else messages[:first]
+        self._send(link, numbers[: len(its)], iter(its))
+        if not link.settled:
+            self._settle(numbers[first : first + 1], Outcome.RELEASE)
+            self._settle(numbers[first + 1 :], Outcome.UNSENT)
+        size = sum(map(len, messages[first]))
+        link.fail(MessageSizeExceeded(f"the next message has {size} bytes, and the link takes {link.largest}"))
+
+    def _send(self, link: OutgoingLink, numbers: range, messages: Iterator[tuple[bytes, bytes]]) -> None:
+        if self._parked and numbers:
             self._parked.add(link, map(Whole, numbers, messages))
         elif left := self._begin(link, numbers, messages):
             self._parked.add(link, left)
@@ -168,7 +192,7 @@ class Deliveries:
         """Numbers of deliveries that are settled now."""
         return [self._unsettled.pop(place)[0] for place in places]
 
-    def _settle(self, numbers: list[int], outcome: Outcome) -> None:
+    def _settle(self, numbers: Sequence[int], outcome: Outcome) -> None:
         if not numbers:
             return
         first = numbers[0]

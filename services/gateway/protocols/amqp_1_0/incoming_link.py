@@ -12,7 +12,8 @@ from services.common.message.facts import facts_of
 from services.gateway.protocols.amqp_1_0.addresses import Meant, meanings
 from services.gateway.protocols.amqp_1_0.conditions import InvalidField, MessageSizeExceeded, TransferLimitExceeded
 from services.gateway.protocols.amqp_1_0.link import Link, LinkState
-from services.gateway.protocols.amqp_1_0.performatives import Attach, Flow, Transfer
+from services.gateway.protocols.amqp_1_0.performatives import SECOND, Attach, Flow, Transfer
+from services.gateway.protocols.amqp_1_0.publications import Hears
 from services.gateway.protocols.amqp_1_0.serial import after
 from services.gateway.protocols.amqp_1_0.termini import Target
 from services.gateway.vocabulary import MANAGEMENT, Kind, Node, Produce
@@ -37,6 +38,7 @@ class IncomingLink(Link):
         self._count = 0  # deliveries, as the sender counts them
         self._begun: Transfer | None = None  # the first of a delivery's transfers, while more are to come
         self._settled = False
+        self._usual = Hears.OUTCOME if self.rcv_settle_mode == SECOND else Hears.SETTLED
         self._pieces = bytearray()  # of a delivery that has not come whole
 
     # -------------------------------------------------------------- beginning
@@ -64,11 +66,9 @@ class IncomingLink(Link):
         else:
             self._exchange, self._key = meant.name, meant.key
         produce = Produce(self.session.number, self._exchange, self._key, link=self.number)
-        self.session.ask_for(produce, lambda _: self._allowed(meant), self.refuse)
+        self._ask_for(produce, lambda _: self._allowed(meant))
 
     def _allowed(self, meant: Meant) -> None:
-        if self.state is LinkState.FAILED:
-            return
         its = self._attach
         self._attached(
             snd_settle_mode=its.snd_settle_mode,
@@ -100,7 +100,6 @@ class IncomingLink(Link):
         first = self._of_begun(transfer) or self._first(transfer)
         self._settled = self._settled or bool(transfer.settled)
         if transfer.aborted:
-            self._settled = False
             self._used()
             return
         self._check_size(len(self._pieces) + len(payload))
@@ -110,8 +109,9 @@ class IncomingLink(Link):
             self.session.peer.incomplete += len(payload)
         else:
             message = bytes(self._pieces + payload) if self._pieces else payload
+            hears = self._hears(first) if self._settled or first.rcv_settle_mode is not None else self._usual
             self._used()
-            self._publish(first, message)
+            self._publish(first, hears, message)
 
     def _of_begun(self, transfer: Transfer) -> Transfer | None:
         begun = self._begun
@@ -126,6 +126,8 @@ class IncomingLink(Link):
             raise InvalidField("a delivery begins with its delivery-id and its delivery-tag")
         if transfer.resume:
             raise NotImplementedHere("deliveries are not resumed")
+        if transfer.rcv_settle_mode == SECOND != self.rcv_settle_mode:
+            raise InvalidField("a link whose receiver settles first has no delivery that it settles second")
         if transfer.message_format:
             raise NotImplementedHere(f"message-format {transfer.message_format}")
         return transfer
@@ -144,23 +146,27 @@ class IncomingLink(Link):
 
     def _forget(self) -> None:
         self.session.peer.incomplete -= len(self._pieces)
-        self._pieces, self._begun = bytearray(), None
+        self._pieces, self._begun, self._settled = bytearray(), None, False
 
-    def _publish(self, first: Transfer, message: bytes) -> None:
+    def _publish(self, first: Transfer, hears: Hears, message: bytes) -> None:
         assert first.delivery_id is not None
-        settled, self._settled = self._settled, False
         publications = self.session.publications
         try:
             parts = split(message)
             kind = self._kind(parts[0])
         except BrokerError as error:
             if (whole := self._whole(message)) is not None:
-                self._settled = settled
-                self._publish(first, whole)
+                self._publish(first, hears, whole)
             else:
-                publications.refuse(self, first.delivery_id, error, settled=settled)
+                publications.refuse(first.delivery_id, hears, error)
         else:
-            publications.add(self, first.delivery_id, settled=settled, kind=kind, message=parts)
+            publications.add(self, first.delivery_id, hears, kind=kind, message=parts)
+
+    def _hears(self, first: Transfer) -> Hears:
+        """Of one that says so itself (2.7.5, settled and rcv-settle-mode)."""
+        if self._settled:
+            return Hears.NOTHING
+        return Hears.OUTCOME if first.rcv_settle_mode == SECOND else Hears.SETTLED
 
     def _whole(self, message: bytes) -> bytes | None:
         """Of a request to the management node, which need not have a body: proton leaves out one that is null."""

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 from services.common.errors import BrokerError
 from services.gateway.protocols.amqp_1_0.conditions import InvalidField, told
 from services.gateway.protocols.amqp_1_0.performatives import SENDER, Attach, Detach, Flow
-from services.gateway.vocabulary import FindNode, Node
+from services.gateway.vocabulary import FindNode, Request
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -37,6 +37,7 @@ class Link(ABC):
     def __init__(self, session: Session, attach: Attach, handle: int) -> None:
         self.session = session
         self.name = attach.name
+        self.identity = attach.role, attach.name  # in its connection
         self.handle = handle
         self.number = handle + 1
         self.state = LinkState.ATTACHING
@@ -44,6 +45,11 @@ class Link(ABC):
         # A link may live long, and there may be many: what it wanted is kept until it is answered only.
         self._attach = replace(attach, offered_capabilities=None, desired_capabilities=None, properties=None)
         self._closed = False  # the peer's detach says so
+
+    @property
+    def is_heard(self) -> bool:
+        """Whether its peer may be told that it ends."""
+        return self.state in (LinkState.ATTACHING, LinkState.ATTACHED) and self.session.is_heard
 
     # -------------------------------------------------------------- beginning
 
@@ -69,12 +75,13 @@ class Link(ABC):
         """Goes on with the first of them that is there."""
         by_node = {(each.name, each.node): each for each in meant}
         find = FindNode(self.session.number, list(by_node), to_send, link=self.number)
+        self._ask_for(find, lambda node: found(by_node[node]))
 
-        def there(node: tuple[str, Node]) -> None:
-            if self.state is not LinkState.FAILED:
-                found(by_node[node])
-
-        self.session.ask_for(find, there, self.refuse)
+    def _ask_for(self, request: Request, done: Callable[[Any], None]) -> None:
+        """Goes on when the broker has done it, unless the link has failed meanwhile."""
+        self.session.ask_for(
+            request, lambda answer: None if self.state is LinkState.FAILED else done(answer), self.refuse
+        )
 
     def refuse(self, error: BrokerError) -> None:
         """There is no such link, though its client may have ended it already."""

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from services.gateway.protocols.amqp_1_0.session import Session
 
 _COPY = "copy"  # distribution-mode (3.5.3): the link takes nothing
+_ANY_SIZE = 1 << 31  # bytes that no message here has
 _EVERYTHING = "#"  # the key by which a topic exchange gives all that it has
 
 
@@ -42,6 +43,8 @@ class OutgoingLink(Link):
     def __init__(self, session: Session, attach: Attach, handle: int) -> None:
         super().__init__(session, attach, handle)
         self.settled = attach.snd_settle_mode == SETTLED
+        said = attach.max_message_size or 0
+        self.largest = said if said < _ANY_SIZE else 0  # bytes of a message that the peer takes; 0: any
         self.sent = 0
         self.places = range(0)  # among which are those in its session of what it has not settled
         self.tag = session.new_tag(attach.name)
@@ -102,11 +105,15 @@ class OutgoingLink(Link):
             done(declared)
 
         declare = DeclareQueue(self.session.number, "", exclusive=True, auto_delete=True, link=self.number)
-        self.session.ask_for(declare, made, self.refuse)
+        self._ask_for(declare, made)
 
     def refuse(self, error: BrokerError) -> None:
-        """As Link says: a queue that never had a consumer would not go by itself."""
+        """As Link says."""
         super().refuse(error)
+        self._unmake()
+
+    def _unmake(self) -> None:
+        """A queue that never had a consumer would not go by itself."""
         made, self._made = self._made, ""
         if made:
             delete = DeleteQueue(self.session.number, made, link=self.number)
@@ -120,7 +127,7 @@ class OutgoingLink(Link):
         key = _EVERYTHING if key is None else key
         said = {SELECTOR: self._selector} if self._selector else {}
         bind = Bind(self.session.number, exchange, queue, False, key, said, link=self.number)
-        self.session.ask_for(bind, lambda _: self._consume(queue, alone=True), self.refuse)
+        self._ask_for(bind, lambda _: self._consume(queue, alone=True))
 
     @property
     def _own_address(self) -> str:
@@ -148,7 +155,7 @@ class OutgoingLink(Link):
             alone=alone,
             link=self.number,
         )
-        self.session.ask_for(consume, lambda _: self._begun(), self.refuse)
+        self._ask_for(consume, lambda _: self._begun())
 
     def _begun(self) -> None:
         source, self._made = self._source, ""
@@ -241,6 +248,7 @@ class OutgoingLink(Link):
     def give_up(self) -> None:
         """As Link says."""
         self._cancel(lambda: None)
+        self._unmake()
 
     def _cancel(self, done: Callable[[], object]) -> None:
         """What it holds, and what comes until the broker has heard of it, is for others."""

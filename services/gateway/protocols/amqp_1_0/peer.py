@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
 
 from services.common.errors import BrokerError
 from services.common.memo import Memo
@@ -14,6 +14,9 @@ from services.gateway.protocols.amqp_1_0 import frames
 from services.gateway.protocols.dealings import Dealings
 from services.gateway.protocols.limits import Limits
 from services.gateway.vocabulary import Kind, Request
+
+if TYPE_CHECKING:
+    from services.gateway.protocols.amqp_1_0.link import Link
 
 PORTION: Final = 50
 """Requests, after which others have their turn; transfers that lie together on a link are one."""
@@ -44,6 +47,7 @@ class Peer(Dealings):
     channel_max: int = 0
     virtual_host: str = ""  # that was asked for
     asked: dict[int, Asked] = field(default_factory=dict)
+    links: dict[tuple[bool, str], Link] = field(default_factory=dict)  # of all sessions, by role and name
     kinds: Memo[KindKey, Kind] = field(default_factory=lambda: Memo(_KINDS, _KIND_BYTES))
 
     def send(self, channel: int, performative: Composite) -> None:
@@ -64,6 +68,11 @@ class Peer(Dealings):
     def forget(self, whom: object) -> None:
         """Goes on with nothing that was asked for this one; most of it is not answered any more."""
         self.asked = {identity: asked for identity, asked in self.asked.items() if asked.whom is not whom}
+
+    def forget_link(self, link: Link) -> None:
+        """Its name is no link's, unless it is another one's by now."""
+        if self.links.get(link.identity) is link:
+            del self.links[link.identity]
 
     def answered(self, request: Request) -> Asked | None:
         """What waits for the answer of a request, if anything."""
