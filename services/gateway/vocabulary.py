@@ -357,14 +357,21 @@ class Got:
 
 @dataclass(slots=True)
 class Deliveries:
-    """For one consumer, columns. `first`: delivery number of the first, then ascending by one."""
+    """For one consumer, columns. `first`: delivery number of the first, then ascending by one. `attempts`: how often
+    each was delivered before and came back, as far as that counts.
+    """
 
     tag: str
     first: int
-    redelivered: bool
+    attempts: int
     facts: Sequence[Facts]
     properties: Sequence[bytes]
     bodies: Sequence[bytes]
+
+    @property
+    def redelivered(self) -> bool:
+        """Whether somebody may have had them."""
+        return self.attempts > 0
 
 
 @dataclass(slots=True)

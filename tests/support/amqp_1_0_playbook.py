@@ -136,11 +136,11 @@ class Playbook:
         """Publishes are safe, and all before them."""
         self.engine.confirm(session, first, last, cumulative=accepted, accepted=accepted)
 
-    def deliver(self, tag: str, first: int, *bodies: bytes, session: int = 1, again: bool = False) -> None:
+    def deliver(self, tag: str, first: int, *bodies: bytes, session: int = 1, attempts: int = 0) -> None:
         """The broker delivers messages of data, as they were published."""
         count = len(bodies)
         columns = [NEW] * count, [b""] * count, [data(body) for body in bodies]
-        self.engine.deliver(session, to_broker.Deliveries(tag, first, again, *columns))
+        self.engine.deliver(session, to_broker.Deliveries(tag, first, attempts, *columns))
         self._serve(self.engine.pending_requests())
 
     # -------------------------------------------------------------- ways to begin

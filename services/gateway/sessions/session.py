@@ -248,7 +248,7 @@ class Session:
             Deliveries(
                 consumer.tag,
                 first,
-                arrived.redelivered,
+                arrived.attempts,
                 arrived.facts,
                 arrived.properties,
                 arrived.bodies,

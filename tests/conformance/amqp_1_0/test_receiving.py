@@ -12,6 +12,7 @@ from services.common.message.amqp_1_0.composite import Composite
 from services.common.message.amqp_1_0.sections import Header
 from services.common.message.facts import Facts
 from services.gateway import vocabulary as to_broker
+from services.gateway.protocols.amqp_1_0.delivered import delivered
 from services.gateway.protocols.amqp_1_0.performatives import (
     SETTLED,
     Close,
@@ -22,7 +23,7 @@ from services.gateway.protocols.amqp_1_0.performatives import (
 )
 from services.gateway.protocols.amqp_1_0.states import Accepted, Modified, Received, Rejected, Released
 from services.gateway.vocabulary import Outcome
-from tests.support.amqp_1_0_playbook import Playbook, credit, data, receiving, settled
+from tests.support.amqp_1_0_playbook import NEW, Playbook, credit, data, receiving, settled
 
 
 def test_attach() -> None:
@@ -117,12 +118,14 @@ def test_large_messages() -> None:
 
 
 def test_redelivered() -> None:
-    """Section 3.2.1: the header says that a message was delivered before."""
+    """Section 3.2.1: the header says how often a message was delivered before, besides what it said when it came."""
     book = Playbook()
     tag = book.receiver()
-    book.deliver(tag, 1, b"a", again=True)
+    book.deliver(tag, 1, b"a", attempts=3)
     [(_, _, payload)] = book.sent()
-    assert payload == composite.write(Header(first_acquirer=False, delivery_count=1)) + data(b"a")
+    assert payload == composite.write(Header(first_acquirer=False, delivery_count=3)) + data(b"a")
+    properties, _ = delivered(NEW, composite.write(Header(True, delivery_count=2)), b"", attempts=3)
+    assert properties == composite.write(Header(True, first_acquirer=False, delivery_count=5))
 
 
 @pytest.mark.parametrize(

@@ -44,7 +44,7 @@ class Deliveries:
         """Writes deliveries, or keeps them while the peer's window is shut."""
         numbers = range(what.first, what.first + len(what.bodies))
         messages = (
-            delivered(facts, properties, body, again=what.redelivered)
+            delivered(facts, properties, body, attempts=what.attempts)
             for facts, properties, body in zip(what.facts, what.properties, what.bodies, strict=True)
         )
         if link.largest:
