@@ -153,6 +153,7 @@ def test_how_much_credit_is_left_when_more_came() -> None:
     book.answers()
     [flow] = book.does(0, Flow(0, 1 << 20, 0, 1, 0, echo=True))
     assert flow.link_credit == 0
+    assert flow.available is None  # what the queue has is not known here
 
 
 def test_credit_is_taken_back_while_the_window_is_shut() -> None:

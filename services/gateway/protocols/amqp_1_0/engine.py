@@ -82,7 +82,7 @@ class Amqp10Engine(StreamEngine):
 
     def _fault_of(self, size: int, offset: int, kind: int) -> BrokerError | None:
         """Why such a head is none (section 2.3.1)."""
-        largest = self._peer.limits.frame_max if self._connection.state is ConnectionState.RUNNING else _BEFORE_OPEN
+        largest = self._peer.limits.frame_max if self._connection.is_opened else _BEFORE_OPEN
         if not frames.HEAD.size <= 4 * offset <= size <= max(largest, frames.MIN_MAX_FRAME_SIZE):
             return FramingError(f"no frame: {size} bytes, data behind {4 * offset}")
         if kind != self._connection.frame_type and not self._connection.is_over:

@@ -230,7 +230,6 @@ class OutgoingLink(Link):
             handle=self.handle,
             delivery_count=self._count,
             link_credit=max(self._up_to - self.sent, 0),
-            available=0,
             drain=self._drains,
         )
 
