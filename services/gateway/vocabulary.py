@@ -5,7 +5,8 @@ loop; the connection around it (services/gateway/connections/connection.py) move
 the order of each session, and answers. `session` is the engine's number of a session (0-9-1: the channel).
 
 Order: requests of one session are carried out one after the other; those of different sessions do not wait for each
-other. `Publish` and `Settle` are never answered by `succeed`: publishes by `confirm`/`returned` where asked for.
+other. What begins or ends a link waits for what was asked before it, and then only its own link waits for it.
+`Publish` and `Settle` are never answered by `succeed`: publishes by `confirm`/`returned` where asked for.
 """
 
 from __future__ import annotations

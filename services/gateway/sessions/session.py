@@ -16,9 +16,10 @@ from services.common.telemetry.conventions import CONNECTION_LOST, SESSION_CLOSE
 from services.gateway.sessions.backlog import Arrived, Backlog
 from services.gateway.sessions.confirms import ConfirmTracker
 from services.gateway.sessions.consumer import Consumer, ConsumerState, GetHolder
+from services.gateway.sessions.link_requests import OF_LINKS, LinkRequests
 from services.gateway.sessions.transaction import Transaction
-from services.gateway.sessions.waiting import WaitingRequests
-from services.gateway.vocabulary import CloseSession, Deliveries, OpenSession, Request, Returned, Room
+from services.gateway.sessions.waiting import WaitingRequests, may_send
+from services.gateway.vocabulary import CloseSession, Deliveries, Request, Returned, Room
 from services.rpc.queue_pb2 import ABANDON, RESTORE
 
 if TYPE_CHECKING:
@@ -27,19 +28,6 @@ if TYPE_CHECKING:
     from services.gateway.sessions.permitted import Permitted
 
 _TURN = 128 << 10  # bytes of its backlog that a session writes before it is another session's turn
-
-
-def open_session(connection: Client, request: OpenSession) -> None:
-    """Opens a session under its number; a former one with that number that is still busy, though closed, ends first.
-
-    Answers go by the number: the client would take confirms and errors of the former session for the next one's.
-    """
-    former = connection.sessions.get(request.session)
-    session = connection.sessions[request.session] = Session(request.session, connection)
-    if former:
-        session.begin(request, former.ended())
-    else:
-        connection.engine.succeed(request)
 
 
 class Session:
@@ -64,12 +52,11 @@ class Session:
         self.reply_consumer: Consumer | None = None
         self.get_holders: dict[int, GetHolder] = {}
         self.closed = False
-        self._parting = (
-            False  # its client hears of no delivery any more: it is closed, or will be as soon as it is idle
-        )
+        self._parting = False  # no delivery is heard of any more: it is closed, or will be as soon as it is idle
         self.has_turn = False  # to write, among the sessions of the connection
         self._backlog = Backlog()
         self._waiting: WaitingRequests | None = None  # None: an empty deque takes much memory
+        self._of_links: LinkRequests | None = None
         self._busy = False
         self._work: asyncio.Task[None] | None = None
         self.broker.sessions[self] = None
@@ -95,33 +82,27 @@ class Session:
         self._carry_out(request)
 
     def _carry_out(self, request: Request) -> None:
-        try:
-            work = self.connection.carry_out(self, request)
-        except BrokerError as error:
-            self._fail(request, error)
-            return
-        except Exception as fault:  # noqa: BLE001 - this request's, whatever it is
-            self._fail(request, contained("a request", fault, request=type(request).__name__))
-            return
-        if work is not None:
+        if request.link and type(request) in OF_LINKS:
+            self._of_links = self._of_links or LinkRequests(self)
+            self._of_links.handle(request)
+        elif self._of_links and isinstance(request, CloseSession):
+            self._parting = True
+            self._of_links.then(lambda: self._carry_out(request))
+        elif (work := self.start(request)) is not None:
             self.begin(request, work)
 
-    def begin(self, request: Request, work: Coroutine[Any, Any, Any]) -> None:
-        """Carries out a request that is not done at once; `work` gives its answer."""
-        self._busy = True
-        self._work = self.connection.tasks.start(self._finish(request, work), name=type(request).__name__)
+    def start(self, request: Request) -> Coroutine[Any, Any, Any] | None:
+        """Gives what `finish` waits for, if it is not done at once."""
+        try:
+            return self.connection.carry_out(self, request)
+        except BrokerError as error:
+            self._fail(request, error)
+        except Exception as fault:  # noqa: BLE001 - this request's, whatever it is
+            self._fail(request, contained("a request", fault, request=type(request).__name__))
+        return None
 
-    async def idle(self) -> None:
-        """Returns when all requests have been carried out."""
-        while self._busy and self._work and not self._work.done():
-            await asyncio.wait([self._work])
-
-    async def ended(self) -> None:
-        """The same, and what it held is others' again."""
-        await self.idle()
-        by_itself("closing a session", self.close)
-
-    async def _finish(self, request: Request, work: Coroutine[Any, Any, Any]) -> None:
+    async def finish(self, request: Request, work: Coroutine[Any, Any, Any]) -> None:
+        """Answers a request when it is done."""
         try:
             result = await work
         except BrokerError as error:
@@ -130,13 +111,42 @@ class Session:
             self._fail(request, contained("a request", fault, request=type(request).__name__))
         else:
             self._succeed(request, result)
+
+    def begin(self, request: Request, work: Coroutine[Any, Any, Any]) -> None:
+        """Carries out a request that is not done at once; `work` gives its answer."""
+        self._busy = True
+        self._work = self.connection.tasks.start(self._finish(request, work), name=type(request).__name__)
+
+    async def idle(self) -> None:
+        """Returns when all requests have been carried out."""
+        while under_way := [work for work in self._under_way() if not work.done()]:
+            await asyncio.wait(under_way)
+
+    def _under_way(self) -> Iterator[asyncio.Task[None]]:
+        if self._busy and self._work:
+            yield self._work
+        if self._of_links:
+            yield from self._of_links.tasks.values()
+
+    async def ended(self) -> None:
+        """The same, and what it held is others' again."""
+        await self.idle()
+        by_itself("closing a session", self.close)
+
+    async def _finish(self, request: Request, work: Coroutine[Any, Any, Any]) -> None:
+        await self.finish(request, work)
         self._busy = False
         while self._waiting and not self._busy:
             self._carry_out(self._waiting.next())
         if not self._busy:
             self._waiting = None
-            self.connection.release(self)
+            self.relieve()
         self.connection.flush()
+
+    def relieve(self) -> None:
+        """Some of what waited is done: its client may send more, if the rest is not too much."""
+        if not self._waiting and (not self._of_links or may_send(self.connection)):
+            self.connection.release(self)
 
     def answer(self, request: Request) -> None:
         """Answers a request that did not hold up the session, such as a drain."""
@@ -163,6 +173,8 @@ class Session:
         # Requests behind the failed one are not carried out, except for the client's own close.
         if self._waiting:
             self._waiting.forget(but=CloseSession, link=request.link)
+        if self._of_links:
+            self._of_links.forget(request.link)
         self.connection.fail(request, error)
 
     # -------------------------------------------------------------- deliveries
@@ -305,6 +317,8 @@ class Session:
         self.closed = self._parting = True
         if self._waiting:
             self._waiting.forget()
+        if self._of_links:
+            self._of_links.forget(0)
         self.broker.sessions.pop(self, None)
         for consumer, arrived in self._backlog.take_all():
             self._give_back(consumer, arrived)

@@ -17,6 +17,11 @@ _REQUEST_BYTES = 16 << 10  # that a request counts for: it is no use to have hun
 _PUBLISH_BYTES = 2 << 10  # that a publish takes besides its messages
 
 
+def may_send(connection: Client) -> bool:
+    """Whether not too much waits of all its sessions."""
+    return connection.waiting <= _WAITING_BYTES
+
+
 class WaitingRequests:
     """Of one session, in their order; what they weigh counts for the `connection`."""
 
@@ -36,7 +41,12 @@ class WaitingRequests:
         """Puts it behind the others; gives whether the connection may send more."""
         self._requests.append(request)
         self._connection.waiting += _weight(request)
-        return self._connection.waiting <= _WAITING_BYTES
+        return may_send(self._connection)
+
+    @property
+    def first(self) -> Request:
+        """That which has waited for longest."""
+        return self._requests[0]
 
     def next(self) -> Request:
         """Takes out the first."""
@@ -52,6 +62,11 @@ class WaitingRequests:
 
         self._connection.waiting -= sum(_weight(each) for each in self._requests if not stays(each))
         self._requests = deque(filter(stays, self._requests))
+
+    def forget_behind(self) -> None:
+        """Drops all but the first."""
+        while len(self._requests) > 1:
+            self._connection.waiting -= _weight(self._requests.pop())
 
 
 def _weight(request: Request) -> int:
