@@ -180,10 +180,13 @@ class QueueLink:
         if not transaction:
             self._settled.append(Settlement(queue_id, outcome, uids))
         last = settles[-1] if settles else None
-        if last and (last.queue_id, last.outcome, last.transaction, last.term) == what:
+        if had := outcome == pb.RETURN:
+            outcome = pb.RESTORE
+        same = queue_id, outcome, had, transaction, term
+        if last and (last.queue_id, last.outcome, last.had, last.transaction, last.term) == same:
             last.uids.extend(uids)
         else:
-            settles.add(queue_id=queue_id, outcome=outcome, uids=uids, transaction=transaction, term=term)
+            settles.add(queue_id=queue_id, outcome=outcome, had=had, uids=uids, transaction=transaction, term=term)
 
     def take_unsettled(self, is_lost: Callable[[int], bool]) -> list[Settlement]:
         """Takes out the settlements for queues that `is_lost` names, which the queue process may not have heard."""

@@ -16,11 +16,10 @@ from services.rpc import queue_pb2
 OUTCOMES = {
     v.Outcome.ACCEPT: queue_pb2.ACCEPT,
     v.Outcome.RELEASE: queue_pb2.RELEASE,
-    v.Outcome.RETURN: queue_pb2.RESTORE,
+    v.Outcome.RETURN: queue_pb2.RETURN,
     v.Outcome.UNSENT: queue_pb2.RESTORE,
     v.Outcome.REJECT: queue_pb2.REJECT,
 }
-_SAID = {v.Outcome.RETURN: queue_pb2.RELEASE}  # in traces: its client had it
 
 
 def settle(session: Session, request: v.Settle) -> None:
@@ -50,7 +49,7 @@ def apply(session: Session, deliveries: list[tuple[Consumer | GetHolder, int]], 
         by_holder[holder].append(uid)
     for holder, uids in by_holder.items():
         if holder.takes:
-            session.broker.observer.settled(session.connection, holder.queue_id, _SAID.get(outcome, to_tell), uids)
+            session.broker.observer.settled(session.connection, holder.queue_id, to_tell, uids)
             session.broker.settle(holder.queue_id, to_tell, uids)
         holder.returned(len(uids))
         if isinstance(holder, Consumer):

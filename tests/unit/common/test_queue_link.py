@@ -58,3 +58,12 @@ async def test_many_attaches_at_once() -> None:
     assert all(frame.ByteSize() <= 5 << 20 for frame in written)
     assert [each.consumer for frame in written for each in frame.attaches] == list(range(10))
     assert [bool(frame.told) for frame in written] == [False] * (len(written) - 1) + [True]
+
+
+async def test_what_a_client_gave_back_untried() -> None:
+    """A process of a former release puts it back as if it had not been sent; this one's record knows better."""
+    link = QueueLink("queue-1", "127.0.0.1:1", lambda member: pb.Hello(member=member), Mock())
+    for outcome, uid in ((pb.RETURN, 1), (pb.RETURN, 2), (pb.RESTORE, 3), (pb.RELEASE, 4)):
+        link.settle(1, outcome, [uid])
+    settles = [(each.outcome, each.had, list(each.uids)) for each in link._frame.settles]
+    assert settles == [(pb.RESTORE, True, [1, 2]), (pb.RESTORE, False, [3]), (pb.RELEASE, False, [4])]

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from unittest.mock import Mock, call
+
+from services.queue.links.link import PeerLink
 from services.rpc import queue_pb2 as pb
 from tests.support.queue_machine import Machine
 
@@ -11,10 +14,31 @@ def test_those_that_came_back() -> None:
     machine = Machine()
     machine.publish(4)
     machine.consumer()
-    for outcome, uids in ((pb.RELEASE, [2]), (pb.RELEASE, [1, 2]), (pb.RESTORE, [3])):
+    for outcome, uids in ((pb.RELEASE, [2]), (pb.RELEASE, [1, 2]), (pb.RESTORE, [3]), (pb.RETURN, [4])):
         machine.link.taken()
         machine.queue.settle(outcome, uids, 0)
     machine.link.taken()
     machine.queue.settle(pb.RELEASE, [1, 2, 3, 4], 0)
     runs = [(run.count, run.attempts, run.redelivered) for run in machine.link.deliveries.runs]
     assert runs == [(1, 2, True), (1, 3, True), (2, 1, True)]
+
+
+def test_what_the_record_says() -> None:
+    """What a client gave back it had, though it has not tried it."""
+    machine = Machine()
+    machine.publish(2)
+    machine.consumer(messages=2)
+    machine.queue._entries.record = record = Mock()
+    machine.queue.settle(pb.RETURN, [1], 0)
+    machine.queue.settle(pb.RESTORE, [2], 0)
+    assert record.requeued.mock_calls == [call([1], "released"), call([2], "not_sent")]
+
+
+def test_given_back_untried() -> None:
+    """A gateway says so of what it calls restored: a process of a former release would not know another word."""
+    queue, link = Mock(), Mock()
+    link._host.registry.settling.return_value, link._settled_here.return_value = queue, [1]
+    for had in (True, False):
+        PeerLink._settle(link, pb.Settle(queue_id=1, outcome=pb.RESTORE, had=had, uids=[1]), now=0)
+    link._transactions.settle.assert_not_called()
+    assert queue.settle.mock_calls == [call(pb.RETURN, [1], 0), call(pb.RESTORE, [1], 0)]
