@@ -43,6 +43,7 @@ class _OwnerlessQueue:
     kept: list[tuple[pb.Outcome.ValueType, Sequence[int]]] = field(default_factory=list)
     late: list[tuple[pb.Outcome.ValueType, Sequence[int]]] = field(default_factory=list)  # since the owner was asked
     asked: set[int] = field(default_factory=set)  # handles of attachments that are not answered yet
+    refused: bool = False  # one of them was, so all that is held is asked for again
     link: QueueLink | None = None  # on which the attachments were sent
 
 
@@ -223,7 +224,7 @@ class OwnerlessQueues:
 
     def _ask(self, queue_id: int, link: QueueLink, held: Holdings) -> None:
         queue = self._ownerless[queue_id]
-        consumers, queue.consumers, queue.link = queue.consumers, {}, link
+        consumers, queue.consumers, queue.link, queue.refused = queue.consumers, {}, link, False
         queue.kept, queue.late = queue.kept + queue.late, []
         strays = [uid for _, uids in queue.kept for uid in uids]
         for holder, uids in held.items():
@@ -275,7 +276,8 @@ class OwnerlessQueues:
         if queue is None:
             return
         queue.asked.discard(handle)
-        if agreed and not queue.asked and not queue.consumers and queue.link:
+        queue.refused = queue.refused or not agreed
+        if not queue.refused and not queue.asked and not queue.consumers and queue.link:
             del self._ownerless[queue_id]
             for outcome, uids in queue.kept:
                 self._say(queue.link, queue_id, outcome, uids)

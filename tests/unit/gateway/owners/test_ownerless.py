@@ -85,3 +85,23 @@ async def test_a_consumer_that_cannot_be_attached_again() -> None:
     ownerless.answered(asked.consumer, agreed=True)
     ownerless.answered(good.handle, agreed=True)
     assert QUEUE not in ownerless._ownerless
+
+
+@pytest.mark.parametrize("first", [True, False])
+async def test_a_claim_that_is_refused(*, first: bool) -> None:
+    """All of it is claimed again, whatever is said of other claims before or after that."""
+    link, handles = Mock(), iter(range(1, 10))
+    ownerless = ownerless_of(link)
+    ownerless._new_handle = lambda: next(handles)
+    ownerless.settle_elsewhere([PendingSettlement(1, GetHolder(QUEUE), 5, pb.ACCEPT)], {})
+    ownerless._ownerless[QUEUE].kept.append((pb.ACCEPT, range(6, 60_000)))
+    ownerless._look()
+    one, other = (each.args[0].consumer for each in link.attach.mock_calls)
+    ownerless.answered(one, agreed=first)
+    ownerless.answered(other, agreed=not first)
+    assert not link.settle.mock_calls
+    ownerless._look()
+    again = [each.args[0].consumer for each in link.attach.mock_calls[2:]]
+    for handle in again:
+        ownerless.answered(handle, agreed=True)
+    assert [list(each.args[2])[:1] for each in link.settle.mock_calls] == [[5], [6]]
