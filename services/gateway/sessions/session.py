@@ -302,6 +302,7 @@ class Session:
                 self._send(consumer, arrived)
             else:
                 self._give_back(consumer, arrived)
+        consumer.answer_drain()
 
     def holdings(self) -> Iterator[tuple[Consumer | GetHolder, int]]:
         """Holders and uids of everything delivered and not settled, or settled by a transaction under way."""

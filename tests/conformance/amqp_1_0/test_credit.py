@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from services.gateway import vocabulary as to_broker
 from services.gateway.protocols.amqp_1_0.performatives import SETTLED, Flow, Transfer
 from services.gateway.vocabulary import Outcome
@@ -187,10 +189,11 @@ def test_credit_is_taken_back_with_the_flow_that_opens_the_window() -> None:
     assert book.does(0, credit(0, 1, window=9, seen=1)) == []
 
 
-def test_settled_deliveries_wait_for_credit() -> None:
-    """They cannot go back: they come when there is credit again, in their order, and keep nobody waiting."""
+@pytest.mark.parametrize("link", [{"snd_settle_mode": SETTLED}, {"source": {"distribution_mode": "copy"}}])
+def test_what_cannot_go_back_waits_for_credit(link: dict[str, Any]) -> None:
+    """What is settled, or a copy, comes when there is credit again, in its order, and keeps nobody waiting."""
     book = Playbook()
-    tag = book.receiver(window=1, snd_settle_mode=SETTLED)
+    tag = book.receiver(window=1, **link)
     book.does(0, receiving("q", 1))
     other = book.asked[-1].tag
     book.says(0, credit(3, window=1))

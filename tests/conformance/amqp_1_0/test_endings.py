@@ -316,3 +316,13 @@ def test_handles_that_the_peer_takes() -> None:
     assert attach.handle == 1
     [end] = book.does(0, receiving("q", 0))
     assert end.error.condition == "amqp:resource-limit-exceeded"
+
+
+def test_nothing_is_kept_of_a_session_that_has_ended() -> None:
+    """Not of a drain either, which its consumer took with it."""
+    book = Playbook()
+    book.receiver()
+    book.waits = {to_broker.Credit}
+    book.says(0, Flow(0, 1 << 20, 0, 1, 0, 0, 5, drain=True))
+    assert book.does(0, End()) == [End()]
+    assert book.engine._peer.asked == {}

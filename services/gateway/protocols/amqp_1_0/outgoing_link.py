@@ -43,6 +43,8 @@ class OutgoingLink(Link):
     def __init__(self, session: Session, attach: Attach, handle: int) -> None:
         super().__init__(session, attach, handle)
         self.settled = attach.snd_settle_mode == SETTLED
+        # What it is given cannot be given to others instead: it is settled, or a copy.
+        self.keeps = self.settled or getattr(attach.source, "distribution_mode", None) == _COPY
         said = attach.max_message_size or 0
         self.largest = said if said < _ANY_SIZE else 0  # bytes of a message that the peer takes; 0: any
         self.sent = 0

@@ -79,7 +79,7 @@ class Parked:
             lane.word()
 
     def limit(self, link: OutgoingLink, count: int) -> list[Whole]:
-        """A link has credit for so many more: takes out those beyond, unless they are settled and wait for it.
+        """A link has credit for so many more: takes out those beyond, unless they cannot go back and wait for it.
 
         What was to be said behind them is of another credit.
         """
@@ -93,9 +93,9 @@ class Parked:
         if not lane.waiting:
             del self._lanes[link]
         beyond = [each for each in reversed(taken) if isinstance(each, Whole)]
-        if link.settled and beyond:
+        if link.keeps and beyond:
             self._beyond[link] = beyond
-        return [] if link.settled else beyond
+        return [] if link.keeps else beyond
 
     def drop(self, link: OutgoingLink) -> list[Whole]:
         """Takes out all that is a link's; gives the deliveries of which nothing has gone out, and that can go back."""

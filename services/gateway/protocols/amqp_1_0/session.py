@@ -136,6 +136,7 @@ class Session:
 
     def _ended(self) -> None:
         if self.state is SessionState.ENDING:
+            self.peer.forget(self)
             self.send(End())
             self._forget(self)
 

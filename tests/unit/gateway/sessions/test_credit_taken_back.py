@@ -126,3 +126,17 @@ def test_an_engine_that_has_no_room(house: House) -> None:
     house.session.handle(v.Room(1, True))
     assert house.session.write_parked()
     assert house.sent == [b"a"]
+
+
+@pytest.mark.parametrize("house", [True], indirect=True)
+def test_a_drain_of_a_consumer_that_ends(house: House) -> None:
+    """It is answered, as any that comes when there is no such consumer: an engine keeps what it waits for."""
+    answered: list[v.Request] = []
+    house.session.answer = answered.append  # type: ignore[method-assign]
+    house.session.consumers["t"] = house.consumer
+    first, late = v.Credit(1, "t", 4, True), v.Credit(1, "t", 5, True)
+    consume.credit(house.session, first)
+    assert answered == []
+    house.session.end(house.consumer)
+    consume.credit(house.session, late)
+    assert answered == [first, late]
