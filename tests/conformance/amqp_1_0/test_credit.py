@@ -1,4 +1,4 @@
-"""AMQP 1.0, part 2, section 2.6.7: what a receiver says that it takes, and how it takes that back."""
+"""AMQP 1.0, part 2, section 2.6.7: what either end says that it takes, and how it takes that back."""
 
 from __future__ import annotations
 
@@ -7,9 +7,12 @@ from typing import Any
 import pytest
 
 from services.gateway import vocabulary as to_broker
-from services.gateway.protocols.amqp_1_0.performatives import SETTLED, Flow, Transfer
+from services.gateway.protocols.amqp_1_0.incoming_link import CREDIT
+from services.gateway.protocols.amqp_1_0.performatives import SETTLED, Disposition, Flow, Transfer
+from services.gateway.protocols.amqp_1_0.states import Accepted
+from services.gateway.protocols.limits import Limits
 from services.gateway.vocabulary import Outcome
-from tests.support.amqp_1_0_playbook import Playbook, credit, data, receiving, settled
+from tests.support.amqp_1_0_playbook import Playbook, credit, data, receiving, sending, settled, transfer
 
 
 def test_credit_counts_from_what_was_seen() -> None:
@@ -220,3 +223,43 @@ def test_links_take_turns_when_the_window_opens() -> None:
     book.answers()
     sent = _after(book, Flow(1, 3, 0, 1))
     assert [payload for _, _, payload in sent] == [data(b"b"), data(b"d"), data(b"c")]
+
+
+def test_publishers_are_held_back() -> None:
+    """Section 2.6.7: by their credit. Who receives as well has to be read on, or would make no room for itself."""
+    book = Playbook().sender()
+    book.does(0, receiving("q", 1))
+    tag = book.asked[-1].tag  # type: ignore[attr-defined]
+    book.says(0, transfer(0), data())
+    book.engine.blocked("a queue is full")
+    [flow] = book.answers()
+    assert (flow.handle, flow.delivery_count, flow.link_credit) == (0, 1, 0)
+    assert book.engine.holds_back
+    [publish] = book.says(0, transfer(1), data())
+    assert isinstance(publish, to_broker.Publish)  # it was on its way
+    [attach] = book.does(0, sending("q", 2))
+    assert attach.target is not None
+    book.deliver(tag, 1, b"a")
+    book.answers()
+    assert any(
+        isinstance(each, to_broker.Settle) for each in book.says(0, Disposition(True, 0, None, True, Accepted()))
+    )
+    book.engine.blocked(None)
+    assert [(each.handle, each.delivery_count, each.link_credit) for each in book.answers()] == [
+        (0, 2, CREDIT),
+        (2, 0, CREDIT),
+    ]
+
+
+def test_a_publisher_that_is_not_held_back_by_its_credit() -> None:
+    """It may use what it was given, and no more is renewed; when that is much, it is to be read no further."""
+    book = Playbook(Limits(frame_max=1 << 20)).sender()
+    book.engine.blocked("a queue is full")
+    book.answers()
+    for number in range(9):
+        book.says(0, transfer(number), data(b"x" * 125_000))
+    assert not book.engine.holds_back
+    for number in range(9, CREDIT):
+        assert book.does(0, transfer(number, settled=True), data()) == []
+    [detach] = book.does(0, transfer(CREDIT), data())
+    assert detach.error.condition == "amqp:link:transfer-limit-exceeded"

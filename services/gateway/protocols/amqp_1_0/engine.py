@@ -27,6 +27,7 @@ from services.gateway.protocols.stream_engine import StreamEngine
 from services.gateway.vocabulary import Close, Credit, Deliveries, Flow, Open, Publish, Request, Returned, Settle
 
 _UNANSWERED: Final = (Publish, Settle, Credit, Flow)
+_ON_ITS_WAY: Final = 1 << 20  # bytes of messages that a peer may have sent before it heard that it has no credit
 _BEFORE_OPEN: Final = 8192  # bytes of a frame: section 2.4.1 says 512, and tokens of SASL may be longer
 
 
@@ -49,6 +50,12 @@ class Amqp10Engine(StreamEngine):
         return begins((AMQP_HEADER, SASL_HEADER), opening)
 
     # -------------------------------------------------------------- from the peer
+
+    def receive(self, data: bytes) -> list[Request]:
+        """As Engine says."""
+        if self._peer.blocked:
+            self._peer.since += len(data)
+        return super().receive(data)
 
     def _parse(self, data: bytes) -> None:
         position, needed = 0, frames.HEAD.size
@@ -210,7 +217,16 @@ class Amqp10Engine(StreamEngine):
             its.cancelled(tag)
 
     def blocked(self, reason: str | None) -> None:
-        """As Engine says: this protocol has no word for it; a peer that is read no further has its window."""
+        """As Engine says: by its links' credit (2.6.7), so that a peer that receives as well can settle meanwhile."""
+        self._peer.blocked, self._peer.since = reason is not None, 0
+        if self._connection.speaks:
+            for session in self._sessions.values():
+                session.blocked()
+
+    @property
+    def holds_back(self) -> bool:
+        """As Engine says: what was on its way comes; who sends more than that can be is not read."""
+        return self._peer.since <= _ON_ITS_WAY
 
 
 def _read(body: bytes) -> tuple[Composite, bytes]:

@@ -83,11 +83,20 @@ class IncomingLink(Link):
             self._grant()
 
     def _grant(self) -> None:
-        self._credit = CREDIT
-        self._say_flow()
+        if not self.session.peer.blocked:
+            self._credit = CREDIT
+            self._say_flow()
 
     def _say_flow(self) -> None:
-        self.session.send_flow(handle=self.handle, delivery_count=self._count, link_credit=self._credit)
+        """While it is blocked there is no credit; what was sent for it before that is taken."""
+        credit = 0 if self.session.peer.blocked else self._credit
+        self.session.send_flow(handle=self.handle, delivery_count=self._count, link_credit=credit)
+
+    def block(self) -> None:
+        """Publishers are held back, or no longer."""
+        if self.state is LinkState.ATTACHED:
+            self._credit = self._credit if self.session.peer.blocked else CREDIT
+            self._say_flow()
 
     # -------------------------------------------------------------- transfers
 

@@ -47,6 +47,8 @@ class Peer(Dealings):
     channel_max: int = 0
     virtual_host: str = ""  # that was asked for
     asked: dict[int, Asked] = field(default_factory=dict)
+    blocked: bool = False  # no credit is given …
+    since: int = 0  # … and so many bytes came since
     links: dict[tuple[bool, str], Link] = field(default_factory=dict)  # of all sessions, by role and name
     kinds: Memo[KindKey, Kind] = field(default_factory=lambda: Memo(_KINDS, _KIND_BYTES))
 

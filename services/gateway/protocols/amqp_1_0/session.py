@@ -300,6 +300,12 @@ class Session:
         if link and self.state is SessionState.RUNNING:
             link.cancelled()
 
+    def blocked(self) -> None:
+        """Those of its links by which the peer sends are, or are no longer."""
+        for link in self._ours.values():
+            if isinstance(link, IncomingLink) and self.is_heard:
+                link.block()
+
     def fail_link(self, number: int, error: BrokerError) -> None:
         """What a link asked for could not be done."""
         link = self._ours.get(number - 1)
