@@ -24,9 +24,9 @@ from services.gateway.protocols.amqp_1_0.transfer_reader import transfer_in
 from services.gateway.protocols.limits import Limits
 from services.gateway.protocols.openings import begins
 from services.gateway.protocols.stream_engine import StreamEngine
-from services.gateway.vocabulary import Close, Credit, Deliveries, Flow, Open, Publish, Request, Returned, Settle
+from services.gateway.vocabulary import Close, Credit, Deliveries, Open, Publish, Request, Returned, Settle
 
-_UNANSWERED: Final = (Publish, Settle, Credit, Flow)
+_UNANSWERED: Final = (Publish, Settle, Credit)
 _ON_ITS_WAY: Final = 1 << 20  # bytes of messages that a peer may have sent before it heard that it has no credit
 _BEFORE_OPEN: Final = 8192  # bytes of a frame: section 2.4.1 says 512, and tokens of SASL may be longer
 
