@@ -26,11 +26,12 @@ class Blocked:
     def block(self, by: object, reason: str) -> None:
         """Blocks until `unblock` with the same `by`; `reason` is for people."""
         connection = self._connection
-        connection.hold(by)
         if not self._by:
             connection.engine.blocked(reason)
             connection.flush_soon()
         self._by.add(by)
+        if not connection.engine.holds_back:
+            connection.hold(by)
 
     def unblock(self, by: object) -> None:
         """Takes back a block, or a hold of which the client was not told."""

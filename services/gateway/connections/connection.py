@@ -177,8 +177,8 @@ class Connection(asyncio.Protocol):
             await self.tasks.stop()
 
     async def end_sessions(self) -> None:
-        """Carries out what was read (a client may publish and close at once), then closes the sessions."""
-        await asyncio.gather(*(session.idle() for session in self.sessions.values()))
+        """Carries out what was read (a client may publish and close at once), then closes each session."""
+        await asyncio.gather(*(session.ended() for session in self.sessions.values()))
         sessions, self.sessions = self.sessions, {}
         for_each("closing a session", sessions.values(), Session.close)
         if self.owns_queues:

@@ -182,14 +182,30 @@ def credit(session: Session, request: v.Credit) -> None:
     """Others are not kept waiting by a drain, which may take its time."""
     consumer = session.consumers.get(request.tag)
     if consumer is None:
+        _answer(session, request)
         return
     consumer.take(request.up_to)
-    if request.drain:
+    if consumer.sent >= consumer.up_to:  # its owner may have more, and no room to say that it has not
+        _answer(session, request)
+    elif request.drain:
         consumer.drain = request
     session.connection.wrote(consumer)
 
 
+def _answer(session: Session, request: v.Credit) -> None:
+    if request.drain:
+        session.answer(request)
+
+
 async def flow(session: Session, request: v.Flow) -> None:
-    session.flowing = request.active
+    _flow(session, active=request.active)
+
+
+def room(session: Session, request: v.Room) -> None:
+    _flow(session, active=request.there_is)
+
+
+def _flow(session: Session, *, active: bool) -> None:
+    session.flowing = active
     if session.flowing:
         session.connection.wants_to_write(session)

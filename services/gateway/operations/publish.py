@@ -11,7 +11,7 @@ from typing import Any, NoReturn
 
 from services.common.clients.outbound import Messages, Targets
 from services.common.clock import epoch_ms
-from services.common.errors import BrokerError, InternalError, PreconditionFailed, SyntaxFault, Unavailable
+from services.common.errors import BrokerError, InternalError, PreconditionFailed, SyntaxFault
 from services.common.message import format_named
 from services.gateway import vocabulary as v
 from services.gateway.observe.tracing.publishing import Asked
@@ -200,7 +200,7 @@ async def _ask_and_publish_all(session: Session, request: v.Publish) -> None:
             await _publish_halves(session, request)
             return
         observer.not_routed(session.connection, request, asked, error)
-        if request.link and not isinstance(error, Unavailable | InternalError):
+        if request.link and not isinstance(error, InternalError):
             _refuse(session, request, error)
             return
         _fail(session, request, error)

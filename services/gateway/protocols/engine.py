@@ -71,5 +71,9 @@ class Engine(Answers, Protocol):
     def blocked(self, reason: str | None) -> None:
         """Publishers of this connection are held back (None: no longer). Told to peers that understand it."""
 
+    @property
+    def holds_back(self) -> bool:
+        """Whether a peer that was told so may be read on: it sends no more messages, or not much. Others are not."""
+
     def close(self, error: BrokerError) -> None:
         """Ends the connection from the broker's side (320 CONNECTION_FORCED for a shutdown), a Close follows."""

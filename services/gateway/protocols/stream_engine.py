@@ -111,6 +111,11 @@ class StreamEngine(ABC):
         """As Engine says."""
         return self._conversation.closing
 
+    @property
+    def holds_back(self) -> bool:
+        """As Engine says."""
+        return False
+
     def beat(self) -> None:
         """As Engine says."""
         if not self._conversation.is_over:

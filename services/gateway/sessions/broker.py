@@ -226,7 +226,8 @@ class Broker:
             consumer = self._consumers.get(run.consumer)
             if consumer and consumer.link is link:
                 size = weight(properties[its], bodies[its])
-                arrived = Arrived(run.redelivered, uids[its], facts[its], properties[its], bodies[its], size)
+                attempts = run.attempts or run.redelivered  # what former releases say
+                arrived = Arrived(attempts, uids[its], facts[its], properties[its], bodies[its], size)
                 try:
                     consumer.session.deliver(consumer, arrived)
                 except Exception as fault:  # noqa: BLE001 - this consumer's, and the others wait too

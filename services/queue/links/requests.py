@@ -136,7 +136,7 @@ def _get(host: Host, link: PeerLink, request: pb.GetRequest, queue: Queue, reply
 
 
 def _encode_entry(entry: Entry, batch: pb.DeliveryBatch) -> None:
-    message, run = entry.message, DeliveryRun(0, 1, entry.attempts > 0)
+    message, run = entry.message, DeliveryRun(0, 1, entry.attempts)
     encode(Columns([message.uid], [message.facts], [message.properties], [message.body], [run]), batch)
 
 

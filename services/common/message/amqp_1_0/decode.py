@@ -224,10 +224,18 @@ def _map(data: bytes, position: int, layout: struct.Struct, depth: int) -> tuple
     pairs, end = _list(data, position, layout, depth)
     if len(pairs) % 2:
         raise SyntaxFault("a map has a key without a value")
+    keys = pairs[::2]
+    _check_keys(keys)
     try:
-        return dict(zip(pairs[::2], pairs[1::2], strict=True)), end
+        return dict(zip(keys, pairs[1::2], strict=True)), end
     except TypeError as error:
         raise SyntaxFault("a map has a key that is compound") from error
+
+
+def _check_keys(keys: list[Any]) -> None:
+    """Of numbers and UUIDs a peer can choose such as Python's dictionaries are slow with: quadratic, of thousands."""
+    if len(keys) > _MOST_NUMBERS and sum(not isinstance(key, (str, bytes)) for key in keys) > _MOST_NUMBERS:
+        raise SyntaxFault(f"a map with more than {_MOST_NUMBERS} keys that are neither text nor octets")
 
 
 def _array(data: bytes, position: int, layout: struct.Struct, depth: int) -> tuple[v.Array, int]:
@@ -268,6 +276,7 @@ def _ended(position: int, bounds: _Bounds) -> int:
 _NO_WIDTH: Final = 0x4
 _MOST_OF_NO_WIDTH: Final = 32  # each such array takes a few bytes: a frame has room for tens of thousands
 _MOST_DESCRIPTORS: Final = 4
+_MOST_NUMBERS: Final = 64  # keys of a map: those that are used are text
 _SHORT_COMPOUND, _LONG_COMPOUND = struct.Struct(">BB"), struct.Struct(">II")
 _Read = Callable[[bytes, int, int], tuple[Any, int]]
 

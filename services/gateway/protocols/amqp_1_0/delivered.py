@@ -25,26 +25,25 @@ from services.common.message.amqp_1_0.sections import (
 from services.common.message.facts import Facts
 from services.common.message.remembered import remembered
 
-_LONGEST = (1 << 32) - 1  # milliseconds that a header can say
+_LONGEST = (1 << 32) - 1  # milliseconds, or attempts, that a header can say
 _TEXTS = ("message-id", "user-id", "type", "reply-to", "correlation-id", "content-type", "content-encoding")
 
 
-def delivered(facts: Facts, properties: bytes, body: bytes, *, again: bool) -> tuple[bytes, bytes]:
-    """`again`: it was delivered before (section 3.2.1, first-acquirer and delivery-count)."""
+def delivered(facts: Facts, properties: bytes, body: bytes, *, attempts: int) -> tuple[bytes, bytes]:
+    """`attempts`: how often it was before, and that failed (section 3.2.1, first-acquirer and delivery-count)."""
     if facts.format != NAME:
         properties, body = _converted(facts, properties), _data(body)
-    return (_again(properties) if again else properties), body
+    return (_again(attempts, properties) if attempts else properties), body
 
 
 @remembered
-def _again(properties: bytes) -> bytes:
-    """How often is not known, but that it was more than never."""
+def _again(attempts: int, properties: bytes) -> bytes:
     header, rest = Header(), properties
     found = sections(properties)
     if found and found[0].code == HEADER:
         header = composite.read(Header, decode_at(properties, found[0].value)[0])
         rest = properties[found[0].end :]
-    count = max(header.delivery_count or 0, 1)
+    count = min((header.delivery_count or 0) + attempts, _LONGEST)
     return composite.write(replace(header, first_acquirer=False, delivery_count=count)) + rest
 
 

@@ -24,8 +24,10 @@ from services.gateway.protocols.amqp_1_0.transfer_reader import transfer_in
 from services.gateway.protocols.limits import Limits
 from services.gateway.protocols.openings import begins
 from services.gateway.protocols.stream_engine import StreamEngine
-from services.gateway.vocabulary import Close, Deliveries, Open, Request, Returned
+from services.gateway.vocabulary import Close, Credit, Deliveries, Open, Publish, Request, Returned, Settle
 
+_UNANSWERED: Final = (Publish, Settle, Credit)
+_ON_ITS_WAY: Final = 1 << 20  # bytes of messages that a peer may have sent before it heard that it has no credit
 _BEFORE_OPEN: Final = 8192  # bytes of a frame: section 2.4.1 says 512, and tokens of SASL may be longer
 
 
@@ -48,6 +50,12 @@ class Amqp10Engine(StreamEngine):
         return begins((AMQP_HEADER, SASL_HEADER), opening)
 
     # -------------------------------------------------------------- from the peer
+
+    def receive(self, data: bytes) -> list[Request]:
+        """As Engine says."""
+        if self._peer.blocked:
+            self._peer.since += len(data)
+        return super().receive(data)
 
     def _parse(self, data: bytes) -> None:
         position, needed = 0, frames.HEAD.size
@@ -81,7 +89,7 @@ class Amqp10Engine(StreamEngine):
 
     def _fault_of(self, size: int, offset: int, kind: int) -> BrokerError | None:
         """Why such a head is none (section 2.3.1)."""
-        largest = self._peer.limits.frame_max if self._connection.state is ConnectionState.RUNNING else _BEFORE_OPEN
+        largest = self._peer.limits.frame_max if self._connection.is_opened else _BEFORE_OPEN
         if not frames.HEAD.size <= 4 * offset <= size <= max(largest, frames.MIN_MAX_FRAME_SIZE):
             return FramingError(f"no frame: {size} bytes, data behind {4 * offset}")
         if kind != self._connection.frame_type and not self._connection.is_over:
@@ -143,7 +151,8 @@ class Amqp10Engine(StreamEngine):
             session.drop()
 
     def _end(self, error: BrokerError) -> None:
-        self._drop()
+        for session in self._sessions.values():
+            session.end_with_connection()
         self._connection.fail(error)
 
     # -------------------------------------------------------------- to the peer
@@ -166,11 +175,11 @@ class Amqp10Engine(StreamEngine):
         elif asked := self._peer.answered(request):
             if self._connection.speaks:
                 asked.failed(error)
-        elif session := self._session(request.session):
+        elif isinstance(request, _UNANSWERED) and (session := self._session(request.session)):
             self._fail(session, request, error)
 
     def _fail(self, session: Session, request: Request, error: BrokerError) -> None:
-        """Of a request that nothing waits for."""
+        """Of a request that nothing waits for. One that is of a session no more has failed for nobody."""
         if error.reach is Reach.CONNECTION:
             self._end(error)
         elif request.link:
@@ -179,11 +188,12 @@ class Amqp10Engine(StreamEngine):
             session.fail(error)
 
     def _session(self, number: int) -> Session | None:
-        """The one that the broker calls so, while its peer hears of it."""
+        """The one that the broker calls so, while its peer hears of it; the next one of a number, once it has begun."""
         if not self._connection.speaks:
             return None
         before = self._ending.get(number - 1)
-        return before[0] if before else self._sessions.get(number - 1)
+        found = before[0] if before else self._sessions.get(number - 1)
+        return found if found and found.opened else None
 
     def deliver(self, session: int, deliveries: Deliveries) -> None:
         """As Engine says."""
@@ -207,7 +217,16 @@ class Amqp10Engine(StreamEngine):
             its.cancelled(tag)
 
     def blocked(self, reason: str | None) -> None:
-        """As Engine says: this protocol has no word for it; a peer that is read no further has its window."""
+        """As Engine says: by its links' credit (2.6.7), so that a peer that receives as well can settle meanwhile."""
+        self._peer.blocked, self._peer.since = reason is not None, 0
+        if self._connection.speaks:
+            for session in self._sessions.values():
+                session.blocked()
+
+    @property
+    def holds_back(self) -> bool:
+        """As Engine says: what was on its way comes; who sends more than that can be is not read."""
+        return self._peer.since <= _ON_ITS_WAY
 
 
 def _read(body: bytes) -> tuple[Composite, bytes]:

@@ -228,3 +228,19 @@ def test_descriptors_of_arrays_count_as_depth() -> None:
         encoded = b"\xf0" + struct.pack(">II", len(body) + 4, 1) + body
     with pytest.raises(SyntaxFault, match="values within each other"):
         decode(encoded)
+
+
+@pytest.mark.parametrize("key", [lambda n: UUID(int=n * ((1 << 61) - 1)), v.ULong, float])
+def test_maps_with_many_keys_that_are_no_text(key: Any) -> None:
+    """A peer chooses them so that all collide in a dictionary: 72 KB held a gateway for a third of a second."""
+    most = {key(n): None for n in range(64)}
+    assert decode(encode(most)) == most
+    with pytest.raises(SyntaxFault, match="more than 64 keys"):
+        decode(encode({**most, key(64): None}))
+
+
+def test_maps_with_many_keys() -> None:
+    """Of text there may be any number, as of delivery tags."""
+    many: dict[Any, Any] = {v.Symbol(f"k{n}"): n % 2 > 0 for n in range(500)}
+    many |= {b"%d" % n: None for n in range(500)}
+    assert decode(encode(many)) == many

@@ -15,5 +15,5 @@ _TIMESTAMP = b"\x00\x40"  # the flags of a message of 0-9-1 that says when it wa
 @pytest.mark.parametrize(("seconds", "moment"), [(5, 5000), (1 << 63, None), ((1 << 64) - 1, None)])
 def test_when_it_was_made(seconds: int, moment: int | None) -> None:
     """In milliseconds (1.6.17); for what is later than they can say there is no time, and the message comes."""
-    properties, _ = delivered(_FACTS, _TIMESTAMP + seconds.to_bytes(8, "big"), b"body", again=False)
+    properties, _ = delivered(_FACTS, _TIMESTAMP + seconds.to_bytes(8, "big"), b"body", attempts=0)
     assert FORMAT.timestamp_ms(properties) == moment
