@@ -45,6 +45,10 @@ class Aside(ByTime):
             self._left(entry, ASIDE)
         return due
 
+    def is_due(self, now: int) -> bool:
+        """Whether the time of some may have come."""
+        return self.count > 0 and 0 < self.next <= now
+
     def look(self) -> int:
         """When there is something to do next, or 0."""
         return 1 if self.tidy(self.count, self.size) else self.next

@@ -181,7 +181,7 @@ class Queue:
         self._backlog.dispatch(now)
 
     def lags(self, now: int) -> bool:
-        """Whether more has to go, or to come back, than does in one turn: what is behind it waits for that."""
+        """Whether more has to go, to come back, or is due, than does in one turn: what is behind it waits for that."""
         return self._backlog.lags(now)
 
     @property

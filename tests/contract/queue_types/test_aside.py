@@ -147,6 +147,22 @@ def test_many_at_once(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
     assert len(machine.link.uids()) == 15
 
 
+def test_who_asks_keeps_none_from_others(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A get and a drain release what is due: who has credit gets it, and what is left is due yet."""
+    monkeypatch.setattr(turn, "SCATTERED", 10)
+    machine = make(table=HOLDS)
+    consumer = machine.consumer(messages=15)
+    publish(machine, *[10] * 20)
+    assert machine.queue.lags(10)
+    assert len(machine.link.uids()) == 10
+    assert not machine.queue.lags(10)
+    assert (len(machine.link.uids()), consumer.messages, machine.queue.deadline()) == (5, 0, 0)
+    entry = machine.queue.get(FakeLink(), 10, settled=True)
+    assert entry is not None
+    machine.queue.credit(consumer, 9, 0, 10)
+    assert len(machine.link.uids()) == 4
+
+
 def test_a_last_value_that_waits() -> None:
     """It replaces the one before when its time has come, and is replaced by what came behind it and is there."""
     machine = Machine("last-value", table={**HOLDS, "qpid.last_value_queue_key": "k"})
@@ -174,7 +190,7 @@ STEPS = st.lists(
         st.tuples(
             st.just("settle"), st.tuples(st.integers(0, 30), st.sampled_from((pb.ACCEPT, pb.RELEASE, pb.RESTORE)))
         ),
-        st.tuples(st.just("get"), st.none()),
+        st.tuples(st.just("get"), st.integers(0, 6)),
         st.tuples(st.just("detach"), st.integers(0, 5)),
         st.tuples(st.just("purge"), st.integers(1, 9)),
     ),
@@ -211,11 +227,15 @@ class Naive(NaiveQueue):
         interest = wanting("JMSPriority >= 0") if what[1] else None
         self.consumers.append(self.machine.consumer(messages=what[0], interest=interest, now=self.now))
 
-    def get(self, _: None) -> None:
+    def get(self, ms: int) -> None:
+        """Before the clock has looked."""
+        self.now += ms
         entry = self.queue.get(FakeLink(), self.now, settled=True)
-        assert (entry is None) == (not any(map(self.is_due, self.ready)))
+        self.deliver()
         if entry:
             self.ready.remove(entry.message.uid)
+        else:
+            assert not any(map(self.is_due, self.ready))
 
     def detach(self, number: int) -> None:
         if self.consumers:
@@ -230,13 +250,17 @@ class Naive(NaiveQueue):
     def is_due(self, uid: int) -> bool:
         return self.since[uid] <= self.now < self.until[uid]
 
-    def compare(self) -> None:
-        clock(self.machine, self.now)
+    def deliver(self) -> None:
         known = {consumer.handle: consumer for consumer in self.consumers}
         for handle, uid, _ in self.machine.link.taken():
             assert self.is_due(uid)
             self.ready.remove(uid)
             self.held[uid] = known[handle]
+
+    def compare(self) -> None:
+        clock(self.machine, self.now)
+        self.deliver()
+        assert not self.queue.lags(self.now)
         over = {uid for uid in self.ready if self.until[uid] <= self.now}
         assert {uid for uid, _ in self.machine.dead()} == over
         self.ready -= over

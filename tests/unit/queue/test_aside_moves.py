@@ -9,23 +9,13 @@ from services.common.message.columns import put
 from services.common.message.facts import Facts
 from services.queue.machine.message import Interned, MemoryAccount
 from services.queue.partitions.recovery import Recovery
-from services.rpc.queue_pb2 import PublishBatch, QueueMessages
+from services.rpc.queue_pb2 import PublishBatch
 from services.rpc.store_pb2 import EntryBatch, EntryColumns, RecoveredBatch
-from tests.support.queue_house import PROPERTIES, House, RawLink
+from tests.support.queue_house import House
 
 FACTS = Facts("/", "", "key", "amqp-0-9")
 SOON = 700
 LATER = 600_000
-
-
-async def publish(link: RawLink, queue_id: int, body: bytes, facts: Facts) -> None:
-    """Returns when that is done."""
-    batch = PublishBatch.FromString(link.batch(queue_id, [body], time_ms=epoch_ms()))
-    batch.ClearField("runs")
-    put(batch, [facts], [PROPERTIES])
-    batch.queues.append(QueueMessages(queue_id=queue_id, count=1))
-    await link.send(publishes=[batch.SerializeToString()])
-    await link.until(lambda: batch.sequence in link.done())
 
 
 @pytest.mark.parametrize("durable", [False, True])
@@ -33,9 +23,9 @@ async def test_after_a_move(house: House, *, durable: bool) -> None:
     """Transient and persistent messages, until their time has come; one whose time has not stays."""
     queue_id = await house.declare("q", durable=durable, table={"holdOnPublishEnabled": True})
     link, now = await house.link(), epoch_ms()
-    await publish(link, queue_id, b"soon", FACTS._replace(not_before=now + SOON, persistent=durable))
-    await publish(link, queue_id, b"later", FACTS._replace(not_before=now + LATER))
-    await publish(link, queue_id, b"now", FACTS)
+    await link.publish_facts(queue_id, [b"soon"], FACTS._replace(not_before=now + SOON, persistent=durable))
+    await link.publish_facts(queue_id, [b"later"], FACTS._replace(not_before=now + LATER))
+    await link.publish_facts(queue_id, [b"now"], FACTS)
     await house.queues.pop("queue-1").stop()
     await house.start_queue("queue-1")
     link = await house.link(origin=1001)

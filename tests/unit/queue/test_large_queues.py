@@ -318,3 +318,15 @@ async def test_a_great_many_come_back(house: House, monkeypatch: pytest.MonkeyPa
     await other.until(lambda: len(other.bodies) == 96)
     assert other.bodies[1:] == [b"%d" % number for number in range(95)]
     assert (parts, turns) == ([10] * 9 + [5], list(range(1, 11)))
+
+
+async def test_a_great_many_are_due_at_once(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The clock delivers all of them, some in each turn, to a consumer that says nothing meanwhile."""
+    monkeypatch.setattr(turn, "SCATTERED", 10)
+    queue_id = await house.declare("q", table={"holdOnPublishEnabled": True})
+    link = await house.link()
+    await link.attach(queue_id)
+    soon = house.queues["queue-1"]._host.now() + 300
+    await link.publish_facts(queue_id, [b"x"] * 20, FACTS._replace(not_before=soon))
+    assert not link.bodies
+    await link.until(lambda: len(link.bodies) == 20, seconds=10)
