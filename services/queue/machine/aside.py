@@ -10,15 +10,18 @@ from collections.abc import Iterable, Iterator
 
 from services.queue.machine.by_time import ByTime
 from services.queue.machine.entry import ACQUIRED, ASIDE, GONE, Entry
+from services.queue.machine.message import Holding
 
 
 class Aside(ByTime):
     """Those of one queue; `count`, and `size` of their bodies."""
 
-    __slots__ = ("count", "size")
+    __slots__ = ("_holding", "count", "size")
 
-    def __init__(self) -> None:
+    def __init__(self, holding: Holding) -> None:
+        """`holding`: what their queue keeps."""
         super().__init__({ASIDE})
+        self._holding = holding
         self.count = 0
         self.size = 0
 
@@ -35,7 +38,7 @@ class Aside(ByTime):
             entry.state = ASIDE
             self.count += 1
             self.size += len(entry.message.body)
-            self.put(entry, not_before, self.count, self.size)
+            self.put(entry, not_before, self.count, self._holding.size)
         return others
 
     def release(self, now: int) -> list[Entry]:
@@ -51,7 +54,7 @@ class Aside(ByTime):
 
     def look(self) -> int:
         """When there is something to do next, or 0."""
-        return 1 if self.tidy(self.count, self.size) else self.next
+        return 1 if self.tidy(self.count, self._holding.size) else self.next
 
     def withdraw(self, entry: Entry) -> Entry:
         """Takes out one of them."""

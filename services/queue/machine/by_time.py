@@ -10,7 +10,7 @@ from services.queue.machine import turn
 from services.queue.machine.entry import Entry
 
 _STEPS: Final = 4  # that a sweep makes for each that comes
-_SPARE_BYTES: Final = 1 << 20  # of what has left and is remembered, at most, besides as much as waits
+_SPARE_BYTES: Final = 1 << 20  # of what has left and is remembered, at most, besides as much as its queue keeps
 
 _Row: TypeAlias = tuple[int, int, Entry]
 
@@ -30,14 +30,14 @@ class ByTime:
         self._known: set[Entry] = set()
         self._size = 0
 
-    def put(self, entry: Entry, time: int, count: int, size: int) -> None:
-        """It is in here once, however often it comes. Where `count` of `size` bytes wait."""
+    def put(self, entry: Entry, time: int, count: int, kept: int) -> None:
+        """It is in here once, however often it comes. Where `count` wait, in a queue that keeps so many bytes."""
         if entry in self._known:
             return
         self._known.add(entry)
         self._size += entry.message.weight
         heappush(self._heap, (time, entry.position, entry))
-        self._sweep(_STEPS, count, size)
+        self._sweep(_STEPS, count, kept)
 
     @property
     def next(self) -> int:
@@ -73,19 +73,19 @@ class ByTime:
         swept, heap = self._swept, self._heap
         return swept if swept and not (heap and heap[0] < swept[0]) else heap
 
-    def tidy(self, count: int, size: int) -> bool:
+    def tidy(self, count: int, kept: int) -> bool:
         """Sweeps out what has left, where that is much, as goes in one turn; whether there is more of it."""
         if self._known:
-            self._sweep(turn.SCATTERED, count, size)
-        return self._too_much(count, size)
+            self._sweep(turn.SCATTERED, count, kept)
+        return self._too_much(count, kept)
 
-    def _too_much(self, count: int, size: int) -> bool:
-        return len(self._known) > 2 * count or self._size > 2 * size + _SPARE_BYTES
+    def _too_much(self, count: int, kept: int) -> bool:
+        return len(self._known) > 2 * count or self._size > 2 * kept + _SPARE_BYTES
 
-    def _sweep(self, steps: int, count: int, size: int) -> None:
+    def _sweep(self, steps: int, count: int, kept: int) -> None:
         for _ in range(steps):
             if not self._swept:
-                if not self._heap or not self._too_much(count, size):
+                if not self._heap or not self._too_much(count, kept):
                     return
                 self._heap, self._swept = self._swept, self._heap
             row = self._swept.pop()

@@ -56,7 +56,7 @@ class Entries:
         self.on_settled: Callable[[list[Entry]], None] | None = None
         self.on_held: Callable[[Consumer | None, Entry], None] | None = None
         self.ready = create_ready(options, self.unsettled.__contains__)
-        self.aside = Aside() if options.holds else None
+        self.aside = Aside(self.holding) if options.holds else None
         self.expiring = Expiring(in_order=self.ready.by_arrival and self.aside is None)
 
     def __iter__(self) -> Iterator[Entry]:
@@ -153,7 +153,7 @@ class Entries:
     def _wait(self, entries: list[Entry]) -> None:
         self._drop_displaced()
         if self.expiring.some:
-            self.expiring.add(entries, self.count, self.size)
+            self.expiring.add(entries, self.count, self.holding.size)
 
     def _drop_displaced(self) -> None:
         """What is displaced is gone, as what was settled: no dead letter."""
@@ -178,7 +178,7 @@ class Entries:
 
     def expire_at(self) -> tuple[int, int]:
         """When the first in the list does (Unix ms), and the first of those that may stand anywhere; 0 for none."""
-        head, more = self.ready.peek(), self.expiring.tidy(self.count, self.size)
+        head, more = self.ready.peek(), self.expiring.tidy(self.count, self.holding.size)
         return head.expires if head else 0, 1 if more else self.expiring.next
 
     def overdue(self, now: int) -> list[Entry]:
