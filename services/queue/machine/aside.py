@@ -7,6 +7,7 @@ are purged, and are there for the next owner, who knows their times by their fac
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from itertools import islice
 
 from services.queue.machine.by_time import ByTime
 from services.queue.machine.entry import ACQUIRED, ASIDE, GONE, Entry
@@ -64,6 +65,12 @@ class Aside(ByTime):
     def acquire(self, uids: set[int]) -> list[Entry]:
         """Takes out those of these messages."""
         return [self.withdraw(entry) for entry in list(self) if entry.message.uid in uids] if self.count else []
+
+    def take_before(self, position: int, most: int) -> list[Entry]:
+        """Takes out some of those that stand before a position, so many at most."""
+        return [
+            self.withdraw(entry) for entry in list(islice((each for each in self if each.position < position), most))
+        ]
 
     def pop(self) -> Entry | None:
         """Takes out one of them, whose time is the next to come."""

@@ -231,6 +231,13 @@ class Entries:
         else:
             self.context.bury([DeadLetter(self.options, entry, reason, now, self.holding) for entry in entries])
 
+    def take_before(self, position: int, most: int) -> list[Entry]:
+        """Takes out what waits and stands before a position, so much at most; what stands aside comes last."""
+        if most >= self.count and position >= self.position:
+            return self.clear_waiting()
+        taken = self.ready.take_before(position, most)
+        return taken + self.aside.take_before(position, most - len(taken)) if self.aside else taken
+
     def clear_waiting(self) -> list[Entry]:
         """Takes out all that waits."""
         return self.ready.clear() + (self.aside.clear() if self.aside else [])

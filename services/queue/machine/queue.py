@@ -116,10 +116,18 @@ class Queue:
             self._entries.handed_out([entry])
         return entry
 
-    def purge(self, most: int | None = None) -> int:
-        """Drops what is ready, from the front, `most` at most (None: as goes in one turn); gives the number."""
+    @property
+    def next_position(self) -> int:
+        """That of the next newcomer: what is here now stands before it."""
+        return self._entries.position
+
+    def purge(self, most: int | None = None, before: int | None = None) -> int:
+        """Drops what is ready, from the front, `most` at most (None: as goes in one turn); gives the number.
+
+        `before`: what stands there or behind stays.
+        """
         its, most = self._entries, turn.AT_ONCE if most is None else most
-        entries = its.clear_waiting() if most >= its.count else [entry for _ in range(most) if (entry := its.pop())]
+        entries = its.take_before(its.position if before is None else before, most)
         if entries:
             self.record.dropped(uids_of(entries), PURGED)
         self._entries.forget(entries)

@@ -120,6 +120,22 @@ def test_purge_and_end(make: Make) -> None:
     assert machine.account.used == machine.queue.holding.size == 0
 
 
+@pytest.mark.parametrize("text", [None, "JMSPriority > 99"])
+def test_a_purge_of_what_was_there(make: Make, text: str | None) -> None:
+    """What comes between its parts stays, however early in the order it is, and whether it waits for its time."""
+    machine = make(table=HOLDS)
+    if text:
+        machine.consumer(interest=wanting(text))
+    publish(machine, None, 10, None, 20)
+    before = machine.queue.next_position
+    machine.publish(2, priority=9)
+    publish(machine, 5)
+    assert [machine.queue.purge(3, before) for _ in range(3)] == [3, 1, 0]
+    assert {entry.message.uid for entry in machine.queue.entries()} == {5, 6, 7}
+    assert machine.queue.purge() == 3
+    assert machine.account.used == machine.queue.holding.size == 0
+
+
 def test_the_next_owner(make: Make) -> None:
     """It takes the times from the facts; what a client reports to hold is its own, at any time."""
     before, after = make(table=HOLDS), make(table=HOLDS)
