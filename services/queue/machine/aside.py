@@ -6,8 +6,9 @@ are purged, and are there for the next owner, who knows their times by their fac
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
+from typing import Any
 
 from services.queue.machine.by_time import ByTime
 from services.queue.machine.entry import ACQUIRED, ASIDE, GONE, Entry
@@ -17,12 +18,14 @@ from services.queue.machine.message import Holding
 class Aside(ByTime):
     """Those of one queue; `count`, and `size` of their bodies."""
 
-    __slots__ = ("_holding", "count", "size")
+    __slots__ = ("_by_rank", "_holding", "_rank", "count", "size")
 
-    def __init__(self, holding: Holding) -> None:
-        """`holding`: what their queue keeps."""
+    def __init__(self, holding: Holding, rank: Callable[[Entry], Any] | None) -> None:
+        """`holding`: what their queue keeps; `rank`: their places in its order, if `oldest` is to be asked."""
         super().__init__({ASIDE})
         self._holding = holding
+        self._rank = rank
+        self._by_rank = ByTime({ASIDE})
         self.count = 0
         self.size = 0
 
@@ -40,6 +43,8 @@ class Aside(ByTime):
             self.count += 1
             self.size += len(entry.message.body)
             self.put(entry, not_before, self.count, self._holding.size)
+            if self._rank:
+                self._by_rank.put(entry, self._rank(entry), self.count, self._holding.size)
         return others
 
     def release(self, now: int) -> list[Entry]:
@@ -55,7 +60,8 @@ class Aside(ByTime):
 
     def look(self) -> int:
         """When there is something to do next, or 0."""
-        return 1 if self.tidy(self.count, self._holding.size) else self.next
+        unswept = [each.tidy(self.count, self._holding.size) for each in (self, self._by_rank)]
+        return 1 if any(unswept) else self.next
 
     def withdraw(self, entry: Entry) -> Entry:
         """Takes out one of them."""
@@ -72,10 +78,9 @@ class Aside(ByTime):
             self.withdraw(entry) for entry in list(islice((each for each in self if each.position < position), most))
         ]
 
-    def pop(self) -> Entry | None:
-        """Takes out one of them, whose time is the next to come."""
-        first = self.first()
-        return first and self.withdraw(first)
+    def oldest(self) -> Entry | None:
+        """The first of them in the order of their queue; stays where it is."""
+        return self._by_rank.first()
 
     def clear(self) -> list[Entry]:
         """Takes out all of them, in the order in which they came."""
@@ -83,6 +88,7 @@ class Aside(ByTime):
         for entry in entries:
             self._left(entry, GONE)
         self.forget()
+        self._by_rank.forget()
         return entries
 
     def _left(self, entry: Entry, state: int) -> None:

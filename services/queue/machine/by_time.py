@@ -1,10 +1,10 @@
-"""Entries of a queue by a time that each has, wherever they stand."""
+"""Entries of a queue by a time that each has, or by anything else that stays as it is, wherever they stand."""
 
 from __future__ import annotations
 
 from collections.abc import Set as AbstractSet
 from heapq import heappop, heappush
-from typing import Final, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from services.queue.machine import turn
 from services.queue.machine.entry import Entry
@@ -12,7 +12,7 @@ from services.queue.machine.entry import Entry
 _STEPS: Final = 4  # that a sweep makes for each that comes
 _SPARE_BYTES: Final = 1 << 20  # of what has left and is remembered, at most, besides as much as its queue keeps
 
-_Row: TypeAlias = tuple[int, int, Entry]
+_Row: TypeAlias = tuple[Any, int, Entry]
 
 
 class ByTime:
@@ -30,7 +30,7 @@ class ByTime:
         self._known: set[Entry] = set()
         self._size = 0
 
-    def put(self, entry: Entry, time: int, count: int, kept: int) -> None:
+    def put(self, entry: Entry, time: Any, count: int, kept: int) -> None:  # noqa: ANN401 - whatever they are by
         """It is in here once, however often it comes. Where `count` wait, in a queue that keeps so many bytes."""
         if entry in self._known:
             return
@@ -42,7 +42,8 @@ class ByTime:
     @property
     def next(self) -> int:
         """The time of the first one, or 0; perhaps that has left meanwhile."""
-        return min([heap[0][0] for heap in (self._heap, self._swept) if heap], default=0)
+        first: int = min([heap[0][0] for heap in (self._heap, self._swept) if heap], default=0)
+        return first
 
     def due(self, now: int) -> list[Entry]:
         """Those whose time has come, and that have not left, as many as go in one turn: they are out of here now."""
@@ -57,11 +58,12 @@ class ByTime:
         return found
 
     def first(self) -> Entry | None:
-        """The first one that has not left: it is out of here now."""
+        """The first one that has not left."""
         while heap := self._earlier():
-            entry = self._forget(heappop(heap))
+            entry = heap[0][2]
             if entry.state in self._of:
                 return entry
+            self._forget(heappop(heap))
         return None
 
     def forget(self) -> None:

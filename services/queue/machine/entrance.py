@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from services.common.ledger.stages import NO_CONSUMERS
+from services.common.message.facts import Facts
 from services.queue.machine.arrival import Arrival
 from services.queue.machine.backlog import Backlog
 from services.queue.machine.claims import Claims
@@ -112,7 +111,7 @@ class Entrance:
         end = len(arrival)
         while first < end:
             last = self._at_once(first, end)
-            admitted = last - first if reserved else self._admitted(arrival.bodies[first:last])
+            admitted = last - first if reserved else self._admitted(arrival, first, last, now)
             if admitted:
                 self._entries.append(arrival, first, first + admitted)
                 self._backlog.dispatch(now)
@@ -132,12 +131,16 @@ class Entrance:
         by_count = options.max_bytes is None and options.max_length
         return min(end, first + (by_count or 1))
 
-    def _admitted(self, bodies: Sequence[bytes]) -> int:
+    def _admitted(self, arrival: Arrival, first: int, last: int, now: int) -> int:
         if not self._entries.options.limited:
-            return len(bodies)
-        if self._serves and not self._entries.aside:
-            return len(bodies)  # at least one leaves again at once
-        return self._room.admits([len(body) for body in bodies])
+            return last - first
+        if self._serves and not self._waits(arrival.facts[first], now):
+            return last - first  # at least one leaves again at once
+        return self._room.admits([len(body) for body in arrival.bodies[first:last]])
+
+    def _waits(self, facts: Facts, now: int) -> bool:
+        """Whether a message has to wait for its time."""
+        return self._entries.aside is not None and (facts.not_before or 0) > now
 
     @property
     def _serves(self) -> bool:

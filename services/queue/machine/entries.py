@@ -56,7 +56,7 @@ class Entries:
         self.on_settled: Callable[[list[Entry]], None] | None = None
         self.on_held: Callable[[Consumer | None, Entry], None] | None = None
         self.ready = create_ready(options, self.unsettled.__contains__)
-        self.aside = Aside(self.holding) if options.holds else None
+        self.aside = Aside(self.holding, self.ready.rank if options.limited else None) if options.holds else None
         self.expiring = Expiring(in_order=self.ready.by_arrival and self.aside is None)
 
     def __iter__(self) -> Iterator[Entry]:
@@ -193,9 +193,11 @@ class Entries:
         return self.ready.acquire(uids) + (self.aside.acquire(uids) if self.aside else [])
 
     def pop(self) -> Entry | None:
-        """Takes out the first that waits; those that stand aside come last."""
-        entry = self.ready.pop()
-        return self.aside.pop() if entry is None and self.aside else entry
+        """Takes out the first in the order, though it stands aside: of a queue that may have too much."""
+        if self.aside is None or (waits := self.aside.oldest()) is None:
+            return self.ready.pop()
+        first, rank = self.ready.peek(), self.ready.rank
+        return self.aside.withdraw(waits) if first is None or rank(waits) < rank(first) else self.ready.pop()
 
     def handed_out(self, entries: list[Entry]) -> None:
         """Somebody has them, and has to settle them: the next owner is to know."""

@@ -89,16 +89,40 @@ def test_it_expires(make: Make) -> None:
 
 
 def test_limits_count_it(make: Make) -> None:
-    """A queue is full of what waits for its time; of those that are dropped they are the last."""
+    """A queue is full of what waits for its time; who comes first goes first, whether it waits or not."""
     machine = make(max_length=2, overflow="reject-publish", table=HOLDS)
     machine.consumer(messages=9)
     assert publish(machine, 10, None, 10, 10) == [(3, 1, pb.OVERFLOW)]
     assert machine.link.uids() == [2]
     machine = make(max_length=2, table=HOLDS, dead_letter_exchange="dlx")
     publish(machine, 20, 10, None)
-    assert machine.dead() == [(3, "maxlen")]
-    publish(machine, 30)
-    assert machine.dead() == [(2, "maxlen")]
+    assert machine.dead() == [(1, "maxlen")]
+    publish(machine, 30, None)
+    assert machine.dead() == [(2, "maxlen"), (3, "maxlen")]
+    machine.consumer(now=30)
+    assert machine.link.uids() == [4, 5]
+
+
+@pytest.mark.parametrize("text", [None, "JMSPriority > 99"])
+def test_the_first_in_the_order_goes(make: Make, text: str | None) -> None:
+    """Of a queue with too much: by the order that its type has, with consumers that choose too."""
+    machine = make(max_length_bytes=12, table=HOLDS, dead_letter_exchange="dlx")
+    if text:
+        machine.consumer(interest=wanting(text))
+    left: list[tuple[int, int]] = []  # in the order of the type
+    for uid, time in enumerate((30, None, 20, None, 10, None, 40, None), 1):
+        machine.publish_mixed([facts("q", not_before=time, priority=uid % 3)])
+        left = sorted([*left, (-(uid % 3) if machine.queue.options.max_priority else 0, uid)])
+        assert machine.dead() == ([(left.pop(0)[1], "maxlen")] if uid > 3 else [])
+
+
+def test_no_room_but_for_who_takes_it(make: Make) -> None:
+    """What a consumer takes at once needs none, unless it has to wait."""
+    machine = make(max_length=0, overflow="reject-publish", table=HOLDS)
+    machine.consumer(now=9)
+    assert publish(machine, None, 10, 9, now=9) == [(1, 2, pb.OVERFLOW)]
+    assert publish(machine, 9, now=9) == []
+    assert machine.link.uids() == [1, 4]
 
 
 def test_immediate(make: Make) -> None:
