@@ -32,11 +32,11 @@ class Aside(ByTime):
     def __iter__(self) -> Iterator[Entry]:
         return (entry for entry in self._known if entry.state == ASIDE)
 
-    def keep(self, entries: Iterable[Entry]) -> list[Entry]:
-        """Takes those that say a time, though it may have come: `release` has the clock. Gives the others."""
+    def keep(self, entries: Iterable[Entry], now: int) -> list[Entry]:
+        """Takes those whose time has not come. Gives the others."""
         others: list[Entry] = []
         for entry in entries:
-            if (not_before := entry.message.facts.not_before) is None:
+            if (not_before := entry.message.facts.not_before or 0) <= now:
                 others.append(entry)
                 continue
             entry.state = ASIDE

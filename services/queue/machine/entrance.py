@@ -74,7 +74,7 @@ class Entrance:
 
     def _take_claimed(self, arrival: Arrival, now: int) -> list[Refused]:
         """Some of it clients have had already; a former owner took all of it, so that it is not refused now."""
-        self._entries.append(arrival, 0, len(arrival))
+        self._entries.append(arrival, 0, len(arrival), now)
         entries, outcomes = self._claims.arrived(arrival.uids)
         self._entries.handed_out(entries)
         for uid, outcome in outcomes.items():
@@ -90,7 +90,7 @@ class Entrance:
         capacity = self._consumers.capacity() if not self._entries.ready.count and self._serves else 0
         end = min(len(arrival), first + capacity)
         if end > first:
-            self._entries.append(arrival, first, end)
+            self._entries.append(arrival, first, end, now)
             self._backlog.dispatch(now)
         if end == len(arrival):
             return []
@@ -100,7 +100,7 @@ class Entrance:
     def _offer_or_refuse(self, arrival: Arrival, first: int, now: int) -> list[Refused]:
         """The same where one that could may not take all of it: what nobody has taken is taken out again."""
         its = self._entries
-        its.append(arrival, first, len(arrival))
+        its.append(arrival, first, len(arrival), now)
         self._backlog.dispatch(now)
         left = its.acquire(set(arrival.uids[first:]))
         its.drop(left, NO_CONSUMERS)
@@ -113,7 +113,7 @@ class Entrance:
             last = self._at_once(first, end)
             admitted = last - first if reserved else self._admitted(arrival, first, last, now)
             if admitted:
-                self._entries.append(arrival, first, first + admitted)
+                self._entries.append(arrival, first, first + admitted, now)
                 self._backlog.dispatch(now)
                 self._room.trim(now)
             first += admitted

@@ -102,12 +102,12 @@ class Entries:
         columns = zip(messages, places, expires or repeat(0, count), parts or repeat(None, count), strict=True)
         return [Entry(message, place, time, part, state) for message, place, time, part in columns]
 
-    def append(self, arrival: Arrival, first: int, end: int) -> None:
+    def append(self, arrival: Arrival, first: int, end: int, now: int) -> None:
         """Messages `first` to `end - 1` wait from now on."""
         if self.record.on:
             self.record.enqueued(arrival.span(first, end))
         entries = self.create(arrival, first, end, AVAILABLE, durable=self.options.durable)
-        ready = self._past_aside(entries)
+        ready = self._past_aside(entries, now)
         if entries[-1].position + 1 < self.position:
             # Its place was kept while its transaction was open, and others have gone past.
             self.ready.put_back(ready)
@@ -122,7 +122,7 @@ class Entries:
         self.ready.put_back(entries)
         self._wait(entries)
 
-    def recover(self, entries: list[Entry]) -> None:
+    def recover(self, entries: list[Entry], now: int) -> None:
         """As Queue.recover says."""
         self.holding.take(entries)
         self.position = entries[-1].position + 1
@@ -131,15 +131,15 @@ class Entries:
             if entry.state == ACQUIRED:
                 self.unsettled[entry.message.uid] = entry
                 self.tell_held(None, entry)
-        ready = self._past_aside([entry for entry in entries if entry.state == AVAILABLE])
+        ready = self._past_aside([entry for entry in entries if entry.state == AVAILABLE], now)
         self.ready.extend(ready, sum(len(entry.message.body) for entry in ready))
         self._wait(entries)
 
-    def _past_aside(self, entries: list[Entry]) -> list[Entry]:
+    def _past_aside(self, entries: list[Entry], now: int) -> list[Entry]:
         """Those that need not stand aside."""
         if self.aside is None:
             return entries
-        ready = self.aside.keep(entries)
+        ready = self.aside.keep(entries, now)
         if self.aside.count:
             self.context.expect(self.options.queue_id)
         return ready

@@ -82,14 +82,14 @@ class Queue:
         """Takes a run in, delivers what can be; `reserved`: room was kept for it by `reserve`."""
         return self._entrance.publish(arrival, now, reserved=reserved)
 
-    def recover(self, entries: list[Entry]) -> None:
+    def recover(self, entries: list[Entry], now: int) -> None:
         """Puts back what was on disk, positions ascending, before there are consumers; may be called in parts.
 
         Acquired ones are somebody's already, until they are settled, claimed or released.
         """
         if any(entry.expires for entry in entries):
             self._backlog.expects_expiry(own=any(entry.message.facts.ttl_ms is not None for entry in entries))
-        self._entries.recover(entries)
+        self._entries.recover(entries, now)
 
     def entries(self) -> Iterator[Entry]:
         """What is ready and what is unsettled; to be used up before anything changes."""

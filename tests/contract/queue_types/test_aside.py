@@ -165,13 +165,30 @@ def test_the_next_owner(make: Make) -> None:
     before, after = make(table=HOLDS), make(table=HOLDS)
     publish(before, 50, None, 60)
     entries = sorted(before.queue.entries(), key=lambda entry: entry.position)
-    after.queue.recover([Entry(entry.message, entry.position) for entry in entries])
+    after.queue.recover([Entry(entry.message, entry.position) for entry in entries], 0)
     after.queue.claim([3], FakeLink(), 0)
     after.consumer()
     assert after.link.uids() == [2]
     clock(after, 70)
     assert after.link.uids() == [1]
     assert set(after.queue.unsettled) == {1, 2, 3}
+
+
+@pytest.mark.parametrize("text", [None, "JMSPriority >= 0"])
+def test_the_order_of_many_that_are_due(make: Make, monkeypatch: pytest.MonkeyPatch, text: str | None) -> None:
+    """That of their arrival, also with the next owner, and where their times had come when they came."""
+    monkeypatch.setattr(turn, "SCATTERED", 3)
+    interest = wanting(text) if text else None
+    before, after = make(table=HOLDS), make(table=HOLDS)
+    publish(before, *range(20, 10, -1))
+    clock(before, 20)
+    entries = sorted(before.queue.entries(), key=lambda entry: entry.position)
+    after.queue.recover([Entry(entry.message, entry.position) for entry in entries], 20)
+    for machine in (before, after):
+        machine.consumer(now=20, interest=interest)
+        assert machine.link.uids() == list(range(1, 11))
+    publish(before, *range(20, 10, -1), now=20)
+    assert before.link.uids() == list(range(11, 21))
 
 
 def test_many_at_once(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
