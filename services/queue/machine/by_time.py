@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from collections.abc import Set as AbstractSet
-from heapq import heappop, heappush
+from heapq import heapify, heappop, heappush
 from typing import Any, Final, TypeAlias
 
 from services.queue.machine import turn
@@ -30,14 +31,18 @@ class ByTime:
         self._known: set[Entry] = set()
         self._size = 0
 
-    def put(self, entry: Entry, time: Any, count: int, kept: int) -> None:  # noqa: ANN401 - whatever they are by
-        """It is in here once, however often it comes. Where `count` wait, in a queue that keeps so many bytes."""
-        if entry in self._known:
-            return
-        self._known.add(entry)
-        self._size += entry.message.weight
-        heappush(self._heap, (time, entry.position, entry))
-        self._sweep(_STEPS, count, kept)
+    def put(self, timed: Iterable[tuple[Any, Entry]], count: int, kept: int) -> None:
+        """Each is in here once, however often it comes. Where `count` wait, in a queue that keeps so many bytes."""
+        rows = [(time, entry.position, entry) for time, entry in timed if entry not in self._known]
+        self._known.update([entry for _, _, entry in rows])
+        self._size += sum([entry.message.weight for _, _, entry in rows])
+        if len(rows) > len(self._heap):
+            self._heap += rows
+            heapify(self._heap)
+        else:
+            for row in rows:
+                heappush(self._heap, row)
+        self._sweep(_STEPS * len(rows), count, kept)
 
     @property
     def next(self) -> int:
@@ -97,7 +102,11 @@ class ByTime:
                 self._forget(row)
 
     def _forget(self, row: _Row) -> Entry:
-        entry = row[2]
-        self._known.remove(entry)
-        self._size -= entry.message.weight
-        return entry
+        self.disown(row[2])
+        return row[2]
+
+    def disown(self, entry: Entry) -> None:
+        """It is not in here any more, and is not put in again; a row may be left of it."""
+        if entry in self._known:
+            self._known.remove(entry)
+            self._size -= entry.message.weight

@@ -100,9 +100,9 @@ class Entrance:
     def _offer_or_refuse(self, arrival: Arrival, first: int, now: int) -> list[Refused]:
         """The same where one that could may not take all of it: what nobody has taken is taken out again."""
         its = self._entries
-        its.append(arrival, first, len(arrival), now)
+        entries = its.append(arrival, first, len(arrival), now)
         self._backlog.dispatch(now)
-        left = its.acquire(set(arrival.uids[first:]))
+        left = its.take_back(entries)
         its.drop(left, NO_CONSUMERS)
         gone = set(uids_of(left))
         return [(index, 1, pb.NO_CONSUMERS) for index in range(first, len(arrival)) if arrival.uids[index] in gone]

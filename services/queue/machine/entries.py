@@ -102,7 +102,7 @@ class Entries:
         columns = zip(messages, places, expires or repeat(0, count), parts or repeat(None, count), strict=True)
         return [Entry(message, place, time, part, state) for message, place, time, part in columns]
 
-    def append(self, arrival: Arrival, first: int, end: int, now: int) -> None:
+    def append(self, arrival: Arrival, first: int, end: int, now: int) -> list[Entry]:
         """Messages `first` to `end - 1` wait from now on."""
         if self.record.on:
             self.record.enqueued(arrival.span(first, end))
@@ -116,6 +116,7 @@ class Entries:
         else:
             self.ready.extend(ready, sum(len(entry.message.body) for entry in ready))
         self._wait(entries)
+        return entries
 
     def put_back(self, entries: list[Entry]) -> None:
         """Acquired ones wait again, at their places."""
@@ -146,7 +147,7 @@ class Entries:
 
     def release(self, now: int) -> None:
         """What stands aside and may be delivered by now has its place in the list."""
-        if self.aside and self.aside.count and (due := self.aside.release(now)):
+        if self.aside and (due := self.aside.release(now)):
             self.ready.put_back(due)
             self._drop_displaced()
 
@@ -190,7 +191,16 @@ class Entries:
 
     def acquire(self, uids: set[int]) -> list[Entry]:
         """Takes out those of these messages that wait, wherever they stand, and though it is not their time yet."""
-        return self.ready.acquire(uids) + (self.aside.acquire(uids) if self.aside else [])
+        found = self.ready.acquire(uids)
+        if self.aside and (left := uids.difference(uids_of(found))):
+            found += self.aside.acquire(left)
+        return found
+
+    def take_back(self, entries: list[Entry]) -> list[Entry]:
+        """Takes out those of these that wait yet."""
+        early = [self.aside.withdraw(entry) for entry in entries if entry.state == ASIDE] if self.aside else []
+        uids = {entry.message.uid for entry in entries if entry.state == AVAILABLE}
+        return self.ready.acquire(uids) + early if uids else early
 
     def pop(self) -> Entry | None:
         """Takes out the first in the order, though it stands aside: of a queue that may have too much."""

@@ -29,9 +29,8 @@ class Expiring(ByTime):
 
     def add(self, entries: Iterable[Entry], count: int, kept: int) -> None:
         """They wait from now on, or again; `count` do, in a queue that keeps so many bytes."""
-        for entry in entries:
-            if entry.expires and entry.state in WAITING and self._goes_alone(entry):
-                self.put(entry, entry.expires, count, kept)
+        some = [each for each in entries if each.expires and each.state in WAITING and self._goes_alone(each)]
+        self.put([(entry.expires, entry) for entry in some], count, kept)
 
     def _goes_alone(self, entry: Entry) -> bool:
         return not self._in_order or entry.message.facts.ttl_ms is not None
