@@ -56,7 +56,9 @@ class ScriptedRouter:
 
 
 class Handed:
-    """In place of the publisher: keeps what it is handed, and the tickets that wait for it."""
+    """In place of the publisher: keeps what it is handed, and the tickets that wait for it. It is always a second past
+    the beginning of all time.
+    """
 
     def __init__(self) -> None:
         self.uids = UidSource(1)
@@ -67,6 +69,10 @@ class Handed:
     def bodies(self) -> list[bytes]:
         """All of them, in the order in which they came."""
         return [body for each in self.messages for body in each.bodies]
+
+    def now(self) -> int:
+        """As Publisher says."""
+        return 1000
 
     def publish(self, messages: Messages, ticket: Ticket | None) -> None:
         """As Publisher says."""

@@ -10,7 +10,6 @@ from operator import attrgetter
 from typing import Any, NoReturn
 
 from services.common.clients.outbound import Messages, Targets
-from services.common.clock import epoch_ms
 from services.common.errors import BrokerError, InternalError, PreconditionFailed, SyntaxFault, Unavailable
 from services.common.message import format_named
 from services.gateway import vocabulary as v
@@ -46,7 +45,7 @@ def _publish_checked(session: Session, request: v.Publish, kinds: Sequence[v.Kin
     if any(kind.attributes.direct_reply for kind in kinds):
         _rewrite_replies(session, request)
     if any(kind.attributes.delay_ms is not None for kind in kinds):
-        _date(request, kinds, epoch_ms())
+        _date(request, kinds, session.broker.publisher.now())
     if any(kind.attributes.copied for kind in kinds):
         return _publish_each(session, request)
     return _route(session, request)
