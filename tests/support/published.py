@@ -8,6 +8,8 @@ from typing import Any, cast
 
 from services.common.clients.outbound import Messages, Ticket
 from services.common.clients.partition_table import PartitionTable
+from services.common.clients.pressure import Pressure
+from services.common.clients.queue_link import QueueLink
 from services.common.errors import BrokerError, SyntaxFault, Unavailable
 from services.common.runtime import Tasks
 from services.common.uid import UidSource
@@ -62,6 +64,8 @@ class Handed:
 
     def __init__(self) -> None:
         self.uids = UidSource(1)
+        self.links: dict[int, QueueLink] = {}  # by queue
+        self.link_of = self.links.get
         self.messages: list[Messages] = []
         self.tickets: list[Ticket | None] = []
 
@@ -105,6 +109,8 @@ class Client:
         self.errors: list[BrokerError] = []
         self.back: list[v.Returned] = []
         self.confirmed: list[tuple[int, int]] = []
+        self.pressure: list[Pressure] = []
+        self.congested = self.pressure.append
         self.session = Session(1, cast("Any", self))
 
     async def does(self, *requests: v.Request) -> None:

@@ -298,6 +298,8 @@ class Transactions:
         queue, arrival = publication
         if self._is_served(queue):
             queue.publish(arrival, now, reserved=True)
+            if queue.flow:
+                self._host.overfull.published(queue.options.queue_id)
             if queue.record.on and arrival.parts:
                 kept = [uid for uid, part in zip(arrival.uids, arrival.parts, strict=True) if part is not None]
                 queue.record.persisted(kept)
@@ -368,6 +370,7 @@ class Transactions:
         if not transaction.prepared:
             return
         self._conclude(number, transaction, self._host.now(), committed=committed)
+        self._host.check_full()
         if committed:
             self._carried_out(number)
         else:

@@ -24,6 +24,13 @@ async def publish_many(channel: AbstractChannel, name: str) -> None:
             await channel.default_exchange.publish(aio_pika.Message(b"x"), name)
 
 
+async def commit_many(channel: AbstractChannel, name: str) -> None:
+    """The same of transactions."""
+    for _ in range(50):
+        async with asyncio.timeout(_SOON), channel.transaction():
+            await channel.default_exchange.publish(aio_pika.Message(b"x"), name)
+
+
 async def test_until_consumers_have_made_room(broker: BrokerHouse, name: str) -> None:
     """One message more than the queue wants is taken; soon the publisher waits, and goes on when there is room."""
     arguments = {"x-max-length": 1, "qpid.policy_type": "PRODUCER_FLOW_CONTROL"}
@@ -39,4 +46,23 @@ async def test_until_consumers_have_made_room(broker: BrokerHouse, name: str) ->
         assert (await queue.purge()).message_count in range(2, 50)
         async with asyncio.timeout(_AT_LAST):
             await channel.default_exchange.publish(aio_pika.Message(b"x"), name)
+        await queue.delete(if_empty=False)
+
+
+async def test_with_transactions(broker: BrokerHouse, name: str) -> None:
+    """What is committed is taken; soon the publisher waits, and so does one that publishes without."""
+    arguments = {"x-max-length": 1, "qpid.policy_type": "PRODUCER_FLOW_CONTROL"}
+    async with (
+        await aio_pika.connect(port=broker.ports[0]) as publishing,
+        await aio_pika.connect(port=broker.ports[0]) as other,
+        await aio_pika.connect(port=broker.ports[0]) as consuming,
+    ):
+        channel = await publishing.channel(publisher_confirms=False)
+        await channel.declare_queue(name, arguments=arguments)
+        with pytest.raises(TimeoutError):
+            await commit_many(channel, name)
+        with pytest.raises(TimeoutError):
+            await publish_many(await other.channel(), name)
+        queue = await (await consuming.channel()).get_queue(name)
+        assert (await queue.purge()).message_count in range(2, 50)
         await queue.delete(if_empty=False)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import pytest
 
 from services.common.clock import epoch_ms
@@ -40,7 +42,7 @@ async def test_after_a_move(house: House, *, durable: bool) -> None:
     assert await link.ready(queue_id, 2) == 1
 
 
-def read_back(table: dict[str, object], *times: int | None) -> list[Entry]:
+def read_back(table: Mapping[str, object], *times: int | None) -> list[Entry]:
     """At time `LATER`, messages of one batch that may not be delivered before these; the last one was delivered."""
     options = read_options(1, "/", "q", 0, table)
     recovery = Recovery(MemoryAccount(), Interned(), 2, LATER, {1: options}.get, lambda *_: None)
@@ -62,7 +64,7 @@ def test_after_a_kill() -> None:
 
 
 @pytest.mark.parametrize("table", [HOLDS, {}])
-def test_what_nobody_had(table: dict[str, object]) -> None:
+def test_what_nobody_had(table: Mapping[str, object]) -> None:
     """What waits for its time was not delivered, though what came behind it was; where nothing waits it was."""
     waits = 0 if table else 1
     entries = read_back(table, LATER + 9000, LATER - 1, LATER + 5000, None)

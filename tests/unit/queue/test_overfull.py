@@ -38,3 +38,25 @@ async def test_a_queue_that_goes(house: House) -> None:
     await link.until(lambda: blocked(link) == [[queue_id]])
     await house.delete("q")
     await link.until(lambda: blocked(link) == [[queue_id], []])
+
+
+async def commit(link: RawLink, queue_id: int, count: int, transaction: int) -> None:
+    """Messages of a transaction; returns when it is carried out."""
+    batch = link.batch(queue_id, [b"x"] * count, transaction=transaction)
+    prepare = pb.TransactionStep(transaction=transaction, step=pb.TransactionStep.PREPARE)
+    await link.send(publishes=[batch], transactions=[prepare])
+    await link.until(lambda: any(each.transaction == transaction for frame in link.frames for each in frame.prepared))
+    complete = pb.TransactionStep(transaction=transaction, step=pb.TransactionStep.COMPLETE)
+    await link.send(transactions=[complete])
+    await link.until(lambda: any(transaction in frame.completed for frame in link.frames))
+
+
+async def test_what_transactions_bring(house: House) -> None:
+    """All who publish to that queue are told, by a transaction or not."""
+    queue_id = await house.declare("q", max_length=10, overflow="producer-flow-control")
+    link, other = await house.link(), await house.link(origin=1001)
+    await commit(link, queue_id, 10, 900)
+    assert blocked(link) == []
+    await commit(link, queue_id, 1, 901)
+    await link.until(lambda: blocked(link) == [[queue_id]], seconds=5)
+    await other.until(lambda: blocked(other) == [[queue_id]], seconds=5)
