@@ -298,8 +298,6 @@ class Transactions:
         queue, arrival = publication
         if self._is_served(queue):
             queue.publish(arrival, now, reserved=True)
-            if queue.flow:
-                self._host.overfull.published(queue.options.queue_id)
             if queue.record.on and arrival.parts:
                 kept = [uid for uid, part in zip(arrival.uids, arrival.parts, strict=True) if part is not None]
                 queue.record.persisted(kept)

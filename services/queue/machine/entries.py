@@ -26,7 +26,8 @@ class Entries:
 
     `journalled`: whether entries may be on disk. Those of a queue that is not durable may be, once they were handed
     over. `on_settled` hears of those that nobody holds any more, where that matters to others; `on_held` of each that
-    is somebody's to whom it was not delivered here, and of the consumer whose it was, if that one has come again.
+    is somebody's to whom it was not delivered here, and of the consumer whose it was, if that one has come again;
+    `on_more`, with the queue's id, that more waits, however it came.
     `aside` is for what may not be delivered yet, in a queue that holds it.
     """
 
@@ -37,6 +38,7 @@ class Entries:
         "holding",
         "journalled",
         "on_held",
+        "on_more",
         "on_settled",
         "options",
         "position",
@@ -55,6 +57,7 @@ class Entries:
         self.unsettled: dict[int, Entry] = {}
         self.on_settled: Callable[[list[Entry]], None] | None = None
         self.on_held: Callable[[Consumer | None, Entry], None] | None = None
+        self.on_more: Callable[[int], None] | None = None
         self.ready = create_ready(options, self.unsettled.__contains__)
         self.aside = Aside(self.holding, self.ready.rank if options.limited else None) if options.holds else None
         self.expiring = Expiring(in_order=self.ready.by_arrival and self.aside is None)
@@ -153,6 +156,8 @@ class Entries:
 
     def _wait(self, entries: list[Entry]) -> None:
         self._drop_displaced()
+        if self.on_more:
+            self.on_more(self.options.queue_id)
         if self.expiring.some:
             self.expiring.add(entries, self.count, self.holding.size)
 

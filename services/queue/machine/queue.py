@@ -47,6 +47,7 @@ class Queue:
         self._claims = Claims(self._entries)
         self._room = Room(self._entries, policy)
         self.flow = Flow(self._entries) if policy.holds_back else None
+        self._entries.on_more = context.on_more if self.flow else None
         self._delivery = delivery = Dispatcher(self._entries, self.consumers)
         self._backlog = Backlog(self._entries, delivery)
         self._settlement = EntrySettlement(self._entries, self._claims, self._backlog, self._room)
