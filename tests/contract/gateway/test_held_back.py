@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import aio_pika
 import pytest
+from pamqp import commands
 
 from tests.support.broker_house import BrokerHouse
 
@@ -66,3 +67,13 @@ async def test_with_transactions(broker: BrokerHouse, name: str) -> None:
         queue = await (await consuming.channel()).get_queue(name)
         assert (await queue.purge()).message_count in range(2, 50)
         await queue.delete(if_empty=False)
+
+
+async def test_it_is_told_why(broker: BrokerHouse, name: str) -> None:
+    """That memory is short is not the only reason."""
+    client = await broker.connect()
+    await client.declare(name, arguments={"x-max-length": 1, "qpid.policy_type": "PRODUCER_FLOW_CONTROL"})
+    while not (blocked := client.of(commands.Connection.Blocked)):
+        client.publish(b"x", name)
+        await asyncio.sleep(0.01)
+    assert "a queue has more than it wants" in blocked[0].reason
