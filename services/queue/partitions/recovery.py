@@ -98,8 +98,9 @@ class Recovery:
                 self._trace(reader.content, queue_id, entries)
 
     def _latest_of(self, queue_id: int) -> int:
-        """What was not to be delivered before that was not delivered: others of its batch were, which the journal said
-        as up to which.
+        """The latest time from which on a message may have been delivered: one that had to wait longer was not.
+
+        The journal says up to which message of a batch any were, and others were delivered past those that wait.
         """
         options = self._options_of(queue_id)
         return self._soon if options and options.holds else _NEVER
