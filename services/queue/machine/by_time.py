@@ -82,12 +82,11 @@ class ByTime:
 
     def tidy(self, count: int, kept: int) -> bool:
         """Sweeps out what has left, where that is much, as goes in one turn; whether there is more of it."""
-        if self._known:
-            self._sweep(turn.SCATTERED, count, kept)
+        self._sweep(turn.SCATTERED, count, kept)
         return self._too_much(count, kept)
 
     def _too_much(self, count: int, kept: int) -> bool:
-        return len(self._known) > 2 * count or self._size > 2 * kept + _SPARE_BYTES
+        return len(self._heap) + len(self._swept) > 2 * count or self._size > 2 * kept + _SPARE_BYTES
 
     def _sweep(self, steps: int, count: int, kept: int) -> None:
         for _ in range(steps):

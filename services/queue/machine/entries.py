@@ -10,7 +10,7 @@ from services.common.ledger.stages import REPLACED
 from services.queue.machine.arrival import Arrival
 from services.queue.machine.aside import Aside
 from services.queue.machine.context import DeadLetter, QueueContext
-from services.queue.machine.entry import ACQUIRED, ASIDE, AVAILABLE, GONE, Entry
+from services.queue.machine.entry import ACQUIRED, ASIDE, AVAILABLE, GONE, WAITING, Entry
 from services.queue.machine.expiring import Expiring
 from services.queue.machine.message import Holding
 from services.queue.machine.options import QueueOptions
@@ -203,9 +203,10 @@ class Entries:
 
     def take_back(self, entries: list[Entry]) -> list[Entry]:
         """Takes out those of these that wait yet."""
-        early = [self.aside.withdraw(entry) for entry in entries if entry.state == ASIDE] if self.aside else []
-        uids = {entry.message.uid for entry in entries if entry.state == AVAILABLE}
-        return self.ready.acquire(uids) + early if uids else early
+        waiting = [entry for entry in entries if entry.state in WAITING]
+        for entry in waiting:
+            self.expiring.disown(entry)
+        return [self._withdraw(entry) for entry in waiting]
 
     def pop(self) -> Entry | None:
         """Takes out the first in the order, though it stands aside: of a queue that may have too much."""

@@ -11,6 +11,7 @@ from services.queue.machine.aside import Aside
 from services.queue.machine.entry import Entry
 from services.rpc import queue_pb2 as pb
 from tests.contract.queue_types.test_aside import HOLDS, publish
+from tests.contract.queue_types.test_choosing import wanting
 from tests.contract.queue_types.test_expiring import clock
 from tests.support.queue_machine import FakeLink, Machine, Make
 
@@ -79,4 +80,20 @@ def test_nothing_is_kept_of_what_was_claimed(make: Make) -> None:
     assert machine.queue.ready_count == 1
     for its in (aside, aside._by_rank):
         its.tidy(0, 0)
-        assert (its._known, its._size) == (set(), 0)
+        assert (its._known, its._heap, its._swept, its._size) == (set(), [], [], 0)
+
+
+@pytest.mark.parametrize("table", [HOLDS, {}])
+def test_nothing_is_kept_of_what_was_refused(make: Make, table: dict[str, bool]) -> None:
+    """Immediate messages that a consumer did not choose, between others, and that would have expired some time."""
+    machine: Machine = make(table=table)
+    machine.consumer(interest=wanting("JMSPriority > 5"))
+    publish(machine, None, None)
+    assert publish(machine, None, None, ttl=50, immediate=True) == [(0, 1, pb.NO_CONSUMERS), (1, 1, pb.NO_CONSUMERS)]
+    publish(machine, None)
+    assert (machine.queue.ready_count, machine.queue.deadline()) in {(3, 0), (3, 50)}
+    clock(machine, 50)
+    expiring = machine.queue._entries.expiring
+    assert (expiring._known, expiring._size, machine.queue.deadline()) == (set(), 0, 0)
+    machine.consumer(link=(plain := FakeLink()), now=50)
+    assert plain.uids() == [1, 2, 5]
