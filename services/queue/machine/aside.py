@@ -52,6 +52,7 @@ class Aside(ByTime):
         due = self.due(now)
         for entry in due:
             self._left(entry, ASIDE)
+            self._by_rank.disown(entry)
         return due
 
     def is_due(self, now: int) -> bool:

@@ -67,13 +67,16 @@ def test_immediate(make: Make, looks: list[int]) -> None:
     assert (machine.link.uids(), machine.queue.ready_count, looks) == ([21], 20, [])
 
 
-def test_nothing_is_kept_of_what_was_claimed(make: Make) -> None:
-    """It comes back to its place in the list, and expires there."""
+@pytest.mark.parametrize("claimed", [False, True])
+def test_nothing_is_kept_of_what_has_left(make: Make, *, claimed: bool) -> None:
+    """Its time has come, or it was claimed and comes back: it has its place in the list, and expires there."""
     machine: Machine = make(table=HOLDS, max_length=9)
     publish(machine, None)
-    publish(machine, 50, ttl=20)
-    machine.queue.claim([2], FakeLink(), 0)
-    machine.queue.settle(pb.RELEASE, [2], 0)
+    publish(machine, 50 if claimed else 10, ttl=20)
+    if claimed:
+        machine.queue.claim([2], FakeLink(), 0)
+        machine.queue.settle(pb.RELEASE, [2], 0)
+    clock(machine, 10)
     clock(machine, 60)
     aside = machine.queue._entries.aside
     assert aside is not None
