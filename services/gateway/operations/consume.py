@@ -41,7 +41,6 @@ async def consume(session: Session, request: v.Consume) -> str:
         await session.broker.attach(consumer)
     except BaseException:
         session.consumers.pop(request.tag, None)
-        _spare_no_more(session, consumer)
         session.broker.abandon(consumer)
         raise
     return request.tag
@@ -54,12 +53,6 @@ def _keep_own(session: Session, consumer: Consumer, *, alone: bool) -> None:
         connection.spares |= {consumer.queue_id}
     else:
         connection.tells_publisher = True
-
-
-def _spare_no_more(session: Session, consumer: Consumer) -> None:
-    connection = session.connection
-    if consumer.queue_id in connection.spares:  # or each connection had a set of its own
-        connection.spares -= {consumer.queue_id}
 
 
 def _consumer(session: Session, request: v.Consume, definition: router_pb2.QueueDefinition) -> Consumer:
@@ -120,7 +113,6 @@ async def cancel(session: Session, request: v.Cancel) -> str:
     if consumer is None:
         return request.tag
     await session.broker.detach(consumer)
-    _spare_no_more(session, consumer)
     session.end(consumer)
     return request.tag
 
