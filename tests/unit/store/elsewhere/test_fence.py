@@ -13,18 +13,20 @@ from services.store.provider import Changes, Occupied
 from tests.support.elsewhere import Place
 from tests.support.written_groups import alive, commit, group
 
+SOON = 5.0  # seconds: whoever waits for the health of a process that stands by is not told until then
+
 
 @pytest.fixture
 def impatient(monkeypatch: pytest.MonkeyPatch, place: Place) -> None:
     """A process that starts does not wait long for the one that writes."""
-    monkeypatch.setattr(f"services.store.providers.{place.name}_writer._PREDECESSOR_SECONDS", 0.3)
+    monkeypatch.setattr(f"services.store.providers.{place.name}_writer._ENDING_SECONDS", 0.3)
 
 
-async def test_while_one_lives(place: Place, url: str, provider: Any, impatient: None) -> None:
-    """A second one is refused, with the name of the first, which goes on, also after it has lost its connection."""
+async def test_while_one_lives(place: Place, url: str, provider: Any) -> None:
+    """A second one is refused soon, with the name of the first, which goes on, also after its connection was lost."""
     for number in (5, 6):
         with pytest.raises(InternalError, match=rf"another store process \(process {os.getpid()} on .*\) writes to "):
-            await place.provider(url).open()
+            await asyncio.wait_for(place.provider(url).open(), SOON)
         await commit(provider, Changes(origin=number))
         assert await provider.last_origin() == number
         await place.cut(provider)
