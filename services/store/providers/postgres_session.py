@@ -12,6 +12,7 @@ from urllib.parse import urlsplit
 import asyncpg
 
 from services.common.errors import InternalError
+from services.store.provider import Unreachable
 from services.store.providers.postgres_schema import SCHEMA
 
 T = TypeVar("T")
@@ -121,6 +122,15 @@ def gone(failure: BaseException) -> bool:
     return lost(failure)
 
 
+# Of the URL, or the files that it names: no time mends it.
+_LASTING = (ValueError, ssl.SSLError, FileNotFoundError, PermissionError)
+
+
+def absent(failure: BaseException) -> bool:
+    """Whether nobody answers yet, or for now, where the server should be."""
+    return gone(failure) and not isinstance(failure, _LASTING)
+
+
 def starting(failure: BaseException) -> bool:
     """Whether the server says that it is starting."""
     return isinstance(failure, asyncpg.CannotConnectNowError)
@@ -155,8 +165,9 @@ def shown(url: str) -> str:
 
 @contextmanager
 def usable(url: str) -> Iterator[None]:
-    """Turns every failure of the database into an InternalError with a plain text."""
+    """Turns every failure of the database into an InternalError with a plain text; Unreachable where it is absent."""
     try:
         yield
     except (OSError, ValueError, asyncpg.PostgresError, asyncpg.InterfaceError, asyncpg.InternalClientError) as failure:
-        raise InternalError(f"cannot use {shown(url)}: {reason(failure)}") from failure
+        kind = Unreachable if absent(failure) else InternalError
+        raise kind(f"cannot use {shown(url)}: {reason(failure)}") from failure

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ssl
+
 import asyncpg
 import pytest
 
@@ -37,6 +39,16 @@ def test_a_server_that_is_away() -> None:
     assert session.gone(asyncpg.AdminShutdownError("bye"))
     assert session.gone(ConnectionResetError())
     assert not session.gone(asyncpg.DiskFullError("could not extend file"))
+
+
+def test_a_server_that_is_not_there_yet() -> None:
+    """It is waited for at the start; what is wrong with the URL, or the files that it names, is told at once."""
+    assert session.absent(ConnectionRefusedError())
+    assert session.absent(OSError("Multiple exceptions: [Errno 111] Connect call failed"))
+    assert session.absent(asyncpg.CannotConnectNowError("the database system is starting up"))
+    assert not session.absent(asyncpg.exceptions.ClientConfigurationError("sslmode"))
+    assert not session.absent(ssl.SSLCertVerificationError("self-signed"))
+    assert not session.absent(FileNotFoundError("ca.crt"))
 
 
 @pytest.mark.parametrize("failure", [asyncpg.UndefinedTableError("no such table"), ValueError("x"), KeyError("x")])
