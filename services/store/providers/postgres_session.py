@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import ssl
-from collections.abc import Awaitable, Iterator
+from collections.abc import Awaitable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, TypeVar
-from urllib.parse import urlsplit
+from urllib.parse import urlsplit, urlunsplit
 
 import asyncpg
 
@@ -18,8 +18,10 @@ from services.store.providers.postgres_schema import SCHEMA
 T = TypeVar("T")
 Connection = Any  # asyncpg's: it has no types
 
-CONNECT_SECONDS = 5.0
+CONNECT_SECONDS = 5.0  # for each host
 OLDEST = 13  # of PostgreSQL's releases
+
+_NO_PRIMARY = asyncpg.exceptions.TargetServerAttributeNotMatched
 
 # They override what the database's owner has set for all sessions. A client that vanishes is noticed within seconds:
 # other processes wait for the locks of its session.
@@ -49,19 +51,39 @@ _SET = """
 
 async def connect(url: str, *, writes: bool = False) -> Connection:
     """A session with the primary. Raises an error for which `lost` is true, or one that says the URL is invalid."""
-    connection = await asyncpg.connect(
-        url,
-        timeout=CONNECT_SECONDS,
-        # Of several hosts in the URL, the one that is the primary now.
-        target_session_attrs="read-write",
-        server_settings={"application_name": "hopline store"},
-    )
+    connection = await _primary(hosts(url))
     try:
         await within(CONNECT_SECONDS, connection, _prepare(connection, _SETTINGS | (_PLANS if writes else {})))
     except BaseException:
         connection.terminate()
         raise
     return connection
+
+
+def hosts(url: str) -> list[str]:
+    """The same URL for each of the hosts in front of its path; hosts that are named elsewhere stay together."""
+    parts = urlsplit(url)
+    user, at, together = parts.netloc.rpartition("@")
+    if "," not in together:
+        return [url]
+    return [urlunsplit(parts._replace(netloc=f"{user}{at}{host}")) for host in together.split(",")]
+
+
+async def _primary(urls: Sequence[str]) -> Connection:
+    """Of those that the URLs name, the one that takes writes now. asyncpg has one time for all hosts of a URL."""
+    failures: list[Exception] = []
+    for url in urls:
+        try:
+            return await asyncpg.connect(
+                url,
+                timeout=CONNECT_SECONDS,
+                target_session_attrs="read-write",
+                server_settings={"application_name": "hopline store"},
+            )
+        except (OSError, asyncpg.CannotConnectNowError, _NO_PRIMARY) as failure:
+            failures.append(failure)
+    # As asyncpg: what keeps the others from being the primary tells more.
+    raise ([each for each in failures if not isinstance(each, _NO_PRIMARY)] or failures)[-1]
 
 
 async def _prepare(connection: Connection, settings: dict[str, str]) -> None:
@@ -138,7 +160,7 @@ def starting(failure: BaseException) -> bool:
 
 def reason(failure: BaseException) -> str:
     """The reason in a line, for people."""
-    if isinstance(failure, asyncpg.exceptions.TargetServerAttributeNotMatched):
+    if isinstance(failure, _NO_PRIMARY):
         return "none of its servers takes writes: is there only a standby?"
     if isinstance(failure, ssl.SSLCertVerificationError):
         return f"its certificate is not accepted: {failure.verify_message}"

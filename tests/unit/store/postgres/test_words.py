@@ -58,6 +58,22 @@ def test_what_does_not(failure: Exception) -> None:
 
 
 @pytest.mark.parametrize(
+    ("url", "each"),
+    [
+        ("postgresql:///x?host=/run/postgresql", ["postgresql:///x?host=/run/postgresql"]),
+        ("postgresql://me@db/x?passfile=/a", ["postgresql://me@db/x?passfile=/a"]),
+        (
+            "postgresql://me:a,b@one:1,[::1]:2,three/x?sslmode=require&passfile=/a",
+            [f"postgresql://me:a,b@{host}/x?sslmode=require&passfile=/a" for host in ("one:1", "[::1]:2", "three")],
+        ),
+    ],
+)
+def test_the_hosts_of_a_url(url: str, each: list[str]) -> None:
+    """All else in it is as it was."""
+    assert session.hosts(url) == each
+
+
+@pytest.mark.parametrize(
     ("url", "shown"),
     [
         ("postgresql://me:secret@db:5432/x?sslmode=require&password=secret", "postgresql://me@db:5432/x"),
