@@ -5,7 +5,8 @@ it is done in the background, in order for each connection. A reply is published
 its permissions. Where a client has gone, or the broker ends it since its user is another now, what mgmt has begun goes
 on and nobody is told; what waits is dropped: it would be done in the name of somebody who is there no more. That
 happens at its turn, or before, when another client asks, or there is no room: while mgmt hangs, nobody has a turn.
-Users have their turns one after the other, and fair shares of the room, however many connections each has.
+Users have their turns one after the other, and fair shares of the room and of what mgmt has at once, however many
+connections each has.
 """
 
 from __future__ import annotations
@@ -76,7 +77,7 @@ class Desk:
         self._few = FewLines(1, _SECONDS)
         # Weakly: a consumer leads to its client, and both would stay for ever.
         self._replies: WeakKeyDictionary[Client, dict[str, tuple[str, ref[Consumer]]]] = WeakKeyDictionary()
-        self._at_once = FairSlots(_AT_ONCE, 0)
+        self._at_once = FairSlots(_AT_ONCE, 0, shares=True)
         self._tasks = Tasks()
 
     async def stop(self) -> None:
