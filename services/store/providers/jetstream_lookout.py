@@ -37,6 +37,8 @@ class Absence:
         self._since = self._since or now
         patience = standstill.SILENT_SECONDS if who is not None else _ABSENT_SECONDS if self._known else 0.0
         if now - self._since >= patience or (self.said and who is None):
+            # Who asks again has found another that was faster, and that may have a moment's absence too.
+            self.said, self._since = False, 0.0
             return ""
         return self._known or "one that does not answer"
 
