@@ -13,7 +13,7 @@ from services.store.provider import Changes, Occupied
 from tests.support.elsewhere import Place
 from tests.support.written_groups import alive, commit, group
 
-SOON = 5.0  # seconds: whoever waits for the health of a process that stands by is not told until then
+SOON = 10.0  # seconds: whoever waits for the health of a process that stands by is not told until then
 
 
 @pytest.fixture

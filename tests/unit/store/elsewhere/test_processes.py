@@ -124,7 +124,7 @@ async def test_they_start_together(url: str, tmp_path: Path) -> None:
     """Each finds that nobody writes; the one that is slower answers health checks nearly as soon as the other."""
     pair = Pair(tmp_path / "data", {"store_url": url}, {"store_url": url})
     took = Took("until both that have started together are healthy")
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(14):
         await asyncio.gather(*(each.start() for each in pair.processes))
     took.put_down()
     assert (await pair.stores()).writer
