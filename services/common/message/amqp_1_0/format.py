@@ -247,10 +247,22 @@ class Amqp10Format:
 
     def text(self, properties: bytes, name: str) -> str | None:
         """As MessageFormat says; raises SyntaxFault. `expiration` is the header's time to live."""
-        parts = _Parts(properties)
-        if name == "expiration":
-            return _text_of(parts.header.ttl)
-        return _text_of(getattr(parts.properties, _TEXTS[name])) if name in _TEXTS else None
+        return _text_of(_named(properties, name))
+
+    def octets(self, properties: bytes, name: str) -> bytes | None:
+        """As MessageFormat says; of an id or user that is binary, these. Raises SyntaxFault."""
+        if isinstance(value := _named(properties, name), bytes):
+            return value
+        text = _text_of(value)
+        return None if text is None else text.encode()
+
+
+def _named(properties: bytes, name: str) -> object:
+    """A property by its name in 0-9-1, of any type."""
+    parts = _Parts(properties)
+    if name == "expiration":
+        return parts.header.ttl
+    return getattr(parts.properties, _TEXTS[name]) if name in _TEXTS else None
 
 
 def _apart(headers: Mapping[str, Any], application: set[str]) -> tuple[dict[str, Any], dict[str, Any]]:

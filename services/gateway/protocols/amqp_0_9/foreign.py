@@ -33,11 +33,11 @@ def _properties(facts: Facts, properties: bytes) -> bytes:
     return amqp_0_9.compose(texts, _tellable(headers), persistent=facts.persistent, priority=facts.priority)
 
 
-def _said(its: MessageFormat, properties: bytes) -> tuple[dict[str, str], Mapping[str, Any]]:
+def _said(its: MessageFormat, properties: bytes) -> tuple[dict[str, str | bytes], Mapping[str, Any]]:
     """Nothing, of what cannot be read."""
     try:
-        texts = {name: text for name in _TEXTS if (text := its.text(properties, name)) is not None}
-        return texts, its.headers(properties)
+        found = {name: its.octets(properties, name) for name in _TEXTS}
+        return {name: raw for name, raw in found.items() if raw is not None}, its.headers(properties)
     except SyntaxFault:
         return {}, {}
 

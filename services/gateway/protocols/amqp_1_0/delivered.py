@@ -87,19 +87,33 @@ def _properties(its: MessageFormat, facts: Facts, properties: bytes) -> Properti
 
 
 def _readable_properties(its: MessageFormat, facts: Facts, properties: bytes) -> Properties:
-    texts = {name: its.text(properties, name) for name in _TEXTS}
-    user = texts["user-id"]
+    octets = {name: its.octets(properties, name) for name in _TEXTS}
+    texts = {name: _text(raw) for name, raw in octets.items()}
     return Properties(
-        texts["message-id"],
-        user.encode() if user is not None else None,
+        _id(octets["message-id"]),
+        octets["user-id"],
         f"{facts.exchange}/{facts.routing_key}" if facts.exchange else facts.routing_key,
         texts["type"],
         texts["reply-to"],
-        texts["correlation-id"],
+        _id(octets["correlation-id"]),
         _ascii(texts["content-type"]),
         _ascii(texts["content-encoding"]),
         creation_time=its.timestamp_ms(properties),
     )
+
+
+def _text(octets: bytes | None) -> str | None:
+    """None of what is none."""
+    try:
+        return None if octets is None else octets.decode()
+    except UnicodeDecodeError:
+        return None
+
+
+def _id(octets: bytes | None) -> str | bytes | None:
+    """It may be binary as well (section 3.2.13)."""
+    text = _text(octets)
+    return octets if text is None else text
 
 
 def _ascii(text: str | None) -> str | None:
