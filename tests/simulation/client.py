@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 
-from tests.simulation.channel import Channel, GoneError
+from tests.simulation.channel import Channel
 from tests.simulation.history import Connected, History
+from tests.simulation.line import GoneError
 from tests.simulation.plan import Step
 from tests.simulation.wire import Wire
 

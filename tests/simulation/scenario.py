@@ -10,9 +10,10 @@ from typing import Any, Protocol
 from pamqp import commands
 
 from services.common.clients.virtual_hosts import VirtualHostsClient
-from tests.simulation.channel import Channel, GoneError
+from tests.simulation.channel import Channel
 from tests.simulation.client import Client
 from tests.simulation.history import Consuming, Delivered, Fault, History
+from tests.simulation.line import GoneError
 from tests.simulation.plan import Plan, Step
 from tests.simulation.steps import STEPS
 

@@ -8,9 +8,10 @@ from zlib import crc32
 
 from pamqp import commands
 
-from tests.simulation.channel import Channel, GoneError, Taker, begin
+from tests.simulation.channel import Channel, Taker, begin
 from tests.simulation.client import Client, Doing
 from tests.simulation.history import Asked, Consuming, Delivered, Sent, Transaction
+from tests.simulation.line import GoneError
 from tests.simulation.plan import Step
 
 _ATTEMPTS = 40
