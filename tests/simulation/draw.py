@@ -11,6 +11,7 @@ from typing import Any
 
 from tests.simulation.choices import BOUND, CHOICES, COLOURS, GROUPS, SELECTOR
 from tests.simulation.draw_faults import draw_faults
+from tests.simulation.draw_links import Like, Links, has_links
 from tests.simulation.draw_topology import TO_MANY, Drawn, draw_topology
 from tests.simulation.plan import Plan, Step
 
@@ -39,6 +40,8 @@ KINDS: dict[str, tuple[int, dict[str, int]]] = {
     "letters": (5, {**_COMMON, "settle": 14, "consume": 12}),
     "orderly": (5, {**_COMMON, "consume": 14, "get": 12}),
     "leases": (5, {"publish": 50, "consume": 10, "settle": 6, "grow": 1}),
+    # Only when it is asked for: the clients of 1.0 that others have besides have the most to do.
+    "links": (0, {**_COMMON, "publish": 50, "consume": 4, "get": 2, "purge": 1, "grow": 1}),
     # As often as _LATER says.
     "purges": (0, {"publish": 50, "purge": 15, "count": 5}),
     "late": (0, {"publish": 60, "consume": 5, "settle": 4, "get": 4, "purge": 3, "count": 2}),
@@ -56,6 +59,9 @@ def draw(seed: int, steps: int = 200, kind: str = "") -> Plan:
     clients: list[dict[str, Any]] = []
     topology: list[Step] = []
     done: list[Step] = []
+    linked: list[Links] = []
+    more_clients: list[dict[str, Any]] = []
+    more: list[Step] = []
     seconds = 0.0
     steps = rng.choice([steps // 4, steps // 2, steps, steps])
     for host in hosts:
@@ -71,8 +77,16 @@ def draw(seed: int, steps: int = 200, kind: str = "") -> Plan:
         topology += [{**step, "host": host} for step in drawn.steps]
         clients += mine
         seconds = max(seconds, load.seconds)
+        if kind == "links" or has_links(f"{seed} {host}"):
+            first = sum(len(each.clients) for each in linked)
+            links = Links(f"{seed} {host}", drawn, load.like(), first, shape["gateways"])
+            linked.append(links)
+            more_clients += [{**client, "host": host} for client in links.clients]
+            more += links.steps(steps // len(hosts) // (1 if kind == "links" else 2))
     faults = draw_faults(rng, shape, [client["name"] for client in clients], seconds, kind)
-    return Plan(seed, shape, topology, clients, done, faults)
+    for links in linked if faults else ():
+        faults = sorted([*faults, *links.faults(seconds, shape["gateways"])], key=lambda fault: fault["at"])
+    return Plan(seed, shape, topology, clients + more_clients, done + more, faults)
 
 
 def _shape(rng: Random, kind: str) -> dict[str, Any]:
@@ -118,6 +132,10 @@ class _Load:
         self.channels: dict[tuple[str, str], str] = {}
         self.tags = 0
         self.known: dict[str, list[tuple[str, str, str]]] = {}  # client → channel, mode, consumer tag
+
+    def like(self) -> Like:
+        """What the history is like, for clients of another protocol."""
+        return Like(self.most, self.size, self.persistent, self.pause, self.options, self.chosen)
 
     def group(self) -> None:
         """Some queues keep groups together."""

@@ -31,10 +31,10 @@ class Connected:
 
 @dataclass(slots=True, eq=False)
 class Opened:
-    """One channel's life."""
+    """One channel's life, or one session's."""
 
     number: int
-    mode: str  # plain, confirm or tx
+    mode: str  # plain, confirm or tx; session
     connection: Connected
     shared_limit: bool = False  # one prefetch over all consumers
     leaving: int | None = None  # when the client asked for its end
@@ -87,6 +87,7 @@ class Sent:
     returned: int | None = None
     return_code: int = 0
     transaction: Transaction | None = None
+    link: str = ""  # by which it went, where there are links
 
 
 @dataclass(slots=True, eq=False)
@@ -108,7 +109,7 @@ class Consuming:
 
 @dataclass(slots=True, eq=False)
 class Delivered:
-    """One basic.deliver or basic.get-ok. `settled_as`: ack, requeue, reject, none (no-ack)."""
+    """One basic.deliver, basic.get-ok, or transfer. `settled_as`: ack, requeue, reject, none (no-ack)."""
 
     id: str
     host: str
@@ -117,8 +118,8 @@ class Delivered:
     consumer: Consuming | None  # None: basic.get
     tag: int
     redelivered: bool
-    exchange: str
-    key: str
+    exchange: str | None  # None: it does not say
+    key: str | None
     properties: Any
     intact: bool
     at: int
@@ -181,6 +182,8 @@ class History:
     faults: list[Fault] = field(default_factory=list)
     counts: list[tuple[str, str, int, int, int]] = field(default_factory=list)  # host, queue, said, drained, left
     stuck: list[str] = field(default_factory=list)  # what was not answered though everything was healed
+    breaches: list[str] = field(default_factory=list)  # of the protocol, by the broker
+    texts: list[str] = field(default_factory=list)  # what clients of 1.0 were told of links and messages that failed
     accounts: dict[str, int] = field(default_factory=dict)
     ledger: Any = None
     complaints: list[str] = field(default_factory=list)

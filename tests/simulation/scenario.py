@@ -10,12 +10,14 @@ from typing import Any, Protocol
 from pamqp import commands
 
 from services.common.clients.virtual_hosts import VirtualHostsClient
+from tests.simulation import steps
+from tests.simulation.amqp_1_0 import steps as link_steps
+from tests.simulation.amqp_1_0.client import LinkClient
 from tests.simulation.channel import Channel
 from tests.simulation.client import Client
 from tests.simulation.history import Consuming, Delivered, Fault, History
 from tests.simulation.line import GoneError
 from tests.simulation.plan import Plan, Step
-from tests.simulation.steps import STEPS
 
 PATIENCE = 120.0  # seconds after healing in which everything has to be answered
 _QUIET = 3.0  # seconds without a delivery after which a queue has nothing more to give
@@ -26,6 +28,11 @@ _CARRIED_OUT = 8.0
 _ROUNDS = 6
 _NOT_FOUND = 404
 _ROUTER = "router-1:7000"
+_KINDS: dict[str, tuple[type[Client], dict[str, Any]]] = {
+    "0-9-1": (Client, steps.STEPS),
+    "1.0": (LinkClient, link_steps.STEPS),
+}
+"""Of clients, by their protocol, and what their steps do."""
 
 
 class Cluster(Protocol):
@@ -62,11 +69,14 @@ class _Scenario:
         self.place, self.plan, self.history = place, plan, history
         self.cluster = place.cluster
         self.clients: dict[str, Client] = {}
+        self.tables: dict[str, dict[str, Any]] = {}
         self.tasks: dict[str, asyncio.Task[None]] = {}
         addresses = self.cluster.amqp_addresses
         names = [f"gateway-{number}" for number in range(1, len(addresses) + 1)]
         for each in plan.clients:
-            client = Client(history, each["name"], each["host"], addresses, each["gateway"], names)
+            kind, self.tables[each["name"]] = _KINDS[each.get("protocol", "0-9-1")]
+            more = {"frame": each["frame"]} if "frame" in each else {}
+            client = kind(history, each["name"], each["host"], addresses, each["gateway"], names, **more)
             self.clients[client.name] = client
 
     async def prepare(self) -> None:
@@ -75,16 +85,16 @@ class _Scenario:
         for host in dict.fromkeys(client["host"] for client in self.plan.clients):
             if host != "/":
                 await _create_virtual_host(host)
-        for host, steps in _by(self.plan.topology, "host").items():
+        for host, changes in _by(self.plan.topology, "host").items():
             first = next(client for client in self.clients.values() if client.host == host)
             with self.place.host(first.name):
-                await asyncio.create_task(first.run(steps, STEPS))
+                await asyncio.create_task(first.run(changes, self.tables[first.name]))
 
     async def load(self) -> None:
-        steps = _by(self.plan.steps, "client")
+        of_client = _by(self.plan.steps, "client")
         for client in self.clients.values():
             with self.place.host(client.name):
-                running = client.run(steps.get(client.name, []), STEPS)
+                running = client.run(of_client.get(client.name, []), self.tables[client.name])
                 self.tasks[client.name] = asyncio.create_task(running, name=client.name)
         self.history.phase = "breaking"
         await _Faults(self.cluster, self.history).begin(self.plan.faults)

@@ -126,7 +126,7 @@ def _policy(step: Step) -> Taker:
 
     def settle(channel: Channel, delivered: Delivered) -> None:
         roll = crc32(f"{salt}/{delivered.id}/{len(delivered.deaths)}".encode()) % 100
-        how = _share(shares, roll)
+        how = share_of(shares, roll)
         if how == "requeue" and delivered.redelivered:
             how = "ack"  # once is enough: it would come again for ever
         if delivered.no_ack or channel.leaving or not how or (how == "ack" and delivered.tag % every):
@@ -136,7 +136,7 @@ def _policy(step: Step) -> Taker:
     return settle
 
 
-def _share(shares: dict[str, int], roll: int) -> str:
+def share_of(shares: dict[str, int], roll: int) -> str:
     """What a number below 100 stands for; "": nothing, for now."""
     for how, share in shares.items():
         if roll < share:

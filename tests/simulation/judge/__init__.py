@@ -28,6 +28,7 @@ RULES: tuple[Callable[[Facts], Iterator[Violation]], ...] = (
     grouped.held_by_one,
     grouped.owned_by_one,
     quiet.blamed,
+    quiet.breached,
     quiet.miscounted,
     quiet.unreturned,
     quiet.unfreed,

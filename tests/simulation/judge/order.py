@@ -24,7 +24,14 @@ def disordered(facts: Facts) -> Iterator[Violation]:
             continue  # it was refused or had expired, and its publisher did not hear that: it may come again, as new
         if facts.delivered(each.host, each.queue, each.id)[0] is not each:
             continue  # once more, of an owner that does not know that its former had sent it
-        stream = (id(each.consumer), id(sent.channel), sent.exchange, _level(queue, sent), _group(queue, sent))
+        stream = (
+            id(each.consumer),
+            id(sent.channel),
+            sent.exchange,
+            sent.link,
+            _level(queue, sent),
+            _group(queue, sent),
+        )
         number, other = highest.get(stream, (0, None))
         if other is not None and sent.number < number and not _may_be_behind(facts, each, sent, other):
             yield Violation(

@@ -19,12 +19,19 @@ def stuck(facts: Facts) -> Iterator[Violation]:
 
 def blamed(facts: Facts) -> Iterator[Violation]:
     """No client is told of a fault of the broker's own."""
-    texts = [each.text for each in facts.history.channels] + [each.text for each in facts.history.connections]
-    for text in texts:
+    history = facts.history
+    ends = [each.text for each in (*history.channels, *history.connections)]
+    for text in [*ends, *history.texts]:
         if any(ours in text for ours in _OURS):
             yield Violation("no client meets a fault of ours", text)
-    for complaint in facts.history.complaints:
+    for complaint in history.complaints:
         yield Violation("no service meets a fault of its own", complaint)
+
+
+def breached(facts: Facts) -> Iterator[Violation]:
+    """The broker speaks as the specification says: within credit and windows, of what there is."""
+    for what in facts.history.breaches:
+        yield Violation("the protocol is kept", what)
 
 
 def miscounted(facts: Facts) -> Iterator[Violation]:

@@ -49,8 +49,8 @@ def _changed(facts: Facts, sent: Sent, delivered: Delivered) -> str:
         "priority": (properties.priority or 0) == sent.priority,
         "expiration": properties.expiration == ttl,
         "headers": headers == headers_left(sent, letter_of),
-        "exchange": bool(delivered.deaths) or delivered.exchange == sent.exchange,
-        "routing key": bool(delivered.deaths) or delivered.key == sent.key,
+        "exchange": bool(delivered.deaths) or delivered.exchange in {None, sent.exchange},
+        "routing key": bool(delivered.deaths) or delivered.key in {None, sent.key},
     }
     return next((name for name, right in checks.items() if not right), "")
 

@@ -9,6 +9,7 @@ from typing import Any
 from pamqp import commands
 
 from services.rpc.ledger_pb2 import LedgerBatch
+from tests.simulation.amqp_1_0.messages import DESCRIBED, read
 from tests.simulation.history import Delivered, Sent
 from tests.simulation.judge.facts import Facts, Violation, told
 from tests.simulation.judge.lost import promised
@@ -48,6 +49,8 @@ class Record:
 
 
 def _message_id(raw: bytes) -> str:
+    if raw.startswith(DESCRIBED):
+        return read(raw).properties.message_id or ""
     properties = commands.Basic.Properties()
     properties.unmarshal(int.from_bytes(raw[:2], "big"), raw[2:])
     return properties.message_id or ""
