@@ -10,6 +10,7 @@ from typing import Any, Final
 from tests.simulation.history import Sent
 
 SELECTOR: Final = "x-filter-jms-selector"
+HOLDS: Final = "holdOnPublishEnabled"
 COLOURS: Final = ("red", "green", "blue")
 GROUPS: Final = (
     {"qpid.group_header_key": "colour"},

@@ -9,9 +9,9 @@ from __future__ import annotations
 from random import Random
 from typing import Any
 
-from tests.simulation.choices import BOUND, CHOICES, COLOURS, GROUPS, SELECTOR
+from tests.simulation.choices import BOUND, CHOICES, COLOURS, GROUPS, HOLDS, SELECTOR
 from tests.simulation.draw_faults import draw_faults
-from tests.simulation.draw_links import Like, Links, has_links
+from tests.simulation.draw_links import Like, Links, a_delay, has_links
 from tests.simulation.draw_topology import TO_MANY, Drawn, draw_topology
 from tests.simulation.plan import Plan, Step
 
@@ -23,6 +23,8 @@ _SELECTED = 0.3  # … and of their bindings with a selector
 _COPIED = 0.2  # share of histories with messages that go by more keys than one, and of their publishes
 # Shares of histories that are of kinds that came later: each is drawn apart, so that the other seeds are as they were.
 _LATER = {"purges": 0.03, "late": 0.04}
+_DELAYED = 0.12  # share of histories with messages that say when they may be delivered, …
+_HELD = 0.6  # … and of their queues that heed it
 _COPIES = 600  # of messages, in queues, that a history may come to
 
 # What each step weighs, by the kind of history.
@@ -72,6 +74,7 @@ def draw(seed: int, steps: int = 200, kind: str = "") -> Plan:
         ]
         load = _Load(rng, kind, drawn, [client["name"] for client in mine], f"{seed} {host}")
         load.group()
+        load.hold()
         load.select()
         done += load.steps(steps // len(hosts))
         topology += [{**step, "host": host} for step in drawn.steps]
@@ -112,6 +115,8 @@ class _Load:
         self.rng, self.kind, self.drawn, self.clients, self.seed = rng, kind, drawn, clients, seed
         # Apart, so that all else of a seed is as it was before there were any.
         self.copies, self.choices = Random(f"copies {seed}"), Random(f"choices {seed}")
+        self.delays = Random(f"delays {seed}")
+        self.delayed = self.delays.random() < _DELAYED
         self.copied, self.chosen = self.copies.random() < _COPIED, self.choices.random() < _CHOSEN
         self.seconds = 0.0
         self.weights = {name: weight for name, weight in KINDS[kind][1].items() if rng.random() < 0.85}
@@ -135,13 +140,19 @@ class _Load:
 
     def like(self) -> Like:
         """What the history is like, for clients of another protocol."""
-        return Like(self.most, self.size, self.persistent, self.pause, self.options, self.chosen)
+        return Like(self.most, self.size, self.persistent, self.pause, self.options, self.chosen, self.delayed)
 
     def group(self) -> None:
         """Some queues keep groups together."""
         for step in self.drawn.steps if self.chosen else ():
             if step["do"] == "queue" and "arguments" in step and self.choices.random() < _GROUPED:
                 step["arguments"] |= self.choices.choice(GROUPS)
+
+    def hold(self) -> None:
+        """Some queues hold what is not due."""
+        for step in self.drawn.steps if self.delayed else ():
+            if step["do"] == "queue" and "arguments" in step and self.delays.random() < _HELD:
+                step["arguments"][HOLDS] = True
 
     def select(self) -> None:
         """Some bindings pass on what they select alone."""
@@ -185,6 +196,8 @@ class _Load:
             step["headers"] = {**step.get("headers", {}), **self.drawn.more_keys(self.copies, step["exchange"])}
         if self.chosen and self.choices.random() < 0.8:
             step["headers"] = {**step.get("headers", {}), "colour": self.choices.choice(COLOURS)}
+        if self.delayed and self.delays.random() < 0.5:
+            step |= a_delay(self.delays)
         step |= {
             "count": rng.randint(1, self.most),
             "size": self.size,

@@ -38,6 +38,13 @@ class Like:
     pause: float
     options: dict[str, bool] = field(default_factory=dict)
     chosen: bool = False
+    delayed: bool = False
+
+
+def a_delay(rng: Random) -> Step:
+    """As a publish's step says it."""
+    dated = {"dated": True} if rng.random() < 0.4 else {}
+    return {"delay": rng.choice([1, 50, 300, 1000, 1000, 3000]), **dated}
 
 
 def has_links(seed: str) -> bool:
@@ -119,6 +126,8 @@ class Links:
             step["pace"] = rng.choice([0.001, 0.01])
         if rng.random() < 0.1:
             step["most"] = max(rng.choice([50, 300]), like.size // 50)
+        if like.delayed and rng.random() < 0.5:
+            step |= a_delay(rng)
         if like.options.get("ttl") and rng.random() < 0.3:
             step["ttl"] = rng.choice([0, 50, 1000, 5000, 3_600_000])
         if like.options.get("priority") and rng.random() < 0.5:

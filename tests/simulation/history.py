@@ -37,6 +37,7 @@ class Opened:
     mode: str  # plain, confirm or tx; session
     connection: Connected
     shared_limit: bool = False  # one prefetch over all consumers
+    limited: bool = False  # its consumers hold so many, or have credit for so many
     leaving: int | None = None  # when the client asked for its end
     ending: int | None = None
     code: int = 0  # that the broker closed it with
@@ -88,6 +89,7 @@ class Sent:
     return_code: int = 0
     transaction: Transaction | None = None
     link: str = ""  # by which it went, where there are links
+    due: float | None = None  # before which it is not to be delivered, by queues that hold
 
 
 @dataclass(slots=True, eq=False)
@@ -168,6 +170,7 @@ class History:
 
     clock: Callable[[], float]
     now: int = 0
+    times: list[float] = field(default_factory=list)  # of each number
     draining: bool = False
     healed: int | None = None
     phase: str = "starting"
@@ -190,4 +193,9 @@ class History:
 
     def tick(self) -> int:
         self.now += 1
+        self.times.append(self.clock())
         return self.now
+
+    def time_of(self, at: int) -> float:
+        """When that was; what has not happened happens after everything."""
+        return self.times[at - 1] if 0 < at <= self.now else float("inf") if at else 0.0

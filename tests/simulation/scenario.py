@@ -130,7 +130,7 @@ class _Scenario:
     async def empty(self) -> None:
         """Everything that expires has done so; then every queue is emptied, until nothing comes any more."""
         self.history.draining, self.history.phase = True, "emptying"
-        await asyncio.sleep(_CARRIED_OUT + self._longest_ttl())
+        await asyncio.sleep(_CARRIED_OUT + self._longest_wait())
         declared = [asked for asked in self.history.asked if asked.what == "queue"]
         queues = list(dict.fromkeys((asked.host, asked.arguments["queue"]) for asked in declared))
         for number in range(_ROUNDS):
@@ -145,8 +145,8 @@ class _Scenario:
         self.history.clock_at_end = self.history.clock()
         self.history.ledger = self.cluster.ledger()
 
-    def _longest_ttl(self) -> float:
-        found = [step["ttl"] for step in self.plan.steps if step.get("ttl")]
+    def _longest_wait(self) -> float:
+        found = [step[what] for step in self.plan.steps for what in ("ttl", "delay") if step.get(what)]
         for step in self.plan.topology:
             found += [v for k, v in (step.get("arguments") or {}).items() if k in {"x-message-ttl", "x-expires"}]
         return max((each for each in found if each <= 10_000), default=0) / 1000

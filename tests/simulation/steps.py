@@ -10,6 +10,7 @@ from pamqp import commands
 
 from tests.simulation.channel import Channel, Taker, begin
 from tests.simulation.client import Client, Doing
+from tests.simulation.delays import said
 from tests.simulation.history import Asked, Consuming, Delivered, Sent, Transaction
 from tests.simulation.line import GoneError
 from tests.simulation.plan import Step
@@ -42,6 +43,7 @@ async def ask(channel: Channel, what: str, arguments: dict[str, Any], request: A
 async def publish(client: Client, step: Step) -> None:
     channel = await client.channel(step)
     history = client.history
+    when = said(step, history.clock())
     for number in range(step.get("count", 1)):
         if channel.dead:
             return
@@ -52,7 +54,7 @@ async def publish(client: Client, step: Step) -> None:
             client.host,
             step.get("exchange", ""),
             keys[number % len(keys)],
-            step.get("headers") or {},
+            {**(step.get("headers") or {}), **when.headers},
             step.get("persistent", True),
             step.get("priority", 0),
             step.get("ttl"),
@@ -63,6 +65,7 @@ async def publish(client: Client, step: Step) -> None:
             0,
             history.tick(),
             history.clock(),
+            due=when.due(history.clock()),
         )
         history.sent[sent.id] = sent
         channel.publish(sent)
@@ -153,6 +156,7 @@ async def consume(client: Client, step: Step) -> None:
     client.wanted[step.get("channel", "a"), tag] = step
     if "prefetch" in step:
         channel.opened.shared_limit |= step.get("shared", False)
+        channel.opened.limited = True
         await channel.call(commands.Basic.Qos(0, step["prefetch"], step.get("shared", False)))
     consuming = Consuming(
         client.host, queue, tag, channel.opened, step.get("no_ack", False), step.get("exclusive", False),

@@ -47,6 +47,7 @@ _CODES: Final = {
     "amqp:connection:forced": 320,
 }
 _OTHERWISE: Final = 541
+_ANNOTATIONS: Final = "x-opt-"  # how the names of headers begin that are not the application's
 
 DESCRIBED: Final = b"\x00"
 """How sections begin, and no properties of 0-9-1 that say how a message is delivered."""
@@ -82,11 +83,14 @@ def written(sent: Sent, *, subject: bool) -> bytes:
     """Its routing key is its subject, if the link does not say it."""
     header = Header(durable=sent.persistent, priority=sent.priority, ttl=sent.ttl)
     properties = Properties(message_id=sent.id, subject=sent.key if subject else None)
+    annotations = {v.Symbol(name): value for name, value in sent.headers.items() if name.startswith(_ANNOTATIONS)}
+    application = {name: value for name, value in sent.headers.items() if name not in annotations}
     return b"".join(
         (
             composite.write(header),
+            _section(MESSAGE_ANNOTATIONS, annotations) if annotations else b"",
             composite.write(properties),
-            _section(APPLICATION_PROPERTIES, sent.headers) if sent.headers else b"",
+            _section(APPLICATION_PROPERTIES, application) if application else b"",
             _section(DATA, body_of(sent.id, sent.size)),
         )
     )

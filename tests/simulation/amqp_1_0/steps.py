@@ -8,6 +8,7 @@ from zlib import crc32
 
 from tests.simulation.amqp_1_0.client import LinkClient
 from tests.simulation.amqp_1_0.links import Receiver, Sender, Taker
+from tests.simulation.delays import Said, said
 from tests.simulation.history import Consuming, Delivered, Sent
 from tests.simulation.line import GoneError
 from tests.simulation.plan import Step
@@ -22,9 +23,10 @@ _BACK: Final = frozenset({"requeue", "modify", "release", "quiet"})
 async def publish(client: LinkClient, step: Step) -> None:
     """Over the link to an address, which is attached for it."""
     sender = await _sender(client, step)
+    when = said(step, client.history.clock(), moments="x-opt-delivery-time", delays="")
     for number in range(step.get("count", 1)):
         client.sent += 1
-        sent = _message(client, step, number, sender)
+        sent = _message(client, step, number, sender, when)
         await sender.send(sent, settled=step.get("settled", False), most=step.get("most", 1 << 16))
         if pace := step.get("pace"):
             await asyncio.sleep(pace)
@@ -32,14 +34,14 @@ async def publish(client: LinkClient, step: Step) -> None:
         await confirms(client, step)
 
 
-def _message(client: LinkClient, step: Step, number: int, sender: Sender) -> Sent:
+def _message(client: LinkClient, step: Step, number: int, sender: Sender, when: Said) -> Sent:
     keys = step["keys"]
     return Sent(
         f"{client.name}.{client.sent}",
         client.host,
         step["exchange"],
         keys[number % len(keys)],
-        step.get("headers") or {},
+        {**step.get("headers", {}), **when.headers},
         step.get("persistent", True),
         step.get("priority", 0),
         step.get("ttl"),
@@ -50,6 +52,7 @@ def _message(client: LinkClient, step: Step, number: int, sender: Sender) -> Sen
         0,
         0,
         0.0,
+        due=when.moment,
     )
 
 

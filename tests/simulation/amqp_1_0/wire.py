@@ -52,7 +52,7 @@ class Wire(Line):
         """A new one. Raises GoneError."""
         if self.dead:
             raise GoneError(self.connected.code, self.connected.text)
-        opened = Opened(len(self.history.channels), MODE, self.connected)
+        opened = Opened(len(self.history.channels), MODE, self.connected, limited=True)
         self.history.channels.append(opened)
         session = Session(self, self._free, opened, second=second, window=window)
         self.sessions[self._free] = session

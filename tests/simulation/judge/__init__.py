@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from tests.simulation.history import History
-from tests.simulation.judge import alone, grouped, lost, order, purged, quiet, seen, told, whole
+from tests.simulation.judge import alone, grouped, lost, order, purged, quiet, seen, timely, told, whole
 from tests.simulation.judge.facts import Facts, Violation, first
 from tests.simulation.plan import Plan
 
@@ -19,7 +19,11 @@ RULES: tuple[Callable[[Facts], Iterator[Violation]], ...] = (
     seen.held_by_two,
     seen.doubled,
     seen.twice,
+    seen.marked,
     order.disordered,
+    timely.early,
+    timely.outlived,
+    timely.overdue,
     whole.torn,
     alone.touched,
     alone.shared,

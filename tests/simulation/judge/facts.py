@@ -191,6 +191,17 @@ class Facts:
         return min(ups, default=float("inf"))
 
     @cached_property
+    def clocks_may_differ(self) -> bool:
+        """Whether a process may have begun with another wall clock than others have: those follow a jump slowly."""
+        return bool(self.faults("jump_clock") and self.faults("kill", "stop", "add_queue_process"))
+
+    @cached_property
+    def may_wait_longer(self) -> bool:
+        """Whether what waits for its time may still do so when queues are emptied, by a clock that was set."""
+        delayed = any(sent.due is not None for sent in self.history.sent.values())
+        return delayed and bool(self.faults("jump_clock"))
+
+    @cached_property
     def topology_may_fade(self) -> bool:
         """Whether what is not durable of the topology may be gone: it is in the memory of routers and store."""
         return bool(

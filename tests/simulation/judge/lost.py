@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from tests.simulation.choices import HOLDS
 from tests.simulation.history import NEVER, Delivered, Sent
 from tests.simulation.judge.facts import Facts, Queue, Violation, told
 
@@ -84,7 +85,7 @@ class Accounts:
     def _excused(self, sent: Sent, queue: Queue) -> bool:
         return any(excuse(sent, queue) for excuse in (
             self._was_transient, self._was_purged, self._was_deleted, self._came_and_went, self._went_unheard,
-            self._was_immediate, self._was_refused_in_silence,
+            self._was_immediate, self._was_refused_in_silence, self._waits_for_its_time,
         ))  # fmt: skip
 
     def _was_transient(self, sent: Sent, queue: Queue) -> bool:
@@ -128,6 +129,9 @@ class Accounts:
         """A full queue refuses; a publisher without confirms does not hear of it."""
         refuses = str(queue.arguments.get("x-overflow", "")).startswith("reject")
         return refuses and "x-max-length" in queue.arguments and sent.confirmed is None and sent.transaction is None
+
+    def _waits_for_its_time(self, sent: Sent, queue: Queue) -> bool:
+        return HOLDS in queue.arguments and sent.due is not None and self._facts.may_wait_longer
 
     def _may_die(self, sent: Sent, queue: Queue, copies: list[Delivered]) -> bool:
         """Whether the queue may have given it up by itself."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from tests.simulation.choices import HOLDS
 from tests.simulation.history import NEVER, Asked, Delivered, Sent
 from tests.simulation.judge.facts import Facts, Queue, Violation, told
 
@@ -57,7 +58,17 @@ def _group(queue: Queue, sent: Sent) -> object:
 
 
 def _may_be_behind(facts: Facts, delivered: Delivered, sent: Sent, other: Sent) -> bool:
-    return _others(facts, delivered, sent) or _outlived(facts, sent, other) or _purged(facts, delivered, sent)
+    return (
+        _waited(facts, delivered, sent)
+        or _others(facts, delivered, sent)
+        or _outlived(facts, sent, other)
+        or _purged(facts, delivered, sent)
+    )
+
+
+def _waited(facts: Facts, delivered: Delivered, sent: Sent) -> bool:
+    """Whether others went on while it waited for its time."""
+    return sent.due is not None and HOLDS in facts.queues[delivered.host, delivered.queue].arguments
 
 
 def _purged(facts: Facts, delivered: Delivered, sent: Sent) -> bool:

@@ -36,8 +36,10 @@ def breached(facts: Facts) -> Iterator[Violation]:
 
 def miscounted(facts: Facts) -> Iterator[Violation]:
     """What a queue says that it has, it gives; afterwards it has nothing."""
-    moving = any(step.get("ttl") is not None for step in facts.plan.steps) or any(
-        {"x-message-ttl", "x-delivery-limit"} & queue.arguments.keys() for queue in facts.queues.values()
+    moving = (
+        facts.may_wait_longer
+        or any(step.get("ttl") is not None for step in facts.plan.steps)
+        or any({"x-message-ttl", "x-delivery-limit"} & queue.arguments.keys() for queue in facts.queues.values())
     )
     for host, name, said, got, left in facts.history.counts:
         if said < 0:
@@ -80,7 +82,7 @@ def _kept(facts: Facts, host: str, names: list[str]) -> list[str]:
 
 def unfreed(facts: Facts) -> Iterator[Violation]:
     """With every queue empty, no memory is accounted for."""
-    if facts.history.stuck:
+    if facts.history.stuck or facts.may_wait_longer:
         return
     for process, used in facts.history.accounts.items():
         if used:

@@ -198,3 +198,24 @@ def doubled(facts: Facts) -> Iterator[Violation]:
         new = [each for each in deliveries if not each.redelivered and not each.deaths]
         if sent and len(new) > 1:
             yield Violation("what comes again says so", f"{told(sent)} came {len(new)} times from {queue} as new")
+
+
+def marked(facts: Facts) -> Iterator[Violation]:
+    """Where nothing fails, what is said to come again has been given to somebody before."""
+    if facts.history.faults:
+        return
+    for (_, queue, message), (each, *_) in facts.deliveries.items():
+        sent = facts.history.sent.get(message)
+        if sent and each.redelivered and not each.deaths and not _gone_unseen(facts, sent, each):
+            yield Violation(
+                "what comes again did come", f"{told(sent)} came from {queue} as redelivered, and never before"
+            )
+
+
+def _gone_unseen(facts: Facts, sent: Sent, delivered: Delivered) -> bool:
+    """Whether it may have been on its way to a client that did not stay."""
+    at = delivered.host, delivered.queue
+    ended = any(
+        each.ending is not None and sent.at < each.ending < delivered.at for each in facts.consumers.get(at, ())
+    )
+    return ended or any(each.asked < delivered.at and each.outcome != "ok" for each in facts.asked("get", *at))

@@ -370,3 +370,13 @@ def test_stuck(told: Written) -> None:
     """Every request that waits is answered."""
     told.history.stuck = ["c1 waits"]
     assert told.broken() == {"everything is answered"}
+
+
+@pytest.mark.parametrize(("gone", "broken"), [(False, {"what comes again did come"}), (True, set())])
+def test_redelivered_for_no_reason(told: Written, *, gone: bool, broken: set[str]) -> None:
+    """What is said to come again was on its way to somebody before, where nothing fails."""
+    sent = told.publish("m", "q")
+    if gone:
+        told.consumer("q").ending = told.history.tick()
+    told.drain(sent, "q", redelivered=True)
+    assert told.broken() == broken
