@@ -9,9 +9,10 @@ from __future__ import annotations
 from random import Random
 from typing import Any
 
-from tests.simulation.choices import BOUND, CHOICES, COLOURS, GROUPS, HOLDS, SELECTOR
+from tests.simulation.choices import BOUND, CHOICES, COLOURS, GROUPS, SELECTOR
 from tests.simulation.draw_faults import draw_faults
-from tests.simulation.draw_links import Like, Links, a_delay, has_links
+from tests.simulation.draw_features import Features
+from tests.simulation.draw_links import Like, Links, has_links
 from tests.simulation.draw_topology import TO_MANY, Drawn, draw_topology
 from tests.simulation.plan import Plan, Step
 
@@ -23,8 +24,6 @@ _SELECTED = 0.3  # … and of their bindings with a selector
 _COPIED = 0.2  # share of histories with messages that go by more keys than one, and of their publishes
 # Shares of histories that are of kinds that came later: each is drawn apart, so that the other seeds are as they were.
 _LATER = {"purges": 0.03, "late": 0.04}
-_DELAYED = 0.12  # share of histories with messages that say when they may be delivered, …
-_HELD = 0.6  # … and of their queues that heed it
 _COPIES = 600  # of messages, in queues, that a history may come to
 
 # What each step weighs, by the kind of history.
@@ -61,6 +60,7 @@ def draw(seed: int, steps: int = 200, kind: str = "") -> Plan:
     clients: list[dict[str, Any]] = []
     topology: list[Step] = []
     done: list[Step] = []
+    loads: list[_Load] = []
     linked: list[Links] = []
     more_clients: list[dict[str, Any]] = []
     more: list[Step] = []
@@ -73,8 +73,9 @@ def draw(seed: int, steps: int = 200, kind: str = "") -> Plan:
             for number in range(rng.choice([2, 3, 3, 4, 6]))
         ]
         load = _Load(rng, kind, drawn, [client["name"] for client in mine], f"{seed} {host}")
+        loads.append(load)
         load.group()
-        load.hold()
+        load.features.queues(drawn.steps)
         load.select()
         done += load.steps(steps // len(hosts))
         topology += [{**step, "host": host} for step in drawn.steps]
@@ -87,8 +88,9 @@ def draw(seed: int, steps: int = 200, kind: str = "") -> Plan:
             more_clients += [{**client, "host": host} for client in links.clients]
             more += links.steps(steps // len(hosts) // (1 if kind == "links" else 2))
     faults = draw_faults(rng, shape, [client["name"] for client in clients], seconds, kind)
-    for links in linked if faults else ():
-        faults = sorted([*faults, *links.faults(seconds, shape["gateways"])], key=lambda fault: fault["at"])
+    for each in (*linked, *(load.features for load in loads)) if faults else ():
+        faults += each.faults(seconds, shape)
+    faults.sort(key=lambda fault: fault["at"])
     return Plan(seed, shape, topology, clients + more_clients, done + more, faults)
 
 
@@ -115,8 +117,7 @@ class _Load:
         self.rng, self.kind, self.drawn, self.clients, self.seed = rng, kind, drawn, clients, seed
         # Apart, so that all else of a seed is as it was before there were any.
         self.copies, self.choices = Random(f"copies {seed}"), Random(f"choices {seed}")
-        self.delays = Random(f"delays {seed}")
-        self.delayed = self.delays.random() < _DELAYED
+        self.features = Features(seed)
         self.copied, self.chosen = self.copies.random() < _COPIED, self.choices.random() < _CHOSEN
         self.seconds = 0.0
         self.weights = {name: weight for name, weight in KINDS[kind][1].items() if rng.random() < 0.85}
@@ -140,19 +141,13 @@ class _Load:
 
     def like(self) -> Like:
         """What the history is like, for clients of another protocol."""
-        return Like(self.most, self.size, self.persistent, self.pause, self.options, self.chosen, self.delayed)
+        return Like(self.most, self.size, self.persistent, self.pause, self.options, self.features, self.chosen)
 
     def group(self) -> None:
         """Some queues keep groups together."""
         for step in self.drawn.steps if self.chosen else ():
             if step["do"] == "queue" and "arguments" in step and self.choices.random() < _GROUPED:
                 step["arguments"] |= self.choices.choice(GROUPS)
-
-    def hold(self) -> None:
-        """Some queues hold what is not due."""
-        for step in self.drawn.steps if self.delayed else ():
-            if step["do"] == "queue" and "arguments" in step and self.delays.random() < _HELD:
-                step["arguments"][HOLDS] = True
 
     def select(self) -> None:
         """Some bindings pass on what they select alone."""
@@ -196,8 +191,6 @@ class _Load:
             step["headers"] = {**step.get("headers", {}), **self.drawn.more_keys(self.copies, step["exchange"])}
         if self.chosen and self.choices.random() < 0.8:
             step["headers"] = {**step.get("headers", {}), "colour": self.choices.choice(COLOURS)}
-        if self.delayed and self.delays.random() < 0.5:
-            step |= a_delay(self.delays)
         step |= {
             "count": rng.randint(1, self.most),
             "size": self.size,
@@ -214,6 +207,7 @@ class _Load:
             step["ttl"] = rng.choice([0, 50, 1000, 5000, 3_600_000])
         if self.options["priority"] and rng.random() < 0.5:
             step["priority"] = rng.randint(0, 9)
+        self.features.publish(step)
         return step
 
     def _confirms(self, client: str) -> Step:
@@ -247,6 +241,7 @@ class _Load:
         step["settle"] = self.settling
         if rng.random() < 0.2:
             step["every"] = rng.choice([2, 5, 20])
+        self.features.consume(step)
         return step
 
     def _cancel(self, client: str) -> Step | None:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from random import Random
 from typing import Any, Final
 
 from tests.simulation.choices import CHOICES, COLOURS
+from tests.simulation.draw_features import Features
 from tests.simulation.draw_topology import Drawn
 from tests.simulation.plan import Step
 
@@ -36,15 +37,9 @@ class Like:
     size: int
     persistent: float
     pause: float
-    options: dict[str, bool] = field(default_factory=dict)
-    chosen: bool = False
-    delayed: bool = False
-
-
-def a_delay(rng: Random) -> Step:
-    """As a publish's step says it."""
-    dated = {"dated": True} if rng.random() < 0.4 else {}
-    return {"delay": rng.choice([1, 50, 300, 1000, 1000, 3000]), **dated}
+    options: dict[str, bool]
+    features: Features
+    chosen: bool
 
 
 def has_links(seed: str) -> bool:
@@ -82,13 +77,13 @@ class Links:
                 done.append({"client": client, "do": name, **({"wait": wait} if wait else {}), **step})
         return done
 
-    def faults(self, seconds: float, gateways: int) -> list[Step]:
+    def faults(self, seconds: float, shape: Step) -> list[Step]:
         """Of their connections."""
         rng = self.rng
         found: list[Step] = []
         for _ in range(rng.choice([0, 0, 1, 3])):
             what = rng.choice(_FAULTS)
-            ends = [rng.choice(self.clients)["name"], f"gateway-{rng.randint(1, gateways)}"]
+            ends = [rng.choice(self.clients)["name"], f"gateway-{rng.randint(1, shape['gateways'])}"]
             lasts = (
                 {} if what == "tear" else {"seconds": round(rng.choice([0.3, 3.0, 10.0]) * rng.uniform(0.5, 1.5), 2)}
             )
@@ -126,12 +121,11 @@ class Links:
             step["pace"] = rng.choice([0.001, 0.01])
         if rng.random() < 0.1:
             step["most"] = max(rng.choice([50, 300]), like.size // 50)
-        if like.delayed and rng.random() < 0.5:
-            step |= a_delay(rng)
         if like.options.get("ttl") and rng.random() < 0.3:
             step["ttl"] = rng.choice([0, 50, 1000, 5000, 3_600_000])
         if like.options.get("priority") and rng.random() < 0.5:
             step["priority"] = rng.randint(0, 9)
+        like.features.publish(step)
         return step
 
     def _to(self, destination: Step) -> Step:
@@ -167,6 +161,7 @@ class Links:
         step["settle"] = self._settling
         if rng.random() < 0.2:
             step["every"] = rng.choice([2, 5, 20])
+        self.like.features.consume(step)
         self._known.setdefault(client, []).append(step)
         return dict(step)
 

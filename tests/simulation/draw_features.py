@@ -1,0 +1,92 @@
+"""What some histories have besides, each a feature of its own, drawn apart: so all else of a seed is as without it."""
+
+from __future__ import annotations
+
+from random import Random
+from typing import ClassVar
+
+from tests.simulation.choices import HOLDS
+from tests.simulation.plan import Step
+
+
+class Feature:
+    """Of one virtual host's load. SHARE of histories have it."""
+
+    SHARE: ClassVar[float]
+
+    def __init__(self, seed: str) -> None:
+        self.rng = Random(f"{type(self).__name__} {seed}")
+        self.on = self.rng.random() < self.SHARE
+
+    def queue(self, step: Step) -> None:
+        """May add arguments to a queue's declaration."""
+
+    def publish(self, step: Step) -> None:
+        """May add to a publish's step, of any protocol."""
+
+    def consume(self, step: Step) -> None:
+        """May add to a consumer's step, of any protocol."""
+
+    def faults(self, seconds: float, shape: Step) -> list[Step]:
+        """More of them, of histories that have faults."""
+        del seconds, shape
+        return []
+
+
+class Delays(Feature):
+    """Messages that say when they may be delivered, and queues that heed it."""
+
+    SHARE = 0.12
+    _HOLDING = 0.6  # share of queues
+
+    def queue(self, step: Step) -> None:
+        if self.rng.random() < self._HOLDING:
+            step["arguments"][HOLDS] = True
+
+    def publish(self, step: Step) -> None:
+        if self.rng.random() < 0.5:
+            step["delay"] = self.rng.choice([1, 50, 300, 1000, 1000, 3000])
+            if self.rng.random() < 0.4:
+                step["dated"] = True
+
+    def faults(self, seconds: float, shape: Step) -> list[Step]:
+        """A clock is set, in some: gateways and owners both look at theirs."""
+        if self.rng.random() > 0.2:
+            return []
+        role, count = self.rng.choice([("gateway", shape["gateways"]), ("queue", shape["queue_processes"])])
+        at, name = round(self.rng.uniform(0, seconds), 3), f"{role}-{self.rng.randint(1, count)}"
+        return [
+            {"at": at, "do": "jump_clock", "args": [name], "seconds": self.rng.choice([-3600.0, -2.0, 2.0, 3600.0])}
+        ]
+
+
+FEATURES: tuple[type[Feature], ...] = (Delays,)
+
+
+class Features:
+    """All that a virtual host's load has."""
+
+    def __init__(self, seed: str) -> None:
+        self._on = [feature for feature in (make(seed) for make in FEATURES) if feature.on]
+
+    def queues(self, steps: list[Step]) -> None:
+        """Of a topology."""
+        for step in steps if self._on else ():
+            if step["do"] == "queue":
+                step.setdefault("arguments", {})
+                for feature in self._on:
+                    feature.queue(step)
+
+    def publish(self, step: Step) -> None:
+        """As Feature says."""
+        for feature in self._on:
+            feature.publish(step)
+
+    def consume(self, step: Step) -> None:
+        """As Feature says."""
+        for feature in self._on:
+            feature.consume(step)
+
+    def faults(self, seconds: float, shape: Step) -> list[Step]:
+        """As Feature says."""
+        return [fault for feature in self._on for fault in feature.faults(seconds, shape)]
