@@ -11,6 +11,9 @@ from tests.simulation.history import Sent
 
 SELECTOR: Final = "x-filter-jms-selector"
 HOLDS: Final = "holdOnPublishEnabled"
+HELD_BACK: Final[Mapping[str, object]] = {"qpid.policy_type": "PRODUCER_FLOW_CONTROL"}
+"""Who publishes to such a queue is held back while more than MOST, or so many bytes, wait in it."""
+MOST: Final = "qpid.max_count"
 COLOURS: Final = ("red", "green", "blue")
 GROUPS: Final = (
     {"qpid.group_header_key": "colour"},

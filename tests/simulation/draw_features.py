@@ -5,7 +5,7 @@ from __future__ import annotations
 from random import Random
 from typing import ClassVar
 
-from tests.simulation.choices import HOLDS
+from tests.simulation.choices import HELD_BACK, HOLDS, MOST
 from tests.simulation.plan import Step
 
 
@@ -60,7 +60,41 @@ class Delays(Feature):
         ]
 
 
-FEATURES: tuple[type[Feature], ...] = (Delays,)
+class HeldBack(Feature):
+    """Queues whose publishers are held back while too much waits in them. No consumer has one of them for itself."""
+
+    SHARE = 0.1
+    _SUCH = 0.4  # share of queues
+    _ALONE = frozenset({"x-max-length", "x-single-active-consumer", "qpid.group_header_key", "x-expires"})
+
+    def __init__(self, seed: str) -> None:
+        super().__init__(seed)
+        self._names: list[str] = []
+
+    def queue(self, step: Step) -> None:
+        if self.rng.random() < self._SUCH and not self._ALONE & step["arguments"].keys():
+            self._names.append(step["queue"])
+            step["arguments"] |= HELD_BACK | self.rng.choice(
+                [
+                    {MOST: self.rng.choice([0, 1, 5, 20])},
+                    {MOST: self.rng.choice([0, 1, 5, 20])},
+                    {"x-qpid-capacity": 500, "x-qpid-flow-resume-capacity": self.rng.choice([0, 100, 400])},
+                ]
+            )
+
+    def publish(self, step: Step) -> None:
+        """To one of them, for some time, or more than it wants in a transaction."""
+        if self._names and self.rng.random() < (0.4 if step.get("mode") == "tx" else 0.1):
+            name, pace = self.rng.choice(self._names), self.rng.choice([0.1, 0.3])
+            step |= {"exchange": "", "keys": [name], "count": 8, "pace": 0.0 if step.get("mode") == "tx" else pace}
+            if "address" in step:
+                step |= {"address": name, "subject": False}
+
+    def consume(self, step: Step) -> None:
+        step.pop("exclusive", None)
+
+
+FEATURES: tuple[type[Feature], ...] = (Delays, HeldBack)
 
 
 class Features:

@@ -18,6 +18,7 @@ from tests.simulation.client import Client
 from tests.simulation.history import Consuming, Delivered, Fault, History
 from tests.simulation.line import GoneError
 from tests.simulation.plan import Plan, Step
+from tests.simulation.room import make_room, rooms
 
 PATIENCE = 120.0  # seconds after healing in which everything has to be answered
 _QUIET = 3.0  # seconds without a delivery after which a queue has nothing more to give
@@ -72,11 +73,12 @@ class _Scenario:
         self.tables: dict[str, dict[str, Any]] = {}
         self.tasks: dict[str, asyncio.Task[None]] = {}
         addresses = self.cluster.amqp_addresses
-        names = [f"gateway-{number}" for number in range(1, len(addresses) + 1)]
+        self.gateways = [f"gateway-{number}" for number in range(1, len(addresses) + 1)]
+        self.rooms: list[tuple[Client, asyncio.Task[None]]] = []
         for each in plan.clients:
             kind, self.tables[each["name"]] = _KINDS[each.get("protocol", "0-9-1")]
             more = {"frame": each["frame"]} if "frame" in each else {}
-            client = kind(history, each["name"], each["host"], addresses, each["gateway"], names, **more)
+            client = kind(history, each["name"], each["host"], addresses, each["gateway"], self.gateways, **more)
             self.clients[client.name] = client
 
     async def prepare(self) -> None:
@@ -103,6 +105,7 @@ class _Scenario:
         self.history.healed = self.history.tick()
         for fault in self.history.faults:
             fault.ended = fault.ended or self.history.healed
+        self._make_room()
         await self._within("carrying out its steps")
 
     async def finish(self) -> None:
@@ -111,6 +114,21 @@ class _Scenario:
             with self.place.host(client.name):
                 self.tasks[client.name] = asyncio.create_task(client.finish(self._drain), name=client.name)
         await self._within("finishing")
+        await self._leave_rooms()
+
+    def _make_room(self) -> None:
+        """For those that are held back."""
+        for host, queues in rooms(self.plan).items():
+            name = f"room-{host}"
+            with self.place.host(name):
+                client = Client(self.history, name, host, self.cluster.amqp_addresses, 0, self.gateways)
+                self.rooms.append((client, asyncio.create_task(make_room(client, queues), name=name)))
+
+    async def _leave_rooms(self) -> None:
+        for client, task in self.rooms:
+            task.cancel()
+            if client.wire and not client.wire.dead:
+                await client.wire.close()
 
     async def _within(self, what: str) -> None:
         self.history.phase = what
@@ -154,8 +172,7 @@ class _Scenario:
     async def _empty_all(self, queues: list[tuple[str, str]], number: int) -> None:
         for host in dict.fromkeys(host for host, _ in queues):
             name = f"drain-{host}-{number}"
-            names = [f"gateway-{each + 1}" for each in range(len(self.cluster.amqp_addresses))]
-            client = Client(self.history, name, host, self.cluster.amqp_addresses, number, names)
+            client = Client(self.history, name, host, self.cluster.amqp_addresses, number, self.gateways)
             mine = [queue for its, queue in queues if its == host]
             try:
                 async with asyncio.timeout(PATIENCE + 5 * len(mine)):

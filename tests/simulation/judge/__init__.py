@@ -1,11 +1,11 @@
-"""Judges histories: which promises were broken. tests/simulation/README.md says what is promised, and what is not."""
+"""Judges histories: which promises were broken. README.md says what is promised, and what is not."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
 from tests.simulation.history import History
-from tests.simulation.judge import alone, grouped, lost, order, purged, quiet, seen, timely, told, whole
+from tests.simulation.judge import alone, grouped, held_back, lost, order, purged, quiet, seen, timely, told, whole
 from tests.simulation.judge.facts import Facts, Violation, first
 from tests.simulation.plan import Plan
 
@@ -31,6 +31,7 @@ RULES: tuple[Callable[[Facts], Iterator[Violation]], ...] = (
     alone.two_served,
     grouped.held_by_one,
     grouped.owned_by_one,
+    held_back.taken,
     quiet.blamed,
     quiet.breached,
     quiet.miscounted,
