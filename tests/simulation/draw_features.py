@@ -5,7 +5,7 @@ from __future__ import annotations
 from random import Random
 from typing import ClassVar
 
-from tests.simulation.choices import HELD_BACK, HOLDS, MOST
+from tests.simulation.choices import HELD_BACK, HOLDS, MOST, NONDESTRUCTIVE
 from tests.simulation.plan import Step
 
 
@@ -94,7 +94,21 @@ class HeldBack(Feature):
         step.pop("exclusive", None)
 
 
-FEATURES: tuple[type[Feature], ...] = (Delays, HeldBack)
+class Browsers(Feature):
+    """Consumers that see what waits and take nothing; queues of which all are such."""
+
+    SHARE = 0.1
+
+    def queue(self, step: Step) -> None:
+        if self.rng.random() < 0.15 and not step["arguments"].items() >= HELD_BACK.items():
+            step["arguments"][NONDESTRUCTIVE] = True
+
+    def consume(self, step: Step) -> None:
+        if self.rng.random() < 0.5:
+            step["browse"] = True
+
+
+FEATURES: tuple[type[Feature], ...] = (Delays, HeldBack, Browsers)
 
 
 class Features:

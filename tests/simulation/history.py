@@ -107,6 +107,7 @@ class Consuming:
     ending: int | None = None
     cancelled_by_broker: bool = False
     selector: str = ""  # one of CHOICES
+    browses: bool = False  # by what it has said itself
 
 
 @dataclass(slots=True, eq=False)

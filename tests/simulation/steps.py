@@ -160,13 +160,15 @@ async def consume(client: Client, step: Step) -> None:
         await channel.call(commands.Basic.Qos(0, step["prefetch"], step.get("shared", False)))
     consuming = Consuming(
         client.host, queue, tag, channel.opened, step.get("no_ack", False), step.get("exclusive", False),
-        client.history.tick(), selector=step.get("selector", ""),
+        client.history.tick(), selector=step.get("selector", ""), browses=step.get("browse", False),
     )  # fmt: skip
     client.history.consumers.append(consuming)
     channel.consumers[tag] = (consuming, _policy(step))
-    arguments = {"x-priority": step["priority"]} if step.get("priority") else {}
+    arguments: dict[str, Any] = {"x-priority": step["priority"]} if step.get("priority") else {}
     if consuming.selector:
         arguments["x-filter-jms-selector"] = consuming.selector
+    if consuming.browses:
+        arguments["x-filter-no-consume"] = True
     request = commands.Basic.Consume(
         0, queue, tag, False, step.get("no_ack", False), step.get("exclusive", False), False, arguments
     )

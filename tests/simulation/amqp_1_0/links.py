@@ -157,7 +157,7 @@ class Receiver(Link):
         chosen = {_SELECTOR: v.Described(_SELECTOR, consuming.selector)} if consuming.selector else None
         await self._attach(
             snd_settle_mode=SETTLED if consuming.no_ack else UNSETTLED,
-            source=Source(consuming.queue, filter=chosen),
+            source=Source(consuming.queue, distribution_mode="copy" if consuming.browses else None, filter=chosen),
             target=Target(),
         )
         consuming.attached = self.session.history.tick()

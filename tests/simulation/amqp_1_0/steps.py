@@ -105,6 +105,7 @@ async def consume(client: LinkClient, step: Step) -> None:
     consuming = Consuming(
         client.host, step["queue"], tag, session.opened, step.get("no_ack", False), exclusive=False,
         asked=client.history.tick(), selector=step.get("selector", ""),
+        browses=step.get("browse", False),
     )  # fmt: skip
     client.history.consumers.append(consuming)
     receiver = Receiver(session, consuming, _policy(client, step), every=step.get("renew", 0))

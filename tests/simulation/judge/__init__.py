@@ -5,7 +5,20 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from tests.simulation.history import History
-from tests.simulation.judge import alone, grouped, held_back, lost, order, purged, quiet, seen, timely, told, whole
+from tests.simulation.judge import (
+    alone,
+    browsed,
+    grouped,
+    held_back,
+    lost,
+    order,
+    purged,
+    quiet,
+    seen,
+    timely,
+    told,
+    whole,
+)
 from tests.simulation.judge.facts import Facts, Violation, first
 from tests.simulation.plan import Plan
 
@@ -29,6 +42,8 @@ RULES: tuple[Callable[[Facts], Iterator[Violation]], ...] = (
     alone.shared,
     alone.two_active,
     alone.two_served,
+    browsed.again,
+    browsed.unseen,
     grouped.held_by_one,
     grouped.owned_by_one,
     held_back.taken,

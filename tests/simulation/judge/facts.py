@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from functools import cached_property
 from typing import Any, NamedTuple
 
+from tests.simulation.choices import NONDESTRUCTIVE
 from tests.simulation.history import NEVER, Asked, Consuming, Delivered, Fault, History, Sent
 from tests.simulation.plan import Plan, Step
 from tests.simulation.routes import RouteBook, Routes
@@ -90,9 +91,24 @@ class Facts:
     @cached_property
     def deliveries(self) -> dict[tuple[str, str, str], list[Delivered]]:
         found: dict[tuple[str, str, str], list[Delivered]] = defaultdict(list)
-        for each in self.history.deliveries:
+        for each in self.taken:
             found[each.host, each.queue, each.id].append(each)
         return dict(found)
+
+    @cached_property
+    def taken(self) -> list[Delivered]:
+        """Deliveries of what was a consumer's then."""
+        return [each for each in self.history.deliveries if not (each.consumer and self.browses(each.consumer))]
+
+    @cached_property
+    def shown(self) -> list[Delivered]:
+        """Those to browsers, which take nothing."""
+        return [each for each in self.history.deliveries if each.consumer and self.browses(each.consumer)]
+
+    def browses(self, consumer: Consuming) -> bool:
+        """Whether a consumer sees what waits, and leaves it there."""
+        queue = self.queues.get((consumer.host, consumer.queue))
+        return consumer.browses or bool(queue and queue.arguments.get(NONDESTRUCTIVE))
 
     def delivered(self, host: str, queue: str, message: str) -> list[Delivered]:
         return self.deliveries.get((host, queue, message), [])

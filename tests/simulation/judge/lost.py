@@ -115,7 +115,7 @@ class Accounts:
         del sent
         consumers = self._facts.consumers.get((queue.host, queue.name), ())
         gets = self._facts.asked("get", queue.host, queue.name)
-        return any(each.no_ack for each in consumers) or any(
+        return any(each.no_ack and not self._facts.browses(each) for each in consumers) or any(
             # A gateway that does not hear the answer asks again.
             each.arguments.get("no_ack") and (each.outcome != "ok" or self._facts.history.faults)
             for each in gets

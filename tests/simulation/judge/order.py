@@ -16,7 +16,7 @@ def disordered(facts: Facts) -> Iterator[Violation]:
     if facts.any_may_be_deaf or facts.faults("kill", "stop", of="gateway-"):
         return
     highest: dict[tuple[object, ...], tuple[int, Sent]] = {}
-    for each in facts.history.deliveries:
+    for each in facts.taken:
         sent = facts.history.sent.get(each.id)
         queue = facts.queues.get((each.host, each.queue))
         if sent is None or queue is None or each.redelivered or each.deaths or each.consumer is None:

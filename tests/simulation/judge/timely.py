@@ -19,7 +19,8 @@ def early(facts: Facts) -> Iterator[Violation]:
     if facts.clocks_may_differ:
         return
     for sent, queue, deliveries in _held(facts):
-        for each in deliveries:
+        seen = [each for each in facts.shown if (each.host, each.queue, each.id) == (queue.host, queue.name, sent.id)]
+        for each in [*deliveries, *seen]:
             if each.time < (sent.due or 0.0) - _slack(facts, each):
                 when = f"at {each.time:.3f} s, and due at {sent.due:.3f} s"
                 yield Violation(
@@ -81,7 +82,7 @@ def _may_be_gone(facts: Facts, sent: Sent, queue: Queue, due: float) -> bool:
 
 def _waits(facts: Facts, consumer: Consuming, due: float) -> bool:
     """Whether a consumer was there all the time, with no limit to what it holds, and takes everything."""
-    if consumer.attached is None or consumer.selector or consumer.channel.limited or consumer.tag == "drain":
+    if consumer.attached is None or consumer.selector or consumer.channel.limited or facts.browses(consumer):
         return False
     history = facts.history
     end = min(consumer.channel.held_until, NEVER if consumer.ending is None else consumer.ending)

@@ -64,7 +64,7 @@ def untold(facts: Facts) -> Iterator[Violation]:
     record = Record(history.ledger)
     for sent in history.sent.values():
         yield from _of_message(facts, record, sent)
-    for each in history.deliveries:
+    for each in facts.taken:
         sent = history.sent.get(each.id)
         if sent and not each.deaths and facts.stays(each.host, each.queue):
             yield from _of_delivery(facts, record, sent, each)
