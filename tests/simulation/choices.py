@@ -11,6 +11,7 @@ from tests.simulation.history import Sent
 
 SELECTOR: Final = "x-filter-jms-selector"
 HOLDS: Final = "holdOnPublishEnabled"
+TIMEOUT: Final = "x-consumer-timeout"
 NONDESTRUCTIVE: Final = "ensureNondestructiveConsumers"
 HELD_BACK: Final[Mapping[str, object]] = {"qpid.policy_type": "PRODUCER_FLOW_CONTROL"}
 """Who publishes to such a queue is held back while more than MOST, or so many bytes, wait in it."""

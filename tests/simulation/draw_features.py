@@ -5,7 +5,7 @@ from __future__ import annotations
 from random import Random
 from typing import ClassVar
 
-from tests.simulation.choices import HELD_BACK, HOLDS, MOST, NONDESTRUCTIVE
+from tests.simulation.choices import HELD_BACK, HOLDS, MOST, NONDESTRUCTIVE, TIMEOUT
 from tests.simulation.plan import Step
 
 
@@ -108,7 +108,17 @@ class Browsers(Feature):
             step["browse"] = True
 
 
-FEATURES: tuple[type[Feature], ...] = (Delays, HeldBack, Browsers)
+class Timeouts(Feature):
+    """Queues whose consumers have so long for each delivery."""
+
+    SHARE = 0.1
+
+    def queue(self, step: Step) -> None:
+        if self.rng.random() < 0.5:
+            step["arguments"][TIMEOUT] = self.rng.choice([100, 500, 2000])
+
+
+FEATURES: tuple[type[Feature], ...] = (Delays, HeldBack, Browsers, Timeouts)
 
 
 class Features:

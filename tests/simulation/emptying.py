@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pamqp import commands
 
 from tests.simulation.channel import Channel
-from tests.simulation.choices import NONDESTRUCTIVE
+from tests.simulation.choices import NONDESTRUCTIVE, TIMEOUT
 from tests.simulation.client import Address, Client
 from tests.simulation.history import Consuming, Delivered, History
 from tests.simulation.line import GoneError
@@ -21,17 +21,13 @@ _NOT_FOUND = 404
 
 
 class Emptying:
-    """Of a history. Queues whose consumers take nothing are emptied by basic.get."""
+    """Of a history. Queues whose consumers take nothing are emptied by basic.get; who has to be quick, is."""
 
     def __init__(self, history: History, plan: Plan, addresses: Sequence[Address], gateways: Sequence[str]) -> None:
         self._history = history
         self._addresses = addresses
         self._gateways = gateways
-        self._got = {
-            (step["host"], step["queue"])
-            for step in plan.topology
-            if step["do"] == "queue" and NONDESTRUCTIVE in step.get("arguments", {})
-        }
+        self._got, self._prompt = _with(plan, NONDESTRUCTIVE), _with(plan, TIMEOUT)
 
     async def all(self) -> None:
         """Every queue that was declared, until nothing comes any more."""
@@ -91,15 +87,17 @@ class Emptying:
         self._history.counts.append((host, queue, said, got, await _count(channel, queue)))
 
     async def _consume_all(self, channel: Channel, queue: str, said: int) -> int:
+        host, history = channel.wire.connected.host, self._history
         more, got = asyncio.Event(), 0
 
-        def take(_channel: Channel, delivered: Delivered) -> None:
+        def take(channel: Channel, delivered: Delivered) -> None:
             nonlocal got
             delivered.draining = True
             got += 1
             more.set()
+            if (host, queue) in self._prompt:
+                channel.settle("ack", delivered.tag)
 
-        host, history = channel.wire.connected.host, self._history
         consuming = Consuming(host, queue, "drain", channel.opened, False, False, history.tick())
         history.consumers.append(consuming)
         channel.consumers["drain"] = (consuming, take)
@@ -112,6 +110,15 @@ class Emptying:
                 more.clear()
         except TimeoutError:
             return got
+
+
+def _with(plan: Plan, argument: str) -> set[tuple[str, str]]:
+    """Virtual hosts and names of queues that are declared with it."""
+    return {
+        (step["host"], step["queue"])
+        for step in plan.topology
+        if step["do"] == "queue" and argument in step.get("arguments", {})
+    }
 
 
 async def _get_all(channel: Channel, queue: str) -> int:

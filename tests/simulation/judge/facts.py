@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from functools import cached_property
 from typing import Any, NamedTuple
 
-from tests.simulation.choices import NONDESTRUCTIVE
+from tests.simulation.choices import HELD_BACK, NONDESTRUCTIVE, TIMEOUT
 from tests.simulation.history import NEVER, Asked, Consuming, Delivered, Fault, History, Sent
 from tests.simulation.plan import Plan, Step
 from tests.simulation.routes import RouteBook, Routes
@@ -19,6 +19,7 @@ _DEADLY = {
 # These keep a gateway from telling a new owner in time what its clients hold: then it may be given to others.
 _DEAFENING = {"pause", "starve", "jump_clock"}  # of the one or the other
 _BETWEEN = {"cut", "deafen", "slow"}
+_ON_ITS_WAY = 0.3  # seconds, where nothing fails
 _SHORTLY = 0.5  # seconds in which a gateway that stood still has carried out what came meanwhile
 _ROUTED_WITHIN = 30.0  # seconds: then a gateway gives up what no router routes, and tells connected clients …
 _MOST_OF_IT = 20.0  # … and it finds one late, or meets one that goes
@@ -116,6 +117,20 @@ class Facts:
     def is_on_disk(self, delivered: Delivered) -> bool:
         """Whether it was a persistent message of a durable queue."""
         return self.queues[delivered.host, delivered.queue].durable and self.history.sent[delivered.id].persistent
+
+    @cached_property
+    def any_held_back(self) -> bool:
+        """Whether publishers may be held back, so that what else they say is heard late."""
+        return any(queue.arguments.items() >= HELD_BACK.items() for queue in self.queues.values())
+
+    def may_be_taken_from(self, delivered: Delivered, until: float) -> bool:
+        """Whether its consumer may have kept it for too long by then: it was for others, and is."""
+        timeout = self.queues[delivered.host, delivered.queue].arguments.get(TIMEOUT)
+        if timeout is None:
+            return False
+        if self.history.faults or self.any_held_back:
+            return True  # what is said may be heard any time later
+        return until > delivered.time + int(str(timeout)) / 1000 - _ON_ITS_WAY
 
     @cached_property
     def consumers(self) -> dict[tuple[str, str], list[Consuming]]:

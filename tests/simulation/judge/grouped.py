@@ -60,7 +60,7 @@ def _is_sure(facts: Facts, one: Delivered, other: Delivered) -> bool:
     gateways = {each.channel.connection.gateway for each in (one, other)}
     if any(facts.troubled(gateway) or facts.may_be_deaf(gateway) for gateway in gateways):
         return False
-    return other.at < _there_until(other)
+    return other.at < _there_until(other) and not facts.may_be_taken_from(one, other.time)
 
 
 def _kept_until(delivered: Delivered) -> int:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from itertools import pairwise
 
 from tests.simulation.choices import CHOICES
-from tests.simulation.history import Delivered, Sent
+from tests.simulation.history import NEVER, Delivered, Sent
 from tests.simulation.judge.facts import Facts, Violation, headers_left, told
 
 _HOW = {"ack": "and its channel answered later", "none": "as it was delivered"}
@@ -132,7 +132,7 @@ def _settled_for_good(facts: Facts, delivered: Delivered) -> bool:
     if delivered.settled_as == "none":
         # It is done with as it is sent, which a next owner knows if it is told in good order.
         return not delivered.draining and not facts.owners_may_die
-    if delivered.settled_as != "ack" or delivered.draining:
+    if delivered.settled_as != "ack" or delivered.draining or _too_late(facts, delivered):
         return False
     gateway = delivered.channel.connection.gateway
     remembered = not facts.troubled(gateway) and not facts.may_be_deaf(gateway)
@@ -141,6 +141,12 @@ def _settled_for_good(facts: Facts, delivered: Delivered) -> bool:
         kept = facts.is_on_disk(delivered) or remembered or not facts.owners_may_die
         return delivered.transaction.outcome == "committed" and kept
     return delivered.known is not None and remembered
+
+
+def _too_late(facts: Facts, delivered: Delivered) -> bool:
+    """Whether it may have been kept for too long before it was acknowledged."""
+    done = delivered.transaction.answered if delivered.transaction else delivered.settled
+    return facts.may_be_taken_from(delivered, facts.history.time_of(NEVER if done is None else done))
 
 
 def _same_copy(facts: Facts, one: Delivered, other: Delivered) -> bool:
@@ -160,6 +166,8 @@ def held_by_two(facts: Facts) -> Iterator[Violation]:
                 continue
             gateway = before.channel.connection.gateway
             if facts.troubled(gateway) or facts.may_be_deaf(gateway) or facts.passed_on_late(after, before):
+                continue
+            if facts.may_be_taken_from(before, after.time):
                 continue
             if before.channel.held_until > after.at and not _may_be_taken_back(after):
                 yield Violation(

@@ -87,6 +87,8 @@ def _of_delivery(facts: Facts, record: Record, sent: Sent, delivered: Delivered)
     if not any(stage == "delivered" for stage, *_ in rows):
         yield Violation("the ledger agrees", f"{told(sent)} was delivered from {delivered.queue}; on record: {rows}")
     acknowledged = delivered.settled_as == "ack" and delivered.known is not None and not delivered.transaction
+    if facts.may_be_taken_from(delivered, facts.history.time_of(delivered.settled or 0)):
+        acknowledged = False
     # An owner whose leases ran out drops what is not on disk, and what was acknowledged meanwhile with it.
     gone = not facts.is_on_disk(delivered) and any(stage == "dropped" for stage, *_ in rows)
     terms = [epoch for stage, outcome, epoch in rows if (stage, outcome) == ("settled", "accepted")]
