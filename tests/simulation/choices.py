@@ -12,6 +12,7 @@ from tests.simulation.history import Sent
 SELECTOR: Final = "x-filter-jms-selector"
 HOLDS: Final = "holdOnPublishEnabled"
 TIMEOUT: Final = "x-consumer-timeout"
+NO_LOCAL: Final = "noLocal"
 NONDESTRUCTIVE: Final = "ensureNondestructiveConsumers"
 HELD_BACK: Final[Mapping[str, object]] = {"qpid.policy_type": "PRODUCER_FLOW_CONTROL"}
 """Who publishes to such a queue is held back while more than MOST, or so many bytes, wait in it."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from random import Random
 from typing import ClassVar
 
-from tests.simulation.choices import HELD_BACK, HOLDS, MOST, NONDESTRUCTIVE, TIMEOUT
+from tests.simulation.choices import HELD_BACK, HOLDS, MOST, NO_LOCAL, NONDESTRUCTIVE, TIMEOUT
 from tests.simulation.plan import Step
 
 
@@ -118,7 +118,21 @@ class Timeouts(Feature):
             step["arguments"][TIMEOUT] = self.rng.choice([100, 500, 2000])
 
 
-FEATURES: tuple[type[Feature], ...] = (Delays, HeldBack, Browsers, Timeouts)
+class NoLocal(Feature):
+    """Consumers that do not want what their own connections publish; queues of which all are such."""
+
+    SHARE = 0.1
+
+    def queue(self, step: Step) -> None:
+        if self.rng.random() < 0.15:
+            step["arguments"][NO_LOCAL] = True
+
+    def consume(self, step: Step) -> None:
+        if self.rng.random() < 0.5:
+            step["no_local"] = self.rng.choice(["field", "argument"])
+
+
+FEATURES: tuple[type[Feature], ...] = (Delays, HeldBack, Browsers, Timeouts, NoLocal)
 
 
 class Features:

@@ -108,6 +108,7 @@ class Consuming:
     cancelled_by_broker: bool = False
     selector: str = ""  # one of CHOICES
     browses: bool = False  # by what it has said itself
+    no_local: bool = False  # likewise
 
 
 @dataclass(slots=True, eq=False)

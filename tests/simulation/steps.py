@@ -161,6 +161,7 @@ async def consume(client: Client, step: Step) -> None:
     consuming = Consuming(
         client.host, queue, tag, channel.opened, step.get("no_ack", False), step.get("exclusive", False),
         client.history.tick(), selector=step.get("selector", ""), browses=step.get("browse", False),
+        no_local="no_local" in step,
     )  # fmt: skip
     client.history.consumers.append(consuming)
     channel.consumers[tag] = (consuming, _policy(step))
@@ -169,8 +170,17 @@ async def consume(client: Client, step: Step) -> None:
         arguments["x-filter-jms-selector"] = consuming.selector
     if consuming.browses:
         arguments["x-filter-no-consume"] = True
+    if step.get("no_local") == "argument":
+        arguments["x-qpid-no-local"] = True
     request = commands.Basic.Consume(
-        0, queue, tag, False, step.get("no_ack", False), step.get("exclusive", False), False, arguments
+        0,
+        queue,
+        tag,
+        step.get("no_local") == "field",
+        step.get("no_ack", False),
+        step.get("exclusive", False),
+        False,
+        arguments,
     )
     try:
         await channel.call(request)

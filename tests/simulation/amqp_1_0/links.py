@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 Taker = Callable[["Receiver", Delivered], None]
 
 _SELECTOR: Final = v.Symbol("apache.org:selector-filter:string")
+_NO_LOCAL: Final = v.Symbol("apache.org:no-local-filter:list")
 _MOST: Final = 1 << 16  # bytes of a message in one frame
 _HEAD: Final = 128  # bytes of a frame besides
 
@@ -154,10 +155,16 @@ class Receiver(Link):
     async def attach(self) -> None:
         """Raises GoneError."""
         consuming = self.consuming
-        chosen = {_SELECTOR: v.Described(_SELECTOR, consuming.selector)} if consuming.selector else None
+        chosen: dict[v.Symbol, v.Described] = {}
+        if consuming.selector:
+            chosen[_SELECTOR] = v.Described(_SELECTOR, consuming.selector)
+        if consuming.no_local:
+            chosen[_NO_LOCAL] = v.Described(_NO_LOCAL, [])
         await self._attach(
             snd_settle_mode=SETTLED if consuming.no_ack else UNSETTLED,
-            source=Source(consuming.queue, distribution_mode="copy" if consuming.browses else None, filter=chosen),
+            source=Source(
+                consuming.queue, distribution_mode="copy" if consuming.browses else None, filter=chosen or None
+            ),
             target=Target(),
         )
         consuming.attached = self.session.history.tick()

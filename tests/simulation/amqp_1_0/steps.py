@@ -106,6 +106,7 @@ async def consume(client: LinkClient, step: Step) -> None:
         client.host, step["queue"], tag, session.opened, step.get("no_ack", False), exclusive=False,
         asked=client.history.tick(), selector=step.get("selector", ""),
         browses=step.get("browse", False),
+        no_local="no_local" in step,
     )  # fmt: skip
     client.history.consumers.append(consuming)
     receiver = Receiver(session, consuming, _policy(client, step), every=step.get("renew", 0))

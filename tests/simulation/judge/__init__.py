@@ -28,6 +28,7 @@ RULES: tuple[Callable[[Facts], Iterator[Violation]], ...] = (
     lost.lost,
     seen.invented,
     seen.unwanted,
+    seen.local,
     seen.seen_again,
     purged.brought_back,
     seen.held_by_two,

@@ -41,7 +41,7 @@ def unseen(facts: Facts) -> Iterator[Violation]:
 
 def _is_sure(facts: Facts, browser: Consuming) -> bool:
     """Whether it has seen all that there was for it before its end."""
-    return facts.browses(browser) and browser.attached is not None and not browser.channel.limited
+    return facts.browses(browser) and browser.attached is not None and not (browser.channel.limited or browser.no_local)
 
 
 def _is_plain(queue: Queue) -> bool:

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from functools import cached_property
 from typing import Any, NamedTuple
 
-from tests.simulation.choices import HELD_BACK, NONDESTRUCTIVE, TIMEOUT
+from tests.simulation.choices import HELD_BACK, NO_LOCAL, NONDESTRUCTIVE, TIMEOUT
 from tests.simulation.history import NEVER, Asked, Consuming, Delivered, Fault, History, Sent
 from tests.simulation.plan import Plan, Step
 from tests.simulation.routes import RouteBook, Routes
@@ -117,6 +117,11 @@ class Facts:
     def is_on_disk(self, delivered: Delivered) -> bool:
         """Whether it was a persistent message of a durable queue."""
         return self.queues[delivered.host, delivered.queue].durable and self.history.sent[delivered.id].persistent
+
+    def spares(self, consumer: Consuming) -> bool:
+        """Whether a consumer is not to have what its own connection publishes."""
+        queue = self.queues.get((consumer.host, consumer.queue))
+        return consumer.no_local or bool(queue and queue.arguments.get(NO_LOCAL))
 
     @cached_property
     def any_held_back(self) -> bool:

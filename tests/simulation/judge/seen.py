@@ -33,6 +33,16 @@ def unwanted(facts: Facts) -> Iterator[Violation]:
             yield Violation("a consumer gets what it selects", f"{told(sent)} was delivered to one with {selector!r}")
 
 
+def local(facts: Facts) -> Iterator[Violation]:
+    """A consumer that does not want what its own connection publishes does not get it, from when it is there."""
+    for each in facts.history.deliveries:
+        sent, consumer = facts.history.sent.get(each.id), each.consumer
+        if sent is None or consumer is None or consumer.attached is None or each.deaths or not facts.spares(consumer):
+            continue
+        if sent.channel.connection is consumer.channel.connection and sent.at > consumer.attached:
+            yield Violation("no-local", f"{told(sent)} was delivered to {consumer.tag}, of the connection that sent it")
+
+
 def _changed(facts: Facts, sent: Sent, delivered: Delivered) -> str:
     properties = delivered.properties
     letter_of = facts.queues.get((sent.host, delivered.deaths[0][0])) if delivered.deaths else None

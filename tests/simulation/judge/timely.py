@@ -82,7 +82,13 @@ def _may_be_gone(facts: Facts, sent: Sent, queue: Queue, due: float) -> bool:
 
 def _waits(facts: Facts, consumer: Consuming, due: float) -> bool:
     """Whether a consumer was there all the time, with no limit to what it holds, and takes everything."""
-    if consumer.attached is None or consumer.selector or consumer.channel.limited or facts.browses(consumer):
+    if (
+        consumer.attached is None
+        or consumer.selector
+        or consumer.channel.limited
+        or facts.browses(consumer)
+        or consumer.no_local
+    ):
         return False
     history = facts.history
     end = min(consumer.channel.held_until, NEVER if consumer.ending is None else consumer.ending)
