@@ -11,6 +11,11 @@ from tests.simulation.history import Sent
 
 SELECTOR: Final = "x-filter-jms-selector"
 HOLDS: Final = "holdOnPublishEnabled"
+RANK: Final = "rank"
+"""The header by which queues sort, or keep the last: with SORTED, LAST_VALUE."""
+SORTED: Final = "qpid.queue_sort_key"
+LAST_VALUE: Final = "qpid.last_value_queue_key"
+LEVELS: Final = "x-qpid-priorities"
 TIMEOUT: Final = "x-consumer-timeout"
 NO_LOCAL: Final = "noLocal"
 NONDESTRUCTIVE: Final = "ensureNondestructiveConsumers"

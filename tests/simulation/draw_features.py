@@ -5,7 +5,18 @@ from __future__ import annotations
 from random import Random
 from typing import ClassVar
 
-from tests.simulation.choices import HELD_BACK, HOLDS, MOST, NO_LOCAL, NONDESTRUCTIVE, TIMEOUT
+from tests.simulation.choices import (
+    HELD_BACK,
+    HOLDS,
+    LAST_VALUE,
+    LEVELS,
+    MOST,
+    NO_LOCAL,
+    NONDESTRUCTIVE,
+    RANK,
+    SORTED,
+    TIMEOUT,
+)
 from tests.simulation.plan import Step
 
 
@@ -132,7 +143,24 @@ class NoLocal(Feature):
             step["no_local"] = self.rng.choice(["field", "argument"])
 
 
-FEATURES: tuple[type[Feature], ...] = (Delays, HeldBack, Browsers, Timeouts, NoLocal)
+class Orders(Feature):
+    """Queues in another order than that of arrival, and of last values."""
+
+    SHARE = 0.12
+
+    def queue(self, step: Step) -> None:
+        if self.rng.random() < 0.5 and "x-max-priority" not in step["arguments"]:
+            levels = {LEVELS: self.rng.choice([1, 2, 4, 10])}
+            step["arguments"] |= self.rng.choice([{SORTED: RANK}, {LAST_VALUE: RANK}, levels])
+
+    def publish(self, step: Step) -> None:
+        if self.rng.random() < 0.8:
+            step["headers"] = {**step.get("headers", {}), RANK: self.rng.choice(["a", "b", "c", "", 7, 12])}
+        if self.rng.random() < 0.3:
+            step["priority"] = self.rng.randint(0, 9)
+
+
+FEATURES: tuple[type[Feature], ...] = (Delays, HeldBack, Browsers, Timeouts, NoLocal, Orders)
 
 
 class Features:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tests.simulation.choices import HOLDS
+from tests.simulation.choices import HOLDS, LAST_VALUE
 from tests.simulation.history import NEVER, Delivered, Sent
 from tests.simulation.judge.facts import Facts, Queue, Violation, told
+from tests.simulation.judge.ranked import key_of
 
 _DEEPEST = 3  # dead letters of dead letters
 
@@ -86,6 +87,7 @@ class Accounts:
         return any(excuse(sent, queue) for excuse in (
             self._was_transient, self._was_purged, self._was_deleted, self._came_and_went, self._went_unheard,
             self._was_immediate, self._was_refused_in_silence, self._waits_for_its_time,
+            self._was_replaced,
         ))  # fmt: skip
 
     def _was_transient(self, sent: Sent, queue: Queue) -> bool:
@@ -132,6 +134,20 @@ class Accounts:
 
     def _waits_for_its_time(self, sent: Sent, queue: Queue) -> bool:
         return HOLDS in queue.arguments and sent.due is not None and self._facts.may_wait_longer
+
+    def _was_replaced(self, sent: Sent, queue: Queue) -> bool:
+        """By one of its key that may have come later: of a dead letter nobody knows when it came."""
+        if LAST_VALUE not in queue.arguments or (key := key_of(sent)) is None:
+            return False
+        facts = self._facts
+        letters = any("x-dead-letter-exchange" in each.arguments for each in facts.queues.values())
+        return any(
+            other is not sent
+            and other.host == sent.host
+            and key_of(other) == key
+            and (letters or (queue.name in facts.routes(other).may and facts.book(other.host).bound(other) > sent.at))
+            for other in facts.history.sent.values()
+        )
 
     def _may_die(self, sent: Sent, queue: Queue, copies: list[Delivered]) -> bool:
         """Whether the queue may have given it up by itself."""

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tests.simulation.choices import HOLDS
+from tests.simulation.choices import HOLDS, LEVELS, SORTED
 from tests.simulation.history import NEVER, Asked, Delivered, Sent
 from tests.simulation.judge.facts import Facts, Queue, Violation, told
+from tests.simulation.judge.ranked import key_of
 
 _UNHEARD = 1.0  # seconds
 
@@ -47,7 +48,12 @@ def _may_go(sent: Sent, queue: Queue) -> bool:
     return sent.immediate or sent.ttl is not None or bool({"x-overflow", "x-message-ttl"} & queue.arguments.keys())
 
 
-def _level(queue: Queue, sent: Sent) -> int:
+def _level(queue: Queue, sent: Sent) -> object:
+    """Of messages with one the order is that of arrival."""
+    if SORTED in queue.arguments:
+        return key_of(sent) or ""
+    if LEVELS in queue.arguments:
+        return sent.priority
     most = queue.arguments.get("x-max-priority")
     return min(sent.priority, int(str(most))) if most else 0
 
