@@ -41,7 +41,8 @@ KINDS: dict[str, tuple[int, dict[str, int]]] = {
     "letters": (5, {**_COMMON, "settle": 14, "consume": 12}),
     "orderly": (5, {**_COMMON, "consume": 14, "get": 12}),
     "leases": (5, {"publish": 50, "consume": 10, "settle": 6, "grow": 1}),
-    # Only when it is asked for: the clients of 1.0 that others have besides have the most to do.
+    # Only when they are asked for, of what others have besides: clients of 1.0 with the most to do, and many features.
+    "features": (0, {**_COMMON, "purge": 1, "recover": 1, "grow": 1}),
     "links": (0, {**_COMMON, "publish": 50, "consume": 4, "get": 2, "purge": 1, "grow": 1}),
     # As often as _LATER says.
     "purges": (0, {"publish": 50, "purge": 15, "count": 5}),
@@ -117,7 +118,7 @@ class _Load:
         self.rng, self.kind, self.drawn, self.clients, self.seed = rng, kind, drawn, clients, seed
         # Apart, so that all else of a seed is as it was before there were any.
         self.copies, self.choices = Random(f"copies {seed}"), Random(f"choices {seed}")
-        self.features = Features(seed)
+        self.features = Features(seed, kind)
         self.copied, self.chosen = self.copies.random() < _COPIED, self.choices.random() < _CHOSEN
         self.seconds = 0.0
         self.weights = {name: weight for name, weight in KINDS[kind][1].items() if rng.random() < 0.85}

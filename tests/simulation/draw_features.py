@@ -21,13 +21,14 @@ from tests.simulation.plan import Step
 
 
 class Feature:
-    """Of one virtual host's load. SHARE of histories have it."""
+    """Of one virtual host's load. SHARE of histories have it, of those of kind "features" OFTEN."""
 
     SHARE: ClassVar[float]
+    OFTEN = 0.35
 
-    def __init__(self, seed: str) -> None:
+    def __init__(self, seed: str, kind: str) -> None:
         self.rng = Random(f"{type(self).__name__} {seed}")
-        self.on = self.rng.random() < self.SHARE
+        self.on = self.rng.random() < (self.OFTEN if kind == "features" else self.SHARE)
 
     def queue(self, step: Step) -> None:
         """May add arguments to a queue's declaration."""
@@ -47,7 +48,7 @@ class Feature:
 class Delays(Feature):
     """Messages that say when they may be delivered, and queues that heed it."""
 
-    SHARE = 0.12
+    SHARE = 0.08
     _HOLDING = 0.6  # share of queues
 
     def queue(self, step: Step) -> None:
@@ -74,12 +75,12 @@ class Delays(Feature):
 class HeldBack(Feature):
     """Queues whose publishers are held back while too much waits in them. No consumer has one of them for itself."""
 
-    SHARE = 0.1
+    SHARE = 0.06
     _SUCH = 0.4  # share of queues
     _ALONE = frozenset({"x-max-length", "x-single-active-consumer", "qpid.group_header_key", "x-expires"})
 
-    def __init__(self, seed: str) -> None:
-        super().__init__(seed)
+    def __init__(self, seed: str, kind: str) -> None:
+        super().__init__(seed, kind)
         self._names: list[str] = []
 
     def queue(self, step: Step) -> None:
@@ -108,7 +109,7 @@ class HeldBack(Feature):
 class Browsers(Feature):
     """Consumers that see what waits and take nothing; queues of which all are such."""
 
-    SHARE = 0.1
+    SHARE = 0.07
 
     def queue(self, step: Step) -> None:
         if self.rng.random() < 0.15 and not step["arguments"].items() >= HELD_BACK.items():
@@ -122,7 +123,7 @@ class Browsers(Feature):
 class Timeouts(Feature):
     """Queues whose consumers have so long for each delivery."""
 
-    SHARE = 0.1
+    SHARE = 0.06
 
     def queue(self, step: Step) -> None:
         if self.rng.random() < 0.5:
@@ -132,7 +133,7 @@ class Timeouts(Feature):
 class NoLocal(Feature):
     """Consumers that do not want what their own connections publish; queues of which all are such."""
 
-    SHARE = 0.1
+    SHARE = 0.06
 
     def queue(self, step: Step) -> None:
         if self.rng.random() < 0.15:
@@ -146,7 +147,7 @@ class NoLocal(Feature):
 class Orders(Feature):
     """Queues in another order than that of arrival, and of last values."""
 
-    SHARE = 0.12
+    SHARE = 0.08
 
     def queue(self, step: Step) -> None:
         if self.rng.random() < 0.5 and "x-max-priority" not in step["arguments"]:
@@ -166,8 +167,8 @@ FEATURES: tuple[type[Feature], ...] = (Delays, HeldBack, Browsers, Timeouts, NoL
 class Features:
     """All that a virtual host's load has."""
 
-    def __init__(self, seed: str) -> None:
-        self._on = [feature for feature in (make(seed) for make in FEATURES) if feature.on]
+    def __init__(self, seed: str, kind: str) -> None:
+        self._on = [feature for feature in (make(seed, kind) for make in FEATURES) if feature.on]
 
     def queues(self, steps: list[Step]) -> None:
         """Of a topology."""

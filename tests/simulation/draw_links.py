@@ -11,7 +11,7 @@ from tests.simulation.draw_features import Features
 from tests.simulation.draw_topology import Drawn
 from tests.simulation.plan import Step
 
-SHARE: Final = 0.2  # of histories
+SHARE: Final = 0.15  # of histories
 _WEIGHTS: Final = {
     "publish": 40, "consume": 12, "settle": 10, "credit": 6, "drain": 6, "stop": 2, "cancel": 4, "detach": 2,
     "confirms": 2, "close_channel": 1, "close": 1, "abort": 1,
