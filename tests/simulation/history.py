@@ -135,6 +135,17 @@ class Delivered:
     settled: int | None = None
     known: int | None = None  # a later answer on the channel had come
     transaction: Transaction | None = None
+    attempt: bool = True  # it counts as one, even if it was given back: not by AMQP 1.0's released
+
+
+@dataclass(slots=True, eq=False)
+class Drained:
+    """One drain of a link: `unused` is the credit that was left when it was answered."""
+
+    consumer: Consuming
+    asked: int
+    answered: int | None = None
+    unused: int = 0
 
 
 @dataclass(slots=True, eq=False)
@@ -184,6 +195,7 @@ class History:
     deliveries: list[Delivered] = field(default_factory=list)
     asked: list[Asked] = field(default_factory=list)
     transactions: list[Transaction] = field(default_factory=list)
+    drains: list[Drained] = field(default_factory=list)
     faults: list[Fault] = field(default_factory=list)
     counts: list[tuple[str, str, int, int, int]] = field(default_factory=list)  # host, queue, said, drained, left
     stuck: list[str] = field(default_factory=list)  # what was not answered though everything was healed

@@ -20,7 +20,7 @@ from services.gateway.protocols.amqp_1_0.performatives import (
 from services.gateway.protocols.amqp_1_0.serial import after, distance
 from services.gateway.protocols.amqp_1_0.termini import Source, Target
 from tests.simulation.amqp_1_0.messages import read, reason, written
-from tests.simulation.history import Consuming, Delivered, Sent
+from tests.simulation.history import Consuming, Delivered, Drained, Sent
 from tests.simulation.line import GoneError
 
 if TYPE_CHECKING:
@@ -149,6 +149,7 @@ class Receiver(Link):
         self._taker = taker
         self._every = every
         self._drains = self._stops = self._twice = False
+        self._unused = 0  # credit, of the last drain
         self._begun: Transfer | None = None
         self._pieces: list[bytes] = []
 
@@ -183,10 +184,13 @@ class Receiver(Link):
         """So many as there are now: the broker says when it has no more (2.6.7), and may be asked twice."""
         self.limit = max(self.limit, self.count + credit)
         self._drains, self._twice = True, self._twice or twice
-        flow = self._flow(self.limit - self.count, drain=True)
+        flow, history = self._flow(self.limit - self.count, drain=True), self.session.history
         if twice:
             self.session.send(flow)
+        drained = Drained(self.consuming, history.tick())
         await self.session.ask(flow, self)
+        drained.answered, drained.unused = history.tick(), self._unused
+        history.drains.append(drained)
 
     async def stop(self) -> None:
         """Credit for no more: with the answer all has come that was on its way."""
@@ -202,6 +206,7 @@ class Receiver(Link):
         if self._drains and not left:
             if count != self.limit:
                 self.session.breach(f"{self.name} drained up to {self.limit}, and was answered with {count}")
+            self._unused = count - self.count
             self.count = self.limit = count
             self._drains = False
             self.session.answered(flow, self)

@@ -35,6 +35,9 @@ OUTCOMES: Final[dict[str, tuple[str, Composite | None]]] = {
 }
 """What a client does with a delivery: as histories call it, and as it is said."""
 
+NO_ATTEMPT: Final = frozenset({"release", "modify"})
+"""Those that do not count as one: released, and modified without delivery-failed (3.4.4, 3.4.5)."""
+
 _CODES: Final = {
     "amqp:not-found": 404,
     "amqp:resource-deleted": 404,

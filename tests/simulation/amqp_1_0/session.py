@@ -21,7 +21,7 @@ from services.gateway.protocols.amqp_1_0.performatives import (
 )
 from services.gateway.protocols.amqp_1_0.states import Accepted, Rejected
 from tests.simulation.amqp_1_0.links import Link, Receiver, Sender
-from tests.simulation.amqp_1_0.messages import OUTCOMES, Read, reason
+from tests.simulation.amqp_1_0.messages import NO_ATTEMPT, OUTCOMES, Read, reason
 from tests.simulation.channel import body_of
 from tests.simulation.history import Consuming, Delivered, Opened, Sent
 from tests.simulation.line import GoneError
@@ -197,6 +197,7 @@ class Session:
         for each in tags:
             delivered = self.unsettled.pop(each)
             delivered.settled_as, delivered.settled = settled_as, at
+            delivered.attempt = how not in NO_ATTEMPT
             if settled:
                 self._unknown.append(delivered)
             else:

@@ -164,6 +164,12 @@ class Facts:
                 found[sent.host, name] += 1
         return found
 
+    def gone_unseen(self, sent: Sent, queue: Queue, until: int) -> bool:
+        """Whether a message may have been on its way to a client that did not stay."""
+        at = queue.host, queue.name
+        ended = any(each.ending is not None and sent.at < each.ending < until for each in self.consumers.get(at, ()))
+        return ended or any(each.asked < until and each.outcome != "ok" for each in self.asked("get", *at))
+
     # -------------------------------------------------------------- faults
 
     def faults(self, *kinds: str, of: str = "") -> list[Fault]:

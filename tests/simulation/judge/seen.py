@@ -213,7 +213,9 @@ def doubled(facts: Facts) -> Iterator[Violation]:
         return
     for (_, queue, message), deliveries in facts.deliveries.items():
         sent = facts.history.sent.get(message)
-        new = [each for each in deliveries if not each.redelivered and not each.deaths]
+        # What was released is as if it had not been delivered.
+        after = {id(other) for one, other in pairwise(deliveries) if not one.attempt}
+        new = [each for each in deliveries if not (each.redelivered or each.deaths or id(each) in after)]
         if sent and len(new) > 1:
             yield Violation("what comes again says so", f"{told(sent)} came {len(new)} times from {queue} as new")
 
@@ -224,16 +226,11 @@ def marked(facts: Facts) -> Iterator[Violation]:
         return
     for (_, queue, message), (each, *_) in facts.deliveries.items():
         sent = facts.history.sent.get(message)
-        if sent and each.redelivered and not each.deaths and not _gone_unseen(facts, sent, each):
+        if sent and each.redelivered and not each.deaths and not _unseen(facts, sent, each):
             yield Violation(
                 "what comes again did come", f"{told(sent)} came from {queue} as redelivered, and never before"
             )
 
 
-def _gone_unseen(facts: Facts, sent: Sent, delivered: Delivered) -> bool:
-    """Whether it may have been on its way to a client that did not stay."""
-    at = delivered.host, delivered.queue
-    ended = any(
-        each.ending is not None and sent.at < each.ending < delivered.at for each in facts.consumers.get(at, ())
-    )
-    return ended or any(each.asked < delivered.at and each.outcome != "ok" for each in facts.asked("get", *at))
+def _unseen(facts: Facts, sent: Sent, delivered: Delivered) -> bool:
+    return facts.gone_unseen(sent, facts.queues[delivered.host, delivered.queue], delivered.at)
