@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final
+from zlib import crc32
 
 from services.common.message.amqp_1_0 import values as v
 from services.gateway.protocols.amqp_1_0.performatives import (
@@ -30,6 +31,7 @@ Taker = Callable[["Receiver", Delivered], None]
 
 _SELECTOR: Final = v.Symbol("apache.org:selector-filter:string")
 _NO_LOCAL: Final = v.Symbol("apache.org:no-local-filter:list")
+_LATE: Final = (1 << 32) - 3  # of a sender's count of deliveries, which goes round
 _MOST: Final = 1 << 16  # bytes of a message in one frame
 _HEAD: Final = 128  # bytes of a frame besides
 
@@ -103,11 +105,11 @@ class Sender(Link):
         self.address = address
         self._subject = subject
         self._credit = 0
-        self._count = 0
+        self._count = 0 if crc32(address.encode()) % 3 else _LATE
 
     async def attach(self) -> None:
         """Raises GoneError."""
-        await self._attach(source=Source(), target=Target(self.address), initial_delivery_count=0)
+        await self._attach(source=Source(), target=Target(self.address), initial_delivery_count=self._count)
 
     def flow(self, flow: Flow) -> None:
         """How many may be sent."""

@@ -19,6 +19,7 @@ from services.gateway.protocols.amqp_1_0.performatives import (
     Flow,
     Transfer,
 )
+from services.gateway.protocols.amqp_1_0.serial import after, distance
 from services.gateway.protocols.amqp_1_0.states import Accepted, Rejected
 from tests.simulation.amqp_1_0.links import Link, Receiver, Sender
 from tests.simulation.amqp_1_0.messages import NO_ATTEMPT, OUTCOMES, Read, reason
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from tests.simulation.amqp_1_0.wire import Wire
 
 _OUTGOING: Final = (1 << 31) - 1
+_LATE: Final = (1 << 32) - 5
 _NO_ROUTE: Final = 312
 _NOT_FOUND: Final = 404
 MODE: Final = "session"
@@ -50,8 +52,11 @@ class Session:
         self.room = 0  # frames of transfers that the broker takes
         self._sent: dict[int, tuple[Sent, Link]] = {}  # whose outcome may come
         self._second: dict[int, Delivered] = {}  # that the broker is to settle
-        self._next = 0  # delivery-id
-        self._outgoing = 0  # frames of transfers
+        # Numbers of 32 bits go round (2.8.10), in some sessions soon.
+        first = _LATE if opened.number % 3 == 0 else 0
+        self._next = first  # delivery-id
+        self._outgoing = first  # frames of transfers
+        self._numbered = 0
         self._coming = 0  # delivery-id
         self._incoming = 0
         self._window = self._left = window
@@ -137,7 +142,7 @@ class Session:
 
     async def open(self) -> None:
         """Raises GoneError."""
-        begun = await self.ask(Begin(None, 0, self._window, _OUTGOING))
+        begun = await self.ask(Begin(None, self._outgoing, self._window, _OUTGOING))
         self.room = begun.incoming_window
 
     async def close(self) -> None:
@@ -162,8 +167,9 @@ class Session:
 
     def begin(self, sent: Sent, link: Link, *, settled: bool) -> int:
         """A delivery's id; its outcome is written into `sent`."""
-        number, self._next = self._next, self._next + 1
-        sent.number, sent.link = number + 1, link.name
+        number, self._next = self._next, after(self._next, 1)
+        self._numbered += 1
+        sent.number, sent.link = self._numbered, link.name
         sent.at, sent.time = self.history.tick(), self.history.clock()
         self.history.sent[sent.id] = sent
         if settled:
@@ -175,7 +181,7 @@ class Session:
 
     def transfer(self, transfer: Transfer, payload: bytes) -> None:
         """A frame of it, for which there is room."""
-        self._outgoing += 1
+        self._outgoing = after(self._outgoing, 1)
         self.room -= 1
         self.send(transfer, payload)
 
@@ -234,7 +240,7 @@ class Session:
             link.detached(detach)
 
     def _flowed(self, flow: Flow, _payload: bytes) -> None:
-        self.room = (flow.next_incoming_id or 0) + flow.incoming_window - self._outgoing
+        self.room = flow.incoming_window - distance(flow.next_incoming_id or 0, self._outgoing)
         if flow.handle is not None and (link := self._link(flow.handle)):
             link.flow(flow)
 
@@ -267,7 +273,7 @@ class Session:
 
     def _disposed(self, disposition: Disposition, _payload: bytes) -> None:
         first, last = disposition.first, disposition.first if disposition.last is None else disposition.last
-        for number in range(first, last + 1):
+        for number in (after(first, index) for index in range(distance(first, last) + 1)):
             if disposition.role is SENDER:
                 if delivered := self._second.pop(number, None):
                     delivered.known = self.history.tick()

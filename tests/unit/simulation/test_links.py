@@ -32,13 +32,13 @@ from tests.simulation.line import GoneError
 class Broker:
     """Says what a test has it say, to one session."""
 
-    def __init__(self, *, second: bool = False, window: int = 100) -> None:
+    def __init__(self, *, second: bool = False, window: int = 100, number: int = 1) -> None:
         self.history = history = History(lambda: 0.0)
         self.connected = Connected(0, "l0", "gateway-1", "/", history.tick())
         self.changed = asyncio.Event()
         self.dead, self.largest = False, 1 << 16
         self.heard: list[Composite] = []
-        self.session = Session(self, 0, Opened(0, "session", self.connected), second=second, window=window)  # type: ignore[arg-type]
+        self.session = Session(self, 0, Opened(number, "session", self.connected), second=second, window=window)  # type: ignore[arg-type]
         self.session.room = 100
 
     def send(self, _channel: int, what: Composite, _payload: bytes = b"") -> None:
@@ -264,3 +264,20 @@ async def test_a_session_begins() -> None:
     broker = Broker()
     await broker.asked(broker.session.open(), Begin(0, 0, 7, 100))
     assert broker.session.room == 7
+
+
+async def test_numbers_go_round() -> None:
+    """Ids of deliveries and the window are numbers of 32 bits."""
+    broker = Broker(number=0)
+    sender = await broker.sender(99)
+    messages = [sent(f"m{number}") for number in range(9)]
+    for each in messages:
+        await sender.send(each, settled=False)
+    numbers = [each.delivery_id for each in broker.heard if isinstance(each, Transfer)]
+    assert numbers == [*range((1 << 32) - 5, 1 << 32), 0, 1, 2, 3]
+    broker.says(Disposition(RECEIVER, numbers[0], numbers[-1], settled=True, state=Accepted()))
+    assert all(each.confirmed for each in messages)
+    broker.says(Flow(4, 100, 0, 100))
+    assert broker.session.room == 100
+    broker.says(Flow(2, 100, 0, 100))
+    assert broker.session.room == 98
