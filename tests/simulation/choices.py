@@ -22,6 +22,21 @@ NONDESTRUCTIVE: Final = "ensureNondestructiveConsumers"
 HELD_BACK: Final[Mapping[str, object]] = {"qpid.policy_type": "PRODUCER_FLOW_CONTROL"}
 """Who publishes to such a queue is held back while more than MOST, or so many bytes, wait in it."""
 MOST: Final = "qpid.max_count"
+GIVES_ALL: Final = frozenset(
+    {
+        HOLDS,
+        *HELD_BACK,
+        MOST,
+        "x-qpid-capacity",
+        "x-qpid-flow-resume-capacity",
+        SORTED,
+        LEVELS,
+        TIMEOUT,
+        "x-max-priority",
+    }
+    | {"x-delivery-limit", "x-dead-letter-exchange", "x-dead-letter-routing-key"}
+)
+"""Arguments with which a queue gives all that it has to anybody, and nothing goes that nobody has had."""
 COLOURS: Final = ("red", "green", "blue")
 GROUPS: Final = (
     {"qpid.group_header_key": "colour"},

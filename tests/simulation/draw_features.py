@@ -45,21 +45,42 @@ class Feature:
         return []
 
 
+def to_queue(step: Step, name: str) -> None:
+    """A publish of any protocol goes there instead."""
+    step |= {"exchange": "", "keys": [name], **({"address": name, "subject": False} if "address" in step else {})}
+
+
 class Delays(Feature):
     """Messages that say when they may be delivered, and queues that heed it."""
 
     SHARE = 0.08
     _HOLDING = 0.6  # share of queues
 
+    def __init__(self, seed: str, kind: str) -> None:
+        super().__init__(seed, kind)
+        self._names: list[str] = []
+
     def queue(self, step: Step) -> None:
         if self.rng.random() < self._HOLDING:
+            self._names.append(step["queue"])
             step["arguments"][HOLDS] = True
 
     def publish(self, step: Step) -> None:
-        if self.rng.random() < 0.5:
-            step["delay"] = self.rng.choice([1, 50, 300, 1000, 1000, 3000])
-            if self.rng.random() < 0.4:
+        """Also some to one queue that are all due at once."""
+        rng = self.rng
+        if rng.random() < 0.5:
+            step["delay"] = rng.choice([1, 50, 300, 1000, 1000, 3000])
+            if rng.random() < 0.4:
                 step["dated"] = True
+        elif rng.random() < 0.2 and self._names:
+            to_queue(step, rng.choice(self._names))
+            step |= {"count": 12, "delay": rng.choice([300, 1000]), "dated": True}
+
+    def consume(self, step: Step) -> None:
+        """Also some who take all that there is."""
+        if self._names and "credit" not in step and self.rng.random() < 0.3:
+            step |= {"channel": "free", "mode": "plain", "queue": self.rng.choice(self._names)}
+            step.pop("prefetch", None)
 
     def faults(self, seconds: float, shape: Step) -> list[Step]:
         """A clock is set, in some: gateways and owners both look at theirs."""
@@ -97,10 +118,9 @@ class HeldBack(Feature):
     def publish(self, step: Step) -> None:
         """To one of them, for some time, or more than it wants in a transaction."""
         if self._names and self.rng.random() < (0.4 if step.get("mode") == "tx" else 0.1):
-            name, pace = self.rng.choice(self._names), self.rng.choice([0.1, 0.3])
-            step |= {"exchange": "", "keys": [name], "count": 8, "pace": 0.0 if step.get("mode") == "tx" else pace}
-            if "address" in step:
-                step |= {"address": name, "subject": False}
+            to_queue(step, self.rng.choice(self._names))
+            pace = self.rng.choice([0.1, 0.3])
+            step |= {"count": 8, "pace": 0.0 if step.get("mode") == "tx" else pace}
 
     def consume(self, step: Step) -> None:
         step.pop("exclusive", None)

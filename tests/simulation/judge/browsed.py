@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tests.simulation.choices import CHOICES, HELD_BACK, NONDESTRUCTIVE
+from tests.simulation.choices import CHOICES, GIVES_ALL, HOLDS, NONDESTRUCTIVE
 from tests.simulation.history import NEVER, Consuming, Sent
 from tests.simulation.judge.facts import Facts, Queue, Violation, told
 
+_SHOWS_ALL = GIVES_ALL - {HOLDS} | {NONDESTRUCTIVE}
 _PATIENCE = 3.0  # seconds in which it is shown
 
 
@@ -32,7 +33,7 @@ def unseen(facts: Facts) -> Iterator[Violation]:
     for at, consumers in facts.consumers.items():
         queue = facts.queues.get(at)
         for browser in consumers:
-            if queue is None or not _is_sure(facts, browser) or not _is_plain(queue):
+            if queue is None or not _is_sure(facts, browser) or queue.arguments.keys() - _SHOWS_ALL:
                 continue
             for sent in _waiting(facts, queue, browser):
                 if (id(browser), sent.id) not in shown and (not browser.selector or CHOICES[browser.selector](sent)):
@@ -42,11 +43,6 @@ def unseen(facts: Facts) -> Iterator[Violation]:
 def _is_sure(facts: Facts, browser: Consuming) -> bool:
     """Whether it has seen all that there was for it before its end."""
     return facts.browses(browser) and browser.attached is not None and not (browser.channel.limited or browser.no_local)
-
-
-def _is_plain(queue: Queue) -> bool:
-    """Whether nothing goes by itself or is not shown for other reasons."""
-    return queue.arguments.keys() <= {NONDESTRUCTIVE, *HELD_BACK, "qpid.max_count", "x-max-priority"}
 
 
 def _waiting(facts: Facts, queue: Queue, browser: Consuming) -> Iterator[Sent]:

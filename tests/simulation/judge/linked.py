@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tests.simulation.choices import HELD_BACK, MOST
+from tests.simulation.choices import GIVES_ALL, HOLDS
 from tests.simulation.history import Drained, Sent
 from tests.simulation.judge.facts import Facts, Queue, Violation, told
 
@@ -21,17 +21,12 @@ def left_behind(facts: Facts) -> Iterator[Violation]:
         queue = facts.queues.get((consumer.host, consumer.queue))
         if queue is None or not drain.unused or consumer.selector or facts.browses(consumer) or facts.spares(consumer):
             continue
-        for sent in _waiting(facts, queue, drain) if _is_plain(queue) else ():
+        for sent in _waiting(facts, queue, drain) if queue.arguments.keys() <= GIVES_ALL - {HOLDS} else ():
             yield Violation(
                 "a drain gives what there is",
                 f"{told(sent)} waited in {queue.name} when {consumer.tag} was told that there was nothing more, with"
                 f" credit for {drain.unused}",
             )
-
-
-def _is_plain(queue: Queue) -> bool:
-    """Whether it gives anything to anybody."""
-    return queue.arguments.keys() <= {*HELD_BACK, MOST, "x-max-priority", "x-dead-letter-exchange"}
 
 
 def _waiting(facts: Facts, queue: Queue, drain: Drained) -> Iterator[Sent]:

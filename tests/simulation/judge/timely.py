@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tests.simulation.choices import HOLDS
+from tests.simulation.choices import GIVES_ALL, HOLDS
 from tests.simulation.history import NEVER, Consuming, Delivered, Sent
 from tests.simulation.judge.facts import Facts, Queue, Violation, told
 
 _MARGIN = 0.01  # seconds: clocks run at rates of their own, and tell milliseconds
 _FOLLOWS = 0.2  # of the time since a clock was set: what a gateway's and an owner's may differ by, each a tenth
-_PATIENCE = 3.0  # seconds that what is due may take where nothing fails
+_PATIENCE = 1.0  # seconds that what is due may take where nothing fails
 _EARLIER = 0.1  # seconds: times to live that end so much before a delay end before it on all clocks
 
 
@@ -58,7 +58,7 @@ def overdue(facts: Facts) -> Iterator[Violation]:
         return
     for sent, queue, deliveries in _held(facts):
         due = max(sent.due or 0.0, sent.time)
-        if sent.confirmed is None or not _is_plain(queue) or queue.name not in facts.routes(sent).must:
+        if sent.confirmed is None or queue.arguments.keys() - GIVES_ALL or queue.name not in facts.routes(sent).must:
             continue
         if any(each.time < due + _PATIENCE for each in deliveries) or _may_be_gone(facts, sent, queue, due):
             continue
@@ -67,11 +67,6 @@ def overdue(facts: Facts) -> Iterator[Violation]:
             yield Violation(
                 "what is due is delivered", f"{told(sent)} was due in {queue.name} at {due:.3f} s, and came {came}"
             )
-
-
-def _is_plain(queue: Queue) -> bool:
-    """Whether it gives anything to anybody."""
-    return queue.arguments.keys() <= {HOLDS, "x-dead-letter-exchange", "x-dead-letter-routing-key"}
 
 
 def _may_be_gone(facts: Facts, sent: Sent, queue: Queue, due: float) -> bool:

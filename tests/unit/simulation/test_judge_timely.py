@@ -74,7 +74,7 @@ def test_expired(told: Written) -> None:
 
 
 @pytest.mark.parametrize(
-    ("limited", "at", "broken"), [(False, 9.0, {OVERDUE}), (False, 6.0, set()), (True, 9.0, set())]
+    ("limited", "at", "broken"), [(False, 9.0, {OVERDUE}), (False, 5.5, set()), (True, 9.0, set())]
 )
 def test_overdue(told: Written, held: Sent, *, limited: bool, at: float, broken: set[str]) -> None:
     """Who waits for all that there is gets what is due soon."""
