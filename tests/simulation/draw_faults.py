@@ -261,6 +261,9 @@ _MORE = {
     "purges": {"kill queue": 0.8, "forgotten": 0.8, "disk_slow": 0.5},
 }  # fmt: skip
 
+# Where much is promised only if nothing fails.
+_NONE = {"features": 0.3, "links": 0.3}
+
 # What these have at all.
 _ONLY = {
     # Nothing dies, so that what is promised of that alone is judged.
@@ -271,10 +274,10 @@ _ONLY = {
 
 
 def draw_faults(rng: Random, shape: dict[str, Any], clients: list[str], seconds: float, kind: str = "") -> list[Step]:
-    """None at all in a tenth of histories; else some of some kinds."""
+    """None at all in a tenth of histories, or more of a kind; else some of some kinds."""
     shares = _ONLY.get(kind) or {name: share for name, (share, _) in KINDS.items()} | _MORE.get(kind, {})
     kinds = [name for name, share in shares.items() if rng.random() < share]
-    if not kinds or rng.random() < 0.1:
+    if not kinds or rng.random() < _NONE.get(kind, 0.1):
         return []
     places: dict[str, list[Any]] = {
         "gateway": [f"gateway-{number + 1}" for number in range(shape["gateways"])],

@@ -256,7 +256,7 @@ class Receiver(Link):
         """Others may have had what it held since it was delivered."""
         super().gone()
         self.consuming.ending = self.consuming.ending or self.ending
-        self.consuming.cancelled_by_broker = True
+        self.consuming.cancelled_by_broker = self.consuming.attached is not None
         for delivered in self._held():
             self._give_back([delivered], delivered.at)
 

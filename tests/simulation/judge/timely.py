@@ -57,9 +57,9 @@ def overdue(facts: Facts) -> Iterator[Violation]:
     if facts.history.faults:
         return
     for sent, queue, deliveries in _held(facts):
-        due = max(sent.due or 0.0, sent.time)
         if sent.confirmed is None or queue.arguments.keys() - GIVES_ALL or queue.name not in facts.routes(sent).must:
             continue
+        due = _due_by(sent, facts.history.time_of(sent.confirmed))
         if any(each.time < due + _PATIENCE for each in deliveries) or _may_be_gone(facts, sent, queue, due):
             continue
         if any(_waits(facts, consumer, due) for consumer in facts.consumers.get((queue.host, queue.name), ())):
@@ -67,6 +67,11 @@ def overdue(facts: Facts) -> Iterator[Violation]:
             yield Violation(
                 "what is due is delivered", f"{told(sent)} was due in {queue.name} at {due:.3f} s, and came {came}"
             )
+
+
+def _due_by(sent: Sent, taken: float) -> float:
+    """At the latest: a delay counts from when it is read, and its client may have been held back until then."""
+    return max(sent.due or 0.0, taken + (sent.headers["x-delay"] / 1000 if "x-delay" in sent.headers else 0.0))
 
 
 def _may_be_gone(facts: Facts, sent: Sent, queue: Queue, due: float) -> bool:
