@@ -135,6 +135,7 @@ class Delivered:
     settled: int | None = None
     known: int | None = None  # a later answer on the channel had come
     transaction: Transaction | None = None
+    before: int | None = None  # attempts before this one, where the protocol says how many
     attempt: bool = True  # it counts as one, even if it was given back: not by AMQP 1.0's released
 
 

@@ -335,4 +335,5 @@ def _delivered(session: Session, consuming: Consuming, number: int, message: Rea
         history.draining,
         consuming.no_ack,
         tuple((death["queue"], death["reason"], death["count"]) for death in deaths),
+        before=message.attempts,
     )

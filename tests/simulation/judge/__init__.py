@@ -55,6 +55,7 @@ RULES: tuple[Callable[[Facts], Iterator[Violation]], ...] = (
     held_back.taken,
     linked.left_behind,
     linked.given_up,
+    linked.miscounted,
     kept_long.kept,
     kept_long.cancelled,
     quiet.blamed,

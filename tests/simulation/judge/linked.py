@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tests.simulation.choices import GIVES_ALL, HOLDS
+from tests.simulation.choices import GIVES_ALL, HOLDS, TIMEOUT
 from tests.simulation.history import Drained, Sent
 from tests.simulation.judge.facts import Facts, Queue, Violation, told
 
@@ -59,3 +59,20 @@ def given_up(facts: Facts) -> Iterator[Violation]:
                 "what is released is no attempt",
                 f"{told(sent)} was dead-lettered from {source.name}, and delivered {len(tries)} times, all released",
             )
+
+
+def miscounted(facts: Facts) -> Iterator[Violation]:
+    """Where nothing fails: delivery-count is that of the attempts before, which were not released (3.2.1)."""
+    if facts.history.faults:
+        return
+    for (host, name, message), deliveries in facts.deliveries.items():
+        queue, sent = facts.queues[host, name], facts.history.sent.get(message)
+        for index, each in enumerate(deliveries):
+            if sent is None or each.before is None or each.deaths or TIMEOUT in queue.arguments:
+                continue
+            attempts = sum(one.attempt for one in deliveries[:index])
+            if each.before != attempts and not facts.gone_unseen(sent, queue, each.at):
+                yield Violation(
+                    "attempts are counted",
+                    f"{told(sent)} was delivered from {name} with delivery-count {each.before}, after {attempts}",
+                )

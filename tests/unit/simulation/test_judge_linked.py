@@ -68,3 +68,13 @@ def test_released_as_if_never_delivered(told: Written) -> None:
     told.deliver(sent, "q", "requeue", attempt=False)
     told.drain(sent, "q")
     assert told.broken() == set()
+
+
+@pytest.mark.parametrize(("before", "broken"), [(1, set()), (2, {"attempts are counted"})])
+def test_attempts(told: Written, before: int, broken: set[str]) -> None:
+    """A delivery says how many attempts there were before it; what was released was none."""
+    sent = told.publish("m", "q")
+    told.deliver(sent, "q", "requeue", before=0)
+    told.deliver(sent, "q", "requeue", redelivered=True, before=1, attempt=False)
+    told.drain(sent, "q", redelivered=True, before=before)
+    assert told.broken() == broken
