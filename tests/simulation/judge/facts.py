@@ -19,6 +19,7 @@ _DEADLY = {
 # These keep a gateway from telling a new owner in time what its clients hold: then it may be given to others.
 _DEAFENING = {"pause", "starve", "jump_clock"}  # of the one or the other
 _BETWEEN = {"cut", "deafen", "slow"}
+_UNHEARD = 1.0  # seconds: that a client is gone is heard of a little later than it knows itself
 _ON_ITS_WAY = 0.3  # seconds, where nothing fails
 _SHORTLY = 0.5  # seconds in which a gateway that stood still has carried out what came meanwhile
 _ROUTED_WITHIN = 30.0  # seconds: then a gateway gives up what no router routes, and tells connected clients …
@@ -166,8 +167,9 @@ class Facts:
 
     def gone_unseen(self, sent: Sent, queue: Queue, until: int) -> bool:
         """Whether a message may have been on its way to a client that did not stay."""
-        at = queue.host, queue.name
-        ended = any(each.ending is not None and sent.at < each.ending < until for each in self.consumers.get(at, ()))
+        at, since = (queue.host, queue.name), sent.time - _UNHEARD
+        ends = (_end(each) for each in self.consumers.get(at, ()) if each.asked < until)
+        ended = any(end < until and self.history.time_of(end) > since for end in ends)
         return ended or any(each.asked < until and each.outcome != "ok" for each in self.asked("get", *at))
 
     # -------------------------------------------------------------- faults
@@ -250,6 +252,13 @@ class Facts:
             self.faults("kill", "stop", of="store")
             and (self.faults("suspend") or self.faults("kill", "stop", "pause", "cut", of="router"))
         )
+
+
+def _end(consumer: Consuming) -> int:
+    """When its client asked for its end in any way, or saw it."""
+    channel = consumer.channel
+    ends = (consumer.ending, channel.leaving, channel.ending, channel.connection.ending)
+    return min(NEVER if at is None else at for at in ends)
 
 
 def headers_left(sent: Sent, letter_of: Queue | None = None) -> dict[str, Any]:

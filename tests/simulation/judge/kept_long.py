@@ -23,7 +23,11 @@ def kept(facts: Facts) -> Iterator[Violation]:
             continue
         until = each.time + _seconds(queue) * _LOOKS + _PATIENCE
         sent = facts.history.sent.get(each.id)
-        if sent and _held_until(facts, each) > until and facts.history.time_of(_end(consumer)) > until:
+        if (
+            sent
+            and _held_until(facts, each, each.channel.held_until) > until
+            and facts.history.time_of(_end(consumer)) > until
+        ):
             yield Violation(
                 "who keeps a delivery for too long is cancelled",
                 f"{told(sent)} was delivered from {queue.name} to {consumer.tag} at {each.time:.3f} s, and kept",
@@ -44,18 +48,15 @@ def cancelled(facts: Facts) -> Iterator[Violation]:
 def _keeps(facts: Facts, queue: Queue, consumer: Consuming) -> bool:
     if TIMEOUT not in queue.arguments:
         return False
-    held = [_held_until(facts, each) - each.time for each in facts.taken if each.consumer is consumer]
+    ending = NEVER if consumer.ending is None else consumer.ending
+    held = [_held_until(facts, each, ending) - each.time for each in facts.taken if each.consumer is consumer]
     return max(held, default=0.0) > _seconds(queue) - _SOONER
 
 
-def _held_until(facts: Facts, delivered: Delivered) -> float:
+def _held_until(facts: Facts, delivered: Delivered, end: int) -> float:
     """When the client let go of it. What a link held as it was ended is told as given back when it was delivered."""
-    settled, consumer = delivered.settled, delivered.consumer
-    if delivered.transaction:
-        settled = delivered.transaction.answered
-    if settled == delivered.at and consumer:
-        settled = consumer.ending
-    return facts.history.time_of(min(NEVER if settled is None else settled, delivered.channel.held_until))
+    settled = delivered.transaction.answered if delivered.transaction else delivered.settled
+    return facts.history.time_of(end if settled in {None, delivered.at} else min(settled or 0, end))
 
 
 def _end(consumer: Consuming) -> int:
