@@ -60,6 +60,7 @@ class Session:
         self._coming = 0  # delivery-id
         self._incoming = 0
         self._window = self._left = window
+        self._renews_at = window // 2 if opened.number % 2 else 0  # frames that are left
         self._answer: asyncio.Future[Any] | None = None
         self._asker: Link | None = None
         self._unbound: list[tuple[Sent, Link]] = []
@@ -251,7 +252,7 @@ class Session:
         link = self._link(transfer.handle)
         if isinstance(link, Receiver):
             link.transfer(transfer, payload)
-        if self._left <= self._window // 2:
+        if self._left <= self._renews_at:
             self._left = self._window
             self.send(self.flow())
 
