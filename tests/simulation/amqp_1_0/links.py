@@ -94,6 +94,9 @@ class Link:
     def flow(self, flow: Flow) -> None:
         """The broker's word on credit."""
 
+    def renew(self) -> None:
+        """Gives credit anew, if it is time to."""
+
 
 class Sender(Link):
     """To an address. With `subject` it is an exchange's, and each message says its key."""
@@ -244,7 +247,11 @@ class Receiver(Link):
             self._give_back([delivered], self.ending)
             return
         self._taker(self, delivered)
-        if not self._drains and not self._stops and self.limit - self.count < (self._every + 1) // 2:
+
+    def renew(self) -> None:
+        """When half of its credit is used."""
+        waits = self.consuming.attached is None or self.dead or self._drains or self._stops
+        if not waits and self.limit - self.count < (self._every + 1) // 2:
             self.give(self._every)
 
     def leave(self) -> None:

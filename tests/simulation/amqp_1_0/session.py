@@ -194,7 +194,7 @@ class Session:
 
     def flow(self, **link: Any) -> Flow:
         """With the session's windows."""
-        return Flow(self._incoming, self._left, self._outgoing, _OUTGOING, **link)
+        return Flow(self._incoming, max(self._left, 0), self._outgoing, _OUTGOING, **link)
 
     def settle(self, how: str, tag: int, *, multiple: bool = False) -> None:
         """An outcome of one delivery, or of all up to it."""
@@ -252,6 +252,13 @@ class Session:
         link = self._link(transfer.handle)
         if isinstance(link, Receiver):
             link.transfer(transfer, payload)
+
+    def caught_up(self) -> None:
+        """All that has come is read: gives window and credit anew. Not before: what came with it used up the old."""
+        if self.leaving:
+            return
+        for link in list(self.links.values()):
+            link.renew()
         if self._left <= self._renews_at:
             self._left = self._window
             self.send(self.flow())

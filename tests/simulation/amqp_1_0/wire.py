@@ -91,6 +91,8 @@ class Wire(Line):
             body, at = buffer[at + 4 * offset : at + size], at + size
             if not self._frame(channel, size, body):
                 return b""
+        for session in self.sessions.values():
+            session.caught_up()
         return buffer[at:]
 
     def _frame(self, channel: int, size: int, body: bytes) -> bool:

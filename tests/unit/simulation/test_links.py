@@ -44,8 +44,11 @@ class Broker:
     def send(self, _channel: int, what: Composite, _payload: bytes = b"") -> None:
         self.heard.append(what)
 
-    def says(self, what: Composite, payload: bytes = b"") -> None:
-        self.session.take(what, payload)
+    def says(self, *what: Composite, payload: bytes = b"") -> None:
+        """All of it in one read."""
+        for each in what:
+            self.session.take(each, payload)
+        self.session.caught_up()
 
     async def asked(self, work: Coroutine[Any, Any, Any], *answers: Composite) -> None:
         """The client does something, and is answered."""
@@ -69,8 +72,11 @@ class Broker:
         return sender
 
     def delivers(self, *numbers: int, **more: Any) -> None:
+        """In one read."""
         for number in numbers:
-            self.says(Transfer(0, number, b"t", 0, settled=False, **more), written(sent(f"m{number}"), subject=False))
+            transfer = Transfer(0, number, b"t", 0, settled=False, **more)
+            self.session.take(transfer, written(sent(f"m{number}"), subject=False))
+        self.session.caught_up()
 
     @property
     def deliveries(self) -> list[Delivered]:
@@ -127,6 +133,8 @@ async def test_window() -> None:
     assert broker.heard[-1] == Flow(2, 3, 0, (1 << 31) - 1)
     broker.delivers(2, 3, 4)
     assert broker.history.breaches == []
+    broker.delivers(5, 6, 7, 8)
+    assert len(broker.history.breaches) == 1
 
 
 async def test_pieces() -> None:
@@ -134,8 +142,8 @@ async def test_pieces() -> None:
     broker = Broker()
     receiver = await broker.receiver(1)
     whole = written(sent("m"), subject=False)
-    broker.says(Transfer(0, 0, b"t", 0, settled=False, more=True), whole[:30])
-    broker.says(Transfer(0), whole[30:])
+    broker.says(Transfer(0, 0, b"t", 0, settled=False, more=True), payload=whole[:30])
+    broker.says(Transfer(0), payload=whole[30:])
     assert [(each.id, each.intact) for each in broker.deliveries] == [("m", True)]
     assert (receiver.count, broker.history.breaches) == (1, [])
 
