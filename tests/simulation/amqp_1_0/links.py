@@ -154,6 +154,7 @@ class Receiver(Link):
         self._taker = taker
         self._every = every
         self._drains = self._stops = self._twice = False
+        self._stale = 0  # answers that may still come, of drains that were asked for twice
         self._unused = 0  # credit, of the last drain
         self._begun: Transfer | None = None
         self._pieces: list[bytes] = []
@@ -194,6 +195,7 @@ class Receiver(Link):
             self.session.send(flow)
         drained = Drained(self.consuming, history.tick())
         await self.session.ask(flow, self)
+        self._stale += twice
         drained.answered, drained.unused = history.tick(), self._unused
         history.drains.append(drained)
 
@@ -209,6 +211,9 @@ class Receiver(Link):
         """The answer to a drain, or to an echo; who drains twice may be answered twice."""
         count, left = flow.delivery_count or 0, flow.link_credit or 0
         if self._drains and not left:
+            if count != self.limit and self._stale:
+                self._stale -= 1
+                return
             if count != self.limit:
                 self.session.breach(f"{self.name} drained up to {self.limit}, and was answered with {count}")
             self._unused = count - self.count

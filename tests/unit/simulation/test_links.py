@@ -163,6 +163,21 @@ async def test_drain(count: int, breaches: int) -> None:
     assert len(broker.history.breaches) == breaches + 1
 
 
+async def test_drains_twice() -> None:
+    """Who asks twice may be answered twice: the second answer is none of the next drain."""
+    broker = Broker()
+    receiver = await broker.receiver(3)
+    await broker.asked(receiver.drain(10, twice=True), _flow(0, 10, 0, drain=True))
+    doing = asyncio.create_task(receiver.drain(10, twice=False))
+    await asyncio.sleep(0)
+    broker.says(_flow(0, 10, 0, drain=True))
+    await asyncio.sleep(0)
+    assert not doing.done()
+    broker.says(_flow(0, 20, 0, drain=True))
+    await doing
+    assert broker.history.breaches == []
+
+
 async def test_stop() -> None:
     """Credit that was taken back is not used after the answer."""
     broker = Broker()
