@@ -28,13 +28,13 @@ class ByTime:
         self._of = of
         self._heap: list[_Row] = []
         self._swept: list[_Row] = []
-        self._known: set[Entry] = set()
+        self._known: dict[Entry, None] = {}  # in the order in which they came: the same in each run
         self._size = 0
 
     def put(self, timed: Iterable[tuple[Any, Entry]], count: int, kept: int) -> None:
         """Each is in here once, however often it comes. Where `count` wait, in a queue that keeps so many bytes."""
         rows = [(time, entry.position, entry) for time, entry in timed if entry not in self._known]
-        self._known.update([entry for _, _, entry in rows])
+        self._known.update([(entry, None) for _, _, entry in rows])
         self._size += sum([entry.message.weight for _, _, entry in rows])
         if len(rows) > len(self._heap):
             self._heap += rows
@@ -73,7 +73,7 @@ class ByTime:
 
     def forget(self) -> None:
         """All of them."""
-        self._heap, self._swept, self._known, self._size = [], [], set(), 0
+        self._heap, self._swept, self._known, self._size = [], [], {}, 0
 
     def _earlier(self) -> list[_Row]:
         """The heap that the first one is in."""
@@ -107,5 +107,5 @@ class ByTime:
     def disown(self, entry: Entry) -> None:
         """It is not in here any more, and is not put in again; a row may be left of it."""
         if entry in self._known:
-            self._known.remove(entry)
+            del self._known[entry]
             self._size -= entry.message.weight

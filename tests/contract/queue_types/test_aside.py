@@ -174,6 +174,13 @@ def test_the_next_owner(make: Make) -> None:
     assert set(after.queue.unsettled) == {1, 2, 3}
 
 
+def test_told_in_order(make: Make) -> None:
+    """The next owner hears of them as they came: the same in each run, not as the machine's memory has it."""
+    machine = make(table=HOLDS)
+    publish(machine, *range(100, 0, -1))
+    assert [entry.message.uid for entry in machine.queue.entries()] == list(range(1, 101))
+
+
 @pytest.mark.parametrize("text", [None, "JMSPriority >= 0"])
 def test_the_order_of_many_that_are_due(make: Make, monkeypatch: pytest.MonkeyPatch, text: str | None) -> None:
     """That of their arrival, also with the next owner, and where their times had come when they came."""

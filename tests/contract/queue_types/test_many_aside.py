@@ -83,7 +83,7 @@ def test_nothing_is_kept_of_what_has_left(make: Make, *, claimed: bool) -> None:
     assert machine.queue.ready_count == 1
     for its in (aside, aside._by_rank):
         its.tidy(0, 0)
-        assert (its._known, its._heap, its._swept, its._size) == (set(), [], [], 0)
+        assert (its._known, its._heap, its._swept, its._size) == ({}, [], [], 0)
 
 
 @pytest.mark.parametrize("table", [HOLDS, {}])
@@ -97,6 +97,6 @@ def test_nothing_is_kept_of_what_was_refused(make: Make, table: dict[str, bool])
     assert (machine.queue.ready_count, machine.queue.deadline()) in {(3, 0), (3, 50)}
     clock(machine, 50)
     expiring = machine.queue._entries.expiring
-    assert (expiring._known, expiring._size, machine.queue.deadline()) == (set(), 0, 0)
+    assert (expiring._known, expiring._size, machine.queue.deadline()) == ({}, 0, 0)
     machine.consumer(link=(plain := FakeLink()), now=50)
     assert plain.uids() == [1, 2, 5]
