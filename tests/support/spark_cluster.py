@@ -47,8 +47,8 @@ class SparkCluster:
         self._workers: list[subprocess.Popen[bytes]] = []
 
     def state(self) -> dict[str, Any]:
-        """What the master says of itself; nothing while it does not answer."""
-        with suppress(OSError), urllib.request.urlopen(self._web, timeout=2) as reply:
+        """What the master says of itself; nothing while it does not answer, or shows a page that it has sooner."""
+        with suppress(OSError, ValueError), urllib.request.urlopen(self._web, timeout=2) as reply:
             return json.load(reply)
         return {}
 

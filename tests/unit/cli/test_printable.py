@@ -78,9 +78,9 @@ def _event(console: Console) -> None:
 
 
 def _followed(console: Console) -> None:
-    line = ledger.Line(
-        1, "settled", HOSTILE, HOSTILE, HOSTILE, 1, 1, HOSTILE, 1, HOSTILE, HOSTILE, 1, [(1, 1)], 1
-    )  # fmt: skip
+    said = dict.fromkeys(ledger.Line.__dataclass_fields__, HOSTILE)
+    numbers = dict.fromkeys(("time_us", "partition", "epoch", "attempt", "count", "bytes", "number"), 1)
+    line = ledger.Line(**{**said, **numbers, "stage": "settled", "successors": [], "uids": [(1, 1)], "wait_us": None})
     console.print(ledger.text(line, [HOSTILE]), soft_wrap=True)
 
 

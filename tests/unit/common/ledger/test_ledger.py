@@ -60,11 +60,11 @@ async def _all(client: nats.NATS) -> list[LedgerBatch]:
 
 def heard(batches: list[LedgerBatch]) -> tuple[int, list[Gap]]:
     """How many rows are new, and the gaps."""
-    instances, rows, gaps = Instances(), 0, []
+    instances, rows, gaps = Instances(), 0, list[Gap]()
     for batch in batches:
-        is_new, gap = instances.heard(batch, 0.0, 0.0)
+        is_new, noticed = instances.heard(batch, 0.0, 0.0)
         rows += len(batch.stages) * is_new
-        gaps += [gap] if gap else []
+        gaps += noticed
     return rows, gaps
 
 
