@@ -23,11 +23,12 @@ from services.gateway.protocols.amqp_1_0.session import Session
 from services.gateway.protocols.amqp_1_0.transfer_reader import transfer_in
 from services.gateway.protocols.limits import Limits
 from services.gateway.protocols.openings import begins
-from services.gateway.protocols.stream_engine import StreamEngine
+from services.gateway.protocols.stream_engine import MOST_EFFORT, StreamEngine
 from services.gateway.vocabulary import Close, Credit, Deliveries, Open, Publish, Request, Returned, Settle
 
 _UNANSWERED: Final = (Publish, Settle, Credit)
 _ON_ITS_WAY: Final = 1 << 20  # bytes of messages that a peer may have sent before it heard that it has no credit
+_BYTES_PER_MICROSECOND: Final = 2  # of a performative
 _BEFORE_OPEN: Final = 8192  # bytes of a frame: section 2.4.1 says 512, and tokens of SASL may be longer
 
 
@@ -80,7 +81,7 @@ class Amqp10Engine(StreamEngine):
                 break
             if position + size > end:
                 return position, size
-            if len(requests) >= PORTION:
+            if len(requests) >= PORTION or self._peer.effort >= MOST_EFFORT:
                 self.unread = True
                 return position, 0
             self._frame(channel, data[position + 4 * offset : position + size])
@@ -97,13 +98,21 @@ class Amqp10Engine(StreamEngine):
         return None
 
     def _frame(self, channel: int, body: bytes) -> None:
-        if not body:
-            return  # a beat
+        self._peer.effort += 1
         try:
+            if not body:
+                self._beat_came()
+                return
             performative, payload = _read(body)
+            self._peer.effort += (len(body) - len(payload)) // _BYTES_PER_MICROSECOND
             self._performative(channel, performative, payload)
         except BrokerError as error:
             self._end(error)
+
+    def _beat_came(self) -> None:
+        """Section 2.4.5."""
+        if self._beats_too_early():
+            raise FramingError("too many empty frames before the connection is open")
 
     def _performative(self, channel: int, what: Composite, payload: bytes) -> None:
         connection = self._connection
