@@ -15,7 +15,7 @@ NEVER: Final = 1 << 62
 
 MOST_EFFORT: Final = 1000
 """Microseconds of work on one read, after which others have their turn. Frames are charged as they were measured: most
-take one, and a method or a performative half of one more for each byte, if somebody makes the most of them.
+take one, and a method or a performative a part of one more for each byte, if somebody makes the most of them.
 """
 
 _BEATS_BEFORE_OPEN: Final = 100  # a peer that signs in has no need of any

@@ -33,7 +33,7 @@ from services.gateway.protocols.stream_engine import MOST_EFFORT, StreamEngine
 from services.gateway.vocabulary import Close, Deliveries, Open, Request, Returned, UpdateSecret
 
 _CODE = struct.Struct(">I")
-_BYTES_PER_MICROSECOND = {frames.METHOD: 2, frames.HEADER: 8, frames.BODY: 8192, frames.HEARTBEAT: 1}
+_BYTES_PER_MICROSECOND = {frames.METHOD: 4, frames.HEADER: 8, frames.BODY: 8192, frames.HEARTBEAT: 1}
 _HEADERS = tuple(version.header for version in VERSIONS)
 
 

@@ -28,7 +28,8 @@ from services.gateway.vocabulary import Close, Credit, Deliveries, Open, Publish
 
 _UNANSWERED: Final = (Publish, Settle, Credit)
 _ON_ITS_WAY: Final = 1 << 20  # bytes of messages that a peer may have sent before it heard that it has no credit
-_BYTES_PER_MICROSECOND: Final = 2  # of a performative
+_BYTES_PER_MICROSECOND: Final = 2  # of a performative, …
+_OF_TRANSFERS: Final = 16  # … but for usual transfers, whose messages count as well: they are to be handed on together
 _BEFORE_OPEN: Final = 8192  # bytes of a frame: section 2.4.1 says 512, and tokens of SASL may be longer
 
 
@@ -103,9 +104,10 @@ class Amqp10Engine(StreamEngine):
             if not body:
                 self._beat_came()
                 return
-            performative, payload = _read(body)
-            self._peer.effort += (len(body) - len(payload)) // _BYTES_PER_MICROSECOND
-            self._performative(channel, performative, payload)
+            usual = transfer_in(body)
+            performative, end = usual or _read(body)
+            self._peer.effort += end // (_OF_TRANSFERS if usual else _BYTES_PER_MICROSECOND)
+            self._performative(channel, performative, body[end:])
         except BrokerError as error:
             self._end(error)
 
@@ -238,17 +240,14 @@ class Amqp10Engine(StreamEngine):
         return self._peer.since <= _ON_ITS_WAY
 
 
-def _read(body: bytes) -> tuple[Composite, bytes]:
-    """A frame's performative, and what stands behind it. Raises SyntaxFault."""
-    if usual := transfer_in(body):
-        return usual[0], body[usual[1] :]
+def _read(body: bytes) -> tuple[Composite, int]:
+    """A frame's performative, and where it ends. Raises SyntaxFault."""
     described, end = decode_at(body, 0)
     if not isinstance(described, Described):
         raise SyntaxFault("a frame without a performative")
     performative = composite.of(described)
     if not isinstance(performative, Composite):
         raise NotImplementedHere(f"no performative is {described.descriptor!r}")
-    payload = body[end:]
-    if payload and not isinstance(performative, Transfer):
-        raise SyntaxFault(f"{performative.symbol} with {len(payload)} bytes behind it")
-    return performative, payload
+    if end < len(body) and not isinstance(performative, Transfer):
+        raise SyntaxFault(f"{performative.symbol} with {len(body) - end} bytes behind it")
+    return performative, end

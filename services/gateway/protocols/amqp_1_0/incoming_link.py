@@ -26,6 +26,9 @@ if TYPE_CHECKING:
 
 _BYTES_PER_MICROSECOND: Final = 8  # of what is in front of a body and has to be counted
 
+_PIECE: Final = 8
+"""Microseconds that a transfer takes with which no message comes: messages are counted by themselves."""
+
 CREDIT: Final = 1000
 """Messages that a peer may send before it hears of us: it does when half of them have come."""
 
@@ -112,6 +115,8 @@ class IncomingLink(Link):
             return
         first = self._of_begun(transfer) or self._first(transfer)
         self._settled = self._settled or bool(transfer.settled)
+        if transfer.aborted or transfer.more:
+            self.session.peer.effort += _PIECE
         if transfer.aborted:
             self._used()
             return

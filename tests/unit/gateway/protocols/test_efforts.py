@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -90,6 +91,21 @@ def test_headers_count() -> None:
     few = portions(book.engine, old.content(1, b"x", headers={"a": 1}) * 1000)
     assert len(few) == 1
     assert book.engine.effort < MOST_EFFORT
+
+
+def test_transfers_that_bring_no_message() -> None:
+    """A delivery in pieces, of which each may be empty."""
+    piece = new.framed(0, replace(new.transfer(0), more=True))
+    assert len(portions(new.Playbook().sender().engine, piece * 1000)) >= 8
+
+
+def test_messages_of_1_0_are_handed_on_together() -> None:
+    """Hundreds in a portion: what is done for each portion is done for few."""
+    book = new.Playbook().sender()
+    data = b"".join(new.framed(0, new.transfer(number, settled=True), new.data()) for number in range(500))
+    found = portions(book.engine, data)
+    assert len(found) <= 2
+    assert sum(len(each.bodies) for part in found for each in part if isinstance(each, Publish)) == 500
 
 
 def test_usual_publishes_are_no_effort() -> None:
