@@ -358,13 +358,11 @@ class Got:
 
 @dataclass(slots=True)
 class Deliveries:
-    """For one consumer, columns. `first`: delivery number of the first, then ascending by one. `attempts`: how often
-    each was delivered before and came back, as far as that counts.
-    """
+    """For one consumer, columns. `first`: delivery number of the first, then ascending by one."""
 
     tag: str
     first: int
-    attempts: int
+    attempts: int  # how often each was delivered before and came back, as far as that counts
     facts: Sequence[Facts]
     properties: Sequence[bytes]
     bodies: Sequence[bytes]

@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 
 from services.common.errors import PreconditionFailed, SyntaxFault
 from services.common.message import delayed, field_table, sender_selected
+from services.common.message.bounds import LITTLE, MOST_SENT
 from services.common.message.facts import Attributes
 from services.common.message.remembered import ENTRIES, LONGEST
 from services.common.telemetry.context import SpanContext, parse
@@ -150,6 +151,13 @@ def _is_sampled(properties: bytes, at: int) -> bool:
     return digit.isalnum() and digit in b"13579bdf"
 
 
+def _check_headers(properties: bytes) -> None:
+    """Whoever reads them does so at once."""
+    span = _spans(properties).get(_HEADERS)
+    if span and field_table.has_many(properties, span[0], MOST_SENT):
+        raise PreconditionFailed(f"invalid message: more than {MOST_SENT} fields in its headers")
+
+
 def _octets(properties: bytes, span: tuple[int, int]) -> bytes:
     """Of a short string."""
     return properties[span[0] + 1 : span[1]]
@@ -238,7 +246,9 @@ class Amqp09Format:
         self._interned: dict[Attributes, Attributes] = {}
 
     def attributes(self, properties: bytes) -> Attributes:
-        """As MessageFormat says; raises PreconditionFailed for an expiration that is no number, like RabbitMQ."""
+        """As MessageFormat says; raises PreconditionFailed for an expiration that is no number, like RabbitMQ, and for
+        more headers than can be read at once.
+        """
         found = self._memo.get(properties)
         return self._learn(properties) if found is None else found
 
@@ -256,6 +266,8 @@ class Amqp09Format:
                 _put(self._known, facts, attributes)
         if len(properties) <= LONGEST:
             _put(self._memo, properties, attributes)
+        elif len(properties) > LITTLE:
+            _check_headers(properties)
         return attributes
 
     def headers(self, properties: bytes) -> Mapping[str, Any]:

@@ -38,6 +38,10 @@ class Engine(Answers, Protocol):
         """Whether more came than the last `receive` has looked at."""
 
     @property
+    def effort(self) -> int:
+        """Microseconds that the last `receive` took, about: frames can be many that ask for nothing."""
+
+    @property
     def incomplete(self) -> int:
         """Bytes that came and are kept until the rest of their frame, or of their message, is there."""
 
@@ -60,7 +64,7 @@ class Engine(Answers, Protocol):
 
     @property
     def asks(self) -> bool:
-        """Whether there are requests that arose from the broker's own calls."""
+        """Whether there may be requests that arose from the broker's own calls."""
 
     def pending_requests(self) -> list[Request]:
         """Requests that arose from the broker's own calls (a CloseSession after `fail`); call after answering."""

@@ -16,6 +16,7 @@ class Undecided:
 
     name = "unknown"
     heartbeat = 0
+    effort = 0
     unread = False
     closing = False
     holds_back = False

@@ -10,9 +10,11 @@ import pytest
 
 from services.common.message.amqp_1_0 import composite
 from services.common.message.amqp_1_0 import values as v
+from services.common.message.amqp_1_0.encode import encode
 from services.common.message.amqp_1_0.sections import Properties
 from services.gateway import vocabulary as to_broker
 from services.gateway.protocols.amqp_1_0.performatives import Attach, Detach
+from services.gateway.protocols.amqp_1_0.states import Rejected
 from tests.support.amqp_1_0_playbook import Playbook, data, framed, receiving, sending, settled, transfer
 
 ENDS = pytest.mark.parametrize("end", [sending, receiving])
@@ -54,6 +56,24 @@ def test_kinds_of_messages() -> None:
         book.engine.receive(framed(0, transfer(number, number % 2, settled=True), message))
     kinds = book.engine._peer.kinds
     assert 1000 < len(kinds) + len(kinds._aside) < 4000  # of 150 to 200 bytes: half a megabyte
+
+
+@pytest.mark.parametrize(
+    ("message", "why"),
+    [
+        (b"\x00\x53\x75\xa0\x00" * 2000, "sections"),
+        (encode(v.Described(v.ULong(0x74), {f"k{n}": n for n in range(1500)})) + data(), "values"),
+    ],
+)
+def test_messages_in_many_parts(message: bytes, why: str) -> None:
+    """Sections 3.2 and 3.2.5: one that holds up whoever reads it is rejected, and its link goes on."""
+    book = Playbook().sender()
+    [rejected] = book.does(0, transfer(0), message)
+    assert isinstance(rejected.state, Rejected)
+    assert rejected.state.error.condition == "amqp:precondition-failed"
+    assert why in rejected.state.error.description
+    [taken] = book.says(0, transfer(1), data())
+    assert isinstance(taken, to_broker.Publish)
 
 
 def test_the_end_of_a_link_beside_another_that_holds_much() -> None:

@@ -23,11 +23,13 @@ from services.gateway.protocols.amqp_1_0.session import Session
 from services.gateway.protocols.amqp_1_0.transfer_reader import transfer_in
 from services.gateway.protocols.limits import Limits
 from services.gateway.protocols.openings import begins
-from services.gateway.protocols.stream_engine import StreamEngine
+from services.gateway.protocols.stream_engine import MOST_EFFORT, StreamEngine
 from services.gateway.vocabulary import Close, Credit, Deliveries, Open, Publish, Request, Returned, Settle
 
 _UNANSWERED: Final = (Publish, Settle, Credit)
 _ON_ITS_WAY: Final = 1 << 20  # bytes of messages that a peer may have sent before it heard that it has no credit
+_BYTES_PER_MICROSECOND: Final = 2  # of a performative, …
+_OF_TRANSFERS: Final = 16  # … but for usual transfers, whose messages count as well: they are to be handed on together
 _BEFORE_OPEN: Final = 8192  # bytes of a frame: section 2.4.1 says 512, and tokens of SASL may be longer
 
 
@@ -80,7 +82,7 @@ class Amqp10Engine(StreamEngine):
                 break
             if position + size > end:
                 return position, size
-            if len(requests) >= PORTION:
+            if len(requests) >= PORTION or self._peer.effort >= MOST_EFFORT:
                 self.unread = True
                 return position, 0
             self._frame(channel, data[position + 4 * offset : position + size])
@@ -97,13 +99,22 @@ class Amqp10Engine(StreamEngine):
         return None
 
     def _frame(self, channel: int, body: bytes) -> None:
-        if not body:
-            return  # a beat
+        self._peer.effort += 1
         try:
-            performative, payload = _read(body)
-            self._performative(channel, performative, payload)
+            if not body:
+                self._beat_came()
+                return
+            usual = transfer_in(body)
+            performative, end = usual or _read(body)
+            self._peer.effort += end // (_OF_TRANSFERS if usual else _BYTES_PER_MICROSECOND)
+            self._performative(channel, performative, body[end:])
         except BrokerError as error:
             self._end(error)
+
+    def _beat_came(self) -> None:
+        """Section 2.4.5."""
+        if self._beats_too_early():
+            raise FramingError("too many empty frames before the connection is open")
 
     def _performative(self, channel: int, what: Composite, payload: bytes) -> None:
         connection = self._connection
@@ -229,17 +240,14 @@ class Amqp10Engine(StreamEngine):
         return self._peer.since <= _ON_ITS_WAY
 
 
-def _read(body: bytes) -> tuple[Composite, bytes]:
-    """A frame's performative, and what stands behind it. Raises SyntaxFault."""
-    if usual := transfer_in(body):
-        return usual[0], body[usual[1] :]
+def _read(body: bytes) -> tuple[Composite, int]:
+    """A frame's performative, and where it ends. Raises SyntaxFault."""
     described, end = decode_at(body, 0)
     if not isinstance(described, Described):
         raise SyntaxFault("a frame without a performative")
     performative = composite.of(described)
     if not isinstance(performative, Composite):
         raise NotImplementedHere(f"no performative is {described.descriptor!r}")
-    payload = body[end:]
-    if payload and not isinstance(performative, Transfer):
-        raise SyntaxFault(f"{performative.symbol} with {len(payload)} bytes behind it")
-    return performative, payload
+    if end < len(body) and not isinstance(performative, Transfer):
+        raise SyntaxFault(f"{performative.symbol} with {len(body) - end} bytes behind it")
+    return performative, end

@@ -8,6 +8,7 @@ from services.common.errors import BrokerError, NotImplementedHere
 from services.common.message import LONGEST_NAME
 from services.common.message.amqp_1_0.format import FORMAT
 from services.common.message.amqp_1_0.sections import NULL, split
+from services.common.message.bounds import LITTLE
 from services.common.message.facts import facts_of
 from services.gateway.protocols.amqp_1_0.addresses import Meant, meanings
 from services.gateway.protocols.amqp_1_0.conditions import InvalidField, MessageSizeExceeded, TransferLimitExceeded
@@ -16,11 +17,17 @@ from services.gateway.protocols.amqp_1_0.performatives import SECOND, Attach, Fl
 from services.gateway.protocols.amqp_1_0.publications import Hears
 from services.gateway.protocols.amqp_1_0.serial import after
 from services.gateway.protocols.amqp_1_0.termini import Target
+from services.gateway.protocols.stream_engine import MOST_EFFORT
 from services.gateway.vocabulary import MANAGEMENT, Kind, Node, Produce
 
 if TYPE_CHECKING:
     from services.gateway.protocols.amqp_1_0.peer import KindKey
     from services.gateway.protocols.amqp_1_0.session import Session
+
+_BYTES_PER_MICROSECOND: Final = 8  # of what is in front of a body and has to be counted
+
+_PIECE: Final = 8
+"""Microseconds that a transfer takes with which no message comes: messages are counted by themselves."""
 
 CREDIT: Final = 1000
 """Messages that a peer may send before it hears of us: it does when half of them have come."""
@@ -108,6 +115,8 @@ class IncomingLink(Link):
             return
         first = self._of_begun(transfer) or self._first(transfer)
         self._settled = self._settled or bool(transfer.settled)
+        if transfer.aborted or transfer.more:
+            self.session.peer.effort += _PIECE
         if transfer.aborted:
             self._used()
             return
@@ -164,11 +173,14 @@ class IncomingLink(Link):
             parts = split(message)
             kind = self._kind(parts[0])
         except BrokerError as error:
+            self.session.peer.effort += MOST_EFFORT  # much of it may have been looked at
             if (whole := self._whole(message)) is not None:
                 self._publish(first, hears, whole)
             else:
                 publications.refuse(first.delivery_id, hears, error)
         else:
+            if len(parts[0]) > LITTLE:
+                self.session.peer.effort += len(parts[0]) // _BYTES_PER_MICROSECOND
             publications.add(self, first.delivery_id, hears, kind=kind, message=parts)
 
     def _hears(self, first: Transfer) -> Hears:

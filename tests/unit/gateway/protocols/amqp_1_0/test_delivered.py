@@ -38,7 +38,7 @@ _FIELDS = {"type": "subject"}  # by their other names
 def test_a_text_that_is_not_utf_8(name: str) -> None:
     """An id is binary then (3.2.13), as a user always is; another one is left out, and all that can be read comes."""
     odd = compose(_TEXTS | {name: b"x\xff"}, {}, persistent=False, priority=0)
-    raw, _ = delivered(_FACTS, odd, b"body", again=False)
+    raw, _ = delivered(_FACTS, odd, b"body", attempts=0)
     [its] = [each for each in sections(raw) if each.code == PROPERTIES]
     told = b"x\xff" if name.endswith("-id") else None
     field = _FIELDS.get(name, name.replace("-", "_"))
