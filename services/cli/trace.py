@@ -257,7 +257,7 @@ def _end_of(copy: Copy) -> str:
     plain = f"{what} in queue '{copy.queue}'{_because(copy.reason)}"
     if copy.ended or copy.fate not in _FATES:
         return f"{ended}: {plain}"
-    blamed = _LET_GO if copy.fate == LOST_TRANSIENT and is_let_go(copy) else _FATES[copy.fate][copy.gap is not None]
+    blamed = _LET_GO if is_let_go(copy) else _FATES[copy.fate][copy.gap is not None]
     return blamed.format(plain=plain, queue=copy.queue, gap=blame(copy.gap) if copy.gap else "")
 
 
