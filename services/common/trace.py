@@ -174,9 +174,12 @@ class Trace(_Told):
 
 
 def is_let_go(last: Step | Copy) -> bool:
-    """Whether the owner lost the partition, and what was not on disk: that is no end, as the copy may come again."""
+    """Whether the owner lost the partition, and what was not on disk: that is no end, as the copy may come again.
+
+    Of a copy whose fate is unknown, not even that is the last that is known.
+    """
     stage = last.stage if isinstance(last, Step) else last.state
-    return (stage, last.reason) == ("dropped", "no_owner")
+    return (stage, last.reason) == ("dropped", "no_owner") and not (isinstance(last, Copy) and last.fate == UNKNOWN)
 
 
 def trace_ids(journey: Journey) -> list[str]:
