@@ -8,6 +8,7 @@ from dataclasses import replace
 from datetime import datetime
 
 from spark.report.graph import dependency_graph
+from spark.report.heading import longest
 from spark.report.results import Found, Row
 from spark.report.section import MOST_BARS, Legend, Plot, Section
 from spark.report.svg import TONES, Bar, bars, columns, lines
@@ -227,11 +228,12 @@ def _failovers(found: Found) -> Section:
         for row in sorted(moves, key=lambda row: -row["silence_us"])[:MOST_BARS]
     ]
     crashes = sum(row["how"] == "crash" for row in moves)
-    longest = max((row["blocked_us"] for row in moves), default=0)
+    silence, blocked = longest(moves)
     says = [
         (
-            f"{len(moves)} moves of partitions, {crashes} of them because an owner died; "
-            f"the longest that anyone waited was {duration(longest)}."
+            f"{len(moves)} moves of partitions, {crashes} of them because an owner died; but for those in good order, "
+            f"the longest without an owner was {duration(silence)}; the longest that anyone waited was "
+            f"{duration(blocked)}."
         )
     ]
     hows: Legend = [("bad", "crash"), (0, "any other")]

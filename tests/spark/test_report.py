@@ -210,6 +210,22 @@ def test_a_file_that_cannot_be_read(reason: str, tone: str, says: str) -> None:
     assert ("The record is whole" in text) == (tone == "good")
 
 
+def test_longest_failover() -> None:
+    """A partition has no owner also while nobody waits for it; a move in good order is no failover, however quiet."""
+    moves = [
+        {"partition": 1, "source": "a", "target": "b", "how": how, "recovered": 0, "waited": 0, **times}
+        for how, times in (
+            ("crash", {"silence_us": 80_000_000, "blocked_us": 2_040_000}),
+            ("handed_over", {"silence_us": 900_000_000, "blocked_us": 1_000}),
+        )
+    ]
+    found = {"failovers": _found("failovers", moves=moves)}
+    tiles = {tile.name: tile.value for tile in heading(found).tiles}
+    assert tiles == {"longest failover": "1.33 min", "longest wait in one": "2.04 s"}
+    [section] = sections(found)
+    assert "the longest without an owner was 1.33 min; the longest that anyone waited was 2.04 s" in section.says[0]
+
+
 def test_which_time() -> None:
     """The top says of which time the record tells, with the date."""
     says = heading({"audit": _found("audit", verdict=[VERDICT], fates=[])}).says
