@@ -18,6 +18,7 @@ from services.common.bus.nats_link import Away
 from services.common.clients.store import StoreClient
 from services.common.config import Settings
 from services.common.disk import Room
+from services.common.errors import Unavailable
 from services.common.ledger import stream
 from services.common.ledger.ledger import Ledger
 from services.common.ledger.place import LedgerPlace
@@ -283,6 +284,32 @@ async def test_of_two_only_one_files(office: Office) -> None:
     await until(lambda: office.uids() == [1, 2])
     assert office.filed.doubled() == []
     await office.leave(second)
+
+
+async def test_the_store_does_not_answer(office: Office, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rows that are not filed stay in sight, and why they are not is said, until they have come again from the bus."""
+    office.settings = office.settings.model_copy(update={"ledger_seconds": 3.0, "lease_ttl_ms": 500})
+    filer = office.join()
+    office.tell("a", 7)
+    await until(lambda: "stages" in filer.pending())
+    with monkeypatch.context() as patched:
+        patched.setattr(office._client, "keep_alive", _silent)
+        await until(lambda: not filer._lease.holds())
+        for _ in range(10):
+            assert filer.trouble.startswith("the store does not answer")
+            assert "stages" in filer.pending()
+            await asyncio.sleep(0.1)
+    async with asyncio.timeout(20):
+        while not office.uids():
+            assert filer.trouble or "stages" in filer.pending()
+            await asyncio.sleep(0.01)
+    await until(lambda: not filer.trouble)
+    assert office.uids() == [7]
+
+
+async def _silent(_request: object, timeout: float) -> None:  # noqa: ASYNC109 - as a gRPC deadline
+    await asyncio.sleep(timeout)
+    raise Unavailable("Deadline Exceeded")
 
 
 @pytest.mark.parametrize("after", [0, 1000], ids=["ended", "ended and is back"])
