@@ -128,7 +128,7 @@ class Filer:
                 await asyncio.sleep(_LOW_SECONDS if self._low() else _AGAIN)
 
     async def _session(self) -> None:
-        instances = Instances(await self._in_thread(self._cabinet.open))
+        instances = Instances(await self._in_thread(self._cabinet.open), self._cabinet.told)
         self._filed = instances.state
         while self._low() and await self._carry_out(self._tidying.give_way):
             log.warning("low on disk: the oldest hour of the ledger gives way to messages")
@@ -211,13 +211,13 @@ class Filer:
             await asyncio.sleep(_GATHER if messages and seconds > _GATHER else 0)
 
     async def _file(self, session: _Session) -> None:
-        messages, state = session.take_messages(), session.instances.state
+        messages, state, told = session.take_messages(), session.instances.state, session.instances.told
         tables = await self._in_thread(self._drawer.take)
         if tables or state != self._filed or self._cabinet.is_stale:
             self._pace.allow(0 if self._behind else _RESTS)
             change = await self._in_thread(self._cabinet.prepare, tables)
             self._lease.require()
-            await self._in_thread(self._cabinet.commit, change, state)
+            await self._in_thread(self._cabinet.commit, change, state, told)
             self._filed = state
         self._drawer.done()
         await session.feed.acknowledge(messages)

@@ -51,6 +51,16 @@ def file(cabinet: Cabinet, tables: dict[str, pa.Table], instances: dict[str, Any
     cabinet.commit(cabinet.prepare(tables), instances)
 
 
+def test_until_when_all_is_told(tmp_path: Path) -> None:
+    """That of each instance survives beside its state, which an older release reads as well."""
+    cabinet, _ = opened(tmp_path)
+    cabinet.commit(cabinet.prepare({}), {"a": {"service": "queue"}}, {"a": 50})
+    again, instances = opened(tmp_path)
+    assert (again.told, instances) == ({"a": 50}, {"a": {"service": "queue"}})
+    again.commit(again.prepare({}))
+    assert opened(tmp_path)[0].told == {"a": 50}
+
+
 def step(tidying: Tidying, time: float) -> bool:
     change = tidying.prepare(time)
     if change:

@@ -351,6 +351,7 @@ async def test_silence_is_noticed_across_a_restart(office: Office, monkeypatch: 
     await until(office.gaps)
     await asyncio.sleep(1.0)
     assert office.gaps() == [("killed", 2, 2, -1, "silent")]
+    assert [row["since"] is not None for row in office.filed.rows("gaps")] == [True]
 
 
 async def test_an_instance_that_was_cut_off_for_long(office: Office, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -144,14 +144,19 @@ async def test_gap_that_began_after_the_end(ledger: LedgerFiles, look_up: LookUp
     assert bool(journey.gaps) is told
 
 
-async def test_lost_with_its_owner(ledger: LedgerFiles, look_up: LookUp) -> None:
-    """What the next owner does not have is lost, with the gap to blame; a gap of another process is not told."""
+@pytest.mark.parametrize("since", [HOUR - MS, None])
+async def test_lost_with_its_owner(ledger: LedgerFiles, look_up: LookUp, since: int | None) -> None:
+    """What the next owner does not have is lost, with the gap to blame; a gap of another process is not told.
+
+    A gap that does not say when it begins, for mgmt died as well, begins after the last row of its instance.
+    """
     owner = {"queue": "q", "partition": 7, "epoch": 3}
     ledger.stage("received", uid(1))
     ledger.stage("enqueued", uid(1), at=MS, **owner)
     ledger.stage("confirmed", uid(1), at=MS)
+    ledger.stage("settled", uid(2), at=HOUR - MS, **owner)
     ledger.stage("taken_over", at=HOUR, partition=7, epoch=4, instance="queue-2")
-    ledger.gap("queue-1", at=HOUR + MS, reason="silent", since=HOUR - MS)
+    ledger.gap("queue-1", at=HOUR + MS, reason="silent", since=since)
     ledger.gap("queue-3", at=HOUR + MS, reason="silent", since=MS)
     ledger.file()
     [journey] = (await look_up.trace(str(uid(1)))).journeys
