@@ -142,7 +142,8 @@ class Search:
         hours = _from(self._database.hours("stages"), since_us)
         condition = "stage = 'taken_over' and partition = $partition and epoch > $epoch"
         values = {"partition": partition, "epoch": epoch}
-        rows = self._database.select("stages", "epoch_us(time), epoch, instance", condition, values, hours)
+        columns, within = "epoch_us(time), epoch, instance", {"stage": ("taken_over", "taken_over")}
+        rows = self._database.select("stages", columns, condition, values, hours, within=within)
         return sorted({Follower(*row) for row in rows}, key=lambda follower: follower.epoch)
 
     def ends_alone(self, virtual_host: str, queue: str, since_us: int, until_us: int) -> bool:
