@@ -229,7 +229,7 @@ def _ends(journey: Journey) -> list[str]:
     for message in journey.messages:
         own = [step for step in message.steps if not step.queue and step.stage in {"returned", "refused", "dropped"}]
         found += [f"ended: {step.stage}{_because(step.reason)}" for step in own]
-        copies = (copy for copy in message.copies if not _goes_on(message, copy) and not _was_no_room(message, copy))
+        copies = (copy for copy in message.copies if not any(told(message, copy) for told in _TOLD_OTHERWISE))
         found += [_end_of(copy) for copy in copies]
         if any(step.stage == "rolled_back" for step in message.steps):
             found.append("ended: its transaction was rolled back")
@@ -245,6 +245,15 @@ def _was_no_room(message: Message, copy: Copy) -> bool:
     stages = {step.stage for step in message.steps if not step.queue or (step.virtual_host, step.queue) == _key(copy)}
     full = (copy.state, copy.reason) == ("dropped", "maxlen")
     return full and "refused" in stages and not stages & {"enqueued", "recovered"}
+
+
+def _never_came(message: Message, copy: Copy) -> bool:
+    """Whether it ended as its message did, of which that is said."""
+    there = {step.stage for step in message.steps if (step.virtual_host, step.queue) == _key(copy)}
+    return copy.ended and copy.state in {step.stage for step in message.steps if not step.queue} - there
+
+
+_TOLD_OTHERWISE = (_goes_on, _was_no_room, _never_came)
 
 
 def _key(copy: Copy) -> tuple[str, str]:

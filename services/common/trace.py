@@ -103,7 +103,9 @@ class Copy(_Told):
 
     virtual_host: str
     queue: str
-    state: str = Field(description="the last stage that it reached there")
+    state: str = Field(
+        description="the last stage that it reached there; of one that never came there, how its message ended"
+    )
     outcome: str
     reason: str
     ended: bool = Field(description="nothing more is to come")

@@ -89,10 +89,13 @@ def _place(step: Step) -> tuple[str, str]:
 
 
 def _copy(last: Step, steps: list[Step], record: Record) -> Copy:
+    its = [step for step in steps if _place(step) == _place(last)]
+    refusals = [step for step in steps if _is_refusal(step)]
+    if refusals and all(step.stage == "routed" for step in its):
+        return _never_came(last, refusals[-1])
     let_go = is_let_go(last)
     ended = last.stage in _ENDS_COPY and not let_go
-    its = [step for step in steps if _place(step) == _place(last)]
-    told = ended or any(_is_refusal(step) for step in steps)
+    told = ended or bool(refusals)
     fate = Fate(LOST_TRANSIENT) if let_go else Fate("") if told else fate_of(its, steps, record)
     return Copy(
         virtual_host=last.virtual_host,
@@ -103,6 +106,18 @@ def _copy(last: Step, steps: list[Step], record: Record) -> Copy:
         ended=ended,
         fate=fate.name,
         gap=fate.gap,
+    )
+
+
+def _never_came(routed: Step, refusal: Step) -> Copy:
+    """It ended as its message did: nothing more is to come."""
+    return Copy(
+        virtual_host=routed.virtual_host,
+        queue=routed.queue,
+        state=refusal.stage,
+        outcome="",
+        reason=refusal.reason,
+        ended=True,
     )
 
 

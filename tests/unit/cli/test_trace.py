@@ -136,6 +136,15 @@ def test_ends(steps: list[Step], copies: tuple[Copy, ...], end: str) -> None:
     assert _shown(_journey(_message(7, RECEIVED, *steps, copies=copies)))[-1] == end
 
 
+@pytest.mark.parametrize("stage", ["refused", "rolled_back", "returned"])
+def test_never_came_into_its_queue(stage: str) -> None:
+    """How the message ended is said once, of the message."""
+    steps = _step("routed", 1, virtual_host="/", queue="q"), _step(stage, 2)
+    journey = _journey(_message(7, RECEIVED, *steps, copies=(_copy("q", stage, ended=True),)))
+    lines = _shown(journey)
+    assert [line.startswith(("ended", "not ended")) for line in lines[-2:]] == [False, True]
+
+
 def test_a_full_queue() -> None:
     """What a queue refused for want of room, and its publisher was told, ended once."""
     copies = (_copy("q", "dropped", ended=True, reason="maxlen"),)
