@@ -137,7 +137,9 @@ def _dependencies(found: Found) -> Section:
 
 def _partitions(found: Found) -> Section:
     rows = sorted(found.table("partitions"), key=lambda row: row["partition"])
-    owners = {row["owner"]: number for number, row in enumerate(found.table("owners"))}
+    names = [row["owner"] for row in found.table("owners")]
+    # There are so many colours: the last is of all further owners.
+    owners = {owner: min(number, TONES - 1) for number, owner in enumerate(names)}
     drawn = [
         (
             str(row["partition"]),
@@ -166,8 +168,9 @@ def _partitions(found: Found) -> Section:
     ]
     commands = [row["command"] for row in found.table("moves")]
     says.append("To spread it better:" if commands else "No move of partitions would make it better.")
+    known = names if len(names) <= TONES else [*names[: TONES - 1], "any other"]
     plots = [
-        Plot("Share of the work by partition", columns(drawn, " %"), [(tone, owner) for owner, tone in owners.items()]),
+        Plot("Share of the work by partition", columns(drawn, " %"), list(enumerate(known))),
         Plot("By owner", bars(by_owner)),
     ]
     return Section("Hot partitions", says, plots, commands, found.tables)

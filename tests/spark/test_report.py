@@ -210,6 +210,20 @@ def test_a_file_that_cannot_be_read(reason: str, tone: str, says: str) -> None:
     assert ("The record is whole" in text) == (tone == "good")
 
 
+@pytest.mark.parametrize(("owners", "last"), [(6, "queue-5"), (8, "any other")])
+def test_colours_of_owners(owners: int, last: str) -> None:
+    """Each has one meaning: where there are more owners than colours, the last is of all others."""
+    names = [f"queue-{number}" for number in range(owners)]
+    told = [{"owner": name, "work": 1, "partitions": 1, "share": 0.1} for name in names]
+    parts = [
+        {"partition": number, "owner": name, "share": 0.1, "per_second": 1.0, "hottest_queue": "q"}
+        for number, name in enumerate(names)
+    ]
+    [section] = sections({"partitions": _found("partitions", owners=told, partitions=parts, skew=[], moves=[])})
+    assert section.plots[0].legend == list(enumerate([*names[:5], last]))
+    assert all(f'class="t{number}"' in str(section.plots[0].picture) for number in range(6))
+
+
 def test_longest_failover() -> None:
     """A partition has no owner also while nobody waits for it; a move in good order is no failover, however quiet."""
     moves = [
