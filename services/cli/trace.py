@@ -266,6 +266,8 @@ def _end_of(copy: Copy) -> str:
     plain = f"{what} in queue '{copy.queue}'{_because(copy.reason)}"
     if copy.ended or copy.fate not in _FATES:
         return f"{ended}: {plain}"
+    if copy.fate == UNKNOWN and copy.unread:
+        return f"unknown: {plain}; what became of it then may be in {copy.unread} of the ledger, which cannot be read"
     blamed = _LET_GO if is_let_go(copy) else _FATES[copy.fate][copy.gap is not None]
     return blamed.format(plain=plain, queue=copy.queue, gap=blame(copy.gap) if copy.gap else "")
 

@@ -115,6 +115,7 @@ class Copy(_Told):
         "judge), lost (no queue ever had it), lost (persisted), lost (transient), unknown",
     )
     gap: Gap | None = Field(None, description="that is to blame that no more is known")
+    unread: str = Field("", description="the damaged file of the ledger that may tell more")
 
 
 class Payload(_Told):

@@ -79,9 +79,14 @@ def _copies(steps: list[Step], record: Record) -> list[Copy]:
 
 
 def _was_followed(step: Step, in_queues: list[Step]) -> bool:
-    """Whether an owner that lost the partition dropped it, and the next owner has it: that row comes late."""
-    later = (other for other in in_queues if (other.epoch or 0) > (step.epoch or 0))
-    return is_let_go(step) and any(_place(other) == _place(step) for other in later)
+    """Whether an owner that lost the partition dropped it, and it had ended, or the next owner has it: that row comes
+    late.
+    """
+    others = (other for other in in_queues if _place(other) == _place(step))
+    return is_let_go(step) and any(
+        (other.epoch or 0) > (step.epoch or 0) or (other.stage in _ENDS_COPY and not is_let_go(other))
+        for other in others
+    )
 
 
 def _place(step: Step) -> tuple[str, str]:
@@ -106,6 +111,7 @@ def _copy(last: Step, steps: list[Step], record: Record) -> Copy:
         ended=ended,
         fate=fate.name,
         gap=fate.gap,
+        unread=fate.unread,
     )
 
 

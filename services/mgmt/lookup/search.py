@@ -152,11 +152,12 @@ class Search:
         values = {"virtual_host": virtual_host, "queue": queue}
         return bool(self._database.select("stages", "stage", _ENDS_ALONE, values, hours))
 
-    def has_unread(self, since_us: int) -> bool:
-        """Whether files of these hours, of stages or gaps, are damaged: as far as somebody has tried to read them."""
+    def unread(self, since_us: int) -> str:
+        """The first damaged file of these hours, of stages or gaps, as far as somebody has tried to read; or ""."""
         begin = hour_of(since_us - _SLACK_US)
         places = (path.split("/") for path in self._database.damaged)
-        return any(table in _OF_FATES and (parsed(*place[:2]) or 0) >= begin for table, *place in places)
+        some = (place for place in places if place[0] in _OF_FATES and (parsed(*place[1:3]) or 0) >= begin)
+        return "/".join(next(some, ()))
 
     def _named(self, names: Iterable[str], most: int, hours: list[int]) -> list[Match]:
         # Every row names a message at least, so more rows than that are of no use.

@@ -136,6 +136,15 @@ def test_ends(steps: list[Step], copies: tuple[Copy, ...], end: str) -> None:
     assert _shown(_journey(_message(7, RECEIVED, *steps, copies=copies)))[-1] == end
 
 
+def test_a_damaged_file_is_to_blame() -> None:
+    """It is named in what became of the message."""
+    copy = _copy("q", "enqueued", ended=False).model_copy(update={"fate": "unknown", "unread": "stages/a.parquet"})
+    assert _shown(_journey(_message(7, RECEIVED, copies=(copy,))))[-1] == (
+        "unknown: enqueued in queue 'q'; what became of it then may be in stages/a.parquet of the ledger, which cannot "
+        "be read"
+    )
+
+
 @pytest.mark.parametrize("stage", ["refused", "rolled_back", "returned"])
 def test_never_came_into_its_queue(stage: str) -> None:
     """How the message ended is said once, of the message."""

@@ -189,6 +189,18 @@ async def test_lost_with_the_partition(ledger: LedgerFiles, look_up: LookUp) -> 
     assert [(copy.fate, copy.ended) for [copy] in copies] == [("lost (transient)", False), ("waiting", False)]
 
 
+async def test_an_end_before_the_partition_was_lost(ledger: LedgerFiles, look_up: LookUp) -> None:
+    """What had ended is not lost with its partition, whichever row comes last."""
+    place = {"queue": "q", "partition": 1, "epoch": 1}
+    ledger.stage("received", uid(1))
+    ledger.stage("dropped", uid(1), at=MS, reason="maxlen", **place)
+    ledger.stage("dropped", uid(1), at=9 * MS, reason="no_owner", **place)
+    ledger.stage("refused", uid(1), at=9 * MS, reason="overflow")
+    ledger.file()
+    [copy] = (await look_up.trace(str(uid(1)))).journeys[0].messages[0].copies
+    assert (copy.state, copy.reason, copy.ended, copy.fate) == ("dropped", "maxlen", True, "")
+
+
 async def test_an_owner_that_was_only_cut_off(ledger: LedgerFiles, look_up: LookUp) -> None:
     """A gap that was taken back hides nothing, and is not told; one of another instance, or of later, is as before."""
     for number, instance in ((1, "queue-1"), (2, "queue-2"), (3, "queue-3")):
@@ -247,3 +259,4 @@ async def test_a_damaged_file(ledger: LedgerFiles, look_up: LookUp, table: str, 
     await look_up.trace("any")  # of ids
     copies = [(await look_up.trace(str(uid(number)))).journeys[0].messages[0].copies for number in (1, 2)]
     assert [copy.fate for [copy] in copies] == fates
+    assert {copy.unread for [copy] in copies} == {f"{table}/{hour}/b.parquet" if "unknown" in fates else ""}
