@@ -22,6 +22,7 @@ class FilingLease:
     def __init__(self, store: StoreClient, member: str, ttl_ms: int, lost: Callable[[], None]) -> None:
         """`lost` is called whenever the store says that another process files."""
         self._lost = lost
+        self._answered = False
         self.is_anothers = False
         """Whether another process files, as the store said last."""
         self._leases = Leases(store, store.address, member, ROLE, "", ttl_ms, self)
@@ -39,8 +40,8 @@ class FilingLease:
 
     @property
     def in_doubt(self) -> bool:
-        """Whether nobody can say who files: the store does not answer."""
-        return not self._leases.check()
+        """Whether nobody can say who files: the store does not answer any more."""
+        return self._answered and not self._leases.check()
 
     def holds(self) -> bool:
         """Whether no other process can file at this moment, or could have filed since `held` returned."""
@@ -60,6 +61,7 @@ class FilingLease:
 
     def renewed(self, held: dict[str, int], reply: KeepAliveReply) -> None:
         """As LeaseListener says."""
+        self._answered = True
         # Also while it is held: a store that was restarted may have to give it again.
         self._leases.acquire([ROLE])
         self._epoch = held.get(ROLE, 0)
