@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import json
 import re
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from html.parser import HTMLParser
 from io import StringIO
 from pathlib import Path
@@ -332,3 +332,25 @@ def test_counts(number: float, words: str) -> None:
 def test_durations(micros: float | None, words: str) -> None:
     """Times have the unit that fits."""
     assert duration(micros) == words
+
+
+def test_names_of_processes_have_their_room() -> None:
+    """These are digits, which are wider than letters: a label that ends at its bar must not begin before its card."""
+    name = "gateway-1-3f60b2a4 → queue-2-8d41c07e"
+    for rows in ([name], [name, "b"]):
+        drawn = bars([Bar(each, [(1, 0, "")], "1") for each in rows]).split("</svg>")[0]
+        label = _texts(drawn)[0]
+        assert len(label[1]) * 7.7 <= label[2]
+
+
+def test_a_point_is_no_line() -> None:
+    """What has one value is seen, too."""
+    drawn = str(lines({"q": [(datetime(2026, 2, 1, tzinfo=UTC), 3.0)]}, ""))
+    assert '<circle class="t0"' in drawn
+
+
+def test_what_is_aside_shows_that_it_is() -> None:
+    """Boxes that scroll have a shadow where there is more: on a telephone nothing else tells."""
+    style = page({"audit": _found("audit", verdict=[VERDICT], fates=[])}).partition("</style>")[0]
+    boxes = style.partition(".scroll, .plot {")[2].partition("}")[0]
+    assert (boxes.count(" local"), boxes.count(" scroll")) == (2, 2)
