@@ -18,6 +18,7 @@ FAULTS = (OSError, ValueError, TypeError, pa.ArrowException)
 """What damaged files come to."""
 
 Span = tuple[int, int]
+_Key = tuple[str, frozenset[str], tuple[object, ...]]
 
 Within = Mapping[str, tuple[Any, Any]]
 """Columns, and between which values all rows have theirs that are looked for."""
@@ -38,11 +39,22 @@ class Pages:
 
     def __init__(self) -> None:
         self._sound: dict[str, tuple[object, set[tuple[int, str]]]] = {}
+        self._done: dict[_Key, object] = {}  # what was looked at in all of a file, whose footer need not be read again
 
     def verify(self, path: str, version: object, wanted: Wanted, go_on: Callable[[], bool]) -> None:
         """Raises one of FAULTS for damage; ends early when `go_on` says no. `version` tells a file from another one
         of its name.
         """
+        key = path, wanted.columns, tuple(wanted.within.items())
+        if wanted.uids is None and version is not None and self._done.get(key) == version:
+            return
+        self._verify(path, version, wanted, go_on)
+        if len(self._done) >= _REMEMBERED:
+            self._done.clear()
+        if wanted.uids is None and go_on():
+            self._done[key] = version
+
+    def _verify(self, path: str, version: object, wanted: Wanted, go_on: Callable[[], bool]) -> None:
         known, sound = self._sound.get(path, (None, set()))
         sound = sound if known == version else set()
         with pq.ParquetFile(path, pre_buffer=False, page_checksum_verification=True) as file:

@@ -72,16 +72,15 @@ def test_a_bit_that_flipped(tmp_path: Path, column: str) -> None:
 def test_only_what_is_read_is_looked_at(tmp_path: Path) -> None:
     """Damage in a column that is not asked for, or in a row group that has nothing of it, does no harm."""
     path = _file(tmp_path, 1)
-    pages, read = Pages(), []
+    pages = Pages()
     _flip(path, path.read_bytes(), _bits(path, "queue").stop - 8)
 
     def verify(*columns: str, **wanted: Any) -> None:
-        pages.verify(str(path), 1, Wanted(frozenset(columns), **wanted), lambda: bool(read.append(columns) or True))
+        pages.verify(str(path), 1, Wanted(frozenset(columns), **wanted), lambda: True)
 
     verify("stage", "time")
     verify("queue", uids=[(uid(5000), uid(6000))])
     verify("queue", within={"stage": ("taken_over", "taken_over")})
-    assert read == [("stage", "time")]
     with pytest.raises(FAULTS):
         verify("stage", "queue", uids=[(uid(1001), uid(1001))])
 
@@ -90,8 +89,10 @@ def test_once(tmp_path: Path) -> None:
     """What was looked at is not looked at again, unless there is another file of the name."""
     path, pages = _file(tmp_path, 1), Pages()
     wanted = Wanted(frozenset({"queue"}))
+    pages.verify(str(path), 1, wanted, lambda: False)  # broken off
     pages.verify(str(path), 1, wanted, lambda: True)
     _flip(path, path.read_bytes(), _bits(path, "queue").stop - 8)
     pages.verify(str(path), 1, wanted, lambda: True)
+    pages.verify(str(path), 1, wanted._replace(uids=[(uid(1001), uid(1001))]), lambda: True)
     with pytest.raises(FAULTS):
         pages.verify(str(path), 2, wanted, lambda: True)
