@@ -21,13 +21,13 @@ _NOT_FOUND = 404
 
 
 class Emptying:
-    """Of a history. Queues whose consumers take nothing are emptied by basic.get; who has to be quick, is."""
+    """Of a history. Queues whose consumers take nothing, or lose what they keep for long, are emptied by basic.get."""
 
     def __init__(self, history: History, plan: Plan, addresses: Sequence[Address], gateways: Sequence[str]) -> None:
         self._history = history
         self._addresses = addresses
         self._gateways = gateways
-        self._got, self._prompt = _with(plan, NONDESTRUCTIVE), _with(plan, TIMEOUT)
+        self._got = _with(plan, NONDESTRUCTIVE) | _with(plan, TIMEOUT)
 
     async def all(self) -> None:
         """Every queue that was declared, until nothing comes any more."""
@@ -95,8 +95,6 @@ class Emptying:
             delivered.draining = True
             got += 1
             more.set()
-            if (host, queue) in self._prompt:
-                channel.settle("ack", delivered.tag)
 
         consuming = Consuming(host, queue, "drain", channel.opened, False, False, history.tick())
         history.consumers.append(consuming)
