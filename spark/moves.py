@@ -70,10 +70,14 @@ def _move(before: Owner, after: Owner, lives: Lives) -> Move:
 
 
 def _how(before: Owner, after: Owner, lives: Lives) -> str:
-    if before.released is not None or after.handed_over:
+    if before.released is not None:
         return HANDED_OVER
     if lives.died.get(before.instance, after.began + _SLACK + 1) <= after.began + _SLACK:
         return CRASH
+    # What an earlier owner wrote down for the next is found by later ones, too: it speaks only of owners of older
+    # releases, which put on record neither that they took over nor that they handed over.
+    if after.handed_over and not before.announced:
+        return HANDED_OVER
     alive = lives.heard.get(before.instance, 0) > after.began
     if not alive and lives.record_end < after.began + _MISSED_AFTER:
         return UNKNOWN

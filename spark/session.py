@@ -27,6 +27,8 @@ _SETTINGS = {
     "spark.sql.execution.arrow.maxRecordsPerBatch": "100000",
     # An attribute may be said twice, by its old name and by its new one.
     "spark.sql.mapKeyDedupPolicy": "LAST_WIN",
+    # A bit that flipped on the disk would be read as another queue or stage, and nothing would tell.
+    "spark.hadoop.parquet.page.verify-checksum.enabled": "true",
     # Outputs are read by others: an hour of INT96 timestamps is no good to them.
     "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
 }

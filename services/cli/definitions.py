@@ -77,10 +77,11 @@ def export_definitions(
 ) -> None:
     """Writes all definitions as RabbitMQ would: with hashes of passwords, so the file is for its owner only."""
     from services.cli.definitions_shown import indented
+    from services.common.printable import printable_json
 
     text = indented(on_mgmt(lambda client: client.export_definitions(virtual_host), "collecting definitions"))
     if file == "-":
-        typer.echo(text)
+        typer.echo(printable_json(text))
         return
     try:
         _write(Path(file), text)

@@ -73,6 +73,7 @@ class Following:
         self._peers: OrderedDict[str, tuple[str, str]] = OrderedDict()
         self._published: OrderedDict[int, None] | None = OrderedDict() if sought.client or sought.key else None
         self._sent: OrderedDict[int, None] | None = OrderedDict() if sought.consumer else None
+        self._heard: dict[str, int] = {}  # of each instance, the next row: rows come in order
         # What a message ends as outside any queue is told of the message: where it was to go was told before.
         self._routed: OrderedDict[int, None] | None = OrderedDict() if sought.fate in OUTSIDE_QUEUES else None
 
@@ -96,7 +97,11 @@ class Following:
         for identified in batch.identified:
             with suppress(BrokerError):  # names are a help, no more
                 self._remember(identified)
+        known = self._heard.get(batch.instance, 0)
+        self._heard[batch.instance] = max(known, batch.first_row + len(batch.stages))
         for told in rows_of(batch):
+            if batch.first_row + told.row < known:
+                continue  # a process that the bus did not answer in time tells it again
             if told.place.virtual_host != self._sought.virtual_host:
                 continue
             self._note(batch, told)

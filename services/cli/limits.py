@@ -9,6 +9,7 @@ import typer
 from services.cli.asking import fail
 from services.cli.completing import users, virtual_hosts, words
 from services.cli.listing import AsLines, show_rows
+from services.cli.of_users import change_access_of
 from services.cli.talking import on_mgmt
 
 if TYPE_CHECKING:
@@ -48,7 +49,11 @@ def set_limits(
     whose = _subject(user, vhost)
     if not values:
         fail(f"at least one of {', '.join(f'--{name}' for name in _NAMES)} is wanted", status=2)
-    on_mgmt(lambda client: client.change_access(put_limits=Limits(values=values, **whose)))
+    limited = Limits(values=values, **whose)
+    if user:
+        change_access_of(user, put_limits=limited)
+    else:
+        on_mgmt(lambda client: client.change_access(put_limits=limited))
 
 
 @limits.command("clear")

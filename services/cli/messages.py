@@ -28,6 +28,10 @@ _VirtualHost = Annotated[
 ]
 _QUEUES = completing.names("QUEUE")
 _Queue = Annotated[str, typer.Option(metavar="PATTERN", help="Messages that came to a queue.", autocompletion=_QUEUES)]
+_NOT_CAPTURED = (
+    "nothing of it is captured: no rule wanted it, it was left out for want of room (hopline capture list), or it was "
+    "too old to be kept"
+)
 _Follow = Annotated[str, typer.Option(metavar="QUEUE", help="What happens in a queue, live.", autocompletion=_QUEUES)]
 _Fate = Annotated[
     str,
@@ -50,7 +54,11 @@ def trace(
     queue: _Queue = "",
     client: Annotated[
         str,
-        typer.Option(metavar="PATTERN", help="Their publisher: name of the application, user, address or connection."),
+        typer.Option(
+            metavar="PATTERN",
+            help="Their publisher: name of the application, user, address or connection. Dead letters have none: they "
+            "are shown with what was published.",
+        ),
     ] = "",
     consumer: Annotated[str, typer.Option(metavar="PATTERN", help="Their consumer: its tag, or as a client.")] = "",
     key: Annotated[str, typer.Option(metavar="PATTERN", help="Their routing key.")] = "",
@@ -144,6 +152,8 @@ def _trace(asked: str | Sought, limit: int, *, every: bool, payloads: bool, as_j
         typer.echo(printable_json(found.model_dump_json(indent=2)))
     elif found.journeys:
         show(found, stdout_console(), every=every or payloads)
+        if payloads and not any(message.payloads for journey in found.journeys for message in journey.messages):
+            typer.echo(_NOT_CAPTURED, err=True)
     if not found.journeys:
         fail(printable(nothing(asked, found)))
 

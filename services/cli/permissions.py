@@ -8,6 +8,7 @@ import typer
 
 from services.cli import completing
 from services.cli.asking import fail
+from services.cli.of_users import change_access_of
 from services.cli.talking import on_mgmt
 
 # ruff: noqa: PLC0415 - as in services/__main__.py
@@ -50,7 +51,7 @@ def set_permission(
     permission = Permission(
         user=user, configure=configure or "", write=write or "", read=read or "", virtual_host=where
     )
-    on_mgmt(lambda client: client.change_access(put_permission=permission))
+    change_access_of(user, put_permission=permission)
 
 
 @permissions.command("clear")
@@ -88,7 +89,7 @@ def set_topic_permission(
     if write is read is None:
         fail(f"at least one of --write and --read is wanted; {_NONE}", status=2)
     permission = TopicPermission(user=user, exchange=exchange, virtual_host=vhost, write=write or "", read=read or "")
-    on_mgmt(lambda client: client.change_access(put_topic_permission=permission))
+    change_access_of(user, put_topic_permission=permission)
 
 
 @topics.command("clear")

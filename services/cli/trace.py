@@ -229,7 +229,7 @@ def _ends(journey: Journey) -> list[str]:
     for message in journey.messages:
         own = [step for step in message.steps if not step.queue and step.stage in {"returned", "refused", "dropped"}]
         found += [f"ended: {step.stage}{_because(step.reason)}" for step in own]
-        copies = (copy for copy in message.copies if not _goes_on(message, copy) and not _was_no_room(message, copy))
+        copies = (copy for copy in message.copies if not any(told(message, copy) for told in _TOLD_OTHERWISE))
         found += [_end_of(copy) for copy in copies]
         if any(step.stage == "rolled_back" for step in message.steps):
             found.append("ended: its transaction was rolled back")
@@ -247,6 +247,15 @@ def _was_no_room(message: Message, copy: Copy) -> bool:
     return full and "refused" in stages and not stages & {"enqueued", "recovered"}
 
 
+def _never_came(message: Message, copy: Copy) -> bool:
+    """Whether it ended as its message did, of which that is said."""
+    there = {step.stage for step in message.steps if (step.virtual_host, step.queue) == _key(copy)}
+    return copy.ended and copy.state in {step.stage for step in message.steps if not step.queue} - there
+
+
+_TOLD_OTHERWISE = (_goes_on, _was_no_room, _never_came)
+
+
 def _key(copy: Copy) -> tuple[str, str]:
     return copy.virtual_host, copy.queue
 
@@ -257,6 +266,8 @@ def _end_of(copy: Copy) -> str:
     plain = f"{what} in queue '{copy.queue}'{_because(copy.reason)}"
     if copy.ended or copy.fate not in _FATES:
         return f"{ended}: {plain}"
+    if copy.fate == UNKNOWN and copy.unread:
+        return f"unknown: {plain}; what became of it then may be in {copy.unread} of the ledger, which cannot be read"
     blamed = _LET_GO if is_let_go(copy) else _FATES[copy.fate][copy.gap is not None]
     return blamed.format(plain=plain, queue=copy.queue, gap=blame(copy.gap) if copy.gap else "")
 

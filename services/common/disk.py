@@ -39,4 +39,6 @@ def must_give_way(configured: int, found: Room | None) -> bool:
 
 def mebibytes(size: int) -> str:
     """A size in words for operators."""
+    if 0 < size < 1 << 10:
+        return f"{size} bytes"
     return f"{size / (1 << 20):.0f} MiB" if size >= 1 << 20 else f"{size // 1024} KiB"

@@ -16,7 +16,7 @@ class Health:
     def __init__(self, services: Iterable[str], server: Any) -> None:  # noqa: ANN401 - of grpc.aio, or made like it
         """Adds both to `server`, which is NOT_SERVING once `say(serving=False)` was called."""
         self._names = [*services, ""]
-        self._servicer = health.aio.HealthServicer()
+        self._servicer = _Servicer()
         health_pb2_grpc.add_HealthServicer_to_server(self._servicer, server)
         listed = [*services, health.SERVICE_NAME, reflection.SERVICE_NAME]
         reflection_pb2_grpc.add_ServerReflectionServicer_to_server(
@@ -45,6 +45,14 @@ class Health:
     async def shut_down(self) -> None:
         """Answers NOT_SERVING, for good."""
         await self._servicer.enter_graceful_shutdown()
+
+
+class _Servicer(health.aio.HealthServicer):  # type: ignore[misc]  # it has no types
+    """The library has a newer method in its contract, and nothing behind it."""
+
+    async def List(self, _request: object, context: Any) -> None:  # noqa: ANN401, N802 - as the contract says
+        """Whoever asks without the secret need not hear what services there are."""
+        await context.abort(grpc.StatusCode.UNIMPLEMENTED, "services are not listed: Check tells of one, or of all")
 
 
 def _unread(handle: Any) -> Any:  # noqa: ANN401 - gRPC's types are generic in its stubs only

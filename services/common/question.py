@@ -59,6 +59,8 @@ class Sought:
             return f"no fate is called '{self.fate}'; there are {', '.join(FATES)}"
         if too_long := [name for name, value in self._said().items() if len(str(value)) > LONGEST_PATTERN]:
             return f"{too_long[0]} has {LONGEST_PATTERN} characters at most"
+        if self.since_us and self.until_us and self.since_us >= self.until_us:
+            return "no time is between the two: since has to be before until"
         return "" if self else "an id is wanted, or what the messages have in common"
 
     def _said(self) -> dict[str, object]:

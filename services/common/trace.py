@@ -103,7 +103,9 @@ class Copy(_Told):
 
     virtual_host: str
     queue: str
-    state: str = Field(description="the last stage that it reached there")
+    state: str = Field(
+        description="the last stage that it reached there; of one that never came there, how its message ended"
+    )
     outcome: str
     reason: str
     ended: bool = Field(description="nothing more is to come")
@@ -113,6 +115,7 @@ class Copy(_Told):
         "judge), lost (no queue ever had it), lost (persisted), lost (transient), unknown",
     )
     gap: Gap | None = Field(None, description="that is to blame that no more is known")
+    unread: str = Field("", description="the damaged file of the ledger that may tell more")
 
 
 class Payload(_Told):
@@ -174,9 +177,12 @@ class Trace(_Told):
 
 
 def is_let_go(last: Step | Copy) -> bool:
-    """Whether the owner lost the partition, and what was not on disk: that is no end, as the copy may come again."""
+    """Whether the owner lost the partition, and what was not on disk: that is no end, as the copy may come again.
+
+    Of a copy whose fate is unknown, not even that is the last that is known.
+    """
     stage = last.stage if isinstance(last, Step) else last.state
-    return (stage, last.reason) == ("dropped", "no_owner")
+    return (stage, last.reason) == ("dropped", "no_owner") and not (isinstance(last, Copy) and last.fate == UNKNOWN)
 
 
 def trace_ids(journey: Journey) -> list[str]:
@@ -196,6 +202,8 @@ def nothing(asked: str | Sought, found: Trace) -> str:
         "; older hours were not searched, it takes too long: --since and --until bound it" if found.cut_short else ""
     )
     damaged = f"; {len(found.damaged)} damaged files were passed over: {found.damaged[0]} …" if found.damaged else ""
+    if isinstance(asked, Sought) and asked.client and asked.queue:
+        searched += "; of a dead letter no publisher is on record: ask for what was published, or without a client"
     why = f"; the record is not filed at the moment: {found.trouble}" if found.trouble else ""
     if found.gaps:
         last, more = found.gaps[0], len(found.gaps) - 1

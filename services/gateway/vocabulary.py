@@ -5,7 +5,8 @@ loop; the connection around it (services/gateway/connections/connection.py) move
 the order of each session, and answers. `session` is the engine's number of a session (0-9-1: the channel).
 
 Order: requests of one session are carried out one after the other; those of different sessions do not wait for each
-other. `Publish` and `Settle` are never answered by `succeed`: publishes by `confirm`/`returned` where asked for.
+other. What begins or ends a link waits for what was asked before it, and then only its own link waits for it.
+`Publish` and `Settle` are never answered by `succeed`: publishes by `confirm`/`returned` where asked for.
 """
 
 from __future__ import annotations
@@ -29,7 +30,9 @@ class Outcome(Enum):
     """What a client says of deliveries."""
 
     ACCEPT = "accept"
-    RELEASE = "release"  # requeue
+    RELEASE = "release"  # requeue: that was an attempt
+    RETURN = "return"  # requeue as if it had not been delivered
+    UNSENT = "unsent"  # the same, of the engine: it was not sent, and has used no credit
     REJECT = "reject"  # do not requeue: dead-letter or drop
 
 
@@ -245,8 +248,8 @@ class Consume(Request):
 @dataclass(slots=True)
 class Credit(Request):
     """How many deliveries of a consumer the peer takes in all, since it began (AMQP 1.0: delivery-count and
-    link-credit); `Consume.by_credit` says that it goes by that. With `drain`: → succeed when nothing more is ready or
-    so many were delivered; no delivery comes then before the next Credit. Without, it is not answered.
+    link-credit); `Consume.by_credit` says that it goes by that. With `drain`: → succeed when nothing more is ready, so
+    many were delivered, or another Credit comes: there is no delivery before the next one then. Without, no answer.
     """
 
     tag: str
@@ -293,6 +296,15 @@ class Flow(Request):
     """The peer stops (active False) or resumes its own deliveries on the session. → succeed."""
 
     active: bool
+
+
+@dataclass(slots=True)
+class Room(Request):
+    """Whether the engine takes deliveries of the session: it keeps those that the peer has no window for. Carried out
+    at once, whatever the session waits for, and not answered.
+    """
+
+    there_is: bool
 
 
 @dataclass(slots=True)
@@ -350,10 +362,15 @@ class Deliveries:
 
     tag: str
     first: int
-    redelivered: bool
+    attempts: int  # how often each was delivered before and came back, as far as that counts
     facts: Sequence[Facts]
     properties: Sequence[bytes]
     bodies: Sequence[bytes]
+
+    @property
+    def redelivered(self) -> bool:
+        """Whether somebody may have had them."""
+        return self.attempts > 0
 
 
 @dataclass(slots=True)

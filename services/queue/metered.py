@@ -13,10 +13,11 @@ from services.common.clock import monotonic
 from services.common.metrics.catalogue import messages as m
 from services.common.metrics.catalogue import processes as p
 from services.common.metrics.catalogue import queues as q
+from services.common.metrics.each import CountedQueues
 from services.common.metrics.meters import AT_ONCE
 
 if TYPE_CHECKING:
-    from services.common.metrics.each import CountedQueues
+    from services.common.clients.topology import TopologyClient
     from services.common.metrics.histogram import Histogram
     from services.common.metrics.instrument import Instrument
     from services.common.metrics.meters import Labels, Meters
@@ -108,8 +109,22 @@ class MeteredJournal:
         return answer
 
 
+def count_each(meters: Meters, topology: TopologyClient) -> CountedQueues:
+    """Counts of each queue, which go with it. What is told of it later, as of dead letters that were on their way, goes
+    when somebody reads.
+    """
+    counted = CountedQueues(meters)
+    topology.listeners.append(Deleted(counted))
+
+    async def forget() -> None:
+        counted.keep(topology.by_name.__contains__)
+
+    meters.surveys.append(forget)
+    return counted
+
+
 class Deleted:
-    """Listens to the topology client: what is counted of a queue goes with it."""
+    """Listens to the topology client: what is counted of a queue goes with it, and one of its name begins at 0."""
 
     def __init__(self, counted: CountedQueues) -> None:
         self._counted = counted

@@ -22,7 +22,6 @@ from services.common.ledger.ledger import Ledger
 from services.common.ledger.recorder import Recorder
 from services.common.memory import available, for_messages
 from services.common.metrics.catalogue.queues import JOURNAL
-from services.common.metrics.each import CountedQueues
 from services.common.metrics.exporting import Exporting
 from services.common.metrics.meters import Meters
 from services.common.metrics.process import measure_ledger, measure_process, measure_told
@@ -41,7 +40,7 @@ from services.queue.host import Host
 from services.queue.journal.writer import JournalWriter
 from services.queue.links.full import Gate
 from services.queue.links.peer_stream import PeerStream
-from services.queue.metered import Deleted, MeteredJournal, measure_host
+from services.queue.metered import MeteredJournal, count_each, measure_host
 from services.queue.observe.journeys import Journeys
 from services.queue.partitions.definitions import Definitions
 from services.queue.partitions.partition import Partition
@@ -133,10 +132,8 @@ class Service:
         measure_ledger(meters, self._ledger)
         if not self._settings.metrics:
             return recorder
-        queues = CountedQueues(meters) if self._settings.metrics_queues else None
-        if queues is not None:
-            self._topology.listeners.append(Deleted(queues))
-        return CountedStages(recorder, meters, [queues] if queues is not None else [])
+        queues = [count_each(meters, self._topology)] if self._settings.metrics_queues else []
+        return CountedStages(recorder, meters, queues)
 
     def _create_office(self, registry: Registry, recorder: Recorder) -> DeadLetterOffice:
         host = self._host
@@ -167,7 +164,8 @@ class Service:
         await self._store.close()
 
     async def _open(self, registry: Registry) -> None:
-        self._topology.listeners.append(Definitions(registry))
+        # Before who forgets what was counted of a deleted queue: its last messages are counted when it is.
+        self._topology.listeners.insert(0, Definitions(registry))
         await self._topology.start()
         await self._journal.start()
         self._server.add_stream(

@@ -96,7 +96,7 @@ class Timers:
             queue.dispatch(now)
             if queue.unfinished:
                 self._pause = _AT_ONCE
-            elif queue.lags(now) or 0 < queue.deadline() <= now:
+            elif 0 < queue.deadline() <= now:
                 self._pause = min(self._pause, _SOON)
             if queue.use.expired(now) or queue.use.deserted(now):
                 self._host.delete_soon(queue_id)

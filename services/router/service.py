@@ -15,6 +15,7 @@ from services.common import plugins
 from services.common.advertise import reachable_address
 from services.common.bus.address import bus_address
 from services.common.bus.event_bus import EventBus
+from services.common.clients.first_snapshot import FirstSnapshots
 from services.common.clients.store import StoreClient
 from services.common.config import Settings
 from services.common.errors import Fenced
@@ -67,6 +68,7 @@ class Service:
         self._writer: Writer | None = None
         self._ready = asyncio.Event()
         self._limits = Limits()
+        self._first = FirstSnapshots()
         self._measure()
 
     def _measure(self) -> None:
@@ -91,8 +93,9 @@ class Service:
         self._lease = Lease(self._store, self._member, await self._reachable(), self._settings.lease_ttl_ms)
         self._lease.on_lost = self._on_lost
         await self._lease.start()
+        limits = self._first.of(self._store.watch_records([VIRTUAL_HOST]))
+        self._tasks.start(self._limits.follow(limits), "follow limits")
         self._tasks.start(self._become(self._lease), "role")
-        self._tasks.start(self._limits.follow(self._store.watch_records([VIRTUAL_HOST])), "follow limits")
         self._tasks.start(report(self._tracer, "router", self._member, self._store.put_records), "spans status")
         await self._ready.wait()
         await self._server.ready()
@@ -132,6 +135,7 @@ class Service:
         log.info("router follows", member=self._member)
 
     async def _write(self, lease: Lease) -> None:
+        await self._first.known()  # else the limit of a virtual host would not hold in the first moments
         records = RecordStore(self._store, lease)
         topology = self._topology(await records.origin(self._member))
         writer = self._writer = Writer(topology, records, lease, self._settings.place_ttl_ms, self._bus, self._failed)

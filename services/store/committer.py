@@ -8,11 +8,15 @@ So that the provider does not get full, messages for which there is no room wait
 does what their writer has sent after them: it may refer to them. Changes that free room go ahead, and leases, records
 and other writers go on. Consumers may acknowledge for hours meanwhile: work that has gone ahead, and needs only its
 turn, is kept with the work before it, and not looked at until that has its turn.
+
+What has gathered while the provider was away is written in groups of a bounded size: a database takes no statement of
+any size, and a group that it does not take would be tried for ever.
 """
 
 from __future__ import annotations
 
 import asyncio
+import math
 from collections.abc import Callable
 from contextlib import suppress
 from operator import itemgetter
@@ -28,6 +32,8 @@ from services.store.provider import Changes, Provider
 from services.store.running import RunningTime
 
 RETRY_SECONDS = 0.25
+GROUP_BYTES = 64 << 20
+"""Of messages: with so many a group is full; its last frame may go beyond. PostgreSQL takes less than 1 GiB at once."""
 
 
 class Work(Protocol):
@@ -173,15 +179,16 @@ class Committer:
     def _take(self) -> list[Work]:
         """The work that fits, in the order of submission; of writers whose work does not fit, what can go ahead."""
         submitted, self._waiting = self._waiting, []
-        room = self._disk.room_for_messages() if submitted else None
-        if room is None:
-            return _in_order([one for each in submitted for one in each.all])
+        room, size, later = self._room(submitted), 0, len(submitted)
         taken: list[tuple[int, Work]] = []
         lines: dict[int, _Line] = {}
-        for each in submitted:
-            fits = each.weight <= room
+        for index, each in enumerate(submitted):
+            if size >= GROUP_BYTES:
+                later = index
+                break
+            fits = size + each.weight <= room
             if each.writer not in lines and (fits or each.moot()):
-                room -= each.weight if fits else 0
+                size += each.weight if fits else 0
                 taken += each.all
                 continue
             line = lines.setdefault(each.writer, _Line()) if each.writer else _Line()
@@ -191,7 +198,18 @@ class Committer:
             if line.keeps(each, ahead):
                 self._waiting.append(each)
         self._hold(min((each.weight for each in self._waiting if each.weight), default=0))
+        self._leave(submitted[later:])
         return _in_order(taken)
+
+    def _room(self, submitted: list[_Submitted]) -> float:
+        room = self._disk.room_for_messages() if submitted else None
+        return math.inf if room is None else room
+
+    def _leave(self, later: list[_Submitted]) -> None:
+        """For the next group."""
+        self._waiting += later
+        if later:
+            self._wake.set()
 
     def _hold(self, weight: int) -> None:
         if self._held or weight:

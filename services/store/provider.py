@@ -213,6 +213,10 @@ class Occupied(InternalError):
     """Another process writes to the provider's database or servers."""
 
 
+class Unreachable(InternalError):
+    """Nobody answers where the provider's database or servers should be: they may be starting."""
+
+
 @runtime_checkable
 class Elsewhere(Protocol):
     """What a provider over another program (PostgreSQL, NATS) can do besides: it may be away, or another may write."""
@@ -220,7 +224,8 @@ class Elsewhere(Protocol):
     async def occupied(self) -> str:
         """The process that writes there, as shown to people; "" when none does, so that `open` may become the writer.
 
-        Called before `open`, again and again while this process stands by. Raises InternalError where it cannot ask.
+        Called before `open`, again and again while this process stands by. Raises InternalError where it cannot ask;
+        Unreachable where that may pass by itself.
         """
 
     async def sure(self) -> None:

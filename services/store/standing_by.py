@@ -9,11 +9,13 @@ from contextlib import suppress
 import structlog
 
 from services.common.clients.stores import ROLE
+from services.common.clock import monotonic
 from services.common.errors import BrokerError, InternalError
 from services.rpc.store_pb2 import KeepAliveReply, KeepAliveRequest
-from services.store.provider import Elsewhere
+from services.store.provider import Elsewhere, Unreachable
 
 _LOOK_SECONDS = 0.2
+_STARTING_SECONDS = 60.0  # for a database or servers that are started together with the store
 _RENEWAL = 0.4  # of the time to live
 _MEND = "start the database, or NATS, or mend the way to it; the store goes on by itself"
 
@@ -48,9 +50,10 @@ class Presence:
 async def stand_by(provider: Elsewhere, told: Callable[[], Awaitable[None]]) -> None:
     """Returns when nobody writes. `told` is called once it is known that somebody does.
 
-    Raises InternalError where the provider cannot be asked at first; later it is asked until it can.
+    Raises InternalError where the provider cannot be asked at first, though it was waited for while nobody was there;
+    later it is asked until it can.
     """
-    writer = await provider.occupied()
+    writer = await _at_first(provider)
     if not writer:
         return
     log.info("store stands by", writer=writer, do="if that is no process of this stack, take another HOPLINE_STORE_URL")
@@ -60,6 +63,21 @@ async def stand_by(provider: Elsewhere, told: Callable[[], Awaitable[None]]) -> 
         await asyncio.sleep(_LOOK_SECONDS)
         writer = await asking.writer()
     log.info("store takes over")
+
+
+async def _at_first(provider: Elsewhere) -> str:
+    """Who writes. A process that ended here would be taken for a sick one, by whoever starts all of them at once."""
+    waiting, deadline = False, monotonic() + _STARTING_SECONDS
+    while True:
+        try:
+            return await provider.occupied()
+        except Unreachable as failure:
+            if monotonic() >= deadline:
+                raise
+            if not waiting:
+                log.warning("waits for what keeps the data", reason=failure.text, do=_MEND)
+            waiting = True
+        await asyncio.sleep(_LOOK_SECONDS)
 
 
 class _Asking:

@@ -11,12 +11,14 @@ from spark.ledger.files import LedgerFolder, files_of, place
 from spark.ledger.soundness import damage
 from spark.schema import TABLES
 
+# What rows come to that nobody wrote: in functions of ours, and in Spark's. No file is named then.
+_OF_ROWS = ("Python worker", "COLLECTION_SIZE_LIMIT_EXCEEDED")
 _NAMED = re.compile(r"FAILED_READ_FILE.*? while reading file (.+?\.parquet)")
 
 
 def damaged_files(failure: str, ledger: str, since: datetime | None, until: datetime | None) -> dict[str, str]:
     """With the reasons: all that there are, and those that Spark names; none where it failed for another reason."""
-    if not _NAMED.search(failure):
+    if not _may_be_damage(failure):
         return {}
     folder = place(ledger)
     paths = [path for table in TABLES for path in files_of(folder, table, since, until)]
@@ -25,8 +27,12 @@ def damaged_files(failure: str, ledger: str, since: datetime | None, until: date
 
 def damaged_among(failure: str, folder: LedgerFolder, paths: Sequence[str]) -> dict[str, str]:
     """The same of some files."""
-    named = {unquote(uri) for uri in _NAMED.findall(failure)}
-    if not named:
+    if not _may_be_damage(failure):
         return {}
+    named = {unquote(uri) for uri in _NAMED.findall(failure)}
     of_spark = {path: "damaged: Spark cannot read it" for path in paths if unquote(folder.uri(path)) in named}
     return of_spark | damage(folder, paths)
+
+
+def _may_be_damage(failure: str) -> bool:
+    return any(words in failure for words in _OF_ROWS) or bool(_NAMED.search(failure))

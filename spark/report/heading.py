@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from spark.moves import HANDED_OVER
 from spark.report.results import Found, Row
 from spark.report.words import count, duration, moment
 
@@ -61,13 +62,20 @@ def _tiles(results: Mapping[str, Found]) -> Iterator[Tile]:
         waits = [row["wait_p95_us"] for row in lag.table("queues") if row["wait_p95_us"]]
         yield Tile("longest wait, p95", duration(max(waits)) if waits else "none")
     if failovers := results.get("failovers"):
-        blocked = max((row["blocked_us"] for row in failovers.table("moves")), default=0)
-        yield Tile("longest failover", duration(blocked) if blocked else "none")
+        silence, blocked = longest(failovers.table("moves"))
+        yield Tile("longest failover", duration(silence) if silence else "none")
+        yield Tile("longest wait in one", duration(blocked) if blocked else "none")
     if anomalies := results.get("anomalies"):
         found = len(anomalies.table("anomalies"))
         judged = sum(row["judged"] for row in anomalies.table("edges"))
         tile = _judged("anomalies", found, "warn", sure=not anomalies.unread)
         yield tile if judged else Tile("anomalies", _NOT_JUDGED)
+
+
+def longest(moves: Sequence[Row]) -> tuple[int, int]:
+    """How long a partition had no owner, where its move was not in good order, and how long anyone waited in a move."""
+    silences = [row["silence_us"] for row in moves if row["how"] != HANDED_OVER]
+    return max(silences, default=0), max((row["blocked_us"] for row in moves), default=0)
 
 
 def _verdict(row: Row, unread: int) -> Iterator[Tile]:

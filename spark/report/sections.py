@@ -8,6 +8,7 @@ from dataclasses import replace
 from datetime import datetime
 
 from spark.report.graph import dependency_graph
+from spark.report.heading import longest
 from spark.report.results import Found, Row
 from spark.report.section import MOST_BARS, Legend, Plot, Section
 from spark.report.svg import TONES, Bar, bars, columns, lines
@@ -136,7 +137,9 @@ def _dependencies(found: Found) -> Section:
 
 def _partitions(found: Found) -> Section:
     rows = sorted(found.table("partitions"), key=lambda row: row["partition"])
-    owners = {row["owner"]: number for number, row in enumerate(found.table("owners"))}
+    names = [row["owner"] for row in found.table("owners")]
+    # There are so many colours: the last is of all further owners.
+    owners = {owner: min(number, TONES - 1) for number, owner in enumerate(names)}
     drawn = [
         (
             str(row["partition"]),
@@ -165,8 +168,9 @@ def _partitions(found: Found) -> Section:
     ]
     commands = [row["command"] for row in found.table("moves")]
     says.append("To spread it better:" if commands else "No move of partitions would make it better.")
+    known = names if len(names) <= TONES else [*names[: TONES - 1], "any other"]
     plots = [
-        Plot("Share of the work by partition", columns(drawn, " %"), [(tone, owner) for owner, tone in owners.items()]),
+        Plot("Share of the work by partition", columns(drawn, " %"), list(enumerate(known))),
         Plot("By owner", bars(by_owner)),
     ]
     return Section("Hot partitions", says, plots, commands, found.tables)
@@ -227,11 +231,12 @@ def _failovers(found: Found) -> Section:
         for row in sorted(moves, key=lambda row: -row["silence_us"])[:MOST_BARS]
     ]
     crashes = sum(row["how"] == "crash" for row in moves)
-    longest = max((row["blocked_us"] for row in moves), default=0)
+    silence, blocked = longest(moves)
     says = [
         (
-            f"{len(moves)} moves of partitions, {crashes} of them because an owner died; "
-            f"the longest that anyone waited was {duration(longest)}."
+            f"{len(moves)} moves of partitions, {crashes} of them because an owner died; but for those in good order, "
+            f"the longest without an owner was {duration(silence)}; the longest that anyone waited was "
+            f"{duration(blocked)}."
         )
     ]
     hows: Legend = [("bad", "crash"), (0, "any other")]

@@ -18,6 +18,7 @@ TONES = 6  # colours of series
 _ROW, _LABEL = 24, 230
 _NARROW_ROW = 42
 _LETTER = 6.8  # of 12 pixels, on average; a line of wide ones is cut before it leaves its card
+_DIGIT = 7.7  # in the widest of usual fonts: names of processes are digits
 _COLUMNS_HEIGHT, _LINES_HEIGHT = 180, 220
 _AXIS = 56
 
@@ -36,13 +37,13 @@ def bars(rows: Sequence[Bar]) -> Markup:
 
 
 def _beside(rows: Sequence[Bar]) -> Markup:
-    labels = min(max((len(row.label) for row in rows), default=0) * _LETTER + 16, _LABEL)
+    labels = min(max((len(row.label) for row in rows), default=0) * _DIGIT + 16, _LABEL)
     values = max((len(row.text) for row in rows), default=0) * _LETTER + 12
     scale = (WIDTH - labels - values) / _longest(rows)
     drawn = []
     for number, row in enumerate(rows):
         top, line = number * _ROW, number * _ROW + _ROW / 2 + 4
-        drawn.append(text(labels - 8, line, short(row.label, labels - 12), "end", title=row.label))
+        drawn.append(text(labels - 8, line, short(row.label, (labels - 12) * _LETTER / _DIGIT), "end", title=row.label))
         drawn.append(_parts(row, labels, top + 4, scale))
         drawn.append(text(labels + _size(row) * scale + 6, line, row.text, "start", "number"))
     return drawing(len(rows) * _ROW, drawn, kind="wide")
@@ -115,11 +116,18 @@ def lines(series: Mapping[str, Sequence[tuple[datetime, float]]], unit: str) -> 
         drawn.append(
             f'<polyline class="line t{number % TONES}" points="{path}"><title>{escape(name)}</title></polyline>'
         )
+        if len(places) == 1:  # of one point there is no line
+            drawn.append(_dot(*places[0], number, name))
         ends.append((places[-1][1], number, name))
     drawn += _names_at_ends(ends, right)
     drawn.append(text(_AXIS, _LINES_HEIGHT + 16, f"{begin:%Y-%m-%d %H:%M:%S}", "start", "axis"))
     drawn.append(text(right, _LINES_HEIGHT + 16, f"{end:%Y-%m-%d %H:%M:%S}", "end", "axis"))
     return drawing(_LINES_HEIGHT + 22, drawn)
+
+
+def _dot(left: float, top: float, number: int, name: str) -> str:
+    where = f'cx="{left:.1f}" cy="{top:.1f}" r="3"'
+    return f'<circle class="t{number % TONES}" {where}><title>{escape(name)}</title></circle>'
 
 
 def _names_at_ends(ends: Iterable[tuple[float, int, str]], right: float) -> list[str]:

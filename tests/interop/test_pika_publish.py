@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pika
 import pytest
-from pika.exceptions import NackError, UnroutableError
+from pika.exceptions import ChannelClosedByBroker, NackError, UnroutableError
 
 from tests.support.interop_pika import connected, fetch, is_empty
 
@@ -46,6 +46,28 @@ def test_confirmed_publish_arrives(channel: BlockingChannel, name: str) -> None:
     assert message.properties.__dict__ == properties.__dict__
     assert (message.method.exchange, message.method.routing_key, message.method.redelivered) == ("", name, False)
     channel.queue_delete(name)
+
+
+TEXTS = ("content_type", "content_encoding", "correlation_id", "reply_to", "message_id", "type", "app_id", "cluster_id")
+
+
+def test_properties_of_any_bytes(channel: BlockingChannel, name: str) -> None:
+    """They are bytes on the wire (4.2.5.3): each that is not UTF-8 arrives as it came, and so do the others with it."""
+    channel.confirm_delivery()
+    channel.queue_declare(name)
+    for odd in TEXTS:
+        properties = pika.BasicProperties(**dict.fromkeys(TEXTS, "text") | {odd: b"\xff\xfe"})
+        channel.basic_publish("", name, b"hello", properties, mandatory=True)
+        assert fetch(channel, name).properties.__dict__ == properties.__dict__
+    channel.queue_delete(name)
+
+
+def test_a_user_of_any_bytes(channel: BlockingChannel, name: str) -> None:
+    """Is another user than this one, and refused as such."""
+    channel.basic_publish("", name, b"hello", pika.BasicProperties(user_id=b"\xff\xfe"))
+    with pytest.raises(ChannelClosedByBroker) as raised:
+        channel.queue_declare(name)
+    assert raised.value.reply_code == 406
 
 
 def test_mandatory_without_route_is_returned(channel: BlockingChannel, name: str) -> None:

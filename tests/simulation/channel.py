@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from pamqp import body, commands, header
 
 from tests.simulation.history import Consuming, Delivered, Opened, Sent, Transaction
+from tests.simulation.line import GoneError
 
 if TYPE_CHECKING:
     from tests.simulation.wire import Wire
@@ -17,15 +18,6 @@ _CONTENT = (commands.Basic.Deliver, commands.Basic.GetOk, commands.Basic.Return)
 _FRAME = 120_000
 
 Taker = Callable[["Channel", Delivered], None]
-
-
-class GoneError(Exception):
-    """The channel, or the whole connection, ended before an answer came. `code` is 0 when no reason came."""
-
-    def __init__(self, code: int, text: str) -> None:
-        super().__init__(f"{code} {text}")
-        self.code = code
-        self.text = text
 
 
 def body_of(message: str, size: int) -> bytes:

@@ -10,6 +10,33 @@ from typing import Any, Final
 from tests.simulation.history import Sent
 
 SELECTOR: Final = "x-filter-jms-selector"
+HOLDS: Final = "holdOnPublishEnabled"
+RANK: Final = "rank"
+"""The header by which queues sort, or keep the last: with SORTED, LAST_VALUE."""
+SORTED: Final = "qpid.queue_sort_key"
+LAST_VALUE: Final = "qpid.last_value_queue_key"
+LEVELS: Final = "x-qpid-priorities"
+TIMEOUT: Final = "x-consumer-timeout"
+NO_LOCAL: Final = "noLocal"
+NONDESTRUCTIVE: Final = "ensureNondestructiveConsumers"
+HELD_BACK: Final[Mapping[str, object]] = {"qpid.policy_type": "PRODUCER_FLOW_CONTROL"}
+"""Who publishes to such a queue is held back while more than MOST, or so many bytes, wait in it."""
+MOST: Final = "qpid.max_count"
+GIVES_ALL: Final = frozenset(
+    {
+        HOLDS,
+        *HELD_BACK,
+        MOST,
+        "x-qpid-capacity",
+        "x-qpid-flow-resume-capacity",
+        SORTED,
+        LEVELS,
+        TIMEOUT,
+        "x-max-priority",
+    }
+    | {"x-delivery-limit", "x-dead-letter-exchange", "x-dead-letter-routing-key"}
+)
+"""Arguments with which a queue gives all that it has to anybody, and nothing goes that nobody has had."""
 COLOURS: Final = ("red", "green", "blue")
 GROUPS: Final = (
     {"qpid.group_header_key": "colour"},

@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 
-from tests.simulation.channel import Channel, GoneError
+from tests.simulation.channel import Channel
 from tests.simulation.history import Connected, History
+from tests.simulation.line import GoneError
 from tests.simulation.plan import Step
 from tests.simulation.wire import Wire
 
@@ -55,15 +56,18 @@ class Client:
 
     async def channel(self, step: Step) -> Channel:
         """The channel that a step is about, open, with its consumers; raises GoneError if it ends again meanwhile."""
-        name, mode = step.get("channel", "a"), step.get("mode", "plain")
+        name = step.get("channel", "a")
         wire = await self.connected()
         channel = self.channels.get(name)
         if channel is None or channel.dead or channel.wire is not wire:
-            channel = self.channels[name] = await wire.channel(mode)
+            channel = self.channels[name] = await self._open(wire, step)
             for (on, _), wanted in list(self.wanted.items()):
                 if on == name and wanted is not step and self._consume:
                     await self._consume(self, wanted)
         return channel
+
+    async def _open(self, wire: Wire, step: Step) -> Channel:
+        return await wire.channel(step.get("mode", "plain"))
 
     async def connected(self) -> Wire:
         """A connection that stands, as far as one can see."""
@@ -75,12 +79,15 @@ class Client:
             await asyncio.sleep(_AGAIN)
         return self.wire
 
+    def _wire(self, connected: Connected) -> Wire:
+        return Wire(self.history, connected)
+
     async def _connect(self) -> Wire | None:
         number = self._gateway % len(self._addresses)
         self._gateway += 1
         history = self.history
         connected = Connected(len(history.connections), self.name, self._gateways[number], self.host, history.tick())
-        wire = Wire(history, connected)
+        wire = self._wire(connected)
         try:
             async with asyncio.timeout(_PATIENCE):
                 await wire.open(self._addresses[number])

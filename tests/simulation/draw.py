@@ -11,6 +11,8 @@ from typing import Any
 
 from tests.simulation.choices import BOUND, CHOICES, COLOURS, GROUPS, SELECTOR
 from tests.simulation.draw_faults import draw_faults
+from tests.simulation.draw_features import Features
+from tests.simulation.draw_links import Like, Links, has_links
 from tests.simulation.draw_topology import TO_MANY, Drawn, draw_topology
 from tests.simulation.plan import Plan, Step
 
@@ -22,6 +24,7 @@ _SELECTED = 0.3  # … and of their bindings with a selector
 _COPIED = 0.2  # share of histories with messages that go by more keys than one, and of their publishes
 # Shares of histories that are of kinds that came later: each is drawn apart, so that the other seeds are as they were.
 _LATER = {"purges": 0.03, "late": 0.04}
+_SHORT = 0.08  # share of histories whose queues do little in one turn
 _COPIES = 600  # of messages, in queues, that a history may come to
 
 # What each step weighs, by the kind of history.
@@ -39,6 +42,9 @@ KINDS: dict[str, tuple[int, dict[str, int]]] = {
     "letters": (5, {**_COMMON, "settle": 14, "consume": 12}),
     "orderly": (5, {**_COMMON, "consume": 14, "get": 12}),
     "leases": (5, {"publish": 50, "consume": 10, "settle": 6, "grow": 1}),
+    # Only when they are asked for, of what others have besides: clients of 1.0 with the most to do, and many features.
+    "features": (0, {**_COMMON, "purge": 1, "recover": 1, "grow": 1}),
+    "links": (0, {**_COMMON, "publish": 50, "consume": 4, "get": 2, "purge": 1, "grow": 1}),
     # As often as _LATER says.
     "purges": (0, {"publish": 50, "purge": 15, "count": 5}),
     "late": (0, {"publish": 60, "consume": 5, "settle": 4, "get": 4, "purge": 3, "count": 2}),
@@ -51,11 +57,15 @@ def draw(seed: int, steps: int = 200, kind: str = "") -> Plan:
     any_kind = rng.choices(list(KINDS), [weight for weight, _ in KINDS.values()])[0]
     later = (name for name, share in _LATER.items() if Random(f"{name} {seed}").random() < share)
     kind = kind or next(later, any_kind)
-    shape = _shape(rng, kind)
+    shape = _shape(rng, kind) | _turn(seed, kind)
     hosts = [HOST, "other"] if Random(f"hosts {seed}").random() < _TWO_HOSTS else [HOST]
     clients: list[dict[str, Any]] = []
     topology: list[Step] = []
     done: list[Step] = []
+    loads: list[_Load] = []
+    linked: list[Links] = []
+    more_clients: list[dict[str, Any]] = []
+    more: list[Step] = []
     seconds = 0.0
     steps = rng.choice([steps // 4, steps // 2, steps, steps])
     for host in hosts:
@@ -65,14 +75,25 @@ def draw(seed: int, steps: int = 200, kind: str = "") -> Plan:
             for number in range(rng.choice([2, 3, 3, 4, 6]))
         ]
         load = _Load(rng, kind, drawn, [client["name"] for client in mine], f"{seed} {host}")
+        loads.append(load)
         load.group()
+        load.features.queues(drawn.steps)
         load.select()
         done += load.steps(steps // len(hosts))
         topology += [{**step, "host": host} for step in drawn.steps]
         clients += mine
         seconds = max(seconds, load.seconds)
+        if kind == "links" or has_links(f"{seed} {host}"):
+            first = sum(len(each.clients) for each in linked)
+            links = Links(f"{seed} {host}", drawn, load.like(), first, shape["gateways"])
+            linked.append(links)
+            more_clients += [{**client, "host": host} for client in links.clients]
+            more += links.steps(steps // len(hosts) // (1 if kind == "links" else 2))
     faults = draw_faults(rng, shape, [client["name"] for client in clients], seconds, kind)
-    return Plan(seed, shape, topology, clients, done, faults)
+    for each in (*linked, *(load.features for load in loads)) if faults else ():
+        faults += each.faults(seconds, shape)
+    faults.sort(key=lambda fault: fault["at"])
+    return Plan(seed, shape, topology, clients + more_clients, done + more, faults)
 
 
 def _shape(rng: Random, kind: str) -> dict[str, Any]:
@@ -91,6 +112,12 @@ def _shape(rng: Random, kind: str) -> dict[str, Any]:
     return shape
 
 
+def _turn(seed: int, kind: str) -> dict[str, Any]:
+    """In some histories a queue does little in one turn."""
+    rng = Random(f"turn {seed}")
+    return {"turn": rng.choice([2, 5, 20])} if rng.random() < (0.3 if kind == "features" else _SHORT) else {}
+
+
 class _Load:
     """Steps that fit the topology."""
 
@@ -98,6 +125,7 @@ class _Load:
         self.rng, self.kind, self.drawn, self.clients, self.seed = rng, kind, drawn, clients, seed
         # Apart, so that all else of a seed is as it was before there were any.
         self.copies, self.choices = Random(f"copies {seed}"), Random(f"choices {seed}")
+        self.features = Features(seed, kind)
         self.copied, self.chosen = self.copies.random() < _COPIED, self.choices.random() < _CHOSEN
         self.seconds = 0.0
         self.weights = {name: weight for name, weight in KINDS[kind][1].items() if rng.random() < 0.85}
@@ -118,6 +146,10 @@ class _Load:
         self.channels: dict[tuple[str, str], str] = {}
         self.tags = 0
         self.known: dict[str, list[tuple[str, str, str]]] = {}  # client → channel, mode, consumer tag
+
+    def like(self) -> Like:
+        """What the history is like, for clients of another protocol."""
+        return Like(self.most, self.size, self.persistent, self.pause, self.options, self.features, self.chosen)
 
     def group(self) -> None:
         """Some queues keep groups together."""
@@ -183,6 +215,7 @@ class _Load:
             step["ttl"] = rng.choice([0, 50, 1000, 5000, 3_600_000])
         if self.options["priority"] and rng.random() < 0.5:
             step["priority"] = rng.randint(0, 9)
+        self.features.publish(step)
         return step
 
     def _confirms(self, client: str) -> Step:
@@ -216,6 +249,7 @@ class _Load:
         step["settle"] = self.settling
         if rng.random() < 0.2:
             step["every"] = rng.choice([2, 5, 20])
+        self.features.consume(step)
         return step
 
     def _cancel(self, client: str) -> Step | None:

@@ -256,9 +256,13 @@ _MORE = {
         "ambush a commit": 0.8, "long away": 0.15, "late commit": 0.6,
     },
     "consumers": {"unheard": 0.6},
+    "links": {"kill queue": 0.6, "move": 0.6, "stop": 0.3, "kill gateway": 0.3, "unheard": 0.3},
     "topology": {"moved": 0.4, "unplaced": 0.5},
     "purges": {"kill queue": 0.8, "forgotten": 0.8, "disk_slow": 0.5},
 }  # fmt: skip
+
+# Where much is promised only if nothing fails.
+_NONE = {"features": 0.3, "links": 0.3}
 
 # What these have at all.
 _ONLY = {
@@ -270,10 +274,10 @@ _ONLY = {
 
 
 def draw_faults(rng: Random, shape: dict[str, Any], clients: list[str], seconds: float, kind: str = "") -> list[Step]:
-    """None at all in a tenth of histories; else some of some kinds."""
+    """None at all in a tenth of histories, or more of a kind; else some of some kinds."""
     shares = _ONLY.get(kind) or {name: share for name, (share, _) in KINDS.items()} | _MORE.get(kind, {})
     kinds = [name for name, share in shares.items() if rng.random() < share]
-    if not kinds or rng.random() < 0.1:
+    if not kinds or rng.random() < _NONE.get(kind, 0.1):
         return []
     places: dict[str, list[Any]] = {
         "gateway": [f"gateway-{number + 1}" for number in range(shape["gateways"])],

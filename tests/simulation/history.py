@@ -31,12 +31,13 @@ class Connected:
 
 @dataclass(slots=True, eq=False)
 class Opened:
-    """One channel's life."""
+    """One channel's life, or one session's."""
 
     number: int
-    mode: str  # plain, confirm or tx
+    mode: str  # plain, confirm or tx; session
     connection: Connected
     shared_limit: bool = False  # one prefetch over all consumers
+    limited: bool = False  # its consumers hold so many, or have credit for so many
     leaving: int | None = None  # when the client asked for its end
     ending: int | None = None
     code: int = 0  # that the broker closed it with
@@ -87,6 +88,8 @@ class Sent:
     returned: int | None = None
     return_code: int = 0
     transaction: Transaction | None = None
+    link: str = ""  # by which it went, where there are links
+    due: float | None = None  # before which it is not to be delivered, by queues that hold
 
 
 @dataclass(slots=True, eq=False)
@@ -104,11 +107,13 @@ class Consuming:
     ending: int | None = None
     cancelled_by_broker: bool = False
     selector: str = ""  # one of CHOICES
+    browses: bool = False  # by what it has said itself
+    no_local: bool = False  # likewise
 
 
 @dataclass(slots=True, eq=False)
 class Delivered:
-    """One basic.deliver or basic.get-ok. `settled_as`: ack, requeue, reject, none (no-ack)."""
+    """One basic.deliver, basic.get-ok, or transfer. `settled_as`: ack, requeue, reject, none (no-ack)."""
 
     id: str
     host: str
@@ -117,8 +122,8 @@ class Delivered:
     consumer: Consuming | None  # None: basic.get
     tag: int
     redelivered: bool
-    exchange: str
-    key: str
+    exchange: str | None  # None: it does not say
+    key: str | None
     properties: Any
     intact: bool
     at: int
@@ -130,6 +135,18 @@ class Delivered:
     settled: int | None = None
     known: int | None = None  # a later answer on the channel had come
     transaction: Transaction | None = None
+    before: int | None = None  # attempts before this one, where the protocol says how many
+    attempt: bool = True  # it counts as one, even if it was given back: not by AMQP 1.0's released
+
+
+@dataclass(slots=True, eq=False)
+class Drained:
+    """One drain of a link: `unused` is the credit that was left when it was answered."""
+
+    consumer: Consuming
+    asked: int
+    answered: int | None = None
+    unused: int = 0
 
 
 @dataclass(slots=True, eq=False)
@@ -167,6 +184,7 @@ class History:
 
     clock: Callable[[], float]
     now: int = 0
+    times: list[float] = field(default_factory=list)  # of each number
     draining: bool = False
     healed: int | None = None
     phase: str = "starting"
@@ -178,13 +196,21 @@ class History:
     deliveries: list[Delivered] = field(default_factory=list)
     asked: list[Asked] = field(default_factory=list)
     transactions: list[Transaction] = field(default_factory=list)
+    drains: list[Drained] = field(default_factory=list)
     faults: list[Fault] = field(default_factory=list)
     counts: list[tuple[str, str, int, int, int]] = field(default_factory=list)  # host, queue, said, drained, left
     stuck: list[str] = field(default_factory=list)  # what was not answered though everything was healed
+    breaches: list[str] = field(default_factory=list)  # of the protocol, by the broker
+    texts: list[str] = field(default_factory=list)  # what clients of 1.0 were told of links and messages that failed
     accounts: dict[str, int] = field(default_factory=dict)
     ledger: Any = None
     complaints: list[str] = field(default_factory=list)
 
     def tick(self) -> int:
         self.now += 1
+        self.times.append(self.clock())
         return self.now
+
+    def time_of(self, at: int) -> float:
+        """When that was; what has not happened happens after everything."""
+        return self.times[at - 1] if 0 < at <= self.now else float("inf") if at else 0.0

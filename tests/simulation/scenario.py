@@ -7,24 +7,27 @@ from contextlib import AbstractContextManager
 from functools import partial
 from typing import Any, Protocol
 
-from pamqp import commands
-
 from services.common.clients.virtual_hosts import VirtualHostsClient
-from tests.simulation.channel import Channel, GoneError
+from tests.simulation import steps
+from tests.simulation.amqp_1_0 import steps as link_steps
+from tests.simulation.amqp_1_0.client import LinkClient
 from tests.simulation.client import Client
-from tests.simulation.history import Consuming, Delivered, Fault, History
+from tests.simulation.emptying import Emptying
+from tests.simulation.history import Fault, History
 from tests.simulation.plan import Plan, Step
-from tests.simulation.steps import STEPS
+from tests.simulation.room import make_room, rooms
 
 PATIENCE = 120.0  # seconds after healing in which everything has to be answered
-_QUIET = 3.0  # seconds without a delivery after which a queue has nothing more to give
 # A gateway carries out what it had read of connections that are closed, once it has heard of a router again. An answer
 # that is held until after healing, for four seconds at most, is heard; and what a gateway that is gone held has come
 # back then, which is not among what a queue says that it has before: its next owner waits three seconds for a claim.
 _CARRIED_OUT = 8.0
-_ROUNDS = 6
-_NOT_FOUND = 404
 _ROUTER = "router-1:7000"
+_KINDS: dict[str, tuple[type[Client], dict[str, Any]]] = {
+    "0-9-1": (Client, steps.STEPS),
+    "1.0": (LinkClient, link_steps.STEPS),
+}
+"""Of clients, by their protocol, and what their steps do."""
 
 
 class Cluster(Protocol):
@@ -61,11 +64,16 @@ class _Scenario:
         self.place, self.plan, self.history = place, plan, history
         self.cluster = place.cluster
         self.clients: dict[str, Client] = {}
+        self.tables: dict[str, dict[str, Any]] = {}
         self.tasks: dict[str, asyncio.Task[None]] = {}
         addresses = self.cluster.amqp_addresses
-        names = [f"gateway-{number}" for number in range(1, len(addresses) + 1)]
+        self.gateways = [f"gateway-{number}" for number in range(1, len(addresses) + 1)]
+        self.rooms: list[tuple[Client, asyncio.Task[None]]] = []
+        self.emptying = Emptying(history, plan, addresses, self.gateways)
         for each in plan.clients:
-            client = Client(history, each["name"], each["host"], addresses, each["gateway"], names)
+            kind, self.tables[each["name"]] = _KINDS[each.get("protocol", "0-9-1")]
+            more = {"frame": each["frame"]} if "frame" in each else {}
+            client = kind(history, each["name"], each["host"], addresses, each["gateway"], self.gateways, **more)
             self.clients[client.name] = client
 
     async def prepare(self) -> None:
@@ -74,16 +82,16 @@ class _Scenario:
         for host in dict.fromkeys(client["host"] for client in self.plan.clients):
             if host != "/":
                 await _create_virtual_host(host)
-        for host, steps in _by(self.plan.topology, "host").items():
+        for host, changes in _by(self.plan.topology, "host").items():
             first = next(client for client in self.clients.values() if client.host == host)
             with self.place.host(first.name):
-                await asyncio.create_task(first.run(steps, STEPS))
+                await asyncio.create_task(first.run(changes, self.tables[first.name]))
 
     async def load(self) -> None:
-        steps = _by(self.plan.steps, "client")
+        of_client = _by(self.plan.steps, "client")
         for client in self.clients.values():
             with self.place.host(client.name):
-                running = client.run(steps.get(client.name, []), STEPS)
+                running = client.run(of_client.get(client.name, []), self.tables[client.name])
                 self.tasks[client.name] = asyncio.create_task(running, name=client.name)
         self.history.phase = "breaking"
         await _Faults(self.cluster, self.history).begin(self.plan.faults)
@@ -92,14 +100,30 @@ class _Scenario:
         self.history.healed = self.history.tick()
         for fault in self.history.faults:
             fault.ended = fault.ended or self.history.healed
+        self._make_room()
         await self._within("carrying out its steps")
 
     async def finish(self) -> None:
         """Everything that waits is answered."""
         for client in self.clients.values():
             with self.place.host(client.name):
-                self.tasks[client.name] = asyncio.create_task(client.finish(self._drain), name=client.name)
+                self.tasks[client.name] = asyncio.create_task(client.finish(self.emptying.drain), name=client.name)
         await self._within("finishing")
+        await self._leave_rooms()
+
+    def _make_room(self) -> None:
+        """For those that are held back."""
+        for host, queues in rooms(self.plan).items():
+            name = f"room-{host}"
+            with self.place.host(name):
+                client = Client(self.history, name, host, self.cluster.amqp_addresses, 0, self.gateways)
+                self.rooms.append((client, asyncio.create_task(make_room(client, queues), name=name)))
+
+    async def _leave_rooms(self) -> None:
+        for client, task in self.rooms:
+            task.cancel()
+            if client.wire and not client.wire.dead:
+                await client.wire.close()
 
     async def _within(self, what: str) -> None:
         self.history.phase = what
@@ -119,86 +143,19 @@ class _Scenario:
     async def empty(self) -> None:
         """Everything that expires has done so; then every queue is emptied, until nothing comes any more."""
         self.history.draining, self.history.phase = True, "emptying"
-        await asyncio.sleep(_CARRIED_OUT + self._longest_ttl())
-        declared = [asked for asked in self.history.asked if asked.what == "queue"]
-        queues = list(dict.fromkeys((asked.host, asked.arguments["queue"]) for asked in declared))
-        for number in range(_ROUNDS):
-            before = len(self.history.deliveries)
-            await self._empty_all(queues, number)
-            if len(self.history.deliveries) == before:
-                break
-            await asyncio.sleep(2)
+        await asyncio.sleep(_CARRIED_OUT + self._longest_wait())
+        await self.emptying.all()
         # Memory is given back when gateways have been told that they need not remember settlements.
         await asyncio.sleep(2)
         self.history.accounts = dict(self.cluster.memory_accounts())
         self.history.clock_at_end = self.history.clock()
         self.history.ledger = self.cluster.ledger()
 
-    def _longest_ttl(self) -> float:
-        found = [step["ttl"] for step in self.plan.steps if step.get("ttl")]
+    def _longest_wait(self) -> float:
+        found = [step[what] for step in self.plan.steps for what in ("ttl", "delay") if step.get(what)]
         for step in self.plan.topology:
             found += [v for k, v in (step.get("arguments") or {}).items() if k in {"x-message-ttl", "x-expires"}]
         return max((each for each in found if each <= 10_000), default=0) / 1000
-
-    async def _empty_all(self, queues: list[tuple[str, str]], number: int) -> None:
-        for host in dict.fromkeys(host for host, _ in queues):
-            name = f"drain-{host}-{number}"
-            names = [f"gateway-{each + 1}" for each in range(len(self.cluster.amqp_addresses))]
-            client = Client(self.history, name, host, self.cluster.amqp_addresses, number, names)
-            mine = [queue for its, queue in queues if its == host]
-            try:
-                async with asyncio.timeout(PATIENCE + 5 * len(mine)):
-                    await self._empty_host(client, mine)
-            except TimeoutError:
-                self.history.stuck.append(f"queues of {host} could not be emptied")
-
-    async def _empty_host(self, client: Client, queues: list[str]) -> None:
-        said: dict[str, int] = {}
-        for queue in queues:
-            # Before any of them is touched: nothing moves now.
-            try:
-                channel = await client.channel({"channel": "count"})
-                answer = await channel.call(commands.Queue.Declare(0, queue, True))
-                said[queue] = answer.message_count
-            except GoneError:
-                self.history.counts.append((client.host, queue, -1, 0, 0))
-        for queue, count in said.items():
-            try:
-                await self._drain(await client.channel({"channel": queue}), queue, count)
-            except GoneError as gone:
-                if gone.code == _NOT_FOUND:
-                    self.history.counts.append((client.host, queue, -1, 0, 0))
-                else:
-                    self.history.stuck.append(f"queue {queue} could not be emptied: {gone}")
-        await (await client.connected()).close()
-
-    async def _drain(self, channel: Channel, queue: str, said: int | None = None) -> None:
-        """Takes all that a queue has; `said` is how many it said that it has."""
-        history, more, got = self.history, asyncio.Event(), 0
-
-        def take(channel: Channel, delivered: Delivered) -> None:
-            nonlocal got
-            delivered.draining = True
-            got += 1
-            more.set()
-
-        if said is None:
-            answer = await channel.call(commands.Queue.Declare(0, queue, True))
-            said = answer.message_count
-        await _consume(channel, queue, take)
-        try:
-            while True:
-                async with asyncio.timeout(_QUIET if got < said else 0.1):
-                    await more.wait()
-                more.clear()
-        except TimeoutError:
-            pass
-        if channel.unsettled:
-            channel.settle("ack", next(reversed(channel.unsettled)), multiple=True)
-        await channel.call(commands.Basic.Cancel("drain"))
-        channel.consumers.clear()
-        left = (await channel.call(commands.Queue.Declare(0, queue, True))).message_count
-        history.counts.append((channel.wire.connected.host, queue, said, got, left))
 
 
 async def _create_virtual_host(name: str) -> None:
@@ -207,16 +164,6 @@ async def _create_virtual_host(name: str) -> None:
         await router.create(name)
     finally:
         await router.close()
-
-
-async def _consume(channel: Channel, queue: str, take: Any) -> None:
-    consuming = Consuming(
-        channel.wire.connected.host, queue, "drain", channel.opened, False, False, channel.wire.history.tick()
-    )
-    channel.wire.history.consumers.append(consuming)
-    channel.consumers["drain"] = (consuming, take)
-    await channel.call(commands.Basic.Consume(0, queue, "drain"))
-    consuming.attached = channel.wire.history.tick()
 
 
 class _Faults:

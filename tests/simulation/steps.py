@@ -8,9 +8,11 @@ from zlib import crc32
 
 from pamqp import commands
 
-from tests.simulation.channel import Channel, GoneError, Taker, begin
+from tests.simulation.channel import Channel, Taker, begin
 from tests.simulation.client import Client, Doing
+from tests.simulation.delays import said
 from tests.simulation.history import Asked, Consuming, Delivered, Sent, Transaction
+from tests.simulation.line import GoneError
 from tests.simulation.plan import Step
 
 _ATTEMPTS = 40
@@ -41,6 +43,7 @@ async def ask(channel: Channel, what: str, arguments: dict[str, Any], request: A
 async def publish(client: Client, step: Step) -> None:
     channel = await client.channel(step)
     history = client.history
+    when = said(step, history.clock())
     for number in range(step.get("count", 1)):
         if channel.dead:
             return
@@ -51,7 +54,7 @@ async def publish(client: Client, step: Step) -> None:
             client.host,
             step.get("exchange", ""),
             keys[number % len(keys)],
-            step.get("headers") or {},
+            {**(step.get("headers") or {}), **when.headers},
             step.get("persistent", True),
             step.get("priority", 0),
             step.get("ttl"),
@@ -62,6 +65,7 @@ async def publish(client: Client, step: Step) -> None:
             0,
             history.tick(),
             history.clock(),
+            due=when.due(history.clock()),
         )
         history.sent[sent.id] = sent
         channel.publish(sent)
@@ -125,7 +129,7 @@ def _policy(step: Step) -> Taker:
 
     def settle(channel: Channel, delivered: Delivered) -> None:
         roll = crc32(f"{salt}/{delivered.id}/{len(delivered.deaths)}".encode()) % 100
-        how = _share(shares, roll)
+        how = share_of(shares, roll)
         if how == "requeue" and delivered.redelivered:
             how = "ack"  # once is enough: it would come again for ever
         if delivered.no_ack or channel.leaving or not how or (how == "ack" and delivered.tag % every):
@@ -135,7 +139,7 @@ def _policy(step: Step) -> Taker:
     return settle
 
 
-def _share(shares: dict[str, int], roll: int) -> str:
+def share_of(shares: dict[str, int], roll: int) -> str:
     """What a number below 100 stands for; "": nothing, for now."""
     for how, share in shares.items():
         if roll < share:
@@ -152,18 +156,31 @@ async def consume(client: Client, step: Step) -> None:
     client.wanted[step.get("channel", "a"), tag] = step
     if "prefetch" in step:
         channel.opened.shared_limit |= step.get("shared", False)
+        channel.opened.limited = True
         await channel.call(commands.Basic.Qos(0, step["prefetch"], step.get("shared", False)))
     consuming = Consuming(
         client.host, queue, tag, channel.opened, step.get("no_ack", False), step.get("exclusive", False),
-        client.history.tick(), selector=step.get("selector", ""),
+        client.history.tick(), selector=step.get("selector", ""), browses=step.get("browse", False),
+        no_local="no_local" in step,
     )  # fmt: skip
     client.history.consumers.append(consuming)
     channel.consumers[tag] = (consuming, _policy(step))
-    arguments = {"x-priority": step["priority"]} if step.get("priority") else {}
+    arguments: dict[str, Any] = {"x-priority": step["priority"]} if step.get("priority") else {}
     if consuming.selector:
         arguments["x-filter-jms-selector"] = consuming.selector
+    if consuming.browses:
+        arguments["x-filter-no-consume"] = True
+    if step.get("no_local") == "argument":
+        arguments["x-qpid-no-local"] = True
     request = commands.Basic.Consume(
-        0, queue, tag, False, step.get("no_ack", False), step.get("exclusive", False), False, arguments
+        0,
+        queue,
+        tag,
+        step.get("no_local") == "field",
+        step.get("no_ack", False),
+        step.get("exclusive", False),
+        False,
+        arguments,
     )
     try:
         await channel.call(request)

@@ -1,52 +1,39 @@
-"""An AMQP 0-9-1 client's connection: frames by pamqp, one reader task, and what it sees written into a History."""
+"""An AMQP 0-9-1 client's connection: frames by pamqp, and what it sees written into a History."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
-from typing import Any
+from collections.abc import Iterable
+from typing import Any, ClassVar
 
 from pamqp import commands, exceptions, frame, heartbeat
 
-from tests.simulation.channel import Channel, GoneError, begin
+from tests.simulation.channel import Channel, begin
 from tests.simulation.history import Connected, History, Opened
+from tests.simulation.line import HEARTBEAT, GoneError, Line
 from tests.support.amqp_playbook import CAPABILITIES, HEADER
 
-_BEAT = heartbeat.Heartbeat()
-_HEARTBEAT = 4  # seconds; after twice as long in silence a connection is taken for broken
 
+class Wire(Line):
+    """A connection of 0-9-1."""
 
-class Wire:
-    """A connection. `changed` is set whenever a confirm came or something ended."""
+    BEAT: ClassVar[bytes] = frame.marshal(heartbeat.Heartbeat(), 0)
 
     def __init__(self, history: History, connected: Connected) -> None:
-        self.history = history
-        self.connected = connected
+        super().__init__(history, connected)
         self.channels: dict[int, Channel] = {}
-        self.changed = asyncio.Event()
         self._free = 1
-        self._reader: asyncio.Task[None] | None = None
-        self._said: asyncio.Future[Any] | None = None
-        self._heard = 0.0
-        self._stands = False
-
-    @property
-    def dead(self) -> bool:
-        return self.connected.ending is not None
 
     async def open(self, address: tuple[str, int]) -> None:
         """Raises OSError or GoneError when no gateway is there to serve it."""
-        self.reader, self._writer = await asyncio.open_connection(*address)
-        self._writer.write(HEADER)
-        self._reader = asyncio.get_running_loop().create_task(self._read(), name=f"reader {self.connected.number}")
-        self._heard = self.history.clock()
-        self._beat()
+        await self._connect(address, HEADER)
         await self._hear(commands.Connection.Start)
         self.send(
             0, commands.Connection.StartOk({"capabilities": dict(CAPABILITIES)}, "PLAIN", "\0guest\0guest", "en_US")
         )
         tune = await self._hear(commands.Connection.Tune)
-        self.send(0, commands.Connection.TuneOk(tune.channel_max, tune.frame_max, _HEARTBEAT))
+        self.send(0, commands.Connection.TuneOk(tune.channel_max, tune.frame_max, HEARTBEAT))
         self.send(0, commands.Connection.Open(self.connected.host))
         await self._hear(commands.Connection.OpenOk)
         self._stands = True
@@ -78,33 +65,13 @@ class Wire:
             await self._said
         self._gone(0, "")
 
-    def abort(self) -> None:
-        """Closes the socket, without a close of AMQP."""
-        if not self.dead:
-            self._ends("aborted")
-        self._gone(0, "")
-
     def send(self, channel: int, *values: Any) -> None:
-        if not self._writer.is_closing():
-            self._writer.write(b"".join([frame.marshal(value, channel) for value in values]))
+        self.write(b"".join([frame.marshal(value, channel) for value in values]))
 
     # -------------------------------------------------------------- reading
 
-    async def _hear(self, kind: type[Any]) -> Any:
-        self._said = asyncio.get_running_loop().create_future()
-        value = await self._said
-        assert isinstance(value, kind), value
-        return value
-
-    async def _read(self) -> None:
-        buffer = b""
-        try:
-            while data := await self.reader.read(1 << 16):
-                self._heard = self.history.clock()
-                buffer = self._frames(buffer + data)
-        except (ConnectionError, OSError):
-            pass
-        self._broken(0, "")
+    def _parts(self) -> Iterable[Channel]:
+        return self.channels.values()
 
     def _frames(self, buffer: bytes) -> bytes:
         at = 0
@@ -137,43 +104,3 @@ class Wire:
             self._say(value)
         elif not isinstance(value, commands.Connection.Blocked | commands.Connection.Unblocked | heartbeat.Heartbeat):
             self._say(value)
-
-    def _say(self, value: Any) -> None:
-        if self._said and not self._said.done():
-            self._said.set_result(value)
-
-    def _beat(self) -> None:
-        """Says that the client lives, and looks whether the broker does."""
-        if self.connected.ended is not None:
-            return
-        if self.history.clock() - self._heard > 2 * _HEARTBEAT:
-            self._broken(0, "")
-            return
-        if self._stands:
-            self.send(0, _BEAT)
-        asyncio.get_running_loop().call_later(_HEARTBEAT / 2, self._beat)
-
-    # -------------------------------------------------------------- ends
-
-    def _ends(self, how: str, code: int = 0, text: str = "") -> None:
-        connected = self.connected
-        connected.ending, connected.how = self.history.tick(), how
-        connected.code, connected.text = code, text
-
-    def _broken(self, code: int, text: str) -> None:
-        if not self.dead:
-            self._ends("refused" if code else "broken", code, text)
-        self._gone(code, text)
-
-    def _gone(self, code: int, text: str) -> None:
-        if self.connected.ended is not None:
-            return
-        self.connected.ended = self.history.tick()
-        for channel in self.channels.values():
-            channel.end(code, text)
-        if self._said and not self._said.done():
-            self._said.set_exception(GoneError(code, text))
-        self.changed.set()
-        if self._reader and self._reader is not asyncio.current_task():
-            self._reader.cancel()
-        self._writer.transport.abort()

@@ -38,13 +38,17 @@ ANNOUNCED = NEXT._replace(announced=True)
         (move(BEFORE, ANNOUNCED, heard=95, died=98), "crash", 2),
         (move(BEFORE, NEXT._replace(recovered=7), heard=95, died=95), "crash", 5),
         (move(BEFORE, NEXT, heard=700, died=700), "handed_over", 50),  # it died long after
+        (move(BEFORE, ANNOUNCED._replace(handed_over=3), heard=95, died=98), "crash", 2),
+        (move(BEFORE._replace(announced=True), ANNOUNCED._replace(handed_over=3), heard=700), "lapsed", 50),
         (move(BEFORE, ANNOUNCED, heard=700), "lapsed", 50),
         (move(BEFORE, NEXT._replace(instance=A), heard=200), "lapsed", 50),
         (move(BEFORE, ANNOUNCED, end=130), "unknown", 50),
     ],
 )
 def test_how(found: Move, how: str, silence: int) -> None:
-    """An owner that said so handed over, one that was missed died, and one that lives lost its lease."""
+    """An owner that said so handed over, one that was missed died, and one that lives lost its lease: whatever an
+    earlier owner wrote down for the next.
+    """
     assert (found.how, found.silence) == (how, silence * S)
     assert (found.source, found.epoch, found.first_seen) == (A, 2, 100 * S)
 

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import json
 import re
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from html.parser import HTMLParser
 from io import StringIO
 from pathlib import Path
@@ -210,6 +210,36 @@ def test_a_file_that_cannot_be_read(reason: str, tone: str, says: str) -> None:
     assert ("The record is whole" in text) == (tone == "good")
 
 
+@pytest.mark.parametrize(("owners", "last"), [(6, "queue-5"), (8, "any other")])
+def test_colours_of_owners(owners: int, last: str) -> None:
+    """Each has one meaning: where there are more owners than colours, the last is of all others."""
+    names = [f"queue-{number}" for number in range(owners)]
+    told = [{"owner": name, "work": 1, "partitions": 1, "share": 0.1} for name in names]
+    parts = [
+        {"partition": number, "owner": name, "share": 0.1, "per_second": 1.0, "hottest_queue": "q"}
+        for number, name in enumerate(names)
+    ]
+    [section] = sections({"partitions": _found("partitions", owners=told, partitions=parts, skew=[], moves=[])})
+    assert section.plots[0].legend == list(enumerate([*names[:5], last]))
+    assert all(f'class="t{number}"' in str(section.plots[0].picture) for number in range(6))
+
+
+def test_longest_failover() -> None:
+    """A partition has no owner also while nobody waits for it; a move in good order is no failover, however quiet."""
+    moves = [
+        {"partition": 1, "source": "a", "target": "b", "how": how, "recovered": 0, "waited": 0, **times}
+        for how, times in (
+            ("crash", {"silence_us": 80_000_000, "blocked_us": 2_040_000}),
+            ("handed_over", {"silence_us": 900_000_000, "blocked_us": 1_000}),
+        )
+    ]
+    found = {"failovers": _found("failovers", moves=moves)}
+    tiles = {tile.name: tile.value for tile in heading(found).tiles}
+    assert tiles == {"longest failover": "1.33 min", "longest wait in one": "2.04 s"}
+    [section] = sections(found)
+    assert "the longest without an owner was 1.33 min; the longest that anyone waited was 2.04 s" in section.says[0]
+
+
 def test_which_time() -> None:
     """The top says of which time the record tells, with the date."""
     says = heading({"audit": _found("audit", verdict=[VERDICT], fates=[])}).says
@@ -302,3 +332,25 @@ def test_counts(number: float, words: str) -> None:
 def test_durations(micros: float | None, words: str) -> None:
     """Times have the unit that fits."""
     assert duration(micros) == words
+
+
+def test_names_of_processes_have_their_room() -> None:
+    """These are digits, which are wider than letters: a label that ends at its bar must not begin before its card."""
+    name = "gateway-1-3f60b2a4 → queue-2-8d41c07e"
+    for rows in ([name], [name, "b"]):
+        drawn = bars([Bar(each, [(1, 0, "")], "1") for each in rows]).split("</svg>")[0]
+        label = _texts(drawn)[0]
+        assert len(label[1]) * 7.7 <= label[2]
+
+
+def test_a_point_is_no_line() -> None:
+    """What has one value is seen, too."""
+    drawn = str(lines({"q": [(datetime(2026, 2, 1, tzinfo=UTC), 3.0)]}, ""))
+    assert '<circle class="t0"' in drawn
+
+
+def test_what_is_aside_shows_that_it_is() -> None:
+    """Boxes that scroll have a shadow where there is more: on a telephone nothing else tells."""
+    style = page({"audit": _found("audit", verdict=[VERDICT], fates=[])}).partition("</style>")[0]
+    boxes = style.partition(".scroll, .plot {")[2].partition("}")[0]
+    assert (boxes.count(" local"), boxes.count(" scroll")) == (2, 2)

@@ -8,6 +8,7 @@ from collections import Counter
 from datetime import UTC, datetime
 from pathlib import Path
 
+import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
 from rich.console import Console
@@ -83,3 +84,37 @@ def test_what_a_file_may_hide(spark: SparkSession, tmp_path: Path, table: str) -
     assert ("no" in console.file.getvalue().split()) == matters  # type: ignore[attr-defined]
     tiles = heading({"audit": Found("audit", result.tables, result.summary)}).tiles
     assert ("good" in {tile.tone for tile in tiles}) != matters
+
+
+@pytest.mark.parametrize("checksums", [True, False])
+def test_bits_that_flipped(spark: SparkSession, tmp_path: Path, checksums: bool) -> None:
+    """Damage that can be decoded is found by checksums of pages, whatever it says; and without these where nothing
+    can be made of it. The file is passed over, named, and to blame.
+    """
+    ledger = tmp_path / "ledger"
+    good = file_rows(ledger, "stages", ROWS)
+    bad = file_rows(ledger, "stages", [stage("settled", 3, 6, at=2)], "b")
+    pq.write_table(
+        pq.ParquetFile(bad).read(), bad, use_dictionary=False, compression="none", write_page_checksum=checksums
+    )
+    if checksums:
+        _overwrite(bad, "stage", b"settled", b"refused")
+    else:
+        _overwrite(bad, "uids.list.element.first", (3).to_bytes(8, "little"), (1 << 62).to_bytes(8, "little"))
+    result = run(spark, job("audit"), Sources(str(ledger), options={"grace": "0"}), str(tmp_path / "out"))
+    refused = result.summary["inputs"]["stages"]["refused"]
+    assert [one["path"] for one in refused] == [str(bad)]
+    assert good.exists()
+    assert {row["gap"] for row in result.tables["fates"] if row["fate"] == "unknown"} == {
+        f"stages/{HOUR}/b.parquet, which cannot be read"
+    }
+
+
+def _overwrite(path: Path, column: str, old: bytes, new: bytes) -> None:
+    """In the last place: before that are statistics."""
+    group, whole = pq.read_metadata(path).row_group(0), bytearray(path.read_bytes())
+    [chunk] = [each for each in map(group.column, range(group.num_columns)) if each.path_in_schema == column]
+    begin = chunk.data_page_offset
+    at = whole.rindex(old, begin, begin + chunk.total_compressed_size)
+    whole[at : at + len(old)] = new
+    path.write_bytes(whole)

@@ -20,6 +20,7 @@ from services.gateway.protocols.amqp_1_0.performatives import (
     Open,
     Transfer,
 )
+from services.gateway.protocols.amqp_1_0.states import Accepted
 from tests.support.amqp_1_0_playbook import data, framed, receiving, sending
 
 _SECONDS = 10
@@ -70,11 +71,23 @@ class Client:
 
     async def sends(self, message: bytes = b"") -> Any:
         """One message by the link that was attached last; gives its state."""
+        self.transfers(message)
+        return (await self.next(Disposition)).state
+
+    def transfers(self, message: bytes = b"") -> None:
+        """The same, and waits for nothing."""
         self._deliveries += 1
         tag = str(self._deliveries).encode()
         transfer = Transfer(self._handle, self._deliveries, tag, 0)
         self._writer.write(framed(0, transfer, message or data()))
-        return (await self.next(Disposition)).state
+
+    def takes(self, credit: int) -> None:
+        """So many messages by the link that was attached last."""
+        self._writer.write(framed(0, Flow(0, _WINDOW, 0, _WINDOW, self._handle, 0, credit)))
+
+    def settles(self, delivery: int) -> None:
+        """Accepts what came so many messages into the session."""
+        self._writer.write(framed(0, Disposition(True, delivery, None, True, Accepted())))
 
     async def close(self) -> None:
         """Says goodbye."""

@@ -20,7 +20,7 @@ from services.gateway import vocabulary as to_broker
 from services.gateway.protocols.amqp_1_0 import frames, security
 from services.gateway.protocols.amqp_1_0.connection import AMQP_HEADER, SASL_HEADER
 from services.gateway.protocols.amqp_1_0.engine import Amqp10Engine
-from services.gateway.protocols.amqp_1_0.performatives import Attach, Begin, Close, Open, Transfer
+from services.gateway.protocols.amqp_1_0.performatives import Attach, Begin, Close, Flow, Open, Transfer
 from services.gateway.protocols.amqp_1_0.termini import Source, Target
 from services.gateway.protocols.limits import Limits
 from services.gateway.vocabulary import Request
@@ -93,6 +93,11 @@ class Playbook:
         self.says(channel, performative, payload)
         return self.answers()
 
+    def sent_by(self, channel: int, performative: Composite) -> list[tuple[int, Any, bytes]]:
+        """The client sends a frame; gives all that it is sent."""
+        self.says(channel, performative)
+        return self.sent()
+
     # -------------------------------------------------------------- the broker
 
     def _serve(self, requests: list[Request]) -> None:
@@ -131,11 +136,11 @@ class Playbook:
         """Publishes are safe, and all before them."""
         self.engine.confirm(session, first, last, cumulative=accepted, accepted=accepted)
 
-    def deliver(self, tag: str, first: int, *bodies: bytes, session: int = 1, again: bool = False) -> None:
+    def deliver(self, tag: str, first: int, *bodies: bytes, session: int = 1, attempts: int = 0) -> None:
         """The broker delivers messages of data, as they were published."""
         count = len(bodies)
         columns = [NEW] * count, [b""] * count, [data(body) for body in bodies]
-        self.engine.deliver(session, to_broker.Deliveries(tag, first, again, *columns))
+        self.engine.deliver(session, to_broker.Deliveries(tag, first, attempts, *columns))
         self._serve(self.engine.pending_requests())
 
     # -------------------------------------------------------------- ways to begin
@@ -189,7 +194,13 @@ class Playbook:
 def sending(address: str | None = "q", handle: int = 0, **fields: Any) -> Attach:
     """An attach of a client that wants to send."""
     return Attach(
-        f"to {address}", handle, False, source=Source(), target=Target(address), initial_delivery_count=0, **fields
+        _name("to", address, handle),
+        handle,
+        False,
+        source=Source(),
+        target=Target(address),
+        initial_delivery_count=0,
+        **fields,
     )
 
 
@@ -197,9 +208,26 @@ def receiving(
     address: str | None = "q", handle: int = 0, source: dict[str, Any] | None = None, **fields: Any
 ) -> Attach:
     """An attach of a client that wants to receive."""
-    return Attach(f"of {address}", handle, True, source=Source(address, **source or {}), target=Target(), **fields)
+    return Attach(
+        _name("of", address, handle), handle, True, source=Source(address, **source or {}), target=Target(), **fields
+    )
+
+
+def _name(way: str, address: str | None, handle: int) -> str:
+    """Of links that are there together, which have names of their own."""
+    return f"{way} {address} by {handle}" if handle else f"{way} {address}"
 
 
 def transfer(number: int, handle: int = 0, **fields: Any) -> Transfer:
     """The first, or only, frame of a delivery."""
     return Transfer(handle, number, str(number).encode(), 0, **fields)
+
+
+def credit(link_credit: int, delivery_count: int = 0, *, window: int = 1 << 20, seen: int = 0, **more: Any) -> Flow:
+    """A client's word on what it takes on link 0."""
+    return Flow(seen, window, 0, 1, 0, delivery_count, link_credit, **more)
+
+
+def settled(requests: list[to_broker.Request]) -> list[tuple[int, int, to_broker.Outcome]]:
+    """What was settled, and how."""
+    return [(each.first, each.last, each.outcome) for each in requests if isinstance(each, to_broker.Settle)]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from typing import Any
 
 from services.common.errors import Fenced
@@ -25,8 +25,11 @@ class MemoryStore(store_pb2_grpc.StoreServicer):
         self.reserved = ""  # the one member that may have the lease
         self.silent = False  # renews nothing
         self.delay = 0.0  # of a write, as a disk has it
+        self.tells = asyncio.Event()  # whoever watches records is told of them
+        self.tells.set()
         self._origin = 0
         self._changed = asyncio.Event()
+        self._written = asyncio.Event()
         self._server: Server | None = None
 
     async def start(self, address: str) -> None:
@@ -101,8 +104,21 @@ class MemoryStore(store_pb2_grpc.StoreServicer):
             self.records[record.kind, record.key] = record
         for record in request.deletes:
             self.records.pop((record.kind, record.key), None)
+        self._written.set()
+        self._written = asyncio.Event()
         return store_pb2.PutRecordsReply(version=len(self.puts))
 
     async def ListRecords(self, request: Any, context: Any) -> AsyncIterator[store_pb2.Records]:  # noqa: N802
-        records = [record for record in self.records.values() if record.kind in request.kinds]
-        yield store_pb2.Records(records=records, snapshot=True, last=True, incarnation=self.incarnation)
+        yield self._snapshot(request.kinds)
+
+    async def WatchRecords(self, request: Any, context: Any) -> AsyncIterator[store_pb2.Records]:  # noqa: N802
+        """A whole snapshot after each write."""
+        while True:
+            await self.tells.wait()
+            written = self._written
+            yield self._snapshot(request.kinds)
+            await written.wait()
+
+    def _snapshot(self, kinds: Sequence[str]) -> store_pb2.Records:
+        records = [record for record in self.records.values() if record.kind in kinds]
+        return store_pb2.Records(records=records, snapshot=True, last=True, incarnation=self.incarnation)

@@ -8,6 +8,8 @@ from typing import Any, cast
 
 from services.common.clients.outbound import Messages, Ticket
 from services.common.clients.partition_table import PartitionTable
+from services.common.clients.pressure import Pressure
+from services.common.clients.queue_link import QueueLink
 from services.common.errors import BrokerError, SyntaxFault, Unavailable
 from services.common.runtime import Tasks
 from services.common.uid import UidSource
@@ -56,10 +58,14 @@ class ScriptedRouter:
 
 
 class Handed:
-    """In place of the publisher: keeps what it is handed, and the tickets that wait for it."""
+    """In place of the publisher: keeps what it is handed, and the tickets that wait for it. It is always a second past
+    the beginning of all time.
+    """
 
     def __init__(self) -> None:
         self.uids = UidSource(1)
+        self.links: dict[int, QueueLink] = {}  # by queue
+        self.link_of = self.links.get
         self.messages: list[Messages] = []
         self.tickets: list[Ticket | None] = []
 
@@ -67,6 +73,10 @@ class Handed:
     def bodies(self) -> list[bytes]:
         """All of them, in the order in which they came."""
         return [body for each in self.messages for body in each.bodies]
+
+    def now(self) -> int:
+        """As Publisher says."""
+        return 1000
 
     def publish(self, messages: Messages, ticket: Ticket | None) -> None:
         """As Publisher says."""
@@ -99,6 +109,8 @@ class Client:
         self.errors: list[BrokerError] = []
         self.back: list[v.Returned] = []
         self.confirmed: list[tuple[int, int]] = []
+        self.pressure: list[Pressure] = []
+        self.congested = self.pressure.append
         self.session = Session(1, cast("Any", self))
 
     async def does(self, *requests: v.Request) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 
 from services.common.clients.store import StoreClient
 from services.common.clients.topology import TopologyClient
+from services.common.clock import epoch_ms
 from services.common.config import Settings
 from services.common.grpc_channel import connect
 from services.common.message import arguments, columns
@@ -168,6 +169,15 @@ class RawLink:
         await self.send(publishes=[raw])
         await self.until(lambda: sequence in self.done())
         return sequence
+
+    async def publish_facts(self, queue_id: int, bodies: list[bytes], facts: Facts) -> None:
+        """Returns when it is done: messages of which these are the facts."""
+        batch = pb.PublishBatch.FromString(self.batch(queue_id, bodies, time_ms=epoch_ms()))
+        batch.ClearField("runs")
+        columns.put(batch, [facts] * len(bodies), [PROPERTIES] * len(bodies))
+        batch.queues.append(pb.QueueMessages(queue_id=queue_id, count=len(bodies)))
+        await self.send(publishes=[batch.SerializeToString()])
+        await self.until(lambda: batch.sequence in self.done())
 
     async def attach(self, queue_id: int, consumer: int = 1, *, messages: int = 1000, **more: Any) -> pb.Attached:
         attach = pb.AttachConsumer(consumer=consumer, queue_id=queue_id, messages=messages, bytes=1 << 40, **more)

@@ -15,7 +15,7 @@ from services.common.clients.dry_run import DryRunClient
 from services.common.clients.mgmt import MgmtClient
 from services.common.dry_run import DryRun
 from services.common.errors import BrokerError, NotFound, Unavailable
-from services.common.trace import Trace
+from services.common.trace import Journey, Match, Trace
 
 
 @pytest.fixture
@@ -253,6 +253,19 @@ def test_nothing_is_said_in_a_line(hopline: CliRunner, monkeypatch: pytest.Monke
     monkeypatch.setattr(MgmtClient, "trace", trace)
     result = hopline.invoke(app, ["trace", "order\n17"])
     assert (result.exit_code, result.stderr) == (1, "nothing is on record of 'order\\n17'\n")
+
+
+def test_nothing_is_captured(hopline: CliRunner, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Who asks for what was captured of a message is told that it was not."""
+
+    async def trace(_client: MgmtClient, asked: str, _journeys: int, **_options: bool) -> Trace:
+        match = Match(uid=1, kind="uid", time_us=None)
+        return Trace(id=asked, journeys=[Journey(match=match, messages=[], gaps=[], cut_short=False)], more=False)
+
+    monkeypatch.setattr(MgmtClient, "trace", trace)
+    said = {option: hopline.invoke(app, ["trace", "1", *option]).stderr for option in ((), ("--payload",))}
+    assert said[()] == ""
+    assert said["--payload",].startswith("nothing of it is captured: ")
 
 
 def test_route_with_a_bad_header(hopline: CliRunner) -> None:

@@ -13,6 +13,7 @@ from services.common.few_lines import FewLines
 
 log = structlog.get_logger()
 
+_SECONDS = 600.0  # for one line about a provider: a port that waits for it asks every few seconds
 _DO = "see hopline providers list, and set it again: hopline providers add"
 
 
@@ -24,7 +25,7 @@ class Providers:
         self._of_file = of_file
         self._of_records: Mapping[str, Described] = {}
         self._made: dict[str, tuple[Described, Provider]] = {}
-        self._few = FewLines(most=1)
+        self._few = FewLines(1, _SECONDS)
 
     def take(self, of_records: Mapping[str, Described]) -> dict[str, Provider]:
         """Takes the descriptions on record; gives the made providers whose descriptions changed."""

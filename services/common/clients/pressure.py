@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import enum
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -30,6 +30,16 @@ class Pressure:
     state: Congestion
     link: QueueLink | None
     queue_ids: Sequence[int] = ()
+
+
+def pressure_on(queue_ids: Iterable[int], link_of: Callable[[int], QueueLink | None]) -> Pressure | None:
+    """Why who publishes to these queues should wait, when one of them is full; `link_of` gives the link to a queue."""
+    by_link: dict[QueueLink, list[int]] = {}
+    for queue_id in queue_ids:
+        if link := link_of(queue_id):
+            by_link.setdefault(link, []).append(queue_id)
+    full = (Pressure(Congestion.BLOCKED, link, tuple(its)) for link, its in by_link.items() if link.is_full(its))
+    return next(full, None)
 
 
 class _Wait(NamedTuple):

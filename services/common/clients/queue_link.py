@@ -72,6 +72,7 @@ class QueueLink:
         self._unanswered: dict[int, list[Settlement]] = {}  # by the frame's number among those with settlements
         self._settling = 0
         self._uids = 0  # that the collecting frame settles
+        self._attaching = 0  # bytes of its attaches
         self._waiting: list[Attempt] = []
         self._waiting_size = 0
         self._published = 0
@@ -179,10 +180,13 @@ class QueueLink:
         if not transaction:
             self._settled.append(Settlement(queue_id, outcome, uids))
         last = settles[-1] if settles else None
-        if last and (last.queue_id, last.outcome, last.transaction, last.term) == what:
+        if had := outcome == pb.RETURN:
+            outcome = pb.RESTORE
+        same = queue_id, outcome, had, transaction, term
+        if last and (last.queue_id, last.outcome, last.had, last.transaction, last.term) == same:
             last.uids.extend(uids)
         else:
-            settles.add(queue_id=queue_id, outcome=outcome, uids=uids, transaction=transaction, term=term)
+            settles.add(queue_id=queue_id, outcome=outcome, had=had, uids=uids, transaction=transaction, term=term)
 
     def take_unsettled(self, is_lost: Callable[[int], bool]) -> list[Settlement]:
         """Takes out the settlements for queues that `is_lost` names, which the queue process may not have heard."""
@@ -194,6 +198,10 @@ class QueueLink:
 
     def attach(self, consumer: pb.AttachConsumer) -> None:
         """Attaches a consumer; answered by `attached`."""
+        size = consumer.ByteSize()
+        if self._attaching + size > FRAME_BYTES:  # of all that a new owner is told at once: no frame may be too large
+            self._cut_here()
+        self._attaching += size
         self._frame.attaches.append(consumer)
         self._write_soon()
 
@@ -290,7 +298,7 @@ class QueueLink:
 
     def _take_frame(self) -> tuple[pb.LinkFrame, list[Settlement]]:
         frame, self._frame = self._frame, pb.LinkFrame()
-        settled, self._settled, self._uids = self._settled, [], 0
+        settled, self._settled, self._uids, self._attaching = self._settled, [], 0, 0
         return frame, settled
 
     def _cut_here(self) -> None:

@@ -59,7 +59,13 @@ class MessageFormat(Protocol):
         """When its publisher says that it was made: Unix ms, or None."""
 
     def text(self, properties: bytes, name: str) -> str | None:
-        """A property by the 0-9-1 name of it (message-id, correlation-id, reply-to, type, …), or None."""
+        """A property by the 0-9-1 name of it (message-id, correlation-id, reply-to, type, …), or None.
+
+        What is not UTF-8 in it is replaced: for who reads it, or compares it with text.
+        """
+
+    def octets(self, properties: bytes, name: str) -> bytes | None:
+        """The same as it came, for who passes it on: clients have ids of any bytes. None where it is no text."""
 
 
 def format_named(name: str) -> MessageFormat:

@@ -14,12 +14,15 @@ from typing import Any, TypeVar
 
 from services.common.errors import PreconditionFailed, SyntaxFault
 from services.common.message import delayed, field_table, sender_selected
+from services.common.message.bounds import LITTLE, MOST_SENT
 from services.common.message.facts import Attributes
 from services.common.message.remembered import ENTRIES, LONGEST
 from services.common.telemetry.context import SpanContext, parse
 
 NAME = "amqp-0-9"
 DIRECT_REPLY_TO = "amq.rabbitmq.reply-to"
+
+_DIRECT = DIRECT_REPLY_TO.encode()
 
 _SHORT_STRING, _TABLE, _OCTET, _TIMESTAMP = -1, -4, 1, 8
 
@@ -148,11 +151,20 @@ def _is_sampled(properties: bytes, at: int) -> bool:
     return digit.isalnum() and digit in b"13579bdf"
 
 
+def _check_headers(properties: bytes) -> None:
+    """Whoever reads them does so at once."""
+    span = _spans(properties).get(_HEADERS)
+    if span and field_table.has_many(properties, span[0], MOST_SENT):
+        raise PreconditionFailed(f"invalid message: more than {MOST_SENT} fields in its headers")
+
+
+def _octets(properties: bytes, span: tuple[int, int]) -> bytes:
+    """Of a short string."""
+    return properties[span[0] + 1 : span[1]]
+
+
 def _text(properties: bytes, span: tuple[int, int]) -> str:
-    try:
-        return properties[span[0] + 1 : span[1]].decode()
-    except UnicodeDecodeError as error:
-        raise SyntaxFault("a content property is not UTF-8") from error
+    return _octets(properties, span).decode(errors="replace")
 
 
 def _expiration(raw: bytes) -> int:
@@ -163,8 +175,12 @@ def _expiration(raw: bytes) -> int:
     return milliseconds
 
 
-def _short_string(text: str) -> bytes:
-    raw = text.encode()
+def _raw(text: str | bytes) -> bytes:
+    return text.encode() if isinstance(text, str) else text
+
+
+def _short_string(text: str | bytes) -> bytes:
+    raw = _raw(text)
     if len(raw) > _LONGEST_TEXT:
         raise SyntaxFault("a content property is longer than 255 bytes")
     return bytes((len(raw),)) + raw
@@ -179,10 +195,10 @@ def _read(properties: bytes, seems: int) -> Attributes:
     return Attributes(
         mode is not None and properties[mode[0]] == 2,
         0 if priority is None else properties[priority[0]],
-        None if expiration is None else _expiration(properties[expiration[0] + 1 : expiration[1]]),
+        None if expiration is None else _expiration(_octets(properties, expiration)),
         not_before,
         None if user is None else _text(properties, user),
-        reply_to is not None and _text(properties, reply_to) == DIRECT_REPLY_TO,
+        reply_to is not None and _octets(properties, reply_to) == _DIRECT,
         bool(seems & _SAMPLED),
         bool(seems & _COPIED),
         delay,
@@ -201,10 +217,10 @@ def _assemble(properties: bytes, spans: _Spans, replaced: Mapping[int, bytes | N
     return b"".join(parts)
 
 
-def compose(texts: Mapping[str, str], headers: Mapping[str, Any], *, persistent: bool, priority: int) -> bytes:
+def compose(texts: Mapping[str, str | bytes], headers: Mapping[str, Any], *, persistent: bool, priority: int) -> bytes:
     """Properties of these; texts that are too long for a property are left out."""
     fields: dict[int, bytes | None] = {
-        _BITS[name]: _short_string(text) for name, text in texts.items() if len(text.encode()) <= _LONGEST_TEXT
+        _BITS[name]: _short_string(text) for name, text in texts.items() if len(_raw(text)) <= _LONGEST_TEXT
     }
     fields[_DELIVERY_MODE] = bytes((2 if persistent else 1,))
     fields[_PRIORITY] = bytes((priority,)) if priority else None
@@ -230,7 +246,9 @@ class Amqp09Format:
         self._interned: dict[Attributes, Attributes] = {}
 
     def attributes(self, properties: bytes) -> Attributes:
-        """As MessageFormat says; raises PreconditionFailed for an expiration that is no number, like RabbitMQ."""
+        """As MessageFormat says; raises PreconditionFailed for an expiration that is no number, like RabbitMQ, and for
+        more headers than can be read at once.
+        """
         found = self._memo.get(properties)
         return self._learn(properties) if found is None else found
 
@@ -248,6 +266,8 @@ class Amqp09Format:
                 _put(self._known, facts, attributes)
         if len(properties) <= LONGEST:
             _put(self._memo, properties, attributes)
+        elif len(properties) > LITTLE:
+            _check_headers(properties)
         return attributes
 
     def headers(self, properties: bytes) -> Mapping[str, Any]:
@@ -335,6 +355,13 @@ class Amqp09Format:
         if wire == _SHORT_STRING:
             return _text(properties, span)
         return str(int.from_bytes(properties[slice(*span)], "big"))
+
+    def octets(self, properties: bytes, name: str) -> bytes | None:
+        """As MessageFormat says."""
+        if _WIRE_TYPES.get(name) != _SHORT_STRING:
+            return None
+        span = _spans(properties).get(_BITS[name])
+        return None if span is None else _octets(properties, span)
 
 
 FORMAT = Amqp09Format()

@@ -10,6 +10,7 @@ from typing import Any, Final
 from uuid import UUID
 
 from services.common.errors import SyntaxFault
+from services.common.message.bounds import LITTLE, MOST_READ
 
 DEEPEST: Final = 50
 """Maps and lists within each other, of what is read."""
@@ -19,6 +20,8 @@ _DEEPEST_TOLD: Final = 140
 _SIZE: Final = struct.Struct(">I")
 _LIST: Final = 0xA9
 _MAP: Final = 0xA8
+_ARRAY: Final = 0xAA
+_ITS_OWN: Final = 0  # the type of a value that says it itself
 
 _Read = Callable[[bytes], Any]
 
@@ -43,12 +46,36 @@ def dump(value: Mapping[str, Any] | list[Any]) -> bytes:
 
 def _whole(body: bytes, code: int) -> Any:  # noqa: ANN401 - as the code says
     try:
+        if len(body) > LITTLE and _has_many(body, code):
+            raise SyntaxFault(f"more than {MOST_READ} values in a map or list")
         value, end = _value(code, body, 0, DEEPEST)
     except (struct.error, IndexError, UnicodeDecodeError, ValueError) as error:
         raise SyntaxFault(f"no map or list of AMQP 0-10: {error}") from None
     if end != len(body):
         raise SyntaxFault("bytes behind a map or list of AMQP 0-10")
     return value
+
+
+def _has_many(body: bytes, code: int) -> bool:
+    """Whether there are more values, within each other, than are read at once."""
+    position, waiting = 0, [(1, False, code)]  # how many, whether each has a name, and their type if that is one
+    for _ in range(MOST_READ):
+        if not waiting:
+            return False
+        count, named, its = waiting.pop()
+        waiting += [(count - 1, named, its)] * (count > 1)
+        position += 1 + body[position] if named else 0
+        if not its:
+            its, position = body[position], position + 1
+        if its in (_MAP, _LIST):
+            count, position, _ = _counted(body, position)
+            waiting += [(count, its == _MAP, _ITS_OWN)] * (count > 0)
+        elif its == _ARRAY:
+            its, count, position = _alike(body, position)
+            waiting += [(count, False, its)] * (count > 0)
+        else:
+            position = _bounds(its, body, position)[1]
+    return bool(waiting)
 
 
 def _value(code: int, data: bytes, position: int, depth: int) -> tuple[Any, int]:
@@ -108,19 +135,24 @@ def _list(data: bytes, position: int, depth: int) -> tuple[list[Any], int]:
 
 def _array(data: bytes, position: int, depth: int) -> tuple[list[Any], int]:
     """One type for all, before their number."""
-    (size,) = _SIZE.unpack_from(data, position)
-    end = position + 4 + size
-    if not size:
-        return [], end
-    code, count = data[position + 4], _SIZE.unpack_from(data, position + 5)[0]
-    if count > size:
-        raise SyntaxFault("an array of AMQP 0-10 ends early")
-    position += 9
+    end = position + 4 + int(_SIZE.unpack_from(data, position)[0])
+    code, count, position = _alike(data, position)
     found: list[Any] = []
     for _ in range(count):
         value, position = _value(code, data, position, depth)
         found.append(value)
     return found, _ended(position, end)
+
+
+def _alike(data: bytes, position: int) -> tuple[int, int, int]:
+    """The type of an array, how many there are, and where they begin; one of no bytes has none."""
+    (size,) = _SIZE.unpack_from(data, position)
+    if not size:
+        return _LIST, 0, position + 4
+    code, count = data[position + 4], int(_SIZE.unpack_from(data, position + 5)[0])
+    if count > size:
+        raise SyntaxFault("an array of AMQP 0-10 ends early")
+    return code, count, position + 9
 
 
 def _ended(position: int, end: int) -> int:
@@ -142,7 +174,7 @@ _ODD: Final = {0xC0: 5, 0xC8: 5, 0xD0: 9, 0xD8: 9, 0xF0: 0, 0xF1: 0}
 _COMPOUND: Final[Mapping[int, Callable[[bytes, int, int], tuple[Any, int]]]] = {
     _MAP: _map,
     _LIST: _list,
-    0xAA: _array,
+    _ARRAY: _array,
 }
 _READERS: Final[Mapping[int, _Read]] = {
     **dict.fromkeys((0x01, 0x11, 0x21, 0x31), _number(signed=True)),

@@ -14,6 +14,7 @@ from decimal import Decimal
 from typing import Any, NamedTuple
 
 from services.common.errors import SyntaxFault
+from services.common.message.bounds import LITTLE, MOST_READ
 
 MAX_DEPTH = 64  # tables in tables; a bound for the interpreter's stack
 
@@ -32,7 +33,11 @@ def decode(data: bytes) -> dict[str, Any]:
 
 
 def decode_at(data: bytes, position: int) -> tuple[dict[str, Any], int]:
-    """The table that begins at `position`, and where it ends; raises SyntaxFault on bytes that are none."""
+    """The table that begins at `position`, and where it ends.
+
+    Raises SyntaxFault on bytes that are none, and where there is too much to read at once.
+    """
+    _check(data, position)
     try:
         return _table(data, position, MAX_DEPTH)
     except (struct.error, IndexError) as error:
@@ -51,8 +56,9 @@ class Entry(NamedTuple):
 def entries(data: bytes, names: AbstractSet[bytes]) -> list[Entry]:
     """The entries of the table in `data` that have one of `names`, in their order and repeated ones too.
 
-    Values are passed over, not decoded. Raises SyntaxFault on bytes that are no table.
+    Values are passed over, not decoded. Raises SyntaxFault on bytes that are no table, and where there are too many.
     """
+    _check(data, 0)
     try:
         return _entries(data, names)
     except (struct.error, IndexError) as error:
@@ -81,12 +87,50 @@ def without(data: bytes, hidden: Iterable[Entry]) -> bytes:
     return _with_length(b"".join([*parts, data[at:]]))
 
 
+def has_many(data: bytes, position: int, most: int) -> bool:
+    """Whether the table at `position` has more than so many values, those of tables and arrays in it too.
+
+    It looks no further than that. Where something is no value whoever reads it comes no further either.
+    """
+    try:
+        return _has_many(data, position, most)
+    except (struct.error, IndexError, SyntaxFault):
+        return False
+
+
 def encode(table: Mapping[str, Any]) -> bytes:
     """`table` with its length first; raises SyntaxFault for values that no field can hold."""
     try:
         return _encode_table(table, MAX_DEPTH)
     except UnicodeEncodeError as error:
         raise SyntaxFault("a field's text cannot be written as UTF-8") from error
+
+
+# ------------------------------------------------------------------ counting
+
+
+def _check(data: bytes, position: int) -> None:
+    if len(data) - position > LITTLE and has_many(data, position, MOST_READ):
+        raise SyntaxFault(f"more than {MOST_READ} fields in a table")
+
+
+def _has_many(data: bytes, position: int, most: int) -> bool:
+    position, end = _sized(data, position)
+    around: list[tuple[int, bool]] = [(end, True)]  # where each ends, and whether what is in it has names
+    for _ in range(most):
+        while position >= around[-1][0]:
+            around.pop()
+            if not around:
+                return False
+        if around[-1][1]:
+            position += 1 + data[position]
+        letter = data[position : position + 1]
+        if letter in _HOLDING:
+            position, end = _sized(data, position + 1)
+            around.append((end, letter == b"F"))
+        else:
+            position = _after_value(data, position)
+    return any(position < end for end, _ in around)
 
 
 # ------------------------------------------------------------------ decoding
@@ -239,7 +283,8 @@ _SIZES = {
     for letters, size in (("V", 0), ("tbBk", 1), ("sUu", 2), ("Iif", 4), ("D", 5), ("lLdT", 8))
     for letter in letters
 }
-_SIZED = frozenset((b"S", b"c", b"C", b"x", b"A", b"F"))
+_HOLDING = frozenset((b"A", b"F"))
+_SIZED = frozenset((b"S", b"c", b"C", b"x")) | _HOLDING
 
 
 # ------------------------------------------------------------------ encoding

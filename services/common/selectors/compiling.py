@@ -17,6 +17,7 @@ from services.common.selectors.term import Equality, Term, combined, identifier,
 from services.common.selectors.values import Evaluate, Kind
 
 _DEEPEST: Final = 200  # terms in each other: a message must not take all of the stack
+_MOST_STEPS: Final = 256  # at each character of a text: to ask one message must not take long
 _LARGEST: Final = 1 << 63
 _NOTHING: Final[frozenset[Equality]] = frozenset()
 
@@ -32,10 +33,14 @@ def _need(kinds: set[Kind], sign: str, *terms: Term) -> None:
             raise Mistaken(f"{sign} wants {' or '.join(sorted(kind.value for kind in kinds))}, not {term.kind.value}")
 
 
-def _made(evaluate: Evaluate, kind: Kind, *parts: Term, required: Iterable[Equality] = _NOTHING) -> Term:
-    term = combined(evaluate, kind, parts, frozenset(required))
+def _made(
+    evaluate: Evaluate, kind: Kind, *parts: Term, required: Iterable[Equality] = _NOTHING, steps: int = 0
+) -> Term:
+    term = combined(evaluate, kind, parts, frozenset(required), steps)
     if term.depth > _DEEPEST:
         raise Mistaken(f"more than {_DEEPEST} terms lie in each other")
+    if term.steps > _MOST_STEPS:
+        raise Mistaken(f"more than {_MOST_STEPS} characters stand between two % and have _ among them")
     return term
 
 
@@ -108,7 +113,8 @@ class Compiler(Transformer[Token, Term]):
         by = _unquoted(escape) if escape else ""
         if escape and len(by) != 1:
             raise Mistaken(f"ESCAPE wants one character, not {escape}")
-        return _made(like.like(value.evaluate, _unquoted(pattern), by), Kind.TRUTH, value)
+        its = _unquoted(pattern)
+        return _made(like.like(value.evaluate, its, by), Kind.TRUTH, value, steps=like.steps(its, by))
 
     def not_like(self, value: Term, pattern: Token, escape: Token | None) -> Term:
         return self.negated(self.like(value, pattern, escape))

@@ -46,6 +46,11 @@ def matcher(pattern: str, escape: str = "") -> Callable[[str], bool]:
     return matches
 
 
+def steps(pattern: str, escape: str = "") -> int:
+    """How many may be made at each character of a text: what is between two `%` is tried there, if `_` is in it."""
+    return sum(len(part) for part in _parts(pattern, escape)[1:-1] if "." in part)
+
+
 class _Part(NamedTuple):
     """What stands between two `%`: it fits texts of one length."""
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -28,7 +28,8 @@ class Equality(NamedTuple):
 class Term:
     """`required` is true of every message for which it is true; `name` is an identifier's own, `constant` a literal's.
 
-    `depth` is how many terms lie in each other: to evaluate it takes as many calls.
+    `depth` is how many terms lie in each other: to evaluate it takes as many calls. `steps` may be made at each
+    character of a text that is looked through.
     """
 
     evaluate: Evaluate
@@ -37,6 +38,7 @@ class Term:
     name: str | None = None
     constant: Value = None
     required: frozenset[Equality] = frozenset()
+    steps: int = 0
 
 
 def literal(value: Value) -> Term:
@@ -49,6 +51,9 @@ def identifier(name: str) -> Term:
     return Term(lambda look_up: look_up(name), Kind.ANY, name=name)
 
 
-def combined(evaluate: Evaluate, kind: Kind, parts: Iterable[Term], required: frozenset[Equality]) -> Term:
-    """Of some terms another one."""
-    return Term(evaluate, kind, 1 + max(part.depth for part in parts), required=required)
+def combined(
+    evaluate: Evaluate, kind: Kind, parts: Sequence[Term], required: frozenset[Equality], steps: int = 0
+) -> Term:
+    """Of some terms another one, which makes so many steps itself."""
+    depth, steps = 1 + max(part.depth for part in parts), steps + sum(part.steps for part in parts)
+    return Term(evaluate, kind, depth, required=required, steps=steps)

@@ -1,4 +1,6 @@
-"""A client that is read no further, and is told why (RabbitMQ's connection.blocked): memory or disk is short."""
+"""A client that is read no further, and is told why (RabbitMQ's connection.blocked): memory or disk is short, or a
+queue has more than it wants.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +10,8 @@ from weakref import proxy
 if TYPE_CHECKING:
     from services.gateway.connections.connection import Connection
 
-LOW_ON_MEMORY = "low on memory: consumers must take messages first"
+# A queue process says which of its queues are full, and not why.
+CONSUMERS_FIRST = "low on memory, or a queue has more than it wants: consumers must take messages first"
 
 
 class Blocked:
@@ -26,11 +29,12 @@ class Blocked:
     def block(self, by: object, reason: str) -> None:
         """Blocks until `unblock` with the same `by`; `reason` is for people."""
         connection = self._connection
-        connection.hold(by)
         if not self._by:
             connection.engine.blocked(reason)
             connection.flush_soon()
         self._by.add(by)
+        if not connection.engine.holds_back:
+            connection.hold(by)
 
     def unblock(self, by: object) -> None:
         """Takes back a block, or a hold of which the client was not told."""

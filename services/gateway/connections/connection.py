@@ -19,7 +19,7 @@ from services.common.containment import contained, for_each
 from services.common.errors import BrokerError, ConnectionForced, InternalError
 from services.common.runtime import Tasks
 from services.gateway import vocabulary as v
-from services.gateway.connections.blocked import LOW_ON_MEMORY, Blocked
+from services.gateway.connections.blocked import CONSUMERS_FIRST, Blocked
 from services.gateway.connections.farewell import Farewell
 from services.gateway.connections.login import Login
 from services.gateway.connections.opening import begin_session, open_connection
@@ -177,8 +177,8 @@ class Connection(asyncio.Protocol):
             await self.tasks.stop()
 
     async def end_sessions(self) -> None:
-        """Carries out what was read (a client may publish and close at once), then closes the sessions."""
-        await asyncio.gather(*(session.idle() for session in self.sessions.values()))
+        """Carries out what was read (a client may publish and close at once), then closes each session."""
+        await asyncio.gather(*(session.ended() for session in self.sessions.values()))
         sessions, self.sessions = self.sessions, {}
         for_each("closing a session", sessions.values(), Session.close)
         if self.owns_queues:
@@ -292,7 +292,7 @@ class Connection(asyncio.Protocol):
         if self.lost or state in self._holds:
             return
         if state is Congestion.BLOCKED:
-            self.blocked.block(state, LOW_ON_MEMORY)
+            self.blocked.block(state, CONSUMERS_FIRST)
         else:
             self.hold(state)
         self.broker.publisher.when_relieved(pressure, self, lambda: self.blocked.unblock(state))

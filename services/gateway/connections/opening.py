@@ -8,7 +8,7 @@ import structlog
 
 from services.common.errors import BrokerError, NotAllowed, NotFound
 from services.gateway.connections.heartbeat import Heartbeat
-from services.gateway.sessions.session import open_session
+from services.gateway.sessions.session import Session
 
 if TYPE_CHECKING:
     from services.gateway import vocabulary as v
@@ -36,7 +36,20 @@ def begin_session(connection: Connection, request: v.OpenSession) -> None:
     except NotAllowed as error:
         connection.fail(request, error)
     else:
-        open_session(connection, request)
+        _open_session(connection, request)
+
+
+def _open_session(connection: Connection, request: v.OpenSession) -> None:
+    """Opens a session under its number; a former one with that number that is still busy, though closed, ends first.
+
+    Answers go by the number: the client would take confirms and errors of the former session for the next one's.
+    """
+    former = connection.sessions.get(request.session)
+    session = connection.sessions[request.session] = Session(request.session, connection)
+    if former:
+        session.begin(request, former.ended())
+    else:
+        connection.engine.succeed(request)
 
 
 def _enter(connection: Connection, name: str) -> None:

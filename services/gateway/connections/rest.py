@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from services.gateway.connections.turns import LITTLE, Turns
+from services.gateway.connections.turns import LITTLE, LONG, Turns
 
 if TYPE_CHECKING:
     from services.gateway.connections.connection import Connection
@@ -21,10 +21,11 @@ class Rest:
         self._turns = turns
         self._data = b""
         self._waits = False  # for its turn
+        self._was_long = False  # the last read was, in whatever it had much of
 
     def read(self, connection: Connection, data: bytes) -> None:
         """Carries out the requests of a read, now or in turn."""
-        if self._data or self._waits or (len(data) > LITTLE and self._turns.over):
+        if self._data or self._waits or ((self._was_long or len(data) > LITTLE) and self._turns.over):
             self._data += data
             self.look(connection)
         else:
@@ -49,6 +50,8 @@ class Rest:
 
     def _carry_out(self, connection: Connection, data: bytes) -> None:
         requests = connection.carry_out_all(data)
-        if len(data) > LITTLE or not data:
-            self._turns.spend(requests, len(data))
+        effort = connection.engine.effort
+        self._was_long = effort >= LONG
+        if len(data) > LITTLE or not data or self._was_long:
+            self._turns.spend(requests, len(data), effort)
         self.look(connection)

@@ -1,7 +1,9 @@
 """Turns of a gateway's connections, when many have sent much at once.
 
-Small reads are carried out as they come. Large reads spend the budget of one turn of the loop; when it is spent the
-other large ones wait, first come first served, so that a client that asks for little is answered within one turn.
+Small reads are carried out as they come, unless the client's last one took long. Others spend the budget of one turn
+of the loop; when it is spent the rest of these wait, first come first served, so that a client that asks for little is
+answered within one turn. What is spent is counted in requests, messages, bytes and frames: a peer can send any of them
+without the others.
 """
 
 from __future__ import annotations
@@ -19,7 +21,11 @@ if TYPE_CHECKING:
 LITTLE: Final = 4 << 10
 """Bytes of a read, up to which it is carried out at once."""
 
+LONG: Final = 200
+"""Microseconds that a read takes, from which on it is not small, in however few bytes."""
+
 _UNITS = 1000  # of work in a turn: about ten milliseconds
+_EFFORT = 10  # microseconds of an engine's work that make up a unit
 _BYTES = 2 << 10  # so many bytes make up a unit, as does a request …
 _MESSAGES = 4  # … and as do so many messages of a publish
 
@@ -37,10 +43,10 @@ class Turns:
         """Whether large reads have to wait for the next turn."""
         return self._spent >= _UNITS or bool(self._waiting)
 
-    def spend(self, requests: Sequence[Request], size: int) -> None:
-        """These requests were carried out, and so many bytes read."""
+    def spend(self, requests: Sequence[Request], size: int, effort: int) -> None:
+        """These requests were carried out, and so many bytes read; it took an engine so many microseconds."""
         messages = sum(len(each.bodies) for each in requests if isinstance(each, Publish))
-        self._spent += len(requests) + messages // _MESSAGES + size // _BYTES
+        self._spent += len(requests) + messages // _MESSAGES + size // _BYTES + effort // _EFFORT
         self._schedule()
 
     def wait(self, connection: Connection) -> None:

@@ -57,6 +57,7 @@ OPERATIONS: dict[type[v.Request], Operation] = {
     v.Get: Operation(consume.get, needs.get),
     v.Limit: Operation(consume.limit, needs.nothing),
     v.Flow: Operation(consume.flow, needs.nothing),
+    v.Room: Operation(consume.room, needs.nothing),
     v.Echo: Operation(_echo, needs.nothing),
     v.Recover: Operation(settle.recover, needs.nothing),
     v.FindNode: Operation(nodes.find, needs.find_node),

@@ -41,7 +41,6 @@ async def consume(session: Session, request: v.Consume) -> str:
         await session.broker.attach(consumer)
     except BaseException:
         session.consumers.pop(request.tag, None)
-        _spare_no_more(session, consumer)
         session.broker.abandon(consumer)
         raise
     return request.tag
@@ -54,12 +53,6 @@ def _keep_own(session: Session, consumer: Consumer, *, alone: bool) -> None:
         connection.spares |= {consumer.queue_id}
     else:
         connection.tells_publisher = True
-
-
-def _spare_no_more(session: Session, consumer: Consumer) -> None:
-    connection = session.connection
-    if consumer.queue_id in connection.spares:  # or each connection had a set of its own
-        connection.spares -= {consumer.queue_id}
 
 
 def _consumer(session: Session, request: v.Consume, definition: router_pb2.QueueDefinition) -> Consumer:
@@ -120,7 +113,6 @@ async def cancel(session: Session, request: v.Cancel) -> str:
     if consumer is None:
         return request.tag
     await session.broker.detach(consumer)
-    _spare_no_more(session, consumer)
     session.end(consumer)
     return request.tag
 
@@ -182,14 +174,30 @@ def credit(session: Session, request: v.Credit) -> None:
     """Others are not kept waiting by a drain, which may take its time."""
     consumer = session.consumers.get(request.tag)
     if consumer is None:
+        _answer(session, request)
         return
     consumer.take(request.up_to)
-    if request.drain:
+    if consumer.sent >= consumer.up_to:  # its owner may have more, and no room to say that it has not
+        _answer(session, request)
+    elif request.drain:
         consumer.drain = request
     session.connection.wrote(consumer)
 
 
+def _answer(session: Session, request: v.Credit) -> None:
+    if request.drain:
+        session.answer(request)
+
+
 async def flow(session: Session, request: v.Flow) -> None:
-    session.flowing = request.active
+    _flow(session, active=request.active)
+
+
+def room(session: Session, request: v.Room) -> None:
+    _flow(session, active=request.there_is)
+
+
+def _flow(session: Session, *, active: bool) -> None:
+    session.flowing = active
     if session.flowing:
         session.connection.wants_to_write(session)

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine, Iterator, Mapping, Sequence
+from collections.abc import Coroutine, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import groupby
 from operator import attrgetter
 from typing import Any, NoReturn
 
 from services.common.clients.outbound import Messages, Targets
-from services.common.clock import epoch_ms
-from services.common.errors import BrokerError, InternalError, PreconditionFailed, SyntaxFault, Unavailable
+from services.common.clients.pressure import pressure_on
+from services.common.errors import BrokerError, InternalError, PreconditionFailed, SyntaxFault
 from services.common.message import format_named
 from services.gateway import vocabulary as v
 from services.gateway.observe.tracing.publishing import Asked
@@ -46,7 +46,7 @@ def _publish_checked(session: Session, request: v.Publish, kinds: Sequence[v.Kin
     if any(kind.attributes.direct_reply for kind in kinds):
         _rewrite_replies(session, request)
     if any(kind.attributes.delay_ms is not None for kind in kinds):
-        _date(request, kinds, epoch_ms())
+        _date(request, kinds, session.broker.publisher.now())
     if any(kind.attributes.copied for kind in kinds):
         return _publish_each(session, request)
     return _route(session, request)
@@ -200,7 +200,7 @@ async def _ask_and_publish_all(session: Session, request: v.Publish) -> None:
             await _publish_halves(session, request)
             return
         observer.not_routed(session.connection, request, asked, error)
-        if request.link and not isinstance(error, Unavailable | InternalError):
+        if request.link and not isinstance(error, InternalError):
             _refuse(session, request, error)
             return
         _fail(session, request, error)
@@ -253,10 +253,18 @@ def _publish(session: Session, request: v.Publish, targets: Sequence[Targets], a
     publication = Publication(request, messages, followed)
     if session.transaction:
         session.transaction.add(publication)
+        hold_back(session, (publication,))
     else:
         _send(session, publication)
     if broker.unwritable.now:
         broker.unwritable.published(session.connection, broker.unwritable.kept(messages))
+
+
+def hold_back(session: Session, publications: Iterable[Publication]) -> None:
+    """Has who publishes with a transaction wait, when a queue of these is full: the commit only says what was taken."""
+    queue_ids = {queue_id for each in publications for targets in set(each.messages.targets) for queue_id in targets}
+    if pressure := pressure_on(queue_ids, session.broker.publisher.link_of):
+        session.connection.congested(pressure)
 
 
 def _immediate(request: v.Publish, kinds: Sequence[v.Kind]) -> frozenset[int]:

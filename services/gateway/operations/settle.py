@@ -16,19 +16,20 @@ from services.rpc import queue_pb2
 OUTCOMES = {
     v.Outcome.ACCEPT: queue_pb2.ACCEPT,
     v.Outcome.RELEASE: queue_pb2.RELEASE,
+    v.Outcome.RETURN: queue_pb2.RETURN,
+    v.Outcome.UNSENT: queue_pb2.RESTORE,
     v.Outcome.REJECT: queue_pb2.REJECT,
 }
 
 
 def settle(session: Session, request: v.Settle) -> None:
-    outcome = OUTCOMES[request.outcome]
-    unsettled = session.unsettled
+    outcome, unsettled = request.outcome, session.unsettled
     if request.first and request.last:
         known, unknown = _each(session, request.first, request.last)
     else:
         known, unknown = _up_to(session, request.last)
     if session.transaction:
-        if only_seen := _collect(session, known, outcome):
+        if only_seen := _collect(session, known, OUTCOMES[outcome]):
             apply(session, only_seen, outcome)
     else:
         apply(session, [unsettled.pop(number) for number in known], outcome)
@@ -40,19 +41,20 @@ async def recover(session: Session, _request: v.Recover) -> None:
     release_all(session)
 
 
-def apply(
-    session: Session, deliveries: list[tuple[Consumer | GetHolder, int]], outcome: queue_pb2.Outcome.ValueType
-) -> None:
+def apply(session: Session, deliveries: list[tuple[Consumer | GetHolder, int]], outcome: v.Outcome) -> None:
     """Tells the queues, and lets limited consumers have more."""
+    to_tell = OUTCOMES[outcome]
     by_holder: dict[Consumer | GetHolder, list[int]] = defaultdict(list)
     for holder, uid in deliveries:
         by_holder[holder].append(uid)
     for holder, uids in by_holder.items():
         if holder.takes:
-            session.broker.observer.settled(session.connection, holder.queue_id, outcome, uids)
-            session.broker.settle(holder.queue_id, outcome, uids)
+            session.broker.observer.settled(session.connection, holder.queue_id, to_tell, uids)
+            session.broker.settle(holder.queue_id, to_tell, uids)
         holder.returned(len(uids))
         if isinstance(holder, Consumer):
+            if outcome is v.Outcome.UNSENT:
+                holder.kept_back(len(uids))
             session.connection.wrote(holder)
     share_room(session)
 
@@ -68,7 +70,7 @@ def release_all(session: Session) -> None:
     """Everything unsettled goes back to its place."""
     deliveries = list(session.unsettled.values())
     session.unsettled.clear()
-    apply(session, deliveries, queue_pb2.RELEASE)
+    apply(session, deliveries, v.Outcome.RELEASE)
 
 
 def _each(session: Session, first: int, last: int) -> tuple[Sequence[int], int]:

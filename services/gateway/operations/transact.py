@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from services.common.errors import BrokerError, PreconditionFailed
 from services.gateway import vocabulary as v
-from services.gateway.operations.publish import give_up
+from services.gateway.operations.publish import give_up, hold_back
 from services.gateway.operations.settle import share_room
 from services.gateway.sessions.consumer import Consumer
 from services.gateway.sessions.session import Session
@@ -33,6 +33,7 @@ async def commit(session: Session, _request: v.Commit) -> None:
         if len(each.unrouted):
             give_up(session, each)
     transaction.committed()
+    hold_back(session, transaction.publications)
     _give_room(session, transaction)
 
 

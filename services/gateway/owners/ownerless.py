@@ -22,6 +22,7 @@ from services.rpc import queue_pb2 as pb
 if TYPE_CHECKING:
     from services.common.clients.publisher import Publisher
     from services.common.clients.queue_link import QueueLink
+    from services.common.errors import BrokerError
     from services.gateway.owners.holders import AttachedConsumer, Holder, Holding, Settled
     from services.rpc import router_pb2
 
@@ -42,6 +43,7 @@ class _OwnerlessQueue:
     kept: list[tuple[pb.Outcome.ValueType, Sequence[int]]] = field(default_factory=list)
     late: list[tuple[pb.Outcome.ValueType, Sequence[int]]] = field(default_factory=list)  # since the owner was asked
     asked: set[int] = field(default_factory=set)  # handles of attachments that are not answered yet
+    refused: bool = False  # one of them was, so all that is held is asked for again
     link: QueueLink | None = None  # on which the attachments were sent
 
 
@@ -222,20 +224,35 @@ class OwnerlessQueues:
 
     def _ask(self, queue_id: int, link: QueueLink, held: Holdings) -> None:
         queue = self._ownerless[queue_id]
-        consumers, queue.consumers, queue.link = queue.consumers, {}, link
+        consumers, queue.consumers, queue.link, queue.refused = queue.consumers, {}, link, False
         queue.kept, queue.late = queue.kept + queue.late, []
         strays = [uid for _, uids in queue.kept for uid in uids]
         for holder, uids in held.items():
             holder.link = link
             if holder not in consumers:
                 strays += uids
-        for consumer in consumers:
-            self._attach(consumer, link, list(held.get(consumer, ())), again=True)
-            self._expect(queue, queue_id, consumer.handle)
+        strays += self._attach_again(queue, queue_id, consumers, held)
         if strays:
             self._claim(queue, queue_id, link, strays)
         if not queue.asked:
             del self._ownerless[queue_id]
+
+    def _attach_again(
+        self, queue: _OwnerlessQueue, queue_id: int, consumers: Iterable[AttachedConsumer], held: Holdings
+    ) -> list[int]:
+        """Gives what those hold that could not be: each ends by itself, and the client may still settle it."""
+        strays: list[int] = []
+
+        def attach(consumer: AttachedConsumer) -> None:
+            self._attach(consumer, queue.link, list(held.get(consumer, ())), again=True)
+            self._expect(queue, queue_id, consumer.handle)
+
+        def end(consumer: AttachedConsumer, _error: BrokerError) -> None:
+            strays.extend(held.get(consumer, ()))
+            self._end(consumer)
+
+        for_each("attaching a consumer to its queue's next owner", consumers, attach, end)
+        return strays
 
     def _claim(self, queue: _OwnerlessQueue, queue_id: int, link: QueueLink, uids: list[int]) -> None:
         """Claims, at the owner, deliveries that no consumer claims."""
@@ -259,7 +276,8 @@ class OwnerlessQueues:
         if queue is None:
             return
         queue.asked.discard(handle)
-        if agreed and not queue.asked and not queue.consumers and queue.link:
+        queue.refused = queue.refused or not agreed
+        if not queue.refused and not queue.asked and not queue.consumers and queue.link:
             del self._ownerless[queue_id]
             for outcome, uids in queue.kept:
                 self._say(queue.link, queue_id, outcome, uids)

@@ -15,6 +15,7 @@ class Dealings:
     out: list[bytes] = field(default_factory=list)
     heartbeat: int = 0
     incomplete: int = 0  # bytes of memory of messages that have not come whole
+    effort: int = 0  # microseconds that the last read has taken, about; see `stream_engine.MOST_EFFORT`
 
     def ask(self, request: Request) -> None:
         """Puts a request behind those that `receive` or `pending_requests` gives next."""

@@ -38,6 +38,10 @@ class Engine(Answers, Protocol):
         """Whether more came than the last `receive` has looked at."""
 
     @property
+    def effort(self) -> int:
+        """Microseconds that the last `receive` took, about: frames can be many that ask for nothing."""
+
+    @property
     def incomplete(self) -> int:
         """Bytes that came and are kept until the rest of their frame, or of their message, is there."""
 
@@ -60,7 +64,7 @@ class Engine(Answers, Protocol):
 
     @property
     def asks(self) -> bool:
-        """Whether there are requests that arose from the broker's own calls."""
+        """Whether there may be requests that arose from the broker's own calls."""
 
     def pending_requests(self) -> list[Request]:
         """Requests that arose from the broker's own calls (a CloseSession after `fail`); call after answering."""
@@ -70,6 +74,10 @@ class Engine(Answers, Protocol):
 
     def blocked(self, reason: str | None) -> None:
         """Publishers of this connection are held back (None: no longer). Told to peers that understand it."""
+
+    @property
+    def holds_back(self) -> bool:
+        """Whether a peer that was told so may be read on: it sends no more messages, or not much. Others are not."""
 
     def close(self, error: BrokerError) -> None:
         """Ends the connection from the broker's side (320 CONNECTION_FORCED for a shutdown), a Close follows."""

@@ -13,6 +13,12 @@ from services.gateway.vocabulary import Request
 NEVER: Final = 1 << 62
 """Bytes to wait for before another look, while the broker has to answer first."""
 
+MOST_EFFORT: Final = 1000
+"""Microseconds of work on one read, after which others have their turn. Frames are charged as they were measured: most
+take one, and a method or a performative a part of one more for each byte, if somebody makes the most of them.
+"""
+
+_BEATS_BEFORE_OPEN: Final = 100  # a peer that signs in has no need of any
 _HELD_MAX: Final = 16 << 10  # bytes from a peer that does not wait for the answers of the handshake
 
 
@@ -24,6 +30,9 @@ class Conversation(Protocol):
 
     @property
     def closing(self) -> bool: ...
+
+    @property
+    def is_opened(self) -> bool: ...
 
     @property
     def is_over(self) -> bool: ...
@@ -44,6 +53,7 @@ class StreamEngine(ABC):
         self._conversation = conversation
         self._beat = beat
         self._inbox = Inbox()
+        self._early = 0  # beats before the connection was open
         self.unread = False  # as Engine says
 
     @abstractmethod
@@ -58,7 +68,7 @@ class StreamEngine(ABC):
 
     def receive(self, data: bytes) -> list[Request]:
         """As Engine says."""
-        self.unread = False
+        self.unread, self._dealings.effort = False, 0
         if self._conversation.reads:
             waiting = self._inbox.add(data)
             if waiting is not None:
@@ -72,9 +82,15 @@ class StreamEngine(ABC):
         if self._conversation.reads:
             self._inbox.keep(rest, NEVER if self._conversation.waits_for_broker else needed)
 
+    def _beats_too_early(self) -> bool:
+        """Called for each beat of the peer; whether there are more than anybody has who means to open a connection."""
+        if not self._conversation.is_opened:
+            self._early += 1
+        return self._early > _BEATS_BEFORE_OPEN
+
     def _resume(self) -> None:
         """Reads what was held back while the broker had to answer first."""
-        self.unread = False
+        self.unread, self._dealings.effort = False, 0
         if self._conversation.reads and self._inbox.size:
             self._parse(self._inbox.take())
         elif not self._conversation.waits_for_broker:
@@ -88,8 +104,8 @@ class StreamEngine(ABC):
 
     @property
     def asks(self) -> bool:
-        """As Engine says."""
-        return bool(self._dealings.requests)
+        """As Engine says; or there is more to read, which nobody knows but who asks."""
+        return self.unread or bool(self._dealings.requests)
 
     def pending_requests(self) -> list[Request]:
         """As Engine says."""
@@ -101,6 +117,11 @@ class StreamEngine(ABC):
         return self._dealings.heartbeat
 
     @property
+    def effort(self) -> int:
+        """As Engine says."""
+        return self._dealings.effort
+
+    @property
     def incomplete(self) -> int:
         """As Engine says."""
         # What is unread is not waited for from the peer: it is read no further meanwhile.
@@ -110,6 +131,11 @@ class StreamEngine(ABC):
     def closing(self) -> bool:
         """As Engine says."""
         return self._conversation.closing
+
+    @property
+    def holds_back(self) -> bool:
+        """As Engine says."""
+        return False
 
     def beat(self) -> None:
         """As Engine says."""

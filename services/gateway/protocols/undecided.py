@@ -16,8 +16,10 @@ class Undecided:
 
     name = "unknown"
     heartbeat = 0
+    effort = 0
     unread = False
     closing = False
+    holds_back = False
 
     def __init__(self, kinds: Sequence[type[Engine]], limits: Limits, mechanisms: Sequence[str]) -> None:
         """The first of `kinds` answers a peer that speaks none of them."""

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 class Arrived:
     """Deliveries for one consumer as the queue process sent them, columns."""
 
-    redelivered: bool
+    attempts: int  # before, that failed
     uids: Sequence[int]
     facts: Sequence[Facts]
     properties: Sequence[bytes]
@@ -32,7 +32,7 @@ class Arrived:
     def _slice(self, first: int, end: int) -> Arrived:
         properties, bodies = self.properties[first:end], self.bodies[first:end]
         return Arrived(
-            self.redelivered,
+            self.attempts,
             self.uids[first:end],
             self.facts[first:end],
             properties,

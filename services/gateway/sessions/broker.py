@@ -115,7 +115,7 @@ class Broker:
         self._consumers[consumer.handle] = consumer
 
     def remove(self, consumer: Consumer) -> None:
-        consumer.state = ConsumerState.ENDED
+        _is_over(consumer)
         self._consumers.pop(consumer.handle, None)
         self._ownerless.discard(consumer)
 
@@ -158,7 +158,7 @@ class Broker:
         """Ends a consumer whose session is gone. It stays known until the owner detaches it: deliveries go back."""
         if consumer.state is not ConsumerState.OWNERLESS and consumer.link and consumer.link.up:
             consumer.link.detach(consumer.handle)
-            consumer.state = ConsumerState.ENDED
+            _is_over(consumer)
         else:
             self.remove(consumer)
 
@@ -226,7 +226,8 @@ class Broker:
             consumer = self._consumers.get(run.consumer)
             if consumer and consumer.link is link:
                 size = weight(properties[its], bodies[its])
-                arrived = Arrived(run.redelivered, uids[its], facts[its], properties[its], bodies[its], size)
+                attempts = run.attempts or run.redelivered  # what former releases say
+                arrived = Arrived(attempts, uids[its], facts[its], properties[its], bodies[its], size)
                 try:
                     consumer.session.deliver(consumer, arrived)
                 except Exception as fault:  # noqa: BLE001 - this consumer's, and the others wait too
@@ -364,6 +365,16 @@ class Broker:
 
 def _nobody_is_connected(_virtual_host: str) -> None:
     """`close_virtual_host` before there is a listener."""
+
+
+def _is_over(consumer: Consumer) -> None:
+    """Whichever way it ends: its queue, if that was for it alone, is not spared any more."""
+    if consumer.state is ConsumerState.ENDED:
+        return
+    consumer.state = ConsumerState.ENDED
+    connection = consumer.session.connection
+    if consumer.queue_id in connection.spares:  # or each connection had a set of its own
+        connection.spares -= {consumer.queue_id}
 
 
 def _raise(attached: pb.Attached) -> None:

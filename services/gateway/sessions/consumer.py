@@ -161,7 +161,7 @@ class Consumer:
         self.sent += count
         if self.by_credit:
             if self.sent >= self.up_to:
-                self._answer_drain()
+                self.answer_drain()
         elif not self.limit:
             self.due += count
 
@@ -169,6 +169,11 @@ class Consumer:
         """Deliveries went back before the client saw them."""
         self.due += count
         self.due_room += size
+
+    def kept_back(self, count: int) -> None:
+        """The same of deliveries that its engine was given, and counted as made."""
+        self.sent -= count
+        self.due += count
 
     def returned(self, count: int) -> None:
         """Deliveries were settled."""
@@ -180,7 +185,7 @@ class Consumer:
         self.due += up_to - self.up_to
         self.up_to = up_to
         self.session.release(self)
-        self._answer_drain()  # new credit ends a drain
+        self.answer_drain()  # new credit ends a drain
 
     def drained(self, left: int) -> None:
         """The owner has sent what it had, and took back what was `left` of the credit."""
@@ -191,9 +196,10 @@ class Consumer:
             return
         self.up_to -= left
         if self.sent >= self.up_to:
-            self._answer_drain()
+            self.answer_drain()
 
-    def _answer_drain(self) -> None:
+    def answer_drain(self) -> None:
+        """Nothing more comes of the credit that is drained, if any is."""
         drain, self.drain = self.drain, None
         if drain:
             self.session.answer(drain)

@@ -3,22 +3,23 @@
 from __future__ import annotations
 
 import asyncio
-from collections import defaultdict, deque
+from collections import defaultdict
 from collections.abc import Coroutine, Iterable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from itertools import chain, repeat
 from typing import TYPE_CHECKING, Any
 
-from services.common.containment import contained
+from services.common.containment import by_itself, contained
 from services.common.errors import BrokerError
 from services.common.message.indexes import runs
-from services.common.message.weight import BESIDE, weight
 from services.common.telemetry.conventions import CONNECTION_LOST, SESSION_CLOSED
 from services.gateway.sessions.backlog import Arrived, Backlog
 from services.gateway.sessions.confirms import ConfirmTracker
 from services.gateway.sessions.consumer import Consumer, ConsumerState, GetHolder
+from services.gateway.sessions.link_requests import OF_LINKS, LinkRequests
 from services.gateway.sessions.transaction import Transaction
-from services.gateway.vocabulary import CloseSession, Deliveries, OpenSession, Publish, Request, Returned
+from services.gateway.sessions.waiting import WaitingRequests, may_send
+from services.gateway.vocabulary import CloseSession, Deliveries, Request, Returned, Room
 from services.rpc.queue_pb2 import ABANDON, RESTORE
 
 if TYPE_CHECKING:
@@ -26,23 +27,7 @@ if TYPE_CHECKING:
     from services.gateway.sessions.client import Client
     from services.gateway.sessions.permitted import Permitted
 
-_WAITING_BYTES = 1 << 20  # of requests behind one that is not done yet; beyond, the connection is read no further
-_REQUEST_BYTES = 16 << 10  # that a request counts for: it is no use to have hundreds of them wait
-_PUBLISH_BYTES = 2 << 10  # that a publish takes besides its messages
 _TURN = 128 << 10  # bytes of its backlog that a session writes before it is another session's turn
-
-
-def open_session(connection: Client, request: OpenSession) -> None:
-    """Opens a session under its number; a former one with that number that is still busy, though closed, ends first.
-
-    Answers go by the number: the client would take confirms and errors of the former session for the next one's.
-    """
-    former = connection.sessions.get(request.session)
-    session = connection.sessions[request.session] = Session(request.session, connection)
-    if former:
-        session.begin(request, former.ended())
-    else:
-        connection.engine.succeed(request)
 
 
 class Session:
@@ -59,7 +44,7 @@ class Session:
         self.next_tag = 1
         self.limit = 0  # prefetch of consumers to come
         self.shared_limit = 0  # over all consumers
-        self.flowing = True
+        self.flowing = True  # neither its client nor its engine has deliveries wait
         self.confirms: ConfirmTracker | None = None
         self.transaction: Transaction | None = None
         self.last_queue = ""
@@ -67,9 +52,11 @@ class Session:
         self.reply_consumer: Consumer | None = None
         self.get_holders: dict[int, GetHolder] = {}
         self.closed = False
+        self._parting = False  # no delivery is heard of any more: it is closed, or will be as soon as it is idle
         self.has_turn = False  # to write, among the sessions of the connection
         self._backlog = Backlog()
-        self._waiting: deque[Request] | None = None  # None: an empty deque takes much memory
+        self._waiting: WaitingRequests | None = None  # None: an empty deque takes much memory
+        self._of_links: LinkRequests | None = None
         self._busy = False
         self._work: asyncio.Task[None] | None = None
         self.broker.sessions[self] = None
@@ -86,43 +73,36 @@ class Session:
 
     def handle(self, request: Request) -> None:
         """Carries out a request, now or when those before it are done."""
-        if self._busy:
-            self._waiting = self._waiting or deque()
-            self._waiting.append(request)
-            self.connection.waiting += _weight(request)
-            if self.connection.waiting > _WAITING_BYTES:
+        if self._busy and not isinstance(request, Room):
+            self._waiting = self._waiting or WaitingRequests(self.connection)
+            self._parting = self._parting or isinstance(request, CloseSession)
+            if not self._waiting.add(request):
                 self.connection.hold(self)
             return
         self._carry_out(request)
 
     def _carry_out(self, request: Request) -> None:
-        try:
-            work = self.connection.carry_out(self, request)
-        except BrokerError as error:
-            self._fail(request, error)
-            return
-        except Exception as fault:  # noqa: BLE001 - this request's, whatever it is
-            self._fail(request, contained("a request", fault, request=type(request).__name__))
-            return
-        if work is not None:
+        if request.link and type(request) in OF_LINKS:
+            self._of_links = self._of_links or LinkRequests(self)
+            self._of_links.handle(request)
+        elif self._of_links and isinstance(request, CloseSession):
+            self._parting = True
+            self._of_links.then(lambda: self._carry_out(request))
+        elif (work := self.start(request)) is not None:
             self.begin(request, work)
 
-    def begin(self, request: Request, work: Coroutine[Any, Any, Any]) -> None:
-        """Carries out a request that is not done at once; `work` gives its answer."""
-        self._busy = True
-        self._work = self.connection.tasks.start(self._finish(request, work), name=type(request).__name__)
+    def start(self, request: Request) -> Coroutine[Any, Any, Any] | None:
+        """Gives what `finish` waits for, if it is not done at once."""
+        try:
+            return self.connection.carry_out(self, request)
+        except BrokerError as error:
+            self._fail(request, error)
+        except Exception as fault:  # noqa: BLE001 - this request's, whatever it is
+            self._fail(request, contained("a request", fault, request=type(request).__name__))
+        return None
 
-    async def idle(self) -> None:
-        """Returns when all requests have been carried out."""
-        while self._busy and self._work and not self._work.done():
-            await asyncio.wait([self._work])
-
-    async def ended(self) -> None:
-        """Returns when all requests have been carried out; closes the session then."""
-        await self.idle()
-        self.close()
-
-    async def _finish(self, request: Request, work: Coroutine[Any, Any, Any]) -> None:
+    async def finish(self, request: Request, work: Coroutine[Any, Any, Any]) -> None:
+        """Answers a request when it is done."""
         try:
             result = await work
         except BrokerError as error:
@@ -131,15 +111,42 @@ class Session:
             self._fail(request, contained("a request", fault, request=type(request).__name__))
         else:
             self._succeed(request, result)
+
+    def begin(self, request: Request, work: Coroutine[Any, Any, Any]) -> None:
+        """Carries out a request that is not done at once; `work` gives its answer."""
+        self._busy = True
+        self._work = self.connection.tasks.start(self._finish(request, work), name=type(request).__name__)
+
+    async def idle(self) -> None:
+        """Returns when all requests have been carried out."""
+        while under_way := [work for work in self._under_way() if not work.done()]:
+            await asyncio.wait(under_way)
+
+    def _under_way(self) -> Iterator[asyncio.Task[None]]:
+        if self._busy and self._work:
+            yield self._work
+        if self._of_links:
+            yield from self._of_links.tasks.values()
+
+    async def ended(self) -> None:
+        """The same, and what it held is others' again."""
+        await self.idle()
+        by_itself("closing a session", self.close)
+
+    async def _finish(self, request: Request, work: Coroutine[Any, Any, Any]) -> None:
+        await self.finish(request, work)
         self._busy = False
         while self._waiting and not self._busy:
-            following = self._waiting.popleft()
-            self.connection.waiting -= _weight(following)
-            self._carry_out(following)
+            self._carry_out(self._waiting.next())
         if not self._busy:
             self._waiting = None
-            self.connection.release(self)
+            self.relieve()
         self.connection.flush()
+
+    def relieve(self) -> None:
+        """Some of what waited is done: its client may send more, if the rest is not too much."""
+        if not self._waiting and (not self._of_links or may_send(self.connection)):
+            self.connection.release(self)
 
     def answer(self, request: Request) -> None:
         """Answers a request that did not hold up the session, such as a drain."""
@@ -164,25 +171,17 @@ class Session:
 
     def _fail(self, request: Request, error: BrokerError) -> None:
         # Requests behind the failed one are not carried out, except for the client's own close.
-        self._forget_waiting(but=CloseSession, link=request.link)
+        if self._waiting:
+            self._waiting.forget(but=CloseSession, link=request.link)
+        if self._of_links:
+            self._of_links.forget(request.link)
         self.connection.fail(request, error)
-
-    def _forget_waiting(self, but: type[Request] | tuple[()] = (), link: int = 0) -> None:
-        """Drops waiting requests, of one link or of all."""
-
-        def stays(each: Request) -> bool:
-            return isinstance(each, but) or link not in (0, each.link)
-
-        waiting = self._waiting or ()
-        forgotten = [each for each in waiting if not stays(each)]
-        self._waiting = deque(filter(stays, waiting)) if len(forgotten) < len(waiting) else None
-        self.connection.waiting -= sum(map(_weight, forgotten))
 
     # -------------------------------------------------------------- deliveries
 
     def deliver(self, consumer: Consumer, arrived: Arrived) -> None:
         """Writes deliveries, or keeps them while the socket or the client's flow holds them back."""
-        if self.closed or self.connection.parting or consumer.state is ConsumerState.ENDED:
+        if self._is_unheard or consumer.state is ConsumerState.ENDED:
             self._give_back(consumer, arrived)
         elif not consumer.started:
             self._backlog.hold(consumer, arrived)
@@ -194,6 +193,11 @@ class Session:
         elif within := self._within_limit(consumer, arrived):
             self._send(consumer, within)
 
+    @property
+    def _is_unheard(self) -> bool:
+        """Whether nothing that is delivered reaches the client any more, though requests may be under way."""
+        return self._parting or self.connection.parting or self.connection.lost
+
     def release(self, consumer: Consumer) -> None:
         """The client knows of the consumer now, or has given it credit: what was kept for it may be written."""
         self._backlog.release(consumer)
@@ -202,7 +206,7 @@ class Session:
 
     def write_parked(self) -> bool:
         """Writes some of the backlog; False when there is nothing more to write now."""
-        while self._backlog and self.flowing:
+        while self._backlog and self.flowing and not self._parting:
             consumer, arrived = self._backlog.next(_TURN)
             within = self._within_limit(consumer, arrived)
             if within:
@@ -256,7 +260,7 @@ class Session:
             Deliveries(
                 consumer.tag,
                 first,
-                arrived.redelivered,
+                arrived.attempts,
                 arrived.facts,
                 arrived.properties,
                 arrived.bodies,
@@ -294,10 +298,11 @@ class Session:
         if consumer is self.reply_consumer:
             self.reply_consumer, self.reply_queue = None, ""
         for arrived in self.take_parked(consumer):
-            if consumer.settled:
+            if consumer.settled and not self._is_unheard:
                 self._send(consumer, arrived)
-            elif consumer.gives_back:
-                self.broker.settle(consumer.queue_id, RESTORE, arrived.uids)
+            else:
+                self._give_back(consumer, arrived)
+        consumer.answer_drain()
 
     def holdings(self) -> Iterator[tuple[Consumer | GetHolder, int]]:
         """Holders and uids of everything delivered and not settled, or settled by a transaction under way."""
@@ -310,8 +315,11 @@ class Session:
         """The session is gone: requeues what it held, ends its consumers."""
         if self.closed:
             return
-        self.closed = True
-        self._forget_waiting()
+        self.closed = self._parting = True
+        if self._waiting:
+            self._waiting.forget()
+        if self._of_links:
+            self._of_links.forget(0)
         self.broker.sessions.pop(self, None)
         for consumer, arrived in self._backlog.take_all():
             self._give_back(consumer, arrived)
@@ -388,10 +396,3 @@ class Session:
             self.connection.engine.confirm(
                 self.number, each.first, each.last, cumulative=each.cumulative, accepted=each.accepted
             )
-
-
-def _weight(request: Request) -> int:
-    """About how much memory a waiting request takes."""
-    if not isinstance(request, Publish):
-        return _REQUEST_BYTES
-    return _PUBLISH_BYTES + weight(request.properties, request.bodies) + BESIDE * len(request.bodies)

@@ -53,17 +53,17 @@ class Arrival(asyncio.Protocol):
         self._offer = offer
         self._secured = False
         self._taken: list[Transport] = []
-        self._next: Callable[[], None] = self._look
+        self._next = Arrival._look  # unbound: what refers to itself stays until the collector comes by, which is seldom
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self.transport = cast("asyncio.Transport", transport)
         self.connection.connection_made(transport)
         if self._offer.balancers and self._offer.balancers.has(self.connection.peer_host):
-            self._next = self._read_header
+            self._next = Arrival._read_header
 
     def data_received(self, data: bytes) -> None:
         self.data += data
-        self._next()
+        self._next(self)
 
     def _read_header(self) -> None:
         try:
@@ -74,7 +74,7 @@ class Arrival(asyncio.Protocol):
         if origin:
             self.data = self.data[origin.size :]
             self._come_from(origin)
-            self._next = self._look
+            self._next = Arrival._look
             self._look()
 
     def _come_from(self, origin: proxy_header.Origin) -> None:
@@ -96,7 +96,7 @@ class Arrival(asyncio.Protocol):
             self.refuse(log.info, "a client that does not speak TLS is closed", do="this port is for TLS alone")
         elif kind:
             self._taken.append(kind)
-            self._next = self._wait
+            self._next = Arrival._wait
             kind.take(self)
         else:
             self._go_on()
@@ -109,7 +109,7 @@ class Arrival(asyncio.Protocol):
     def look_again(self, transport: asyncio.Transport) -> None:
         """Looks again at what comes over `transport`: it may begin with another transport."""
         self._secured = self._secured or self._taken[-1].secure
-        self.transport, self.data, self._next = transport, b"", self._look
+        self.transport, self.data, self._next = transport, b"", Arrival._look
         self.connection.speak_over(transport)
         transport.set_protocol(self)
 

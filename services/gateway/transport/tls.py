@@ -73,6 +73,8 @@ def _not_secured(arrival: Arrival, failure: Exception) -> None:
         contained("shaking hands with a client", failure, peer=arrival.connection.peer)
     arrival.refuse(log.info, "TLS handshake failed", reason=str(failure) or type(failure).__name__)
     arrival.connection.connection_lost(failure)
+    # Where it came from has the connection, and what keeps the failure; a cycle stays until the collector comes by.
+    failure.__traceback__ = None
 
 
 def is_too_long(hello: bytes) -> bool | None:

@@ -138,8 +138,10 @@ class WebSocket(asyncio.Transport):
         return self._protocol.eof_received()
 
     def connection_lost(self, failure: Exception | None) -> None:
+        """Both lead back to here; what refers to itself stays until the collector comes by, which is seldom."""
         self._open = False
-        self._protocol.connection_lost(failure)
+        protocol, self._protocol, self._refused = self._protocol, asyncio.Protocol(), _to_nobody
+        protocol.connection_lost(failure)
 
     def pause_writing(self) -> None:
         self._protocol.pause_writing()
@@ -206,3 +208,7 @@ class WebSocket(asyncio.Transport):
 
     def get_write_buffer_size(self) -> int:
         return self._carrier.get_write_buffer_size()
+
+
+def _to_nobody(_reason: str) -> None:
+    """Who would have been told has gone."""

@@ -6,6 +6,8 @@ It is a client like any other: what it sends is authorised, confirmed and on rec
 from __future__ import annotations
 
 import asyncio
+import re
+from ast import literal_eval
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -31,7 +33,10 @@ from services.mgmt.by_hand.gateway_host import reachable
 
 _DEADLINE: Final = 30.0  # seconds, for all that one request wants
 _SOCKET: Final = 5.0
+_CLOSED: Final = re.compile(r"ConnectionClosedByBroker: \((\d+)\) (.*)", re.DOTALL)
+"""How pika tells of a connection that is not let into its virtual host: what the gateway said, as Python writes it."""
 _KINDS: Final[dict[int, type[BrokerError]]] = {
+    320: Unavailable,
     403: AccessRefused,
     404: NotFound,
     405: ResourceLocked,
@@ -187,6 +192,8 @@ def _parameters(settings: Settings, login: Login, virtual_host: str) -> pika.Con
 
 
 def _error(reason: object) -> BrokerError:
+    if isinstance(reason, faults.ProbableAccessDeniedError) and (closed := _CLOSED.fullmatch(str(reason.args[0]))):
+        return _error(faults.ConnectionClosedByBroker(int(closed[1]), literal_eval(closed[2])))
     if isinstance(reason, faults.ConnectionClosed | faults.ChannelClosed):
         return _KINDS.get(reason.reply_code, PreconditionFailed)(reason.reply_text)
     if isinstance(reason, faults.ShortStringTooLong):

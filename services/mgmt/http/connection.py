@@ -16,6 +16,8 @@ from uvicorn.protocols.http.h11_impl import H11Protocol, RequestResponseCycle
 
 from services.mgmt.http.bodies import Bodies
 from services.mgmt.http.doors import SIGNED_IN, Doors
+from services.mgmt.http.flow import Flow
+from services.mgmt.http.parser import Parser
 from services.mgmt.http.unread import Unread
 
 _READ = 64 << 10
@@ -51,12 +53,15 @@ class HttpConnection(H11Protocol):
     """Made by uvicorn for each accepted socket."""
 
     config: Config
+    conn: Parser
+    flow: Flow
     _head: asyncio.TimerHandle | None = None
     _unread: asyncio.TimerHandle | None = None
     _behind = 0
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # uvicorn says so too
         super().connection_made(transport)
+        self.conn, self.flow = Parser(), Flow(transport)
         self._application, self.app = self.app, self._ask
         if self.config.bounds.doors.come(self, self.client[0] if self.client else ""):
             self._expect_head()
@@ -83,11 +88,19 @@ class HttpConnection(H11Protocol):
 
     def _read(self, data: bytes) -> None:
         super().data_received(data)
+        self._note(len(data))
+
+    def _note(self, more: int) -> None:
         self._look()
         if self._is_asked:
-            self.config.bounds.bodies.note(self, len(data), whole=not self.cycle.more_body)
+            self.config.bounds.bodies.note(self, more, whole=not self.cycle.more_body)
         else:
             self._expect_head()
+
+    def handle_events(self) -> None:
+        """Called by uvicorn as well, when a request is answered behind which the next one may be there already."""
+        self.conn.begin_turn()
+        super().handle_events()
 
     def on_response_complete(self) -> None:
         self._behind = 0
@@ -95,6 +108,7 @@ class HttpConnection(H11Protocol):
         self.config.bounds.bodies.forget(self)
         self._look()
         self._expect_end()
+        self._give_turns(0)
 
     def timeout_keep_alive_handler(self) -> None:
         if not self.transport.is_closing():
@@ -106,7 +120,7 @@ class HttpConnection(H11Protocol):
         if self._is_asked:
             self.cycle.disconnected = True
         try:
-            super().send_400_response(msg)
+            super().send_400_response(self.conn.fault or msg)
             self._expect_end()
         except h11.LocalProtocolError:
             self.cut_off()
@@ -127,10 +141,19 @@ class HttpConnection(H11Protocol):
         self.transport.abort()
 
     def _give_turns(self, size: int) -> None:
-        # Where uvicorn has paused, nobody takes what was read: it goes on when somebody does.
-        if size >= _LARGE_READ and not self.flow.read_paused and not self.transport.is_closing():
-            self.flow.pause_reading()
-            self.loop.call_soon(self.flow.resume_reading)
+        is_long = size >= _LARGE_READ or self.conn.is_behind
+        if is_long and not self.flow.held and not self.transport.is_closing():
+            self.flow.hold()
+            self.loop.call_soon(self._go_on)
+
+    def _go_on(self) -> None:
+        if self.transport.is_closing():
+            return
+        self.flow.release()
+        if self.conn.is_behind:
+            self.handle_events()
+            self._note(0)
+            self._give_turns(0)
 
     def _is_too_much(self, size: int) -> bool:
         """Whether this is the rest of a large body that has its answer, which nobody looks at.

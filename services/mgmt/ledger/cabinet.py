@@ -49,6 +49,8 @@ class Cabinet:
         self._clock_ns = clock_ns
         self._last_name = 0
         self._instances: dict[str, Any] = {}
+        self.told: dict[str, int] = {}
+        """Of each instance, until when everything is on record, as it was committed with its state."""
         self._committed_ms = 0
 
     @property
@@ -78,12 +80,14 @@ class Cabinet:
         path = self._folder / _STATE
         try:
             state = json.loads(path.read_bytes())
-            return dict(state["instances"]), Change(list(state["add"]), list(state["remove"]))
+            found = dict(state["instances"]), Change(list(state["add"]), list(state["remove"]))
+            self.told = dict(state.get("told", {}))  # older releases do not say
         except FileNotFoundError:
             return {}, Change()
         except (KeyError, TypeError, ValueError):
             advice = "restore it; or remove it, and rows that were told before count as missing"
             raise ValueError(f"{path} is damaged: {advice}") from None
+        return found
 
     def prepare(self, tables: Mapping[str, pa.Table]) -> Change:
         """Writes rows into files that are not seen before the change is committed."""
@@ -123,13 +127,16 @@ class Cabinet:
 
         return lambda path: parquet.write(rows, table, path, self._rest)
 
-    def commit(self, change: Change, instances: dict[str, Any] | None = None) -> None:
+    def commit(
+        self, change: Change, instances: dict[str, Any] | None = None, told: dict[str, int] | None = None
+    ) -> None:
         """Makes the change visible, with the state of the instances; None: the state stays as it was."""
         if instances is not None:
-            self._instances = instances
+            self._instances, self.told = instances, told or {}
         self._committed_ms = self._clock_ns() // 1_000_000
         state = {
             "instances": self._instances,
+            "told": self.told,
             "add": change.add,
             "remove": change.remove,
             "filed_ms": self._committed_ms,

@@ -56,6 +56,8 @@ _RESTS_TO_TIDY = 5.0
 _LAST_WORDS = 5.0
 _NO_SPACE = "no space left"  # JetStream has no code for it
 _BUS_FULL = "NATS cannot write the record of messages: make room on its disk, it goes on by itself"
+_STORE_SILENT = "the store does not answer, which says who files: see that it runs, and is not held up by its disk"
+_ANEW = "the store did not answer for a while; what was told since then is being read"
 _UNREADABLE = (DecodeError, ValueError, LookupError, UnknownPlugin)
 
 
@@ -66,7 +68,7 @@ class Filer:
         """`member` is another one at each start."""
         self._settings = settings
         self._address = bus_address(settings) if settings.ledger else ""
-        self._lease = FilingLease(store, member, settings.lease_ttl_ms)
+        self._lease = FilingLease(store, member, settings.lease_ttl_ms, self._forget)
         self._pace = Pace()
         self._now = Epoch()
         self._behind = False
@@ -75,9 +77,7 @@ class Filer:
         self._tidying = Tidying(self._cabinet, limits, self._pace.rest)
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="ledger")
         self._drawer = Drawer()
-        self.trouble = ""
-        """Why nothing is filed at the moment, where that is so."""
-        self._said = ""
+        self._trouble = self._said = ""
         self._doubts = False  # whether NATS took nothing when it was asked last
         self._filed: dict[str, Any] = {}  # what was known of the instances at the last filing
         self._stopping = asyncio.Event()
@@ -86,6 +86,18 @@ class Filer:
     def pending(self) -> Tables:
         """Rows that are not in files yet, by table; none where another process files."""
         return self._drawer.tables()
+
+    @property
+    def trouble(self) -> str:
+        """Why nothing is filed at the moment, where that is so."""
+        if self._address and self._lease.in_doubt:
+            return _STORE_SILENT
+        # The process that has the lease now says itself what is amiss.
+        return "" if self._lease.is_anothers else self._trouble
+
+    def _forget(self) -> None:
+        """The bus gives to the process that files now what is not filed."""
+        self._drawer = Drawer()
 
     def start(self) -> None:
         """Files from now on, whenever there is a bus and no other process files."""
@@ -105,21 +117,18 @@ class Filer:
         await self._lease.start()
         while not self._stopping.is_set():
             await self._lease.held()
+            self._forget()  # the bus gives it again; until now it was offered, whatever kept it from being filed
             try:
                 await self._session()
             except (Away, LeaseEnded, OSError, ValueError) as failure:
-                reason = self._told(failure)
-                if self._said != reason:
-                    self._said = reason
-                    log.warning("the ledger is not filed at the moment", reason=reason)
-                # The process that has the lease now says itself what is amiss.
-                self.trouble = "" if isinstance(failure, LeaseEnded) else self._said
+                self._trouble = self._told(failure)
+                if self.trouble not in {"", self._said}:
+                    self._said = self.trouble
+                    log.warning("the ledger is not filed at the moment", reason=self._said)
                 await asyncio.sleep(_LOW_SECONDS if self._low() else _AGAIN)
-            finally:
-                self._drawer = Drawer()
 
     async def _session(self) -> None:
-        instances = Instances(await self._in_thread(self._cabinet.open))
+        instances = Instances(await self._in_thread(self._cabinet.open), self._cabinet.told)
         self._filed = instances.state
         while self._low() and await self._carry_out(self._tidying.give_way):
             log.warning("low on disk: the oldest hour of the ledger gives way to messages")
@@ -130,7 +139,8 @@ class Filer:
             instances.listen_again(monotonic())
             session.heard_at = monotonic() - (_QUIET if self._doubts else 0)
             began = tidied = monotonic()
-            while self._lease.holds():
+            while True:
+                self._lease.require()
                 self._require_room()
                 if bounds != self._bounds():
                     bounds = self._bounds()
@@ -178,6 +188,8 @@ class Filer:
             raise Away(_BUS_FULL)
 
     def _told(self, failure: Exception) -> str:
+        if isinstance(failure, LeaseEnded):
+            return _ANEW
         if isinstance(failure, Away) and _NO_SPACE in str(failure):
             return _BUS_FULL
         if isinstance(failure, Away) and str(failure) != _BUS_FULL:
@@ -199,17 +211,17 @@ class Filer:
             await asyncio.sleep(_GATHER if messages and seconds > _GATHER else 0)
 
     async def _file(self, session: _Session) -> None:
-        messages, state = session.take_messages(), session.instances.state
+        messages, state, told = session.take_messages(), session.instances.state, session.instances.told
         tables = await self._in_thread(self._drawer.take)
         if tables or state != self._filed or self._cabinet.is_stale:
             self._pace.allow(0 if self._behind else _RESTS)
             change = await self._in_thread(self._cabinet.prepare, tables)
             self._lease.require()
-            await self._in_thread(self._cabinet.commit, change, state)
+            await self._in_thread(self._cabinet.commit, change, state, told)
             self._filed = state
         self._drawer.done()
         await session.feed.acknowledge(messages)
-        self.trouble = self._said = ""
+        self._trouble = self._said = ""
 
     async def _tidy(self) -> bool:
         """Does one thing; False when there was nothing to do."""

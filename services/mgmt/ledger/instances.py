@@ -5,7 +5,7 @@ Rows of an instance are numbered and arrive in order, so that one number says wh
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, NamedTuple
 
@@ -40,17 +40,22 @@ class _Instance:
 
 
 class Instances:
-    """`state` is what has to survive; when an instance was last heard of does not, nor until when its rows are here."""
+    """`state` and `told` are what has to survive; when an instance was last heard of does not."""
 
-    def __init__(self, state: dict[str, Any] | None = None) -> None:
+    def __init__(self, state: Mapping[str, Any] | None = None, told: Mapping[str, int] | None = None) -> None:
         self._all = {name: _Instance(**each) for name, each in (state or {}).items()}
         self._heard: dict[str, float] = {}
-        self._told: dict[str, int] = {}  # until when (Unix, µs, by the instance's clock) everything is here
+        self._told = dict(told or {})
 
     @property
     def state(self) -> dict[str, Any]:
         """To be given to the next one."""
         return {name: asdict(each) for name, each in self._all.items()}
+
+    @property
+    def told(self) -> dict[str, int]:
+        """To be given to it, too: until when (Unix, µs, by the instance's clock) everything is here."""
+        return dict(self._told)
 
     def heard(self, batch: LedgerBatch, now: float, time: float) -> tuple[bool, list[Gap]]:
         """A batch arrived: whether it is new, what is missing before it, and whether a gap is taken back by it.
@@ -78,7 +83,7 @@ class Instances:
             yield Gap(batch.service, batch.instance, row, row, 0, HEARD_AGAIN)
 
     def told_until(self, instance: str) -> int | None:
-        """What the instance saw until then (Unix, µs, by its clock) is here; None: not known since this began."""
+        """What the instance saw until then (Unix, µs, by its clock) is here; None: not known."""
         return self._told.get(instance)
 
     def listen_again(self, now: float) -> None:

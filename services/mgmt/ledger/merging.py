@@ -74,7 +74,7 @@ def _divided(paths: Sequence[Path], key: str, rest: Rest) -> tuple[list[_Source]
 
 
 def _keys(path: Path, name: str, rest: Rest) -> pa.ChunkedArray:
-    with pq.ParquetFile(path) as file:
+    with pq.ParquetFile(path, page_checksum_verification=True) as file:
         column = file.read([name], use_threads=False)[name]
     rest()
     return column

@@ -53,6 +53,8 @@ def writing(path: Path, table: str, rest: Rest) -> Iterator[Callable[[pa.Table],
             # Where hardly a value comes again, dictionaries take more time and more space than they save.
             use_dictionary=[*repeated(table), *FEW_VALUES[table]],
             data_page_size=_PAGE,
+            # A bit that flips on the disk would be read as another queue or stage, and nothing would tell.
+            write_page_checksum=True,
         ) as writer,
     ):
         yield partial(writer.write_table, row_group_size=ROW_GROUP[table])
@@ -71,7 +73,8 @@ def read(path: Path, table: str, rest: Rest) -> pa.Table:
     columns = []
     footer = pq.read_metadata(path)
     there = frozenset(footer.schema.to_arrow_schema().names)
-    with pq.ParquetFile(path, metadata=footer, read_dictionary=sorted(there.intersection(repeated(table)))) as file:
+    texts = sorted(there.intersection(repeated(table)))
+    with pq.ParquetFile(path, metadata=footer, read_dictionary=texts, page_checksum_verification=True) as file:
         for field in TABLES[table]:
             columns.append(_column(file, field) if field.name in there else _nulls(footer.num_rows, field))
             rest()

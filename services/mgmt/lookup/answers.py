@@ -103,7 +103,7 @@ class Answers:
 
     def _record(self, gaps: list[Gap]) -> Record:
         search = self._search
-        return Record(gaps, search.followers, epoch_ns() // 1000, search.ends_alone, search.has_unread)
+        return Record(gaps, search.followers, epoch_ns() // 1000, search.ends_alone, search.unread)
 
     def _perhaps_received(self) -> list[Gap]:
         """The newest gaps in which a message may have been received of which no row is on record."""

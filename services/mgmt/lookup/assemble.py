@@ -79,9 +79,14 @@ def _copies(steps: list[Step], record: Record) -> list[Copy]:
 
 
 def _was_followed(step: Step, in_queues: list[Step]) -> bool:
-    """Whether an owner that lost the partition dropped it, and the next owner has it: that row comes late."""
-    later = (other for other in in_queues if (other.epoch or 0) > (step.epoch or 0))
-    return is_let_go(step) and any(_place(other) == _place(step) for other in later)
+    """Whether an owner that lost the partition dropped it, and it had ended, or the next owner has it: that row comes
+    late.
+    """
+    others = (other for other in in_queues if _place(other) == _place(step))
+    return is_let_go(step) and any(
+        (other.epoch or 0) > (step.epoch or 0) or (other.stage in _ENDS_COPY and not is_let_go(other))
+        for other in others
+    )
 
 
 def _place(step: Step) -> tuple[str, str]:
@@ -89,10 +94,13 @@ def _place(step: Step) -> tuple[str, str]:
 
 
 def _copy(last: Step, steps: list[Step], record: Record) -> Copy:
+    its = [step for step in steps if _place(step) == _place(last)]
+    refusals = [step for step in steps if _is_refusal(step)]
+    if refusals and all(step.stage == "routed" for step in its):
+        return _never_came(last, refusals[-1])
     let_go = is_let_go(last)
     ended = last.stage in _ENDS_COPY and not let_go
-    its = [step for step in steps if _place(step) == _place(last)]
-    told = ended or any(_is_refusal(step) for step in steps)
+    told = ended or bool(refusals)
     fate = Fate(LOST_TRANSIENT) if let_go else Fate("") if told else fate_of(its, steps, record)
     return Copy(
         virtual_host=last.virtual_host,
@@ -103,6 +111,19 @@ def _copy(last: Step, steps: list[Step], record: Record) -> Copy:
         ended=ended,
         fate=fate.name,
         gap=fate.gap,
+        unread=fate.unread,
+    )
+
+
+def _never_came(routed: Step, refusal: Step) -> Copy:
+    """It ended as its message did: nothing more is to come."""
+    return Copy(
+        virtual_host=routed.virtual_host,
+        queue=routed.queue,
+        state=refusal.stage,
+        outcome="",
+        reason=refusal.reason,
+        ended=True,
     )
 
 

@@ -15,7 +15,9 @@ import structlog
 from services.common.errors import InternalError, ResourceError, Unavailable
 from services.mgmt.ledger.tables import NAMES
 from services.mgmt.lookup.hours import filed, filed_hours
-from services.mgmt.lookup.id_files import FAULTS, IdFiles, rows_of
+from services.mgmt.lookup.id_files import FAULTS as FAULTS_OF_IDS
+from services.mgmt.lookup.id_files import IdFiles, rows_of
+from services.mgmt.lookup.pages import EVERYWHERE, FAULTS, Pages, Wanted, Within
 from services.mgmt.lookup.spans import Span, Spans
 
 log = structlog.get_logger()
@@ -38,6 +40,13 @@ class Part(NamedTuple):
     """Spans of uids; every row that fulfils the condition has one of these between `first_uid` and `last_uid`."""
     time_us: Span | None = None
     """Every row that fulfils the condition is of a time between these."""
+    within: Within = EVERYWHERE
+    """Between which values every row that fulfils the condition has these columns."""
+
+    @property
+    def wanted(self) -> Wanted:
+        """What is read of its files."""
+        return Wanted(frozenset(_WORDS.findall(f"{self.columns} {self.condition}")), self.having, self.within)
 
 
 class _Version(NamedTuple):
@@ -55,6 +64,7 @@ class _Known:
     unreadable: dict[str, _Version] = field(default_factory=dict)
     spans: Spans = field(default_factory=Spans)
     ids: IdFiles = field(default_factory=IdFiles)
+    pages: Pages = field(default_factory=Pages)
 
     def pass_over(self, path: str) -> bool:
         """From now on, as long as it is the same; False for one that is gone."""
@@ -122,17 +132,17 @@ class Database:
         *,
         having: int | None = None,
         time_us: Span | None = None,
+        within: Within = EVERYWHERE,
     ) -> list[Row]:
         """Rows of these hours, and all that were offered, in no order; a row may come twice.
 
         `having`: the uid that all rows which fulfil the condition have between `first_uid` and `last_uid`; `time_us`:
-        between which times they all are.
+        between which times they all are; `within`: between which values they have other columns.
         Raises what `ask` does.
         """
         spans = None if having is None else [(having, having)]
-        return self.ask(
-            "select * from found", {"found": Part(table, columns, condition, hours, spans, time_us)}, parameters
-        )
+        part = Part(table, columns, condition, hours, spans, time_us, within)
+        return self.ask("select * from found", {"found": part}, parameters)
 
     def ask(self, sql: str, parts: Mapping[str, Part], parameters: Mapping[str, Any]) -> list[Row]:
         """What `sql` makes of the parts, which it knows by their names.
@@ -148,6 +158,8 @@ class Database:
                 name: self._known.spans.with_any(self._known.spans.about(files[name], part.time_us), part.having)
                 for name, part in parts.items()
             }
+            if self._damage(parts, chosen):
+                continue
             try:
                 rows = self._read(sql, parts, parameters, chosen)
             except duckdb.Error as failure:
@@ -170,7 +182,7 @@ class Database:
             files = self._files(ids)
             try:
                 rows = self._known.ids.rows(files["ids"], name, most, lambda: not self._interrupted)
-            except FAULTS:
+            except FAULTS_OF_IDS:
                 break  # the caller finds out which files are damaged
             if self._interrupted:
                 raise ResourceError("the look-up was broken off")
@@ -234,6 +246,29 @@ class Database:
         except (duckdb.OutOfMemoryException, duckdb.InterruptException) as failure:
             raise ResourceError(f"the look-up takes too much: {str(failure).splitlines()[0]}") from failure
 
+    def _damage(self, parts: Mapping[str, Part], files: Mapping[str, list[str]]) -> bool:
+        """Whether some of what is to be read is damaged: those files are passed over from now on."""
+        found = False
+        for name, part in parts.items():
+            for file in files[name]:
+                try:
+                    version = _version(file)
+                    self._known.pages.verify(file, version, part.wanted, lambda: not self._interrupted)
+                except FAULTS as failure:
+                    found |= self._pass_over(file, failure)
+        return found
+
+    def _pass_over(self, file: str, failure: Exception) -> bool:
+        """False for a file that is gone: it is not listed again."""
+        is_there = self._known.pass_over(file)
+        if is_there:
+            log.warning(
+                "a file of the ledger is damaged and passed over: delete it, or restore it",
+                file=file,
+                reason=str(failure).splitlines()[0],
+            )
+        return is_there
+
     def _set_aside(
         self,
         parts: Mapping[str, Part],
@@ -246,12 +281,8 @@ class Database:
                 try:
                     self._read(_WHOLE.format(name), {name: part}, parameters, {name: [file]})
                 except duckdb.Error as failure:
-                    if _is_the_file_s(failure) and self._known.pass_over(file):
-                        log.warning(
-                            "a file of the ledger is damaged and passed over: delete it, or restore it",
-                            file=file,
-                            reason=str(failure).splitlines()[0],
-                        )
+                    if _is_the_file_s(failure):
+                        self._pass_over(file, failure)
 
 
 def _connected(folder: Path) -> duckdb.DuckDBPyConnection:
@@ -287,6 +318,7 @@ def _is_the_file_s(failure: duckdb.Error) -> bool:
 _FILES = "read_parquet($files_{}, union_by_name = true, hive_partitioning = false)"
 
 _WHOLE = "select max(hash({0})) from {0}"  # every column of every row is read
+_WORDS = re.compile(r"\w+")
 _PARAMETERS = re.compile(r"\$(\w+)")
 
 _PATTERNS = str.maketrans({character: f"[{character}]" for character in "*?["})

@@ -49,12 +49,12 @@ def _nothing_does(_virtual_host: str, _queue: str, _since_us: int, _until_us: in
     return False
 
 
-Unread: TypeAlias = Callable[[int], bool]
-"""Whether some of what is on record since a time cannot be read."""
+Unread: TypeAlias = Callable[[int], str]
+"""The file that has some of what is on record since a time, and cannot be read; "" where there is none."""
 
 
-def _all_read(_since_us: int) -> bool:
-    return False
+def _all_read(_since_us: int) -> str:
+    return ""
 
 
 class Record(NamedTuple):
@@ -68,17 +68,19 @@ class Record(NamedTuple):
 
 
 class Fate(NamedTuple):
-    """As in `Copy`; `gap` is to blame."""
+    """As in `Copy`; `gap` is to blame, or the file `unread`."""
 
     name: str
     gap: Gap | None = None
+    unread: str = ""
 
 
 def fate_of(copy: Sequence[Step], message: Sequence[Step], record: Record) -> Fate:
     """Of a copy that has not ended: `copy` are its steps by time, `message` all of its message."""
     fate = _fate_of(copy, message, record)
-    sure = fate.name not in {"", IN_FLIGHT, UNKNOWN}
-    return Fate(UNKNOWN, fate.gap) if sure and record.unread(copy[-1].time_us) else fate
+    if fate.name in {"", IN_FLIGHT, UNKNOWN} or not (unread := record.unread(copy[-1].time_us)):
+        return fate
+    return Fate(UNKNOWN, fate.gap, unread)
 
 
 def _fate_of(copy: Sequence[Step], message: Sequence[Step], record: Record) -> Fate:

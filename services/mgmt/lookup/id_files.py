@@ -56,7 +56,7 @@ class IdFiles:
         return [row for path in files if go_on() for row in self._in_file(path, name, most)]
 
     def _in_file(self, path: str, name: str, most: int) -> list[Row]:
-        with pq.ParquetFile(path, pre_buffer=False) as file:
+        with pq.ParquetFile(path, pre_buffer=False, page_checksum_verification=True) as file:
             return [row for group in self._groups(path, file).with_id(name) for row in _rows(file, group, name, most)]
 
     def _groups(self, path: str, file: pq.ParquetFile) -> _Groups:

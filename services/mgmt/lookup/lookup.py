@@ -16,6 +16,7 @@ from services.common.runtime import shielded
 from services.common.trace import Journey, Trace, trace_ids
 from services.mgmt.lookup.jaeger import Jaeger
 from services.mgmt.lookup.undone import undone
+from services.mgmt.lookup.unfiled import unsure
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -104,11 +105,13 @@ class LookUp:
             answers.close()
 
     async def _asked(self, question: _Question[Trace]) -> Trace:
+        before = self._trouble()
         trace = await self._in_turn(question)
-        linked = [await self._linked(journey) for journey in trace.journeys]
+        trouble = self._trouble() or before
+        linked = [await self._linked(journey) for journey in (unsure(trace.journeys) if trouble else trace.journeys)]
         restored = self._restored()
         told = str(restored) if undone(trace.journeys, restored) else ""
-        return trace.model_copy(update={"journeys": linked, "trouble": self._trouble(), "restored": told})
+        return trace.model_copy(update={"journeys": linked, "trouble": trouble, "restored": told})
 
     async def _in_turn(self, question: _Question[_T]) -> _T:
         if self._waiting >= _MOST_WAITING:

@@ -43,9 +43,10 @@ class Payloads:
         times = [step.time_us for message in messages for step in message.steps]
         near = {hour_of(time_us) + beside for time_us in times for beside in (-1, 0, 1)}
         hours = [hour for hour in self._database.hours("payloads") if hour in near]
-        values = {"uids": [message.uid for message in messages]}
+        uids = [message.uid for message in messages]
+        values, within = {"uids": uids}, {"uid": (min(uids, default=0), max(uids, default=0))}
         condition = "uid in (select unnest($uids::bigint[]))"
-        rows = self._database.select("payloads", _COLUMNS, condition, values, hours)
+        rows = self._database.select("payloads", _COLUMNS, condition, values, hours, within=within)
         found: dict[int, list[Payload]] = {}
         for row in sorted(set(rows), key=lambda row: row[:2]):
             found.setdefault(row[0], []).append(_payload(row))

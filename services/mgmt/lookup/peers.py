@@ -56,8 +56,10 @@ class Peers:
         # In the hour of the row; in one beside it, where that is missing on record.
         near = {hour_of(step.time_us) + beside for step in steps for beside in (-1, 0, 1)}
         hours = [hour for hour in self._database.hours("connections") if hour in near]
-        values = {"connections": _once(step.connection for step in steps)}
-        rows = self._database.select("connections", 'instance, connection, "user", peer', _NAMED, values, hours)
+        names = _once(step.connection for step in steps)
+        values, within = {"connections": names}, {"connection": (min(names), max(names))}
+        columns = 'instance, connection, "user", peer'
+        rows = self._database.select("connections", columns, _NAMED, values, hours, within=within)
         return {(instance, connection): (user, peer) for instance, connection, user, peer in rows}
 
 

@@ -52,6 +52,7 @@ class Search:
 
     def __init__(self, database: Database) -> None:
         self._database = database
+        self._last_words: dict[tuple[str, int], int | None] = {}  # by instance, and when it was missed
 
     def matches(self, asked: str, most: int, *, everything: bool) -> Matches:
         """Of the newest day that has any, or of all that is filed; besides these, of what `asked` may be the uid of."""
@@ -112,7 +113,26 @@ class Search:
         except InternalError:  # of an older release, all of them
             rows = self._database.select("gaps", f"{columns}, null", condition, values, hours)
         ordered = sorted(set(rows), key=lambda row: row[:-1])
-        return _standing([Gap(**dict(zip(Gap.model_fields, row, strict=True))) for row in ordered])
+        standing = _standing([Gap(**dict(zip(Gap.model_fields, row, strict=True))) for row in ordered])
+        return [self._dated(gap) for gap in standing]
+
+    def _dated(self, gap: Gap) -> Gap:
+        """The gap of a silent instance begins after its last row: rows arrive in order, so none is missing before."""
+        if gap.since_us is not None or gap.reason != SILENT:
+            return gap
+        key = gap.instance, gap.time_us
+        if key not in self._last_words:
+            self._last_words[key] = self._last_row(*key)
+        return gap.model_copy(update={"since_us": self._last_words[key]})
+
+    def _last_row(self, instance: str, until_us: int) -> int | None:
+        """When an instance wrote its last row of the day before; None where it wrote none."""
+        last = hour_of(until_us)
+        hours = [hour for hour in self._database.hours("stages") if last - _WINDOW <= hour <= last]
+        columns, values = "max(epoch_us(time))", {"instance": instance}
+        rows = self._database.select("stages", columns, "instance = $instance", values, hours)
+        times = [time_us for (time_us,) in rows if time_us is not None]
+        return min(max(times), until_us) if times else None
 
     def followers(self, partition: int, epoch: int, since_us: int) -> list[Follower]:
         """The owners that have taken over a partition after an epoch, in order.
@@ -122,7 +142,8 @@ class Search:
         hours = _from(self._database.hours("stages"), since_us)
         condition = "stage = 'taken_over' and partition = $partition and epoch > $epoch"
         values = {"partition": partition, "epoch": epoch}
-        rows = self._database.select("stages", "epoch_us(time), epoch, instance", condition, values, hours)
+        columns, within = "epoch_us(time), epoch, instance", {"stage": ("taken_over", "taken_over")}
+        rows = self._database.select("stages", columns, condition, values, hours, within=within)
         return sorted({Follower(*row) for row in rows}, key=lambda follower: follower.epoch)
 
     def ends_alone(self, virtual_host: str, queue: str, since_us: int, until_us: int) -> bool:
@@ -131,11 +152,12 @@ class Search:
         values = {"virtual_host": virtual_host, "queue": queue}
         return bool(self._database.select("stages", "stage", _ENDS_ALONE, values, hours))
 
-    def has_unread(self, since_us: int) -> bool:
-        """Whether files of these hours, of stages or gaps, are damaged: as far as somebody has tried to read them."""
+    def unread(self, since_us: int) -> str:
+        """The first damaged file of these hours, of stages or gaps, as far as somebody has tried to read; or ""."""
         begin = hour_of(since_us - _SLACK_US)
         places = (path.split("/") for path in self._database.damaged)
-        return any(table in _OF_FATES and (parsed(*place[:2]) or 0) >= begin for table, *place in places)
+        some = (place for place in places if place[0] in _OF_FATES and (parsed(*place[1:3]) or 0) >= begin)
+        return "/".join(next(some, ()))
 
     def _named(self, names: Iterable[str], most: int, hours: list[int]) -> list[Match]:
         # Every row names a message at least, so more rows than that are of no use.

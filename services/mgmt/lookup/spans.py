@@ -66,7 +66,7 @@ def _meet(one: Span, other: Span) -> bool:
 
 
 def _spans_of(path: str) -> list[Span]:
-    with pq.ParquetFile(path, pre_buffer=False) as file:
+    with pq.ParquetFile(path, pre_buffer=False, page_checksum_verification=True) as file:
         groups = range(file.metadata.num_row_groups)
         return [span for group in groups for span in _spans_of_group(file, group)]
 

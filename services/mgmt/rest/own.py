@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Coroutine
-from typing import Any
+from typing import Any, Final
 
 from fastapi import APIRouter, FastAPI, HTTPException, Request, Response
 from fastapi.routing import APIRoute
+from starlette.datastructures import Headers
 from starlette.routing import BaseRoute
 
 from services.common.errors import SyntaxFault
 from services.mgmt.rabbitmq.said import read_json
 from services.mgmt.rest.basic import Basic
 from services.mgmt.rest.bodies import body
+
+_JSON: Final = (b"content-type", b"application/json")
 
 
 class Own(APIRoute):
@@ -47,6 +50,14 @@ def _door_of(request: Request) -> Basic:
 
 class _Own(Request):
     """FastAPI's own reads bodies of any length, and what only Python takes for JSON or for text."""
+
+    @property
+    def headers(self) -> Headers:
+        """What is sent is JSON, whatever they call it: curl calls all a form."""
+        if _JSON not in self.scope["headers"]:
+            others = [each for each in self.scope["headers"] if each[0] != _JSON[0]]
+            return Headers(raw=[*others, _JSON])
+        return super().headers
 
     async def body(self) -> bytes:
         """Raises HTTPException (413, 408)."""

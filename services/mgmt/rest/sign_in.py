@@ -12,8 +12,10 @@ from services.common.authentication.known_users import KINDS
 from services.common.authentication.principal import Principal
 from services.common.authentication.visit import Visit
 from services.common.clients.store import StoreClient
-from services.common.errors import BrokerError
+from services.common.errors import BrokerError, Unavailable
 from services.rpc.store_pb2 import Record
+
+_PATIENCE = 10.0  # seconds: longer than a store takes that begins anew
 
 
 class SignIn:
@@ -55,4 +57,11 @@ class SignIn:
     async def _list(self) -> Sequence[Record]:
         async with self._one_at_a_time:
             self._next = None
-            return await self._store.list_records(KINDS)
+            try:
+                async with asyncio.timeout(_PATIENCE):
+                    return await self._store.list_records(KINDS)
+            except (TimeoutError, Unavailable) as error:
+                why = (
+                    "the store does not answer, which knows the users: see that it runs, and is not held up by its disk"
+                )
+                raise Unavailable(why) from error

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Query
+from fastapi import APIRouter, Depends, Query, Request
 from fastapi import Path as InPath
 
 from services.common.clock import epoch_ms
@@ -43,12 +43,21 @@ def trace_routes(look_up: LookUp) -> APIRouter:
         """Every stage of every message that has the id, before and after every dead-lettering."""
         return await found(look_up, id, journeys, everything=everything)
 
-    @router.get("/trace", responses=documented(404, 503), summary="The newest messages to which all of this applies")
+    @router.get(
+        "/trace",
+        dependencies=[Depends(_no_others)],
+        responses=documented(404, 503),
+        summary="The newest messages to which all of this applies",
+    )
     async def search(
         vhost: Annotated[str, Query(max_length=LONGEST_PATTERN, description="virtual host")] = "/",
         queue: Annotated[str, _pattern("queue")] = "",
         client: Annotated[
-            str, _pattern("the publisher: the name of its application, its user, address or connection")
+            str,
+            _pattern(
+                "the publisher: the name of its application, its user, address or connection; dead letters have none, "
+                "they are told with what was published"
+            ),
         ] = "",
         consumer: Annotated[str, _pattern("the consumer: its tag, or as `client`")] = "",
         key: Annotated[str, _pattern("routing key")] = "",
@@ -66,6 +75,13 @@ def trace_routes(look_up: LookUp) -> APIRouter:
         return trace
 
     return router
+
+
+def _no_others(request: Request) -> None:
+    """Raises SyntaxFault for a parameter that there is not: without it, another question would be answered."""
+    known = [parameter.alias for parameter in request.scope["route"].dependant.query_params]
+    if others := sorted(set(request.query_params) - set(known)):
+        raise SyntaxFault(f"no parameter is called '{others[0]}'; there are {', '.join(known)}")
 
 
 def _moment(text: str) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
+from functools import partial
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -25,7 +26,8 @@ def drain(host: Host, outbox: Outbox, handle: int, consumers: Mapping[int, tuple
         return
     consumer, queue = found
     if queue.lags(host.now()) or not queue.has_offered_all(consumer):
-        asyncio.get_running_loop().call_later(_LOOK_SECONDS, drain, host, outbox, handle, consumers)
+        later = partial(host.when_certain, partial(drain, host, outbox, handle, consumers))
+        asyncio.get_running_loop().call_later(_LOOK_SECONDS, later)
     elif consumer.messages <= 0 or consumer.size > 0:
         outbox.frame.drained.add(consumer=handle, left=max(consumer.messages, 0))
         queue.consumers.stop(consumer)

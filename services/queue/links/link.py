@@ -349,7 +349,8 @@ class PeerLink(Holder):
             return
         queue = self._host.registry.settling(settle.queue_id)
         if queue is not None:
-            queue.settle(settle.outcome, self._settled_here(settle, queue), now)
+            outcome = pb.RETURN if settle.had else settle.outcome
+            queue.settle(outcome, self._settled_here(settle, queue), now)
         elif partition := self._host.registry.awaited(settle.queue_id):
             partition.waiting.append(partial(self._settle, settle, now))
         elif (

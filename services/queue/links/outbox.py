@@ -113,4 +113,5 @@ def encode(piece: Columns, batch: pb.DeliveryBatch) -> None:
     batch.bodies.extend(piece.bodies)
     put(batch, piece.facts, piece.properties)
     for run in piece.runs:
-        batch.runs.add(consumer=run.consumer, count=run.count, redelivered=run.redelivered)
+        attempts = run.attempts
+        batch.runs.add(consumer=run.consumer, count=run.count, redelivered=attempts > 0, attempts=attempts)

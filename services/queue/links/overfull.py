@@ -10,23 +10,23 @@ if TYPE_CHECKING:
 
 
 class Overfull:
-    """Of a process. Nobody looks at queues that get nothing and are not overfull."""
+    """Of a process. Nobody looks at queues in which no more waits, and that are not overfull."""
 
-    __slots__ = ("_published", "queue_ids")
+    __slots__ = ("_came", "queue_ids")
 
     def __init__(self) -> None:
         self.queue_ids: frozenset[int] = frozenset()
-        self._published: set[int] = set()
+        self._came: set[int] = set()
 
-    def published(self, queue_id: int) -> None:
-        """Something has come to it, which may be too much."""
-        self._published.add(queue_id)
+    def came(self, queue_id: int) -> None:
+        """Something has come to it, or come back, which may be too much."""
+        self._came.add(queue_id)
 
     def look(self, queues: Mapping[int, Queue]) -> bool:
         """Whether it has changed which are; those that are not here any more are their next owner's affair."""
-        if not self._published and not self.queue_ids:
+        if not self._came and not self.queue_ids:
             return False
-        looked_at, self._published = self._published | self.queue_ids, set()
+        looked_at, self._came = self._came | self.queue_ids, set()
         before, self.queue_ids = self.queue_ids, frozenset(each for each in looked_at if _is_overfull(queues.get(each)))
         return self.queue_ids != before
 

@@ -73,8 +73,6 @@ class _Offer:
                     self._took_some(number, queue_id, part, refused)
                 else:
                     self._took(number, queue_id, part.indexes)
-            if queue.flow:
-                self._host.overfull.published(queue_id)
         except Exception as fault:  # noqa: BLE001 - one queue's: the others take the messages
             # Some of it may be in the queue; if it is resent it is taken again, and is there twice at worst.
             contained("taking messages into a queue", fault, queue_id=queue_id)

@@ -79,21 +79,22 @@ def answer(host: Host, link: PeerLink, request: pb.QueueRequest, queue: Queue, n
 
 
 def _purge(host: Host, link: PeerLink, queue: Queue, reply: pb.QueueReply) -> None:
-    """Drops as many messages as are ready now, some in each turn: what comes meanwhile is behind them."""
-    left, written = queue.ready_count, Written()
-    reply.message_count = _purge_some(host, queue, left, written)
-    rest = _purge_the_rest(host, link, queue, reply, left - reply.message_count, written)
+    """Drops what is ready now, some in each turn: what comes meanwhile stays, wherever its place in the order is."""
+    before, written = queue.next_position, Written()
+    reply.message_count = _purge_some(host, queue, before, written)
+    rest = _purge_the_rest(host, link, queue, reply, before, written)
     host.tasks.start(rest, f"purge queue {queue.options.name}")
 
 
 async def _purge_the_rest(
-    host: Host, link: PeerLink, queue: Queue, reply: pb.QueueReply, left: int, written: Written
+    host: Host, link: PeerLink, queue: Queue, reply: pb.QueueReply, before: int, written: Written
 ) -> None:
     """Answers when the purge is on disk, for then no later owner brings back what was purged."""
     try:
-        while left > 0 and await _is_next(host, queue) and (count := _purge_some(host, queue, left, written)):
+        count = reply.message_count
+        while count >= turn.AT_ONCE and await _is_next(host, queue):
+            count = _purge_some(host, queue, before, written)
             reply.message_count += count
-            left -= count
         host.check_full()
         written.part_done()
         if not await written:
@@ -106,9 +107,9 @@ async def _purge_the_rest(
     link.outbox.reply(reply)
 
 
-def _purge_some(host: Host, queue: Queue, most: int, written: Written) -> int:
+def _purge_some(host: Host, queue: Queue, before: int, written: Written) -> int:
     """Purges as many as fit into one turn; a part of `written` waits for them to be on disk."""
-    count = queue.purge(min(most, turn.AT_ONCE))
+    count = queue.purge(turn.AT_ONCE, before)
     host.writer.barrier(written)
     return count
 
@@ -136,7 +137,7 @@ def _get(host: Host, link: PeerLink, request: pb.GetRequest, queue: Queue, reply
 
 
 def _encode_entry(entry: Entry, batch: pb.DeliveryBatch) -> None:
-    message, run = entry.message, DeliveryRun(0, 1, entry.attempts > 0)
+    message, run = entry.message, DeliveryRun(0, 1, entry.attempts)
     encode(Columns([message.uid], [message.facts], [message.properties], [message.body], [run]), batch)
 
 

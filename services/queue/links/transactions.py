@@ -368,6 +368,7 @@ class Transactions:
         if not transaction.prepared:
             return
         self._conclude(number, transaction, self._host.now(), committed=committed)
+        self._host.check_full()
         if committed:
             self._carried_out(number)
         else:

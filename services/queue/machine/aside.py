@@ -6,62 +6,92 @@ are purged, and are there for the next owner, who knows their times by their fac
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from itertools import islice
+from typing import Any
 
 from services.queue.machine.by_time import ByTime
 from services.queue.machine.entry import ACQUIRED, ASIDE, GONE, Entry
+from services.queue.machine.message import Holding
 
 
 class Aside(ByTime):
     """Those of one queue; `count`, and `size` of their bodies."""
 
-    __slots__ = ("count", "size")
+    __slots__ = ("_by_rank", "_by_uid", "_holding", "_rank", "count", "size")
 
-    def __init__(self) -> None:
+    def __init__(self, holding: Holding, rank: Callable[[Entry], Any] | None) -> None:
+        """`holding`: what their queue keeps; `rank`: their places in its order, if `oldest` is to be asked."""
         super().__init__({ASIDE})
+        self._holding = holding
+        self._rank = rank
+        self._by_rank = ByTime({ASIDE})
+        self._by_uid: dict[int, Entry] | None = None  # those that stood here when somebody asked, until the clock looks
         self.count = 0
         self.size = 0
 
     def __iter__(self) -> Iterator[Entry]:
         return (entry for entry in self._known if entry.state == ASIDE)
 
-    def keep(self, entries: Iterable[Entry]) -> list[Entry]:
-        """Takes those that say a time, though it may have come: `release` has the clock. Gives the others."""
-        others: list[Entry] = []
-        for entry in entries:
-            if (not_before := entry.message.facts.not_before) is None:
-                others.append(entry)
-                continue
+    def keep(self, entries: Iterable[Entry], now: int) -> list[Entry]:
+        """Takes those whose time has not come. Gives the others."""
+        timed = [(entry.message.facts.not_before or 0, entry) for entry in entries]
+        early = [(time, entry) for time, entry in timed if time > now]
+        for _, entry in early:
             entry.state = ASIDE
             self.count += 1
             self.size += len(entry.message.body)
-            self.put(entry, not_before, self.count, self.size)
-        return others
+        self.put(early, self.count, self._holding.size)
+        if rank := self._rank:
+            self._by_rank.put([(rank(entry), entry) for _, entry in early], self.count, self._holding.size)
+        self._by_uid = None
+        return [entry for time, entry in timed if time <= now]
 
     def release(self, now: int) -> list[Entry]:
         """Those whose time has come, as many as go in one turn; they are to have their places in the list."""
         due = self.due(now)
         for entry in due:
             self._left(entry, ASIDE)
+            self._by_rank.disown(entry)
         return due
+
+    def is_due(self, now: int) -> bool:
+        """Whether the time of some may have come."""
+        return 0 < self.next <= now
 
     def look(self) -> int:
         """When there is something to do next, or 0."""
-        return 1 if self.tidy(self.count, self.size) else self.next
+        self._by_uid = None
+        unswept = [each.tidy(self.count, self._holding.size) for each in (self, self._by_rank)]
+        return 1 if any(unswept) else self.next
 
     def withdraw(self, entry: Entry) -> Entry:
         """Takes out one of them."""
         self._left(entry, ACQUIRED)
         return entry
 
-    def acquire(self, uids: set[int]) -> list[Entry]:
-        """Takes out those of these messages."""
-        return [self.withdraw(entry) for entry in list(self) if entry.message.uid in uids] if self.count else []
+    def acquire(self, uids: Iterable[int]) -> list[Entry]:
+        """Takes out those of these messages. Many may ask for some one after the other, when their owner is new."""
+        if not self.count:
+            return []
+        if self._by_uid is None:
+            self._by_uid = {entry.message.uid: entry for entry in self}
+        get = self._by_uid.get
+        found = [self.withdraw(each) for uid in uids if (each := get(uid)) is not None and each.state == ASIDE]
+        for entry in found:  # it may come back, but not to here
+            self.disown(entry)
+            self._by_rank.disown(entry)
+        return found
 
-    def pop(self) -> Entry | None:
-        """Takes out one of them, whose time is the next to come."""
-        first = self.first()
-        return first and self.withdraw(first)
+    def take_before(self, position: int, most: int) -> list[Entry]:
+        """Takes out some of those that stand before a position, so many at most."""
+        return [
+            self.withdraw(entry) for entry in list(islice((each for each in self if each.position < position), most))
+        ]
+
+    def oldest(self) -> Entry | None:
+        """The first of them in the order of their queue; stays where it is."""
+        return self._by_rank.first()
 
     def clear(self) -> list[Entry]:
         """Takes out all of them, in the order in which they came."""
@@ -69,6 +99,8 @@ class Aside(ByTime):
         for entry in entries:
             self._left(entry, GONE)
         self.forget()
+        self._by_rank.forget()
+        self._by_uid = None
         return entries
 
     def _left(self, entry: Entry, state: int) -> None:

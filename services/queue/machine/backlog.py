@@ -40,15 +40,17 @@ class Backlog:
 
     def lags(self, now: int) -> bool:
         """As Queue.lags says."""
-        if self._entries.aside:
-            self._entries.release(now)
-        if self._may_expire and not self._behind:
-            self._give_up(now)
-        return not self.is_empty
+        aside = self._entries.aside
+        if aside is None:
+            return self._is_behind(now)
+        self.dispatch(now)  # what is due by now is not only for who asks
+        return self._is_behind(now) or aside.is_due(now)
 
     def dispatch(self, now: int) -> None:
         """As Queue.dispatch says."""
-        if self.lags(now) or self._delivery.unfinished:
+        if self._entries.aside:
+            self._entries.release(now)
+        if self._is_behind(now) or self._delivery.unfinished:
             return
         expired: list[Entry] = []
         self._delivery.from_list(now, expired)
@@ -69,6 +71,11 @@ class Backlog:
         times = self._entries.expire_at() if self._may_expire else ()
         aside = self._entries.aside
         return [time for time in (*times, aside.look() if aside else 0) if time]
+
+    def _is_behind(self, now: int) -> bool:
+        if self._may_expire and not self._behind:
+            self._give_up(now)
+        return not self.is_empty
 
     def _give_up(self, now: int) -> None:
         if at_front := overdue(self._entries.ready, now):

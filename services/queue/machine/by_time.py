@@ -1,18 +1,19 @@
-"""Entries of a queue by a time that each has, wherever they stand."""
+"""Entries of a queue by a time that each has, or by anything else that stays as it is, wherever they stand."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from collections.abc import Set as AbstractSet
-from heapq import heappop, heappush
-from typing import Final, TypeAlias
+from heapq import heapify, heappop, heappush
+from typing import Any, Final, TypeAlias
 
 from services.queue.machine import turn
 from services.queue.machine.entry import Entry
 
 _STEPS: Final = 4  # that a sweep makes for each that comes
-_SPARE_BYTES: Final = 1 << 20  # of what has left and is remembered, at most, besides as much as waits
+_SPARE_BYTES: Final = 1 << 20  # of what has left and is remembered, at most, besides as much as its queue keeps
 
-_Row: TypeAlias = tuple[int, int, Entry]
+_Row: TypeAlias = tuple[Any, int, Entry]
 
 
 class ByTime:
@@ -27,22 +28,27 @@ class ByTime:
         self._of = of
         self._heap: list[_Row] = []
         self._swept: list[_Row] = []
-        self._known: set[Entry] = set()
+        self._known: dict[Entry, None] = {}  # in the order in which they came: the same in each run
         self._size = 0
 
-    def put(self, entry: Entry, time: int, count: int, size: int) -> None:
-        """It is in here once, however often it comes. Where `count` of `size` bytes wait."""
-        if entry in self._known:
-            return
-        self._known.add(entry)
-        self._size += entry.message.weight
-        heappush(self._heap, (time, entry.position, entry))
-        self._sweep(_STEPS, count, size)
+    def put(self, timed: Iterable[tuple[Any, Entry]], count: int, kept: int) -> None:
+        """Each is in here once, however often it comes. Where `count` wait, in a queue that keeps so many bytes."""
+        rows = [(time, entry.position, entry) for time, entry in timed if entry not in self._known]
+        self._known.update([(entry, None) for _, _, entry in rows])
+        self._size += sum([entry.message.weight for _, _, entry in rows])
+        if len(rows) > len(self._heap):
+            self._heap += rows
+            heapify(self._heap)
+        else:
+            for row in rows:
+                heappush(self._heap, row)
+        self._sweep(_STEPS * len(rows), count, kept)
 
     @property
     def next(self) -> int:
         """The time of the first one, or 0; perhaps that has left meanwhile."""
-        return min([heap[0][0] for heap in (self._heap, self._swept) if heap], default=0)
+        first: int = min([heap[0][0] for heap in (self._heap, self._swept) if heap], default=0)
+        return first
 
     def due(self, now: int) -> list[Entry]:
         """Those whose time has come, and that have not left, as many as go in one turn: they are out of here now."""
@@ -57,35 +63,35 @@ class ByTime:
         return found
 
     def first(self) -> Entry | None:
-        """The first one that has not left: it is out of here now."""
+        """The first one that has not left."""
         while heap := self._earlier():
-            entry = self._forget(heappop(heap))
+            entry = heap[0][2]
             if entry.state in self._of:
                 return entry
+            self._forget(heappop(heap))
         return None
 
     def forget(self) -> None:
         """All of them."""
-        self._heap, self._swept, self._known, self._size = [], [], set(), 0
+        self._heap, self._swept, self._known, self._size = [], [], {}, 0
 
     def _earlier(self) -> list[_Row]:
         """The heap that the first one is in."""
         swept, heap = self._swept, self._heap
         return swept if swept and not (heap and heap[0] < swept[0]) else heap
 
-    def tidy(self, count: int, size: int) -> bool:
+    def tidy(self, count: int, kept: int) -> bool:
         """Sweeps out what has left, where that is much, as goes in one turn; whether there is more of it."""
-        if self._known:
-            self._sweep(turn.SCATTERED, count, size)
-        return self._too_much(count, size)
+        self._sweep(turn.SCATTERED, count, kept)
+        return self._too_much(count, kept)
 
-    def _too_much(self, count: int, size: int) -> bool:
-        return len(self._known) > 2 * count or self._size > 2 * size + _SPARE_BYTES
+    def _too_much(self, count: int, kept: int) -> bool:
+        return len(self._heap) + len(self._swept) > 2 * count or self._size > 2 * kept + _SPARE_BYTES
 
-    def _sweep(self, steps: int, count: int, size: int) -> None:
+    def _sweep(self, steps: int, count: int, kept: int) -> None:
         for _ in range(steps):
             if not self._swept:
-                if not self._heap or not self._too_much(count, size):
+                if not self._heap or not self._too_much(count, kept):
                     return
                 self._heap, self._swept = self._swept, self._heap
             row = self._swept.pop()
@@ -95,7 +101,11 @@ class ByTime:
                 self._forget(row)
 
     def _forget(self, row: _Row) -> Entry:
-        entry = row[2]
-        self._known.remove(entry)
-        self._size -= entry.message.weight
-        return entry
+        self.disown(row[2])
+        return row[2]
+
+    def disown(self, entry: Entry) -> None:
+        """It is not in here any more, and is not put in again; a row may be left of it."""
+        if entry in self._known:
+            del self._known[entry]
+            self._size -= entry.message.weight

@@ -38,6 +38,7 @@ class QueueContext:
         "draft",
         "epoch",
         "on_early",
+        "on_more",
         "on_timed",
         "record_of",
         "timed",
@@ -66,6 +67,7 @@ class QueueContext:
         self.traffic = 0  # messages that came, and deliveries, ever
         self.timed: set[int] = set()  # queues that have something to do by the clock
         self.on_timed: Callable[[], None] = _nobody_watches
+        self.on_more: Callable[[int], None] = _nobody_looks  # more waits in a queue that holds publishers back
         self.on_early: Callable[[], None] = _nobody_watches  # something was settled that is to come again yet
 
     def expect(self, queue_id: int) -> None:
@@ -88,3 +90,7 @@ class QueueContext:
 
 def _nobody_watches() -> None:
     """Of queues without a shell."""
+
+
+def _nobody_looks(_: int) -> None:
+    """The same."""

@@ -12,14 +12,19 @@ from services.rpc.queue_pb2 import TracedDelivery
 
 
 class DeliveryRun:
-    """`count` consecutive messages for one consumer."""
+    """`count` consecutive messages for one consumer; of each so many `attempts` came back before."""
 
-    __slots__ = ("consumer", "count", "redelivered")
+    __slots__ = ("attempts", "consumer", "count")
 
-    def __init__(self, consumer: int, count: int, redelivered: bool) -> None:
+    def __init__(self, consumer: int, count: int, attempts: int) -> None:
         self.consumer = consumer
         self.count = count
-        self.redelivered = redelivered
+        self.attempts = attempts
+
+    @property
+    def redelivered(self) -> bool:
+        """Whether somebody may have had them."""
+        return self.attempts > 0
 
 
 class Columns(NamedTuple):
@@ -59,7 +64,7 @@ class Deliveries:
     def add(
         self,
         consumer: int,
-        redelivered: bool,
+        attempts: int,
         uids: Sequence[int],
         facts: Sequence[Facts],
         properties: Sequence[bytes],
@@ -75,25 +80,25 @@ class Deliveries:
         self.bodies.extend(bodies)
         self.carried += carried
         last = self.runs[-1] if self.runs else None
-        if last is not None and last.consumer == consumer and last.redelivered is redelivered:
+        if last is not None and last.consumer == consumer and last.attempts == attempts:
             last.count += len(uids)
         else:
-            self.runs.append(DeliveryRun(consumer, len(uids), redelivered))
+            self.runs.append(DeliveryRun(consumer, len(uids), attempts))
 
     def add_entries(self, consumer: int, entries: list[Entry]) -> tuple[bool, int]:
         """Adds entries; whether some were delivered before, and what all weigh."""
         first, end, again, size = 0, len(entries), False, 0
         while first < end:
-            redelivered = entries[first].attempts > 0
-            again = again or redelivered
+            attempts = entries[first].attempts
+            again = again or attempts > 0
             last = first + 1
-            while last < end and (entries[last].attempts > 0) is redelivered:
+            while last < end and entries[last].attempts == attempts:
                 last += 1
             group = [entry.message for entry in (entries if last - first == end else entries[first:last])]
             properties, bodies = [message.properties for message in group], [message.body for message in group]
             uids, facts = [message.uid for message in group], [message.facts for message in group]
             carried = weight(properties, bodies)
-            self.add(consumer, redelivered, uids, facts, properties, bodies, carried)
+            self.add(consumer, attempts, uids, facts, properties, bodies, carried)
             size += carried
             first = last
         return again, size

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from services.common.ledger.stages import NO_CONSUMERS
+from services.common.message.facts import Facts
 from services.queue.machine.arrival import Arrival
 from services.queue.machine.backlog import Backlog
 from services.queue.machine.claims import Claims
@@ -75,7 +74,7 @@ class Entrance:
 
     def _take_claimed(self, arrival: Arrival, now: int) -> list[Refused]:
         """Some of it clients have had already; a former owner took all of it, so that it is not refused now."""
-        self._entries.append(arrival, 0, len(arrival))
+        self._entries.append(arrival, 0, len(arrival), now)
         entries, outcomes = self._claims.arrived(arrival.uids)
         self._entries.handed_out(entries)
         for uid, outcome in outcomes.items():
@@ -91,7 +90,7 @@ class Entrance:
         capacity = self._consumers.capacity() if not self._entries.ready.count and self._serves else 0
         end = min(len(arrival), first + capacity)
         if end > first:
-            self._entries.append(arrival, first, end)
+            self._entries.append(arrival, first, end, now)
             self._backlog.dispatch(now)
         if end == len(arrival):
             return []
@@ -101,9 +100,9 @@ class Entrance:
     def _offer_or_refuse(self, arrival: Arrival, first: int, now: int) -> list[Refused]:
         """The same where one that could may not take all of it: what nobody has taken is taken out again."""
         its = self._entries
-        its.append(arrival, first, len(arrival))
+        entries = its.append(arrival, first, len(arrival), now)
         self._backlog.dispatch(now)
-        left = its.acquire(set(arrival.uids[first:]))
+        left = its.take_back(entries)
         its.drop(left, NO_CONSUMERS)
         gone = set(uids_of(left))
         return [(index, 1, pb.NO_CONSUMERS) for index in range(first, len(arrival)) if arrival.uids[index] in gone]
@@ -112,9 +111,9 @@ class Entrance:
         end = len(arrival)
         while first < end:
             last = self._at_once(first, end)
-            admitted = last - first if reserved else self._admitted(arrival.bodies[first:last])
+            admitted = last - first if reserved else self._admitted(arrival, first, last, now)
             if admitted:
-                self._entries.append(arrival, first, first + admitted)
+                self._entries.append(arrival, first, first + admitted, now)
                 self._backlog.dispatch(now)
                 self._room.trim(now)
             first += admitted
@@ -132,12 +131,16 @@ class Entrance:
         by_count = options.max_bytes is None and options.max_length
         return min(end, first + (by_count or 1))
 
-    def _admitted(self, bodies: Sequence[bytes]) -> int:
+    def _admitted(self, arrival: Arrival, first: int, last: int, now: int) -> int:
         if not self._entries.options.limited:
-            return len(bodies)
-        if self._serves and not self._entries.aside:
-            return len(bodies)  # at least one leaves again at once
-        return self._room.admits([len(body) for body in bodies])
+            return last - first
+        if self._serves and not self._waits(arrival.facts[first], now):
+            return last - first  # at least one leaves again at once
+        return self._room.admits([len(body) for body in arrival.bodies[first:last]])
+
+    def _waits(self, facts: Facts, now: int) -> bool:
+        """Whether a message has to wait for its time."""
+        return self._entries.aside is not None and (facts.not_before or 0) > now
 
     @property
     def _serves(self) -> bool:

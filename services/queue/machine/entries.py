@@ -10,7 +10,7 @@ from services.common.ledger.stages import REPLACED
 from services.queue.machine.arrival import Arrival
 from services.queue.machine.aside import Aside
 from services.queue.machine.context import DeadLetter, QueueContext
-from services.queue.machine.entry import ACQUIRED, ASIDE, AVAILABLE, GONE, Entry
+from services.queue.machine.entry import ACQUIRED, ASIDE, AVAILABLE, GONE, WAITING, Entry
 from services.queue.machine.expiring import Expiring
 from services.queue.machine.message import Holding
 from services.queue.machine.options import QueueOptions
@@ -26,7 +26,8 @@ class Entries:
 
     `journalled`: whether entries may be on disk. Those of a queue that is not durable may be, once they were handed
     over. `on_settled` hears of those that nobody holds any more, where that matters to others; `on_held` of each that
-    is somebody's to whom it was not delivered here, and of the consumer whose it was, if that one has come again.
+    is somebody's to whom it was not delivered here, and of the consumer whose it was, if that one has come again;
+    `on_more`, with the queue's id, that more waits, however it came.
     `aside` is for what may not be delivered yet, in a queue that holds it.
     """
 
@@ -37,6 +38,7 @@ class Entries:
         "holding",
         "journalled",
         "on_held",
+        "on_more",
         "on_settled",
         "options",
         "position",
@@ -55,8 +57,9 @@ class Entries:
         self.unsettled: dict[int, Entry] = {}
         self.on_settled: Callable[[list[Entry]], None] | None = None
         self.on_held: Callable[[Consumer | None, Entry], None] | None = None
+        self.on_more: Callable[[int], None] | None = None
         self.ready = create_ready(options, self.unsettled.__contains__)
-        self.aside = Aside() if options.holds else None
+        self.aside = Aside(self.holding, self.ready.rank if options.limited else None) if options.holds else None
         self.expiring = Expiring(in_order=self.ready.by_arrival and self.aside is None)
 
     def __iter__(self) -> Iterator[Entry]:
@@ -102,12 +105,12 @@ class Entries:
         columns = zip(messages, places, expires or repeat(0, count), parts or repeat(None, count), strict=True)
         return [Entry(message, place, time, part, state) for message, place, time, part in columns]
 
-    def append(self, arrival: Arrival, first: int, end: int) -> None:
+    def append(self, arrival: Arrival, first: int, end: int, now: int) -> list[Entry]:
         """Messages `first` to `end - 1` wait from now on."""
         if self.record.on:
             self.record.enqueued(arrival.span(first, end))
         entries = self.create(arrival, first, end, AVAILABLE, durable=self.options.durable)
-        ready = self._past_aside(entries)
+        ready = self._past_aside(entries, now)
         if entries[-1].position + 1 < self.position:
             # Its place was kept while its transaction was open, and others have gone past.
             self.ready.put_back(ready)
@@ -116,13 +119,14 @@ class Entries:
         else:
             self.ready.extend(ready, sum(len(entry.message.body) for entry in ready))
         self._wait(entries)
+        return entries
 
     def put_back(self, entries: list[Entry]) -> None:
         """Acquired ones wait again, at their places."""
         self.ready.put_back(entries)
         self._wait(entries)
 
-    def recover(self, entries: list[Entry]) -> None:
+    def recover(self, entries: list[Entry], now: int) -> None:
         """As Queue.recover says."""
         self.holding.take(entries)
         self.position = entries[-1].position + 1
@@ -131,29 +135,31 @@ class Entries:
             if entry.state == ACQUIRED:
                 self.unsettled[entry.message.uid] = entry
                 self.tell_held(None, entry)
-        ready = self._past_aside([entry for entry in entries if entry.state == AVAILABLE])
+        ready = self._past_aside([entry for entry in entries if entry.state == AVAILABLE], now)
         self.ready.extend(ready, sum(len(entry.message.body) for entry in ready))
         self._wait(entries)
 
-    def _past_aside(self, entries: list[Entry]) -> list[Entry]:
+    def _past_aside(self, entries: list[Entry], now: int) -> list[Entry]:
         """Those that need not stand aside."""
         if self.aside is None:
             return entries
-        ready = self.aside.keep(entries)
+        ready = self.aside.keep(entries, now)
         if self.aside.count:
             self.context.expect(self.options.queue_id)
         return ready
 
     def release(self, now: int) -> None:
         """What stands aside and may be delivered by now has its place in the list."""
-        if self.aside and self.aside.count and (due := self.aside.release(now)):
+        if self.aside and (due := self.aside.release(now)):
             self.ready.put_back(due)
             self._drop_displaced()
 
     def _wait(self, entries: list[Entry]) -> None:
         self._drop_displaced()
+        if self.on_more:
+            self.on_more(self.options.queue_id)
         if self.expiring.some:
-            self.expiring.add(entries, self.count, self.size)
+            self.expiring.add(entries, self.count, self.holding.size)
 
     def _drop_displaced(self) -> None:
         """What is displaced is gone, as what was settled: no dead letter."""
@@ -178,7 +184,7 @@ class Entries:
 
     def expire_at(self) -> tuple[int, int]:
         """When the first in the list does (Unix ms), and the first of those that may stand anywhere; 0 for none."""
-        head, more = self.ready.peek(), self.expiring.tidy(self.count, self.size)
+        head, more = self.ready.peek(), self.expiring.tidy(self.count, self.holding.size)
         return head.expires if head else 0, 1 if more else self.expiring.next
 
     def overdue(self, now: int) -> list[Entry]:
@@ -190,12 +196,24 @@ class Entries:
 
     def acquire(self, uids: set[int]) -> list[Entry]:
         """Takes out those of these messages that wait, wherever they stand, and though it is not their time yet."""
-        return self.ready.acquire(uids) + (self.aside.acquire(uids) if self.aside else [])
+        found = self.ready.acquire(uids)
+        if self.aside and (left := uids.difference(uids_of(found))):
+            found += self.aside.acquire(left)
+        return found
+
+    def take_back(self, entries: list[Entry]) -> list[Entry]:
+        """Takes out those of these that wait yet."""
+        waiting = [entry for entry in entries if entry.state in WAITING]
+        for entry in waiting:
+            self.expiring.disown(entry)
+        return [self._withdraw(entry) for entry in waiting]
 
     def pop(self) -> Entry | None:
-        """Takes out the first that waits; those that stand aside come last."""
-        entry = self.ready.pop()
-        return self.aside.pop() if entry is None and self.aside else entry
+        """Takes out the first in the order, though it stands aside: of a queue that may have too much."""
+        if self.aside is None or (waits := self.aside.oldest()) is None:
+            return self.ready.pop()
+        first, rank = self.ready.peek(), self.ready.rank
+        return self.aside.withdraw(waits) if first is None or rank(waits) < rank(first) else self.ready.pop()
 
     def handed_out(self, entries: list[Entry]) -> None:
         """Somebody has them, and has to settle them: the next owner is to know."""
@@ -230,6 +248,13 @@ class Entries:
             self.drop(entries, reason)
         else:
             self.context.bury([DeadLetter(self.options, entry, reason, now, self.holding) for entry in entries])
+
+    def take_before(self, position: int, most: int) -> list[Entry]:
+        """Takes out what waits and stands before a position, so much at most; what stands aside comes last."""
+        if most >= self.count and position >= self.position:
+            return self.clear_waiting()
+        taken = self.ready.take_before(position, most)
+        return taken + self.aside.take_before(position, most - len(taken)) if self.aside else taken
 
     def clear_waiting(self) -> list[Entry]:
         """Takes out all that waits."""

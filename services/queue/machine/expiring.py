@@ -27,11 +27,10 @@ class Expiring(ByTime):
         """Entries come that expire; `own`: some have a time of their own, not just that of their queue."""
         self.some = self.some or own or not self._in_order
 
-    def add(self, entries: Iterable[Entry], count: int, size: int) -> None:
-        """They wait from now on, or again; `count` of `size` bytes do."""
-        for entry in entries:
-            if entry.expires and entry.state in WAITING and self._goes_alone(entry):
-                self.put(entry, entry.expires, count, size)
+    def add(self, entries: Iterable[Entry], count: int, kept: int) -> None:
+        """They wait from now on, or again; `count` do, in a queue that keeps so many bytes."""
+        some = [each for each in entries if each.expires and each.state in WAITING and self._goes_alone(each)]
+        self.put([(entry.expires, entry) for entry in some], count, kept)
 
     def _goes_alone(self, entry: Entry) -> bool:
         return not self._in_order or entry.message.facts.ttl_ms is not None

@@ -5,13 +5,14 @@ As Broker-J's PRODUCER_FLOW_CONTROL: what has come already is taken, however muc
 
 from __future__ import annotations
 
+from fractions import Fraction
 from math import ceil
 from typing import Final
 
 from services.queue.machine.entries import Entries
 from services.queue.machine.options import QueueOptions
 
-_RESUME: Final = 0.8  # of what it wants, where nothing else is said
+_RESUME: Final = Fraction(4, 5)  # of what it wants, where nothing else is said
 
 
 class Flow:
@@ -36,12 +37,12 @@ class Flow:
         return self._overfull
 
 
-def _share(options: QueueOptions) -> float:
-    """Of what it wants, at which publishers go on."""
+def _share(options: QueueOptions) -> Fraction:
+    """Of what it wants, at which publishers go on: all of it, where a queue was declared with more once."""
     if options.resume_bytes is None or not options.max_bytes:
         return _RESUME
-    return options.resume_bytes / options.max_bytes
+    return min(Fraction(options.resume_bytes, options.max_bytes), Fraction(1))
 
 
-def _part(limit: int | None, share: float) -> int | None:
+def _part(limit: int | None, share: Fraction) -> int | None:
     return None if limit is None else ceil(limit * share)

@@ -47,6 +47,7 @@ class Queue:
         self._claims = Claims(self._entries)
         self._room = Room(self._entries, policy)
         self.flow = Flow(self._entries) if policy.holds_back else None
+        self._entries.on_more = context.on_more if self.flow else None
         self._delivery = delivery = Dispatcher(self._entries, self.consumers)
         self._backlog = Backlog(self._entries, delivery)
         self._settlement = EntrySettlement(self._entries, self._claims, self._backlog, self._room)
@@ -82,14 +83,14 @@ class Queue:
         """Takes a run in, delivers what can be; `reserved`: room was kept for it by `reserve`."""
         return self._entrance.publish(arrival, now, reserved=reserved)
 
-    def recover(self, entries: list[Entry]) -> None:
+    def recover(self, entries: list[Entry], now: int) -> None:
         """Puts back what was on disk, positions ascending, before there are consumers; may be called in parts.
 
         Acquired ones are somebody's already, until they are settled, claimed or released.
         """
         if any(entry.expires for entry in entries):
             self._backlog.expects_expiry(own=any(entry.message.facts.ttl_ms is not None for entry in entries))
-        self._entries.recover(entries)
+        self._entries.recover(entries, now)
 
     def entries(self) -> Iterator[Entry]:
         """What is ready and what is unsettled; to be used up before anything changes."""
@@ -116,10 +117,18 @@ class Queue:
             self._entries.handed_out([entry])
         return entry
 
-    def purge(self, most: int | None = None) -> int:
-        """Drops what is ready, from the front, `most` at most (None: as goes in one turn); gives the number."""
+    @property
+    def next_position(self) -> int:
+        """That of the next newcomer: what is here now stands before it."""
+        return self._entries.position
+
+    def purge(self, most: int | None = None, before: int | None = None) -> int:
+        """Drops what is ready, from the front, `most` at most (None: as goes in one turn); gives the number.
+
+        `before`: what stands there or behind stays.
+        """
         its, most = self._entries, turn.AT_ONCE if most is None else most
-        entries = its.clear_waiting() if most >= its.count else [entry for _ in range(most) if (entry := its.pop())]
+        entries = its.take_before(its.position if before is None else before, most)
         if entries:
             self.record.dropped(uids_of(entries), PURGED)
         self._entries.forget(entries)
@@ -181,7 +190,7 @@ class Queue:
         self._backlog.dispatch(now)
 
     def lags(self, now: int) -> bool:
-        """Whether more has to go, or to come back, than does in one turn: what is behind it waits for that."""
+        """Whether more has to go, to come back, or is due, than does in one turn: what is behind it waits for that."""
         return self._backlog.lags(now)
 
     @property

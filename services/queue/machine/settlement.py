@@ -15,7 +15,8 @@ from services.queue.machine.record import uids_of
 from services.queue.machine.room import Room
 from services.rpc import queue_pb2 as pb
 
-_BACK: Final = {pb.RELEASE: RELEASED, pb.ABANDON: CONSUMER_GONE, pb.RESTORE: NOT_SENT}
+_BACK: Final = {pb.RELEASE: RELEASED, pb.ABANDON: CONSUMER_GONE, pb.RESTORE: NOT_SENT, pb.RETURN: RELEASED}
+_UNTRIED: Final = frozenset({pb.RESTORE, pb.RETURN})
 
 
 class EntrySettlement:
@@ -81,7 +82,7 @@ class EntrySettlement:
                 its.record.settled(uids_of(entries), REJECTED)
             its.discard(entries, REJECTED, now)
             return
-        tried = entries if outcome == pb.RESTORE else self._attempted(entries, now)
+        tried = entries if outcome in _UNTRIED else self._attempted(entries, now)
         entries = self._claims.inherited(tried)
         if its.record.on and entries:
             its.record.requeued(uids_of(entries), _BACK[outcome])

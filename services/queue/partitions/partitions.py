@@ -292,6 +292,7 @@ class Partitions:
         context = QueueContext(self._host.account, draft, lambda: office.collect_from(partition), record_of, epoch)
         context.on_timed = self._host.timed.set
         context.on_early = self._host.unheard.expect
+        context.on_more = self._host.overfull.came
         partition = Partition(number, epoch, context, self._host.recorder, journeys)
         return partition
 

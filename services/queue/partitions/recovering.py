@@ -44,7 +44,7 @@ async def read_back(host: Host, store: Recoveries, partition: Partition) -> Reco
         if definition := registry.definitions.get(queue_id):
             host.journeys.recovered(uid, definition, context, time_ms, attempts)
 
-    recovery = Recovery(host.account, host.interned, partition.epoch, options_of, traced)
+    recovery = Recovery(host.account, host.interned, partition.epoch, host.now(), options_of, traced)
     try:
         async for batch in store.recover(partition.number, partition.fence):
             try:

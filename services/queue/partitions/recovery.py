@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from operator import attrgetter
+from typing import Final
 
 from services.common.ledger.stages import HANDED_OVER, HELD, JOURNAL
 from services.queue.journal.known import Known
@@ -15,15 +16,19 @@ from services.queue.machine.record import uids_of
 from services.rpc.queue_pb2 import PublishBatch
 from services.rpc.store_pb2 import EntryColumns, RecoveredBatch, TakenColumns
 
+_APART_MS: Final = 1000  # by so much clocks of two owners may differ
+_NEVER: Final = 1 << 63
+
 
 class Recovery:
-    """Collects the entries of each queue; `epoch` is the reader's, `options_of` tells what a queue is like."""
+    """Collects the entries of each queue; `epoch` is the reader's, at `now`; `options_of` tells what a queue is."""
 
     def __init__(
         self,
         account: MemoryAccount,
         interned: Interned,
         epoch: int,
+        now: int,
         options_of: Callable[[int], QueueOptions | None],
         traced: Callable[[int, int, bytes, int, int], None],
     ) -> None:
@@ -34,6 +39,7 @@ class Recovery:
         self.recovered: dict[tuple[int, str], list[int]] = {}  # queue and reason → uids, for the ledger
         self.formers: dict[int, Former] = {}  # by origin: gateways with unsettled deliveries of the former owner
         self._epoch = epoch
+        self._soon = now + _APART_MS
         self._account = account
         self._interned = interned
         self._options_of = options_of
@@ -75,7 +81,8 @@ class Recovery:
         attempts = columns.attempts[number] if handed_over else 0
         origin = columns.held_by[number] if handed_over else 0
         kept = origin > 0 and columns.epoch + 1 == self._epoch
-        entries = reader.entries(number, index, count, place, attempts + (origin > 0 and not kept))
+        attempts += origin > 0 and not kept
+        entries = reader.entries(number, index, count, place, attempts, self._latest_of(queue_id))
         self._date(reader, number, queue_id, place, entries)
         if kept and entries:
             former = self.formers.setdefault(origin, Former(origin))
@@ -89,6 +96,14 @@ class Recovery:
             self.entries.setdefault(queue_id, []).extend(entries)
             if reader.content.traced:
                 self._trace(reader.content, queue_id, entries)
+
+    def _latest_of(self, queue_id: int) -> int:
+        """The latest time from which on a message may have been delivered: one that had to wait longer was not.
+
+        The journal says up to which message of a batch any were, and others were delivered past those that wait.
+        """
+        options = self._options_of(queue_id)
+        return self._soon if options and options.holds else _NEVER
 
     def _trace(self, content: _Content, queue_id: int, entries: list[Entry]) -> None:
         for entry in entries:
@@ -122,14 +137,18 @@ class _Reader:
         self._dequeued = set(batch.dequeued)
         self._delivered = batch.delivered_upto
 
-    def entries(self, number: int, index: int, count: int, place: int, attempts: int) -> list[Entry]:
-        """The entries left of run `number`, which begins at `index` of the batch and at `place` of its queue."""
+    def entries(self, number: int, index: int, count: int, place: int, attempts: int, latest: int) -> list[Entry]:
+        """The entries left of run `number`, which begins at `index` of the batch and at `place` of its queue.
+
+        What may not be delivered before a time behind `latest` was not.
+        """
         part = JournalPart(self._batch, place - index)
         first, message, dequeued = self.columns.first[number], self.content.message, self._dequeued
         left = [at for at in range(count) if index + at not in dequeued] if dequeued else range(count)
         entries = [Entry(message(first + at), place + at, 0, part) for at in left]
         for entry, at in zip(entries, left, strict=True):
-            entry.attempts = attempts + (index + at < self._delivered)
+            delivered = index + at < self._delivered and (entry.message.facts.not_before or 0) <= latest
+            entry.attempts = attempts + delivered
         return entries
 
 

@@ -116,7 +116,7 @@ class Registry:
         queue = Queue(plugins.load("queue_types", kind), options, partition.context, policy, self.now())
         partition.queues[definition.id] = queue
         if orphans := partition.orphans.pop(definition.id, None):
-            queue.recover(orphans)
+            queue.recover(orphans, self.now())
         if partition.state is PartitionState.SERVING:
             self.queues[definition.id] = queue
         return queue

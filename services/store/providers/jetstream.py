@@ -63,7 +63,7 @@ class JetStreamProvider:
     async def open(self, *, patient: bool = True) -> None:
         """Waits for servers that start, if `patient`. Raises at once if the stream is missing or wrongly configured.
 
-        Raises Occupied where another process has gone on writing for a while.
+        Raises Occupied, within a second or so, where another process goes on writing.
         """
         await self._lookout.close()
         await self._writer.open(patient=patient)

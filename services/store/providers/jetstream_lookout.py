@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from services.common.clock import Clock, monotonic
 from services.common.errors import InternalError
+from services.store.provider import Unreachable
 from services.store.providers import standstill
 from services.store.providers.jetstream_link import JetStreamLink, Lost
 from services.store.providers.jetstream_url import Url
@@ -36,6 +37,8 @@ class Absence:
         self._since = self._since or now
         patience = standstill.SILENT_SECONDS if who is not None else _ABSENT_SECONDS if self._known else 0.0
         if now - self._since >= patience or (self.said and who is None):
+            # Who asks again has found another that was faster, and that may have a moment's absence too.
+            self.said, self._since = False, 0.0
             return ""
         return self._known or "one that does not answer"
 
@@ -57,14 +60,15 @@ class Lookout:
         self._absence = Absence()
 
     async def writer(self) -> str:
-        """The name of the process that writes there, "" for none. Raises InternalError where it cannot ask."""
+        """The name of the process that writes there, "" for none. Raises as Elsewhere.occupied."""
         try:
             link = await self._connected()
             return self._absence.heard(await link.writer(_ANSWER_SECONDS))
         except Lost as failure:
             self._absence.unknown()
             await self.close()
-            raise InternalError(f"cannot use {self._url}: {failure}") from failure
+            kind = Unreachable if failure.gone else InternalError
+            raise kind(f"cannot use {self._url}: {failure}") from failure
 
     async def close(self) -> None:
         """Closes the connection, until it is used again."""

@@ -43,7 +43,7 @@ from services.store.providers.standstill import Standstill
 _LOOK_SECONDS = 1.0
 _PING_SECONDS = 5.0
 _BUSY_SECONDS = 15.0  # for which commits may delay a ping
-_PREDECESSOR_SECONDS = 15.0
+_ENDING_SECONDS = 1.0  # for a writer that is just ending; beside one that lives a process stands by
 _STARTING_SECONDS = 60.0  # to wait for servers that are there, and do not serve yet
 _POLL_SECONDS = 0.25
 _ATTEMPTS = 3
@@ -140,7 +140,7 @@ class Writer:
             log.warning("the stream has one copy: all is lost with that server's disk", stream=str(self._url), do=say)
 
     async def _wait_for_the_last(self, link: JetStreamLink) -> None:
-        deadline = monotonic() + _PREDECESSOR_SECONDS
+        deadline = monotonic() + _ENDING_SECONDS
         while who := await link.writer(_LOOK_SECONDS):
             if monotonic() > deadline:
                 raise Occupied(f"another store process ({who}) writes to {self._url}: stop it, or this one")

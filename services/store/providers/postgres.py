@@ -68,7 +68,7 @@ class PostgresProvider:
     async def open(self, *, patient: bool = True) -> None:
         """Waits for a server that starts, if `patient`. Raises at once if there is none, or an unusable one.
 
-        Raises Occupied where another process has gone on writing for a while.
+        Raises Occupied, within a second or so, where another process goes on writing.
         """
         await self._lookout.close()
         with session.usable(self._url):

@@ -44,7 +44,7 @@ class Lookout:
         self._connection: Connection | None = None
 
     async def writer(self) -> str:
-        """The name of the process that writes there, "" for none. Raises InternalError where it cannot ask."""
+        """The name of the process that writes there, "" for none. Raises as Elsewhere.occupied."""
         with session.usable(self._url):
             connection = await self._connected()
             try:

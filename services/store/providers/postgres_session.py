@@ -4,21 +4,24 @@ from __future__ import annotations
 
 import asyncio
 import ssl
-from collections.abc import Awaitable, Iterator
+from collections.abc import Awaitable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, TypeVar
-from urllib.parse import urlsplit
+from urllib.parse import urlsplit, urlunsplit
 
 import asyncpg
 
 from services.common.errors import InternalError
+from services.store.provider import Unreachable
 from services.store.providers.postgres_schema import SCHEMA
 
 T = TypeVar("T")
 Connection = Any  # asyncpg's: it has no types
 
-CONNECT_SECONDS = 5.0
+CONNECT_SECONDS = 5.0  # for each host
 OLDEST = 13  # of PostgreSQL's releases
+
+_NO_PRIMARY = asyncpg.exceptions.TargetServerAttributeNotMatched
 
 # They override what the database's owner has set for all sessions. A client that vanishes is noticed within seconds:
 # other processes wait for the locks of its session.
@@ -48,19 +51,39 @@ _SET = """
 
 async def connect(url: str, *, writes: bool = False) -> Connection:
     """A session with the primary. Raises an error for which `lost` is true, or one that says the URL is invalid."""
-    connection = await asyncpg.connect(
-        url,
-        timeout=CONNECT_SECONDS,
-        # Of several hosts in the URL, the one that is the primary now.
-        target_session_attrs="read-write",
-        server_settings={"application_name": "hopline store"},
-    )
+    connection = await _primary(hosts(url))
     try:
         await within(CONNECT_SECONDS, connection, _prepare(connection, _SETTINGS | (_PLANS if writes else {})))
     except BaseException:
         connection.terminate()
         raise
     return connection
+
+
+def hosts(url: str) -> list[str]:
+    """The same URL for each of the hosts in front of its path; hosts that are named elsewhere stay together."""
+    parts = urlsplit(url)
+    user, at, together = parts.netloc.rpartition("@")
+    if "," not in together:
+        return [url]
+    return [urlunsplit(parts._replace(netloc=f"{user}{at}{host}")) for host in together.split(",")]
+
+
+async def _primary(urls: Sequence[str]) -> Connection:
+    """Of those that the URLs name, the one that takes writes now. asyncpg has one time for all hosts of a URL."""
+    failures: list[Exception] = []
+    for url in urls:
+        try:
+            return await asyncpg.connect(
+                url,
+                timeout=CONNECT_SECONDS,
+                target_session_attrs="read-write",
+                server_settings={"application_name": "hopline store"},
+            )
+        except (OSError, asyncpg.CannotConnectNowError, _NO_PRIMARY) as failure:
+            failures.append(failure)
+    # As asyncpg: what keeps the others from being the primary tells more.
+    raise ([each for each in failures if not isinstance(each, _NO_PRIMARY)] or failures)[-1]
 
 
 async def _prepare(connection: Connection, settings: dict[str, str]) -> None:
@@ -121,6 +144,15 @@ def gone(failure: BaseException) -> bool:
     return lost(failure)
 
 
+# Of the URL, or the files that it names: no time mends it.
+_LASTING = (ValueError, ssl.SSLError, FileNotFoundError, PermissionError)
+
+
+def absent(failure: BaseException) -> bool:
+    """Whether nobody answers yet, or for now, where the server should be."""
+    return gone(failure) and not isinstance(failure, _LASTING)
+
+
 def starting(failure: BaseException) -> bool:
     """Whether the server says that it is starting."""
     return isinstance(failure, asyncpg.CannotConnectNowError)
@@ -128,7 +160,7 @@ def starting(failure: BaseException) -> bool:
 
 def reason(failure: BaseException) -> str:
     """The reason in a line, for people."""
-    if isinstance(failure, asyncpg.exceptions.TargetServerAttributeNotMatched):
+    if isinstance(failure, _NO_PRIMARY):
         return "none of its servers takes writes: is there only a standby?"
     if isinstance(failure, ssl.SSLCertVerificationError):
         return f"its certificate is not accepted: {failure.verify_message}"
@@ -155,8 +187,9 @@ def shown(url: str) -> str:
 
 @contextmanager
 def usable(url: str) -> Iterator[None]:
-    """Turns every failure of the database into an InternalError with a plain text."""
+    """Turns every failure of the database into an InternalError with a plain text; Unreachable where it is absent."""
     try:
         yield
     except (OSError, ValueError, asyncpg.PostgresError, asyncpg.InterfaceError, asyncpg.InternalClientError) as failure:
-        raise InternalError(f"cannot use {shown(url)}: {reason(failure)}") from failure
+        kind = Unreachable if absent(failure) else InternalError
+        raise kind(f"cannot use {shown(url)}: {reason(failure)}") from failure

@@ -40,7 +40,7 @@ _BYTES_PER_SECOND = 1 << 20  # the slowest rate at which a group is expected to 
 _LARGE = 2 << 20  # bytes that may take so long that others would take this process for dead
 _LOOK_SECONDS = 0.5
 _PING_SECONDS = 1.0  # so that processes that stand by see that it is alive
-_PREDECESSOR_SECONDS = 15.0  # a machine that is gone is noticed in less
+_ENDING_SECONDS = 1.0  # for a writer that is just ending; beside one that lives a process stands by
 _POLL_SECONDS = 0.2
 
 _TAKE_OVER = """
@@ -80,9 +80,9 @@ class Writer:
         self._standing.watch(ended)
 
     async def open(self, connection: Connection) -> None:
-        """Becomes the writer with this connection; raises Occupied if another process goes on writing."""
+        """Becomes the writer with this connection; raises Occupied, soon, if another process goes on writing."""
         await connection.execute("SELECT pg_advisory_lock_shared($1)", self._owner)
-        deadline = monotonic() + _PREDECESSOR_SECONDS
+        deadline = monotonic() + _ENDING_SECONDS
         while not (row := await self._take_over(connection)):
             if monotonic() > deadline:
                 raise Occupied((await other(connection, self._url)).text)

@@ -12,7 +12,7 @@ from services.gateway.protocols.amqp_1_0 import frames, security
 from services.gateway.protocols.amqp_1_0.connection import AMQP_HEADER, SASL_HEADER
 from services.gateway.protocols.amqp_1_0.performatives import Begin, Close, End, Open
 from services.gateway.protocols.limits import Limits
-from tests.support.amqp_1_0_playbook import PLAIN, Playbook, framed
+from tests.support.amqp_1_0_playbook import PLAIN, Playbook, data, framed, transfer
 
 
 def sasl(what: Any) -> bytes:
@@ -202,3 +202,15 @@ def test_who_does_not_wait() -> None:
     book.receives(SASL_HEADER + sasl(security.Init("PLAIN", PLAIN)))
     book.receives(bytes(20_000))
     assert book.closed
+
+
+def test_what_is_on_its_way_when_the_broker_closes() -> None:
+    """Section 2.4.3: it is passed over, however large; the client's close is heard behind it."""
+    book = Playbook().sender()
+    book.engine.close(ConnectionForced("shutdown"))
+    book.answers()
+    book.says(0, transfer(0), data(b"x" * 20_000))
+    assert not book.closed
+    book.says(0, Close())
+    assert book.closed
+    assert book.answers() == []

@@ -12,25 +12,18 @@ from services.common.message.amqp_1_0.composite import Composite
 from services.common.message.amqp_1_0.sections import Header
 from services.common.message.facts import Facts
 from services.gateway import vocabulary as to_broker
+from services.gateway.protocols.amqp_1_0.delivered import delivered
 from services.gateway.protocols.amqp_1_0.performatives import (
     SETTLED,
+    Close,
     Detach,
     Disposition,
     End,
     Flow,
-    Transfer,
 )
 from services.gateway.protocols.amqp_1_0.states import Accepted, Modified, Received, Rejected, Released
 from services.gateway.vocabulary import Outcome
-from tests.support.amqp_1_0_playbook import Playbook, data, receiving
-
-
-def credit(link_credit: int, delivery_count: int = 0, *, window: int = 1 << 20, seen: int = 0, **more: Any) -> Flow:
-    return Flow(seen, window, 0, 1, 0, delivery_count, link_credit, **more)
-
-
-def settled(requests: list[to_broker.Request]) -> list[tuple[int, int, Outcome]]:
-    return [(each.first, each.last, each.outcome) for each in requests if isinstance(each, to_broker.Settle)]
+from tests.support.amqp_1_0_playbook import NEW, Playbook, credit, data, receiving, settled
 
 
 def test_attach() -> None:
@@ -94,47 +87,6 @@ def test_a_queue_that_is_exclusive() -> None:
     assert len(book.does(0, receiving("q"))) == 1
 
 
-def test_credit_counts_from_what_was_seen() -> None:
-    """Section 2.6.7: what is on its way when credit is given uses it."""
-    book = Playbook()
-    tag = book.receiver()
-    [asked] = book.says(0, credit(3))
-    assert isinstance(asked, to_broker.Credit)
-    assert (asked.tag, asked.up_to) == (tag, 3)
-    book.deliver(tag, 1, b"a", b"b")
-    book.answers()
-    [asked] = book.says(0, credit(3, 1))
-    assert isinstance(asked, to_broker.Credit)
-    assert asked.up_to == 4
-    [asked] = book.says(0, credit(0, 2))
-    assert isinstance(asked, to_broker.Credit)
-    assert asked.up_to == 2
-
-
-def test_credit_from_a_count_that_is_ahead() -> None:
-    """Section 2.6.7: a receiver has seen no more than was sent. No next owner could take credit beyond 32 bits."""
-    book = Playbook()
-    book.receiver()
-    book.says(0, credit(0xFFFFFFFF))
-    assert book.says(0, credit(0xFFFFFFFF, 5)) == []
-    [asked] = book.says(0, credit(7, 5))
-    assert isinstance(asked, to_broker.Credit)
-    assert asked.up_to == 7
-
-
-def test_credit_before_the_link_is_there() -> None:
-    """Section 2.6.7: credit that a client gives before the attach is answered counts."""
-    book = Playbook().begun()
-    book.waits = {to_broker.Consume}
-    book.says(0, receiving("q"))
-    [_, consume] = book.asked[-2:]
-    assert book.says(0, credit(5)) == []
-    book.serve(consume)
-    asked = book.asked[-1]
-    assert isinstance(asked, to_broker.Credit)
-    assert asked.up_to == 5
-
-
 def test_transfers() -> None:
     """Section 2.7.5: ids ascend over the session, tags differ, the message is as it was sent."""
     book = Playbook()
@@ -166,12 +118,14 @@ def test_large_messages() -> None:
 
 
 def test_redelivered() -> None:
-    """Section 3.2.1: the header says that a message was delivered before."""
+    """Section 3.2.1: the header says how often a message was delivered before, besides what it said when it came."""
     book = Playbook()
     tag = book.receiver()
-    book.deliver(tag, 1, b"a", again=True)
+    book.deliver(tag, 1, b"a", attempts=3)
     [(_, _, payload)] = book.sent()
-    assert payload == composite.write(Header(first_acquirer=False, delivery_count=1)) + data(b"a")
+    assert payload == composite.write(Header(first_acquirer=False, delivery_count=3)) + data(b"a")
+    properties, _ = delivered(NEW, composite.write(Header(True, delivery_count=2)), b"", attempts=3)
+    assert properties == composite.write(Header(True, first_acquirer=False, delivery_count=5))
 
 
 @pytest.mark.parametrize(
@@ -179,7 +133,8 @@ def test_redelivered() -> None:
     [
         (Accepted(), Outcome.ACCEPT),
         (Rejected(), Outcome.REJECT),
-        (Released(), Outcome.RELEASE),
+        (Released(), Outcome.RETURN),
+        (Modified(), Outcome.RETURN),
         (Modified(delivery_failed=True), Outcome.RELEASE),
         (Modified(undeliverable_here=True), Outcome.REJECT),
         (None, Outcome.RELEASE),
@@ -218,49 +173,20 @@ def test_settled_by_being_sent() -> None:
     assert settled(book.says(0, Disposition(True, 0, None, True, Accepted()))) == []
 
 
-def test_drain() -> None:
-    """Section 2.6.7: drain sends waiting messages, then uses up all credit, and says so."""
-    book = Playbook()
-    tag = book.receiver()
-    book.waits = {to_broker.Credit}
-    [drain] = book.says(0, credit(10, drain=True))
-    assert isinstance(drain, to_broker.Credit)
-    assert (drain.up_to, drain.drain) == (10, True)
-    book.deliver(tag, 1, b"a")
-    assert [type(each) for each in book.answers()] == [Transfer]
-    book.serve(drain)
-    [flow] = book.answers()
-    assert (flow.delivery_count, flow.link_credit, flow.drain) == (10, 0, True)
-    [asked] = book.says(0, credit(5, 10))
-    assert isinstance(asked, to_broker.Credit)
-    assert asked.up_to == 6  # one was delivered, five more are wanted
-
-
-def test_credit_while_draining() -> None:
-    """A drain that is taken back uses nothing up."""
-    book = Playbook()
-    book.receiver()
-    book.waits = {to_broker.Credit}
-    [drain] = book.says(0, credit(10, drain=True))
-    book.says(0, credit(20))
-    book.serve(drain)
-    assert book.answers() == []
-
-
 def test_the_peers_window() -> None:
     """Section 2.5.6: what the peer has no room for waits, and the broker is asked for no more."""
     book = Playbook()
     tag = book.receiver(window=2)
     book.deliver(tag, 1, b"a", b"b", b"c")
     assert [payload for *_, payload in book.sent()] == [data(b"a"), data(b"b")]
-    assert book.asked[-1] == to_broker.Flow(1, False)
+    assert book.asked[-1] == to_broker.Room(1, False)
     book.deliver(tag, 4, b"d")
     assert book.answers() == []
     book.says(0, Flow(1, 2, 0, 1))
     assert [payload for *_, payload in book.sent()] == [data(b"c")]
     book.says(0, Flow(3, 5, 0, 1))
     assert [payload for *_, payload in book.sent()] == [data(b"d")]
-    assert book.asked[-1] == to_broker.Flow(1, True)
+    assert book.asked[-1] == to_broker.Room(1, True)
 
 
 def test_a_link_ends_while_the_window_is_shut() -> None:
@@ -273,12 +199,12 @@ def test_a_link_ends_while_the_window_is_shut() -> None:
     book.deliver(second, 5, b"e")
     book.answers()
     asked = book.says(0, Detach(0, True))
-    assert settled(asked) == [(1, 4, Outcome.RELEASE)]
+    assert settled(asked) == [(1, 2, Outcome.RELEASE), (3, 4, Outcome.UNSENT)]
     book.says(0, Flow(2, 9, 0, 1))
     detach, transfer = book.answers()
     assert detach == Detach(0, True)
     assert (transfer.handle, transfer.delivery_id) == (1, 2)
-    assert book.asked[-1] == to_broker.Flow(1, True)
+    assert book.asked[-1] == to_broker.Room(1, True)
     assert settled(book.says(0, Disposition(True, 2, None, True, Accepted()))) == [(5, 5, Outcome.ACCEPT)]
 
 
@@ -289,8 +215,8 @@ def test_the_only_link_ends_while_the_window_is_shut() -> None:
     book.deliver(tag, 1, b"x" * 1500, b"y")
     assert len(book.answers()) == 2
     asked = book.says(0, Detach(0, True))
-    assert settled(asked) == [(1, 2, Outcome.RELEASE)]
-    assert to_broker.Flow(1, True) in asked
+    assert settled(asked) == [(1, 1, Outcome.RELEASE), (2, 2, Outcome.UNSENT)]
+    assert to_broker.Room(1, True) in asked
     assert book.answers() == [Detach(0, True)]
 
 
@@ -305,23 +231,7 @@ def test_a_message_goes_on_when_the_window_opens() -> None:
         sent += book.sent()
     assert b"".join(payload for *_, payload in sent[:4]) == data(b"x" * 1500)
     assert [(each.delivery_id, each.more) for _, each, _ in sent[3:]] == [(None, False), (1, False)]
-    assert book.asked[-1] == to_broker.Flow(1, True)
-
-
-def test_drain_while_the_window_is_shut() -> None:
-    """Section 2.6.7: what is on its way comes before the word that there is no more, and is counted once."""
-    book = Playbook()
-    tag = book.receiver(window=1)
-    book.waits = {to_broker.Credit}
-    [drain] = book.says(0, credit(10, drain=True, window=1))
-    book.deliver(tag, 1, b"a", b"b")
-    book.answers()
-    book.serve(drain)
-    assert book.answers() == []
-    book.says(0, Flow(1, 1, 0, 1))
-    transfer, flow = book.answers()
-    assert transfer.delivery_id == 1
-    assert (flow.delivery_count, flow.link_credit, flow.drain) == (10, 0, True)
+    assert book.asked[-1] == to_broker.Room(1, True)
 
 
 def test_ids_go_round() -> None:
@@ -332,6 +242,19 @@ def test_ids_go_round() -> None:
     book.deliver(tag, 1, b"a", b"b")
     assert [each.delivery_id for each in book.answers()] == [(1 << 32) - 1, 0]
     assert settled(book.says(0, Disposition(True, (1 << 32) - 1, 0, True, Accepted()))) == [(1, 2, Outcome.ACCEPT)]
+
+
+@pytest.mark.parametrize("end", [End(), Close()], ids=["end", "close"])
+def test_a_session_ends_while_the_window_is_shut(end: Composite) -> None:
+    """Section 3.4.4: what nobody was sent comes again as it was; an attempt that nobody made is not counted."""
+    book = Playbook()
+    tag = book.receiver(window=1)
+    book.does(0, receiving("q", 1, snd_settle_mode=SETTLED))
+    settled_tag = book.asked[-1].tag
+    book.deliver(tag, 1, b"a", b"b", b"c")
+    book.deliver(settled_tag, 4, b"d")
+    book.answers()
+    assert settled(book.says(0, end)) == [(2, 3, Outcome.UNSENT)]
 
 
 def test_detach() -> None:
@@ -347,7 +270,7 @@ def test_detach() -> None:
     book.deliver(tag, 2, b"b")
     book.answers()
     book.serve(cancel)
-    assert settled(book.asked[-1:]) == [(2, 2, Outcome.RELEASE)]
+    assert settled(book.asked[-1:]) == [(2, 2, Outcome.UNSENT)]
     assert book.answers() == [Detach(0, True)]
 
 
@@ -396,3 +319,24 @@ def test_messages_of_other_protocols() -> None:
     assert payload.startswith(composite.write(Header(True, 3)))
     assert payload.endswith(data(b"body"))
     assert b"m1" in payload
+
+
+def test_messages_that_are_too_large() -> None:
+    """Section 2.7.3, max-message-size: none larger is sent. The link ends, and says why; that was an attempt."""
+    book = Playbook()
+    tag = book.receiver(max_message_size=100)
+    book.deliver(tag, 1, b"a", b"x" * 100, b"b")
+    (_, transfer, payload), (_, detach, _) = book.sent()
+    assert (transfer.delivery_id, payload) == (0, data(b"a"))
+    assert detach.error.condition == "amqp:link:message-size-exceeded"
+    assert settled(book.asked) == [(2, 2, Outcome.RELEASE), (3, 3, Outcome.UNSENT), (1, 1, Outcome.RELEASE)]
+
+
+def test_settled_messages_that_are_too_large() -> None:
+    """They cannot go back: the others come before the link ends."""
+    book = Playbook()
+    tag = book.receiver(max_message_size=100, snd_settle_mode=SETTLED)
+    book.deliver(tag, 1, b"x" * 100, b"b")
+    (_, _, payload), (_, detach, _) = book.sent()
+    assert (payload, detach.error.condition) == (data(b"b"), "amqp:link:message-size-exceeded")
+    assert settled(book.asked) == []

@@ -6,12 +6,13 @@ from typing import Any
 
 import pytest
 
-from services.common.errors import NotFound
+from services.common.errors import NotFound, Unavailable
 from services.common.message.amqp_1_0 import composite
 from services.common.message.amqp_1_0.sections import Header, Properties
 from services.gateway import vocabulary as to_broker
 from services.gateway.protocols.amqp_1_0.incoming_link import CREDIT
 from services.gateway.protocols.amqp_1_0.performatives import (
+    FIRST,
     SECOND,
     Attach,
     Begin,
@@ -21,7 +22,7 @@ from services.gateway.protocols.amqp_1_0.performatives import (
     Flow,
     Transfer,
 )
-from services.gateway.protocols.amqp_1_0.states import Accepted, Rejected
+from services.gateway.protocols.amqp_1_0.states import Accepted, Rejected, Released
 from services.gateway.protocols.amqp_1_0.termini import Source, Target
 from services.gateway.protocols.amqp_1_0.windows import INCOMING
 from services.gateway.protocols.limits import Limits
@@ -155,6 +156,41 @@ def test_who_settles_second() -> None:
     book.confirm(1, 1)
     assert book.answers() == [Disposition(True, 0, None, False, Accepted())]
     assert book.does(0, Disposition(False, 0, None, True)) == []
+
+
+def test_a_delivery_says_who_settles_first() -> None:
+    """Section 2.7.5, rcv-settle-mode: of a link that settles second a delivery may be settled first, not otherwise."""
+    book = Playbook().sender(rcv_settle_mode=SECOND)
+    for number, mode in enumerate((FIRST, None, SECOND)):
+        book.says(0, transfer(number, rcv_settle_mode=mode), data())
+    book.confirm(1, 3)
+    assert book.answers() == [
+        Disposition(True, 0, None, True, Accepted()),
+        Disposition(True, 1, 2, False, Accepted()),
+    ]
+    book.does(0, sending("q", 1))
+    [detach] = book.does(0, transfer(3, 1, rcv_settle_mode=SECOND), data())
+    assert detach.error.condition == "amqp:invalid-field"
+
+
+def test_settled_in_any_frame() -> None:
+    """Section 2.7.5, settled: a delivery is settled if one of its transfers says so, and the next one is not."""
+    book = Playbook().sender()
+    book.says(0, transfer(0, more=True, settled=True), data()[:3])
+    book.says(0, Transfer(0), data()[3:])
+    book.says(0, transfer(1), data())
+    book.confirm(1, 2)
+    assert book.answers() == [Disposition(True, 1, None, True, Accepted())]
+
+
+def test_what_could_not_be_routed_at_the_time() -> None:
+    """Section 3.4.4: the router is away; that says nothing against the message, nor against its link."""
+    book = Playbook().sender("x/k")
+    [publish] = book.says(0, transfer(0), data())
+    assert isinstance(publish, to_broker.Publish)
+    book.engine.returned(1, to_broker.Returned(publish, [0], first=1, error=Unavailable("the router is away")))
+    book.confirm(1, 1, accepted=False)
+    assert book.answers() == [Disposition(True, 0, None, True, Released())]
 
 
 def test_messages_in_pieces() -> None:

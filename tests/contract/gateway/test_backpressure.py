@@ -13,8 +13,12 @@ from pamqp.heartbeat import Heartbeat
 
 from services.gateway.connections.connection import Connection
 from services.gateway.connections.heartbeat import Heartbeat as Beats
+from services.gateway.protocols.amqp_1_0.performatives import Disposition, Flow, Transfer
+from services.gateway.protocols.amqp_1_0.states import Accepted
 from services.gateway.sessions.consumer import WINDOW_BYTES
 from tests.contract.gateway.test_settling import ready
+from tests.support.amqp_1_0_client import Client
+from tests.support.amqp_1_0_playbook import data
 from tests.support.amqp_client import AmqpClient
 from tests.support.amqp_playbook import content
 from tests.support.broker_house import BrokerHouse
@@ -111,6 +115,33 @@ async def test_only_publishers_to_full_queues_wait(small: BrokerHouse) -> None:
     await consumer.call(1, commands.Queue.Purge(queue="q"), commands.Queue.PurgeOk)
     await stuck.until(lambda: stuck.of(commands.Connection.Unblocked))
     sending.cancel()
+
+
+async def test_an_application_with_both_ends_on_one_connection(small: BrokerHouse) -> None:
+    """Of AMQP 1.0: it is held back by its link's credit, and takes messages meanwhile, which make room for its own."""
+    publisher, app = await small.connect(), Client()
+    await publisher.declare("q")
+    await app.open(small.ports[0], "guest", "guest", "/")
+    assert await app.sends_to("q") == ""
+    sending = asyncio.get_running_loop().create_task(_send(publisher, 1000))
+    await publisher.until(lambda: publisher.of(commands.Connection.Blocked))
+    app.transfers(data(b"x" * 8192))
+    said = [await app.next(Flow, Disposition) for _ in range(2)]
+    assert [each.link_credit for each in said if isinstance(each, Flow)] == [0]
+    assert [each.state for each in said if isinstance(each, Disposition)] == [Accepted()]
+    assert await app.receives_from("q") == ""
+    app.takes(2000)
+    taken, credit = 0, 0
+    while taken < 1000 or not credit:
+        came = await app.next(Transfer, Flow)
+        if isinstance(came, Flow):
+            credit = came.link_credit
+        else:
+            app.settles(taken)
+            taken += 1
+    await sending
+    await publisher.until(lambda: publisher.of(commands.Connection.Unblocked))
+    await app.close()
 
 
 async def test_gets_of_many_channels_wait_as_those_of_one(broker: BrokerHouse, name: str) -> None:

@@ -161,7 +161,7 @@ async def _dead_letters_with_odd_headers(client: AmqpClient, name: str) -> None:
     # What is no array there is refused at once.
     tables += [sized(b"", raw.short(each) + sized(b"A", value)) for each in ("CC", "BCC") for value in _ODD.values()]
     tables += [_forged(value) for value in _ODD.values()]
-    tables += [b"\0\0\0\x05\x01n?xx", sized(b"", b"\x02\xff\xfeV"), nested(10_000), nested(10_000, in_arrays=True)]
+    tables += [b"\0\0\0\x05\x01n?xx", sized(b"", b"\x02\xff\xfeV"), nested(1000), nested(1000, in_arrays=True)]
     tables += [nested(60), sized(b"", raw.short("n") + b"V" + raw.short("n") + b"V")]
     for table in tables:
         client.writer.write(raw.publish(b"m", f"{name}-source", headers=table, expiration="0"))
@@ -205,9 +205,16 @@ async def _arrays_too_deep(client: AmqpClient, name: str) -> None:
 async def _headers_that_no_exchange_can_read(client: AmqpClient, name: str) -> None:
     await client.declare(name)
     await _answered(client, raw.bind_queue(name, "amq.match", "", raw.table(n=b"V")), commands.Queue.BindOk)
-    client.writer.write(raw.publish(b"m", "", exchange="amq.match", headers=nested(10_000)))
+    client.writer.write(raw.publish(b"m", "", exchange="amq.match", headers=nested(1000)))
     answer = await client.expect(_CLOSES)
     assert answer.reply_code == 502
+
+
+async def _headers_that_nobody_could_read_at_once(client: AmqpClient, name: str) -> None:
+    await client.declare(name)
+    client.writer.write(raw.publish(b"m", name, headers=nested(10_000)))
+    answer = await client.expect(_CLOSES)
+    assert (type(answer), answer.reply_code) == (commands.Channel.Close, 406)
 
 
 async def _settlements_of_nothing(client: AmqpClient, name: str) -> None:
@@ -230,6 +237,7 @@ _ATTACKS: list[Attack] = [
     _tables_too_deep,
     _arrays_too_deep,
     _headers_that_no_exchange_can_read,
+    _headers_that_nobody_could_read_at_once,
     _settlements_of_nothing,
 ]
 

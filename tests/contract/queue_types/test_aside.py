@@ -89,16 +89,40 @@ def test_it_expires(make: Make) -> None:
 
 
 def test_limits_count_it(make: Make) -> None:
-    """A queue is full of what waits for its time; of those that are dropped they are the last."""
+    """A queue is full of what waits for its time; who comes first goes first, whether it waits or not."""
     machine = make(max_length=2, overflow="reject-publish", table=HOLDS)
     machine.consumer(messages=9)
     assert publish(machine, 10, None, 10, 10) == [(3, 1, pb.OVERFLOW)]
     assert machine.link.uids() == [2]
     machine = make(max_length=2, table=HOLDS, dead_letter_exchange="dlx")
     publish(machine, 20, 10, None)
-    assert machine.dead() == [(3, "maxlen")]
-    publish(machine, 30)
-    assert machine.dead() == [(2, "maxlen")]
+    assert machine.dead() == [(1, "maxlen")]
+    publish(machine, 30, None)
+    assert machine.dead() == [(2, "maxlen"), (3, "maxlen")]
+    machine.consumer(now=30)
+    assert machine.link.uids() == [4, 5]
+
+
+@pytest.mark.parametrize("text", [None, "JMSPriority > 99"])
+def test_the_first_in_the_order_goes(make: Make, text: str | None) -> None:
+    """Of a queue with too much: by the order that its type has, with consumers that choose too."""
+    machine = make(max_length_bytes=12, table=HOLDS, dead_letter_exchange="dlx")
+    if text:
+        machine.consumer(interest=wanting(text))
+    left: list[tuple[int, int]] = []  # in the order of the type
+    for uid, time in enumerate((30, None, 20, None, 10, None, 40, None), 1):
+        machine.publish_mixed([facts("q", not_before=time, priority=uid % 3)])
+        left = sorted([*left, (-(uid % 3) if machine.queue.options.max_priority else 0, uid)])
+        assert machine.dead() == ([(left.pop(0)[1], "maxlen")] if uid > 3 else [])
+
+
+def test_no_room_but_for_who_takes_it(make: Make) -> None:
+    """What a consumer takes at once needs none, unless it has to wait."""
+    machine = make(max_length=0, overflow="reject-publish", table=HOLDS)
+    machine.consumer(now=9)
+    assert publish(machine, None, 10, 9, now=9) == [(1, 2, pb.OVERFLOW)]
+    assert publish(machine, 9, now=9) == []
+    assert machine.link.uids() == [1, 4]
 
 
 def test_immediate(make: Make) -> None:
@@ -120,18 +144,58 @@ def test_purge_and_end(make: Make) -> None:
     assert machine.account.used == machine.queue.holding.size == 0
 
 
+@pytest.mark.parametrize("text", [None, "JMSPriority > 99"])
+def test_a_purge_of_what_was_there(make: Make, text: str | None) -> None:
+    """What comes between its parts stays, however early in the order it is, and whether it waits for its time."""
+    machine = make(table=HOLDS)
+    if text:
+        machine.consumer(interest=wanting(text))
+    publish(machine, None, 10, None, 20)
+    before = machine.queue.next_position
+    machine.publish(2, priority=9)
+    publish(machine, 5)
+    assert [machine.queue.purge(3, before) for _ in range(3)] == [3, 1, 0]
+    assert {entry.message.uid for entry in machine.queue.entries()} == {5, 6, 7}
+    assert machine.queue.purge() == 3
+    assert machine.account.used == machine.queue.holding.size == 0
+
+
 def test_the_next_owner(make: Make) -> None:
     """It takes the times from the facts; what a client reports to hold is its own, at any time."""
     before, after = make(table=HOLDS), make(table=HOLDS)
     publish(before, 50, None, 60)
     entries = sorted(before.queue.entries(), key=lambda entry: entry.position)
-    after.queue.recover([Entry(entry.message, entry.position) for entry in entries])
+    after.queue.recover([Entry(entry.message, entry.position) for entry in entries], 0)
     after.queue.claim([3], FakeLink(), 0)
     after.consumer()
     assert after.link.uids() == [2]
     clock(after, 70)
     assert after.link.uids() == [1]
     assert set(after.queue.unsettled) == {1, 2, 3}
+
+
+def test_told_in_order(make: Make) -> None:
+    """The next owner hears of them as they came: the same in each run, not as the machine's memory has it."""
+    machine = make(table=HOLDS)
+    publish(machine, *range(100, 0, -1))
+    assert [entry.message.uid for entry in machine.queue.entries()] == list(range(1, 101))
+
+
+@pytest.mark.parametrize("text", [None, "JMSPriority >= 0"])
+def test_the_order_of_many_that_are_due(make: Make, monkeypatch: pytest.MonkeyPatch, text: str | None) -> None:
+    """That of their arrival, also with the next owner, and where their times had come when they came."""
+    monkeypatch.setattr(turn, "SCATTERED", 3)
+    interest = wanting(text) if text else None
+    before, after = make(table=HOLDS), make(table=HOLDS)
+    publish(before, *range(20, 10, -1))
+    clock(before, 20)
+    entries = sorted(before.queue.entries(), key=lambda entry: entry.position)
+    after.queue.recover([Entry(entry.message, entry.position) for entry in entries], 20)
+    for machine in (before, after):
+        machine.consumer(now=20, interest=interest)
+        assert machine.link.uids() == list(range(1, 11))
+    publish(before, *range(20, 10, -1), now=20)
+    assert before.link.uids() == list(range(11, 21))
 
 
 def test_many_at_once(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -145,6 +209,22 @@ def test_many_at_once(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
     assert len(machine.link.uids()) == 10
     clock(machine, 10)
     assert len(machine.link.uids()) == 15
+
+
+def test_who_asks_keeps_none_from_others(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A get and a drain release what is due: who has credit gets it, and what is left is due yet."""
+    monkeypatch.setattr(turn, "SCATTERED", 10)
+    machine = make(table=HOLDS)
+    consumer = machine.consumer(messages=15)
+    publish(machine, *[10] * 20)
+    assert machine.queue.lags(10)
+    assert len(machine.link.uids()) == 10
+    assert not machine.queue.lags(10)
+    assert (len(machine.link.uids()), consumer.messages, machine.queue.deadline()) == (5, 0, 0)
+    entry = machine.queue.get(FakeLink(), 10, settled=True)
+    assert entry is not None
+    machine.queue.credit(consumer, 9, 0, 10)
+    assert len(machine.link.uids()) == 4
 
 
 def test_a_last_value_that_waits() -> None:
@@ -174,7 +254,7 @@ STEPS = st.lists(
         st.tuples(
             st.just("settle"), st.tuples(st.integers(0, 30), st.sampled_from((pb.ACCEPT, pb.RELEASE, pb.RESTORE)))
         ),
-        st.tuples(st.just("get"), st.none()),
+        st.tuples(st.just("get"), st.integers(0, 6)),
         st.tuples(st.just("detach"), st.integers(0, 5)),
         st.tuples(st.just("purge"), st.integers(1, 9)),
     ),
@@ -211,11 +291,15 @@ class Naive(NaiveQueue):
         interest = wanting("JMSPriority >= 0") if what[1] else None
         self.consumers.append(self.machine.consumer(messages=what[0], interest=interest, now=self.now))
 
-    def get(self, _: None) -> None:
+    def get(self, ms: int) -> None:
+        """Before the clock has looked."""
+        self.now += ms
         entry = self.queue.get(FakeLink(), self.now, settled=True)
-        assert (entry is None) == (not any(map(self.is_due, self.ready)))
+        self.deliver()
         if entry:
             self.ready.remove(entry.message.uid)
+        else:
+            assert not any(map(self.is_due, self.ready))
 
     def detach(self, number: int) -> None:
         if self.consumers:
@@ -230,13 +314,17 @@ class Naive(NaiveQueue):
     def is_due(self, uid: int) -> bool:
         return self.since[uid] <= self.now < self.until[uid]
 
-    def compare(self) -> None:
-        clock(self.machine, self.now)
+    def deliver(self) -> None:
         known = {consumer.handle: consumer for consumer in self.consumers}
         for handle, uid, _ in self.machine.link.taken():
             assert self.is_due(uid)
             self.ready.remove(uid)
             self.held[uid] = known[handle]
+
+    def compare(self) -> None:
+        clock(self.machine, self.now)
+        self.deliver()
+        assert not self.queue.lags(self.now)
         over = {uid for uid in self.ready if self.until[uid] <= self.now}
         assert {uid for uid, _ in self.machine.dead()} == over
         self.ready -= over

@@ -50,7 +50,7 @@ def test_what_is_granted_is_marked_as_delivered(make: Make, stray: bool) -> None
     machine = make(durable=True)
     its = [Message(uid, facts(persistent=True), PROPERTIES, b"body") for uid in (1, 2, 3)]
     machine.account.hold(its, sum(one.kept for one in its), machine.queue.holding)
-    machine.queue.recover([Entry(one, place, part=JournalPart(7, 0)) for place, one in enumerate(its)])
+    machine.queue.recover([Entry(one, place, part=JournalPart(7, 0)) for place, one in enumerate(its)], 0)
     if stray:
         machine.queue.claim([2], machine.link, 0)
     else:

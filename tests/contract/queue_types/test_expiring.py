@@ -139,7 +139,7 @@ def test_after_a_restart(make: Make, *, durable: bool) -> None:
     before.publish(1)
     before.publish(1, ttl_ms=10)
     before.publish(1)
-    after.queue.recover(sorted(before.queue.entries(), key=lambda entry: entry.position))
+    after.queue.recover(sorted(before.queue.entries(), key=lambda entry: entry.position), 0)
     clock(after, 10)
     assert (after.dead(), after.queue.ready_count) == ([(2, "expired")], 2)
 

@@ -40,6 +40,21 @@ def test_by_bytes(make: Make) -> None:
         assert flow.is_overfull() == is_overfull
 
 
+def test_to_the_byte(make: Make) -> None:
+    """A share that is no round number is as it was said; one above all of it, as older queues have, is all of it."""
+    for resumes, left in ((7, 7), (99, 25)):
+        table = {"x-max-length-bytes": 25, "x-overflow": FLOW, "x-qpid-flow-resume-capacity": resumes}
+        machine = make(table=table)
+        flow = machine.queue.flow
+        assert flow is not None
+        machine.publish(26, body=b"x")
+        assert flow.is_overfull()
+        machine.queue.purge(26 - left - 1)
+        assert flow.is_overfull()
+        machine.queue.purge(1)
+        assert (flow.is_overfull(), machine.queue.ready_count) == (False, left)
+
+
 def test_others(make: Make) -> None:
     """A queue with another policy holds no publisher back."""
     for table in ({}, {"x-max-length": 1}, {"maximumQueueDepthMessages": 1}):

@@ -54,7 +54,7 @@ def recover(machine: Machine, former_owner: Machine, holders: dict[int, Former])
     messages = [entry.message for entry in entries]
     machine.account.hold(messages, sum(message.kept for message in messages), NOBODYS)
     if entries:
-        machine.queue.recover(entries)
+        machine.queue.recover(entries, 0)
 
 
 @BOTH

@@ -1,11 +1,27 @@
-"""Judges histories: which promises were broken. tests/simulation/README.md says what is promised, and what is not."""
+"""Judges histories: which promises were broken. README.md says what is promised, and what is not."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
 from tests.simulation.history import History
-from tests.simulation.judge import alone, grouped, lost, order, purged, quiet, seen, told, whole
+from tests.simulation.judge import (
+    alone,
+    browsed,
+    grouped,
+    held_back,
+    kept_long,
+    linked,
+    lost,
+    order,
+    purged,
+    quiet,
+    ranked,
+    seen,
+    timely,
+    told,
+    whole,
+)
 from tests.simulation.judge.facts import Facts, Violation, first
 from tests.simulation.plan import Plan
 
@@ -14,20 +30,36 @@ RULES: tuple[Callable[[Facts], Iterator[Violation]], ...] = (
     lost.lost,
     seen.invented,
     seen.unwanted,
+    seen.local,
     seen.seen_again,
     purged.brought_back,
     seen.held_by_two,
     seen.doubled,
     seen.twice,
+    seen.marked,
     order.disordered,
+    ranked.misplaced,
+    ranked.doubled,
+    timely.early,
+    timely.outlived,
+    timely.overdue,
     whole.torn,
     alone.touched,
     alone.shared,
     alone.two_active,
     alone.two_served,
+    browsed.again,
+    browsed.unseen,
     grouped.held_by_one,
     grouped.owned_by_one,
+    held_back.taken,
+    linked.left_behind,
+    linked.given_up,
+    linked.miscounted,
+    kept_long.kept,
+    kept_long.cancelled,
     quiet.blamed,
+    quiet.breached,
     quiet.miscounted,
     quiet.unreturned,
     quiet.unfreed,

@@ -56,8 +56,10 @@ def two_active(facts: Facts) -> Iterator[Violation]:
     for at, queue in facts.queues.items():
         if not queue.arguments.get("x-single-active-consumer"):
             continue
-        consumers = [each for each in facts.consumers.get(at, ()) if each.attached is not None]
-        for each in facts.history.deliveries:
+        consumers = [
+            each for each in facts.consumers.get(at, ()) if each.attached is not None and not facts.browses(each)
+        ]
+        for each in facts.taken:
             if (each.host, each.queue) != at or each.consumer is None or each.consumer.tag == "drain":
                 continue
             for older in consumers:
@@ -89,7 +91,7 @@ def two_served(facts: Facts) -> Iterator[Violation]:
 
 
 def _pushed(facts: Facts, at: tuple[str, str]) -> Iterator[Delivered]:
-    for each in facts.history.deliveries:
+    for each in facts.taken:
         if (each.host, each.queue) == at and each.consumer is not None and not each.draining:
             yield each
 

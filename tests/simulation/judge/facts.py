@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from functools import cached_property
 from typing import Any, NamedTuple
 
+from tests.simulation.choices import HELD_BACK, NO_LOCAL, NONDESTRUCTIVE, TIMEOUT
 from tests.simulation.history import NEVER, Asked, Consuming, Delivered, Fault, History, Sent
 from tests.simulation.plan import Plan, Step
 from tests.simulation.routes import RouteBook, Routes
@@ -18,6 +19,8 @@ _DEADLY = {
 # These keep a gateway from telling a new owner in time what its clients hold: then it may be given to others.
 _DEAFENING = {"pause", "starve", "jump_clock"}  # of the one or the other
 _BETWEEN = {"cut", "deafen", "slow"}
+_UNHEARD = 1.0  # seconds: that a client is gone is heard of a little later than it knows itself
+_ON_ITS_WAY = 0.3  # seconds, where nothing fails
 _SHORTLY = 0.5  # seconds in which a gateway that stood still has carried out what came meanwhile
 _ROUTED_WITHIN = 30.0  # seconds: then a gateway gives up what no router routes, and tells connected clients …
 _MOST_OF_IT = 20.0  # … and it finds one late, or meets one that goes
@@ -90,9 +93,24 @@ class Facts:
     @cached_property
     def deliveries(self) -> dict[tuple[str, str, str], list[Delivered]]:
         found: dict[tuple[str, str, str], list[Delivered]] = defaultdict(list)
-        for each in self.history.deliveries:
+        for each in self.taken:
             found[each.host, each.queue, each.id].append(each)
         return dict(found)
+
+    @cached_property
+    def taken(self) -> list[Delivered]:
+        """Deliveries of what was a consumer's then."""
+        return [each for each in self.history.deliveries if not (each.consumer and self.browses(each.consumer))]
+
+    @cached_property
+    def shown(self) -> list[Delivered]:
+        """Those to browsers, which take nothing."""
+        return [each for each in self.history.deliveries if each.consumer and self.browses(each.consumer)]
+
+    def browses(self, consumer: Consuming) -> bool:
+        """Whether a consumer sees what waits, and leaves it there."""
+        queue = self.queues.get((consumer.host, consumer.queue))
+        return consumer.browses or bool(queue and queue.arguments.get(NONDESTRUCTIVE))
 
     def delivered(self, host: str, queue: str, message: str) -> list[Delivered]:
         return self.deliveries.get((host, queue, message), [])
@@ -100,6 +118,25 @@ class Facts:
     def is_on_disk(self, delivered: Delivered) -> bool:
         """Whether it was a persistent message of a durable queue."""
         return self.queues[delivered.host, delivered.queue].durable and self.history.sent[delivered.id].persistent
+
+    def spares(self, consumer: Consuming) -> bool:
+        """Whether a consumer is not to have what its own connection publishes."""
+        queue = self.queues.get((consumer.host, consumer.queue))
+        return consumer.no_local or bool(queue and queue.arguments.get(NO_LOCAL))
+
+    @cached_property
+    def any_held_back(self) -> bool:
+        """Whether publishers may be held back, so that what else they say is heard late."""
+        return any(queue.arguments.items() >= HELD_BACK.items() for queue in self.queues.values())
+
+    def may_be_taken_from(self, delivered: Delivered, until: float) -> bool:
+        """Whether its consumer may have kept it for too long by then: it was for others, and is."""
+        timeout = self.queues[delivered.host, delivered.queue].arguments.get(TIMEOUT)
+        if timeout is None:
+            return False
+        if self.history.faults or self.any_held_back:
+            return True  # what is said may be heard any time later
+        return until > delivered.time + int(str(timeout)) / 1000 - _ON_ITS_WAY
 
     @cached_property
     def consumers(self) -> dict[tuple[str, str], list[Consuming]]:
@@ -127,6 +164,13 @@ class Facts:
             for name in self.routes(sent).may:
                 found[sent.host, name] += 1
         return found
+
+    def gone_unseen(self, sent: Sent, queue: Queue, until: int) -> bool:
+        """Whether a message may have been on its way to a client that did not stay."""
+        at, since = (queue.host, queue.name), sent.time - _UNHEARD
+        ends = (_end(each) for each in self.consumers.get(at, ()) if each.asked < until)
+        ended = any(end < until and self.history.time_of(end) > since for end in ends)
+        return ended or any(each.asked < until and each.outcome != "ok" for each in self.asked("get", *at))
 
     # -------------------------------------------------------------- faults
 
@@ -191,12 +235,30 @@ class Facts:
         return min(ups, default=float("inf"))
 
     @cached_property
+    def clocks_may_differ(self) -> bool:
+        """Whether a process may have begun with another wall clock than others have: those follow a jump slowly."""
+        return bool(self.faults("jump_clock") and self.faults("kill", "stop", "add_queue_process"))
+
+    @cached_property
+    def may_wait_longer(self) -> bool:
+        """Whether what waits for its time may still do so when queues are emptied, by a clock that was set."""
+        delayed = any(sent.due is not None for sent in self.history.sent.values())
+        return delayed and bool(self.faults("jump_clock"))
+
+    @cached_property
     def topology_may_fade(self) -> bool:
         """Whether what is not durable of the topology may be gone: it is in the memory of routers and store."""
         return bool(
             self.faults("kill", "stop", of="store")
             and (self.faults("suspend") or self.faults("kill", "stop", "pause", "cut", of="router"))
         )
+
+
+def _end(consumer: Consuming) -> int:
+    """When its client asked for its end in any way, or saw it."""
+    channel = consumer.channel
+    ends = (consumer.ending, channel.leaving, channel.ending, channel.connection.ending)
+    return min(NEVER if at is None else at for at in ends)
 
 
 def headers_left(sent: Sent, letter_of: Queue | None = None) -> dict[str, Any]:

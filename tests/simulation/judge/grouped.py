@@ -33,7 +33,7 @@ def owned_by_one(facts: Facts) -> Iterator[Violation]:
 def _by_group(facts: Facts, *, shared: bool) -> Iterator[tuple[Queue, list[Delivered]]]:
     """What consumers got of each group; in shared ones those without a group are one, else they are free."""
     found: dict[tuple[str, str, object], list[Delivered]] = defaultdict(list)
-    for each in facts.history.deliveries:
+    for each in facts.taken:
         sent = facts.history.sent.get(each.id)
         if sent and each.consumer and not each.draining and (shared or "colour" in sent.headers):
             found[each.host, each.queue, sent.headers.get("colour")].append(each)
@@ -60,7 +60,7 @@ def _is_sure(facts: Facts, one: Delivered, other: Delivered) -> bool:
     gateways = {each.channel.connection.gateway for each in (one, other)}
     if any(facts.troubled(gateway) or facts.may_be_deaf(gateway) for gateway in gateways):
         return False
-    return other.at < _there_until(other)
+    return other.at < _there_until(other) and not facts.may_be_taken_from(one, other.time)
 
 
 def _kept_until(delivered: Delivered) -> int:

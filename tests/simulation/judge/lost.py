@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from tests.simulation.choices import HOLDS, LAST_VALUE
 from tests.simulation.history import NEVER, Delivered, Sent
 from tests.simulation.judge.facts import Facts, Queue, Violation, told
+from tests.simulation.judge.ranked import key_of
 
 _DEEPEST = 3  # dead letters of dead letters
 
@@ -84,7 +86,8 @@ class Accounts:
     def _excused(self, sent: Sent, queue: Queue) -> bool:
         return any(excuse(sent, queue) for excuse in (
             self._was_transient, self._was_purged, self._was_deleted, self._came_and_went, self._went_unheard,
-            self._was_immediate, self._was_refused_in_silence,
+            self._was_immediate, self._was_refused_in_silence, self._waits_for_its_time,
+            self._was_replaced,
         ))  # fmt: skip
 
     def _was_transient(self, sent: Sent, queue: Queue) -> bool:
@@ -114,7 +117,7 @@ class Accounts:
         del sent
         consumers = self._facts.consumers.get((queue.host, queue.name), ())
         gets = self._facts.asked("get", queue.host, queue.name)
-        return any(each.no_ack for each in consumers) or any(
+        return any(each.no_ack and not self._facts.browses(each) for each in consumers) or any(
             # A gateway that does not hear the answer asks again.
             each.arguments.get("no_ack") and (each.outcome != "ok" or self._facts.history.faults)
             for each in gets
@@ -128,6 +131,23 @@ class Accounts:
         """A full queue refuses; a publisher without confirms does not hear of it."""
         refuses = str(queue.arguments.get("x-overflow", "")).startswith("reject")
         return refuses and "x-max-length" in queue.arguments and sent.confirmed is None and sent.transaction is None
+
+    def _waits_for_its_time(self, sent: Sent, queue: Queue) -> bool:
+        return HOLDS in queue.arguments and sent.due is not None and self._facts.may_wait_longer
+
+    def _was_replaced(self, sent: Sent, queue: Queue) -> bool:
+        """By one of its key that may have come later: of a dead letter nobody knows when it came."""
+        if LAST_VALUE not in queue.arguments or (key := key_of(sent)) is None:
+            return False
+        facts = self._facts
+        letters = any("x-dead-letter-exchange" in each.arguments for each in facts.queues.values())
+        return any(
+            other is not sent
+            and other.host == sent.host
+            and key_of(other) == key
+            and (letters or (queue.name in facts.routes(other).may and facts.book(other.host).bound(other) > sent.at))
+            for other in facts.history.sent.values()
+        )
 
     def _may_die(self, sent: Sent, queue: Queue, copies: list[Delivered]) -> bool:
         """Whether the queue may have given it up by itself."""

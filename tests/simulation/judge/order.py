@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from tests.simulation.choices import HOLDS, LEVELS, SORTED
 from tests.simulation.history import NEVER, Asked, Delivered, Sent
 from tests.simulation.judge.facts import Facts, Queue, Violation, told
+from tests.simulation.judge.ranked import key_of
 
 _UNHEARD = 1.0  # seconds
 
@@ -15,7 +17,7 @@ def disordered(facts: Facts) -> Iterator[Violation]:
     if facts.any_may_be_deaf or facts.faults("kill", "stop", of="gateway-"):
         return
     highest: dict[tuple[object, ...], tuple[int, Sent]] = {}
-    for each in facts.history.deliveries:
+    for each in facts.taken:
         sent = facts.history.sent.get(each.id)
         queue = facts.queues.get((each.host, each.queue))
         if sent is None or queue is None or each.redelivered or each.deaths or each.consumer is None:
@@ -24,7 +26,14 @@ def disordered(facts: Facts) -> Iterator[Violation]:
             continue  # it was refused or had expired, and its publisher did not hear that: it may come again, as new
         if facts.delivered(each.host, each.queue, each.id)[0] is not each:
             continue  # once more, of an owner that does not know that its former had sent it
-        stream = (id(each.consumer), id(sent.channel), sent.exchange, _level(queue, sent), _group(queue, sent))
+        stream = (
+            id(each.consumer),
+            id(sent.channel),
+            sent.exchange,
+            sent.link,
+            _level(queue, sent),
+            _group(queue, sent),
+        )
         number, other = highest.get(stream, (0, None))
         if other is not None and sent.number < number and not _may_be_behind(facts, each, sent, other):
             yield Violation(
@@ -39,7 +48,12 @@ def _may_go(sent: Sent, queue: Queue) -> bool:
     return sent.immediate or sent.ttl is not None or bool({"x-overflow", "x-message-ttl"} & queue.arguments.keys())
 
 
-def _level(queue: Queue, sent: Sent) -> int:
+def _level(queue: Queue, sent: Sent) -> object:
+    """Of messages with one the order is that of arrival."""
+    if SORTED in queue.arguments:
+        return key_of(sent) or ""
+    if LEVELS in queue.arguments:
+        return sent.priority
     most = queue.arguments.get("x-max-priority")
     return min(sent.priority, int(str(most))) if most else 0
 
@@ -50,7 +64,17 @@ def _group(queue: Queue, sent: Sent) -> object:
 
 
 def _may_be_behind(facts: Facts, delivered: Delivered, sent: Sent, other: Sent) -> bool:
-    return _others(facts, delivered, sent) or _outlived(facts, sent, other) or _purged(facts, delivered, sent)
+    return (
+        _waited(facts, delivered, sent)
+        or _others(facts, delivered, sent)
+        or _outlived(facts, sent, other)
+        or _purged(facts, delivered, sent)
+    )
+
+
+def _waited(facts: Facts, delivered: Delivered, sent: Sent) -> bool:
+    """Whether others went on while it waited for its time."""
+    return sent.due is not None and HOLDS in facts.queues[delivered.host, delivered.queue].arguments
 
 
 def _purged(facts: Facts, delivered: Delivered, sent: Sent) -> bool:

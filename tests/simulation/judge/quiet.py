@@ -19,18 +19,27 @@ def stuck(facts: Facts) -> Iterator[Violation]:
 
 def blamed(facts: Facts) -> Iterator[Violation]:
     """No client is told of a fault of the broker's own."""
-    texts = [each.text for each in facts.history.channels] + [each.text for each in facts.history.connections]
-    for text in texts:
+    history = facts.history
+    ends = [each.text for each in (*history.channels, *history.connections)]
+    for text in [*ends, *history.texts]:
         if any(ours in text for ours in _OURS):
             yield Violation("no client meets a fault of ours", text)
-    for complaint in facts.history.complaints:
+    for complaint in history.complaints:
         yield Violation("no service meets a fault of its own", complaint)
+
+
+def breached(facts: Facts) -> Iterator[Violation]:
+    """The broker speaks as the specification says: within credit and windows, of what there is."""
+    for what in facts.history.breaches:
+        yield Violation("the protocol is kept", what)
 
 
 def miscounted(facts: Facts) -> Iterator[Violation]:
     """What a queue says that it has, it gives; afterwards it has nothing."""
-    moving = any(step.get("ttl") is not None for step in facts.plan.steps) or any(
-        {"x-message-ttl", "x-delivery-limit"} & queue.arguments.keys() for queue in facts.queues.values()
+    moving = (
+        facts.may_wait_longer
+        or any(step.get("ttl") is not None for step in facts.plan.steps)
+        or any({"x-message-ttl", "x-delivery-limit"} & queue.arguments.keys() for queue in facts.queues.values())
     )
     for host, name, said, got, left in facts.history.counts:
         if said < 0:
@@ -73,7 +82,7 @@ def _kept(facts: Facts, host: str, names: list[str]) -> list[str]:
 
 def unfreed(facts: Facts) -> Iterator[Violation]:
     """With every queue empty, no memory is accounted for."""
-    if facts.history.stuck:
+    if facts.history.stuck or facts.may_wait_longer:
         return
     for process, used in facts.history.accounts.items():
         if used:

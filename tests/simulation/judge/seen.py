@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from itertools import pairwise
 
 from tests.simulation.choices import CHOICES
-from tests.simulation.history import Delivered, Sent
+from tests.simulation.history import NEVER, Delivered, Sent
 from tests.simulation.judge.facts import Facts, Violation, headers_left, told
 
 _HOW = {"ack": "and its channel answered later", "none": "as it was delivered"}
@@ -33,6 +33,16 @@ def unwanted(facts: Facts) -> Iterator[Violation]:
             yield Violation("a consumer gets what it selects", f"{told(sent)} was delivered to one with {selector!r}")
 
 
+def local(facts: Facts) -> Iterator[Violation]:
+    """A consumer that does not want what its own connection publishes does not get it, from when it is there."""
+    for each in facts.history.deliveries:
+        sent, consumer = facts.history.sent.get(each.id), each.consumer
+        if sent is None or consumer is None or consumer.attached is None or each.deaths or not facts.spares(consumer):
+            continue
+        if sent.channel.connection is consumer.channel.connection and sent.at > consumer.attached:
+            yield Violation("no-local", f"{told(sent)} was delivered to {consumer.tag}, of the connection that sent it")
+
+
 def _changed(facts: Facts, sent: Sent, delivered: Delivered) -> str:
     properties = delivered.properties
     letter_of = facts.queues.get((sent.host, delivered.deaths[0][0])) if delivered.deaths else None
@@ -49,8 +59,8 @@ def _changed(facts: Facts, sent: Sent, delivered: Delivered) -> str:
         "priority": (properties.priority or 0) == sent.priority,
         "expiration": properties.expiration == ttl,
         "headers": headers == headers_left(sent, letter_of),
-        "exchange": bool(delivered.deaths) or delivered.exchange == sent.exchange,
-        "routing key": bool(delivered.deaths) or delivered.key == sent.key,
+        "exchange": bool(delivered.deaths) or delivered.exchange in {None, sent.exchange},
+        "routing key": bool(delivered.deaths) or delivered.key in {None, sent.key},
     }
     return next((name for name, right in checks.items() if not right), "")
 
@@ -132,7 +142,7 @@ def _settled_for_good(facts: Facts, delivered: Delivered) -> bool:
     if delivered.settled_as == "none":
         # It is done with as it is sent, which a next owner knows if it is told in good order.
         return not delivered.draining and not facts.owners_may_die
-    if delivered.settled_as != "ack" or delivered.draining:
+    if delivered.settled_as != "ack" or delivered.draining or _too_late(facts, delivered):
         return False
     gateway = delivered.channel.connection.gateway
     remembered = not facts.troubled(gateway) and not facts.may_be_deaf(gateway)
@@ -141,6 +151,12 @@ def _settled_for_good(facts: Facts, delivered: Delivered) -> bool:
         kept = facts.is_on_disk(delivered) or remembered or not facts.owners_may_die
         return delivered.transaction.outcome == "committed" and kept
     return delivered.known is not None and remembered
+
+
+def _too_late(facts: Facts, delivered: Delivered) -> bool:
+    """Whether it may have been kept for too long before it was acknowledged."""
+    done = delivered.transaction.answered if delivered.transaction else delivered.settled
+    return facts.may_be_taken_from(delivered, facts.history.time_of(NEVER if done is None else done))
 
 
 def _same_copy(facts: Facts, one: Delivered, other: Delivered) -> bool:
@@ -160,6 +176,8 @@ def held_by_two(facts: Facts) -> Iterator[Violation]:
                 continue
             gateway = before.channel.connection.gateway
             if facts.troubled(gateway) or facts.may_be_deaf(gateway) or facts.passed_on_late(after, before):
+                continue
+            if facts.may_be_taken_from(before, after.time):
                 continue
             if before.channel.held_until > after.at and not _may_be_taken_back(after):
                 yield Violation(
@@ -195,6 +213,24 @@ def doubled(facts: Facts) -> Iterator[Violation]:
         return
     for (_, queue, message), deliveries in facts.deliveries.items():
         sent = facts.history.sent.get(message)
-        new = [each for each in deliveries if not each.redelivered and not each.deaths]
+        # What was released is as if it had not been delivered.
+        after = {id(other) for one, other in pairwise(deliveries) if not one.attempt}
+        new = [each for each in deliveries if not (each.redelivered or each.deaths or id(each) in after)]
         if sent and len(new) > 1:
             yield Violation("what comes again says so", f"{told(sent)} came {len(new)} times from {queue} as new")
+
+
+def marked(facts: Facts) -> Iterator[Violation]:
+    """Where nothing fails, what is said to come again has been given to somebody before."""
+    if facts.history.faults:
+        return
+    for (_, queue, message), (each, *_) in facts.deliveries.items():
+        sent = facts.history.sent.get(message)
+        if sent and each.redelivered and not each.deaths and not _unseen(facts, sent, each):
+            yield Violation(
+                "what comes again did come", f"{told(sent)} came from {queue} as redelivered, and never before"
+            )
+
+
+def _unseen(facts: Facts, sent: Sent, delivered: Delivered) -> bool:
+    return facts.gone_unseen(sent, facts.queues[delivered.host, delivered.queue], delivered.at)

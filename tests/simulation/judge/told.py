@@ -9,6 +9,7 @@ from typing import Any
 from pamqp import commands
 
 from services.rpc.ledger_pb2 import LedgerBatch
+from tests.simulation.amqp_1_0.messages import DESCRIBED, read
 from tests.simulation.history import Delivered, Sent
 from tests.simulation.judge.facts import Facts, Violation, told
 from tests.simulation.judge.lost import promised
@@ -48,6 +49,8 @@ class Record:
 
 
 def _message_id(raw: bytes) -> str:
+    if raw.startswith(DESCRIBED):
+        return read(raw).properties.message_id or ""
     properties = commands.Basic.Properties()
     properties.unmarshal(int.from_bytes(raw[:2], "big"), raw[2:])
     return properties.message_id or ""
@@ -61,7 +64,7 @@ def untold(facts: Facts) -> Iterator[Violation]:
     record = Record(history.ledger)
     for sent in history.sent.values():
         yield from _of_message(facts, record, sent)
-    for each in history.deliveries:
+    for each in facts.taken:
         sent = history.sent.get(each.id)
         if sent and not each.deaths and facts.stays(each.host, each.queue):
             yield from _of_delivery(facts, record, sent, each)
@@ -84,6 +87,8 @@ def _of_delivery(facts: Facts, record: Record, sent: Sent, delivered: Delivered)
     if not any(stage == "delivered" for stage, *_ in rows):
         yield Violation("the ledger agrees", f"{told(sent)} was delivered from {delivered.queue}; on record: {rows}")
     acknowledged = delivered.settled_as == "ack" and delivered.known is not None and not delivered.transaction
+    if facts.may_be_taken_from(delivered, facts.history.time_of(delivered.settled or 0)):
+        acknowledged = False
     # An owner whose leases ran out drops what is not on disk, and what was acknowledged meanwhile with it.
     gone = not facts.is_on_disk(delivered) and any(stage == "dropped" for stage, *_ in rows)
     terms = [epoch for stage, outcome, epoch in rows if (stage, outcome) == ("settled", "accepted")]

@@ -45,5 +45,9 @@ def _half(facts: Facts, accounts: Accounts, transaction: Transaction) -> Iterato
 def _came_back(facts: Facts, delivered: Delivered) -> bool:
     if facts.may_be_deaf(delivered.channel.connection.gateway):
         return False
+    if delivered.consumer and facts.browses(delivered.consumer):
+        return False
+    if facts.may_be_taken_from(delivered, float("inf")):
+        return False
     others = facts.delivered(delivered.host, delivered.queue, delivered.id)
     return any(other.draining and other.deaths == delivered.deaths for other in others)

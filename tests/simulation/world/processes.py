@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 PROCESS: ContextVar[Process] = ContextVar("PROCESS")
 
-_EPOCH_NS = 1_790_000_000 * 10**9
+EPOCH_NS = 1_790_000_000 * 10**9
 _FORGET = 256  # tasks that are remembered before those that are done are forgotten
 
 
@@ -95,7 +95,7 @@ class Process:
 
     def time_ns(self, now: float) -> int:
         """The wall clock."""
-        return _EPOCH_NS + self.host.wall_ns + int(now * self.host.rate * 1e9)
+        return EPOCH_NS + self.host.wall_ns + int(now * self.host.rate * 1e9)
 
     def terminate(self) -> None:
         """SIGTERM."""

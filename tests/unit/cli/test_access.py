@@ -59,7 +59,7 @@ def mgmt(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Mgmt:
         heard.tags.append((name, list(tags)))
 
     async def list_users(_: MgmtClient) -> list[pb.User]:
-        return [pb.User(name="an\x1bna", tags=["monitoring"], loopback_only=True)]
+        return [pb.User(name="an\x1bna", tags=["monitoring"], loopback_only=True), pb.User(name="anna")]
 
     monkeypatch.setattr(MgmtClient, "test_access", answer)
     for method in (change_access, list_access, set_tags, list_users):
@@ -120,6 +120,13 @@ def test_changes(mgmt: Mgmt, words: tuple[str, ...]) -> None:
     assert mgmt.changes == [CHANGES[words]]
 
 
+def test_a_user_who_is_not_on_record(mgmt: Mgmt) -> None:
+    """May be one of a directory, or a slip: it is done, and said."""
+    for words in (("limits", "set", "--max-channels", "1", "--user"), ("permissions", "set", "--read", ".*")):
+        assert "no user 'a\\x1b' is on record" in hopline(*words, "a\x1b")
+    assert len(mgmt.changes) == 2
+
+
 def test_rules_from_a_file(mgmt: Mgmt, tmp_path: Path) -> None:
     """Are loaded as they are, for the broker or a virtual host; a file that is not there is named."""
     file = tmp_path / "rules"
@@ -143,9 +150,9 @@ def test_what_is_listed(mgmt: Mgmt) -> None:
     assert hopline("permissions", "topics", "list").splitlines()[1].split() == ["anna", "/", "t", "^eu"]
     assert hopline("groups", "list").splitlines()[1].split() == ["clerks", "anna,", "bob"]
     assert json.loads(hopline("groups", "list", "--json")) == {"name": "clerks", "members": ["anna", "bob"]}
-    heading, anna = hopline("users", "list").splitlines()
-    assert anna.split("  ") == ["an\\x1bna", "monitoring", "this machine"]
-    assert json.loads(hopline("users", "list", "--json"))["tags"] == ["monitoring"]
+    heading, first, _ = hopline("users", "list").splitlines()
+    assert first.split("  ") == ["an\\x1bna", "monitoring", "this machine"]
+    assert json.loads(hopline("users", "list", "--json").splitlines()[0])["tags"] == ["monitoring"]
     assert hopline("acl", "show") == "ACL DENY ALL ALL\n"
     assert hopline("acl", "show", "--vhost", "/") == "CONFIG DEFAULTDEFER=TRUE\n"
     assert hopline("acl", "show", "--vhost", "none", status=1) == "no rules are loaded\n"

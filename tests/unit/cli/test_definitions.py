@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from socket import create_server, socket
@@ -9,10 +10,13 @@ from threading import Thread
 
 import pytest
 from typer import Exit
+from typer.testing import CliRunner
 
+from services.__main__ import app
 from services.cli.definitions import _fetched, _write
 from services.cli.definitions_fetched import address_of, fetched, user_of
 from services.cli.definitions_shown import lines
+from services.common.clients.mgmt import MgmtClient
 from services.common.definitions import LeftOut, Taken
 
 
@@ -95,3 +99,16 @@ def test_what_is_exported_is_for_its_owner(tmp_path: Path) -> None:
     assert (there.read_text(), there.stat().st_mode & 0o777) == ("new\n", 0o600)
     assert sorted(tmp_path.iterdir()) == [there, link]
     assert link.is_symlink()
+
+
+def test_what_is_exported_to_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Says the same, and does nothing to it."""
+    found = {"queues": [{"name": "a\x9bb\u202e\n\U000e0001"}]}
+
+    async def export(_: MgmtClient, _virtual_host: str | None) -> bytes:
+        return json.dumps(found).encode()
+
+    monkeypatch.setattr(MgmtClient, "export_definitions", export)
+    told = CliRunner().invoke(app, ["definitions", "export"]).output
+    assert json.loads(told) == found
+    assert all(each == "\n" or each.isprintable() for each in told)

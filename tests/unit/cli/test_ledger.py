@@ -4,6 +4,7 @@ import asyncio
 import io
 import json
 from collections.abc import AsyncIterator, Sequence
+from itertools import count
 
 import pytest
 from rich.console import Console
@@ -32,6 +33,7 @@ from services.rpc.ledger_pb2 import SENT as SENT_STAGE
 TAKEN = LedgerPlace(virtual_host="/", exchange="e", routing_key="k")
 WORK = LedgerPlace(virtual_host="/", queue="work", partition=7, epoch=3, consumer="[c1]", attempt=2)
 OTHER = LedgerPlace(virtual_host="/", queue="other")
+_ROWS = count(1, 1000)  # numbers of rows, which no two batches share
 ELSEWHERE = LedgerPlace(virtual_host="b", queue="work")
 
 
@@ -40,7 +42,7 @@ def _row(stage: int, place: LedgerPlace, uids: Sequence[int], outcome: str = "",
 
 
 def _payload(*rows: Row, identified: Sequence[Identified] = ()) -> bytes:
-    draft = Draft(LedgerBatch(service="queue", instance="queue-1"), 1)
+    draft = Draft(LedgerBatch(service="queue", instance="queue-1"), next(_ROWS))
     draft.add(rows, list(map(ranges_of, rows)))
     draft.identify(identified)
     return draft.sealed().payload
@@ -70,6 +72,14 @@ def test_one_queue() -> None:
         ("settled", [(2, 2)], 1),
     ]
     assert (lines[0].partition, lines[0].epoch, lines[0].attempt, lines[1].outcome) == (7, 3, 2, "rejected")
+
+
+def test_what_is_told_again() -> None:
+    """A process that the bus did not answer in time tells its rows again: each is one line."""
+    following = Following(Sought("/", "work"))
+    payloads = [_payload(_row(DELIVERED, WORK, [uid])) for uid in (1, 2)]
+    heard = [line.uids for payload in (*payloads, *payloads) for line in following.lines(payload)]
+    assert heard == [[(1, 1)], [(2, 2)]]
 
 
 def test_ids() -> None:

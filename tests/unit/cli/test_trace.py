@@ -9,6 +9,7 @@ from rich.console import Console
 from services.cli.durations import duration
 from services.cli.steps import detail
 from services.cli.trace import show
+from services.common.question import Sought
 from services.common.trace import Copy, Gap, Journey, Match, Message, Name, Span, Step, Trace, nothing
 
 NOON = 1_787_313_600_000_000
@@ -136,6 +137,24 @@ def test_ends(steps: list[Step], copies: tuple[Copy, ...], end: str) -> None:
     assert _shown(_journey(_message(7, RECEIVED, *steps, copies=copies)))[-1] == end
 
 
+def test_a_damaged_file_is_to_blame() -> None:
+    """It is named in what became of the message."""
+    copy = _copy("q", "enqueued", ended=False).model_copy(update={"fate": "unknown", "unread": "stages/a.parquet"})
+    assert _shown(_journey(_message(7, RECEIVED, copies=(copy,))))[-1] == (
+        "unknown: enqueued in queue 'q'; what became of it then may be in stages/a.parquet of the ledger, which cannot "
+        "be read"
+    )
+
+
+@pytest.mark.parametrize("stage", ["refused", "rolled_back", "returned"])
+def test_never_came_into_its_queue(stage: str) -> None:
+    """How the message ended is said once, of the message."""
+    steps = _step("routed", 1, virtual_host="/", queue="q"), _step(stage, 2)
+    journey = _journey(_message(7, RECEIVED, *steps, copies=(_copy("q", stage, ended=True),)))
+    lines = _shown(journey)
+    assert [line.startswith(("ended", "not ended")) for line in lines[-2:]] == [False, True]
+
+
 def test_a_full_queue() -> None:
     """What a queue refused for want of room, and its publisher was told, ended once."""
     copies = (_copy("q", "dropped", ended=True, reason="maxlen"),)
@@ -183,6 +202,8 @@ def test_fates(fate: str, gap: Gap | None, end: str) -> None:
 def test_nothing_on_record() -> None:
     """Where nothing is found, the gaps are named in which it may have been received."""
     assert nothing("x", Trace(id="x", journeys=[], more=False)) == "nothing is on record of 'x'"
+    sought = Sought(queue="a.parked", client="shop")
+    assert "of a dead letter no publisher is on record" in nothing(sought, Trace(id="", journeys=[], more=False))
     two = Trace(id="x", journeys=[], more=False, gaps=[SILENT, SILENT])
     assert nothing("x", two) == f"nothing is on record of 'x'; it may be what is missing of {BLAMED} and 1 other gap"
 

@@ -52,5 +52,7 @@ def test_fault() -> None:
     assert "what the messages have in common" in Sought("v").fault()
     assert "dead_lettered" in Sought(fate="lost").fault()
     assert all(not Sought(fate=fate).fault() for fate in FATES)
+    assert "since has to be before until" in Sought(queue="q", since_us=NOW, until_us=NOW).fault()
+    assert not Sought(queue="q", since_us=NOW, until_us=NOW + 1).fault()
     said = str(Sought(queue="q", since_us=NOW))
     assert said.startswith("queue=q since=2026-08-2")

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
+import asyncio
+import json
+from base64 import b64encode
+from contextlib import closing, suppress
+from http.client import HTTPConnection
 from urllib.error import URLError
 from urllib.parse import unquote
 
 import pytest
 
 from services.mgmt.rest.bodies import MOST
+from services.mgmt.service import Service
 from tests.support.rest import Get
 
 GUEST = "guest:guest"
@@ -89,3 +94,20 @@ async def test_times_of_which_nothing_is_on_record(get: Get, when: str) -> None:
     """Are times like others."""
     status, told, _ = await get(f"/api/trace?queue=q&{when}")
     assert (status, "nothing is on record" in told["reason"]) == (404, True)
+
+
+@pytest.mark.parametrize("kind", [None, "application/x-www-form-urlencoded", "text/plain", "application/json"])
+async def test_what_a_body_is_called(mgmt: Service, kind: str | None) -> None:
+    """Is not asked: it is JSON on every path."""
+    connection = HTTPConnection("127.0.0.1", mgmt.http_port, timeout=20)
+    headers = {"Authorization": f"Basic {b64encode(GUEST.encode()).decode()}"} | (
+        {"Content-Type": kind} if kind else {}
+    )
+    changes = (("access/users/b", {"password": "b" * 20}), ("access/groups/b", {"members": []}))
+    with closing(connection):
+        for path, body in changes:
+            said = ("PUT", f"/api/{path}", json.dumps(body).encode(), headers)
+            await asyncio.to_thread(connection.request, *said)
+            answer = await asyncio.to_thread(connection.getresponse)
+            answer.read()
+            assert answer.status in {200, 204}

@@ -52,7 +52,15 @@ async def test_search(get: Get, ledger: LedgerFiles, query: str) -> None:
 
 @pytest.mark.parametrize(
     ("query", "status"),
-    [("", 400), ("fate=eaten", 400), ("since=soon&queue=q", 400), ("queue=q&journeys=0", 400), ("queue=none", 404)],
+    [
+        ("", 400),
+        ("fate=eaten", 400),
+        ("since=soon&queue=q", 400),
+        ("queue=q&journeys=0", 400),
+        ("queue=none", 404),
+        ("queue=q&fates=expired", 400),
+        ("queue=q&since=5m&until=10m", 400),
+    ],
 )
 async def test_bad_search(get: Get, ledger: LedgerFiles, query: str, status: int) -> None:
     """What is wrong with a query is said; what nothing fits is not found."""
@@ -137,7 +145,7 @@ async def test_described(get: Get) -> None:
 
 async def test_why_nothing_is_on_record(get: Get, client: MgmtClient, ledger: LedgerFiles, mgmt: Service) -> None:
     """While nothing is filed look-ups and health say why; the stack is no worse for that."""
-    mgmt._filer.trouble = "NATS has no room"
+    mgmt._filer._trouble = "NATS has no room"
     status, body, _ = await get("/api/trace/none")
     why = "nothing is on record of 'none'; the record is not filed at the moment: NATS has no room"
     assert (status, body["reason"]) == (404, why)

@@ -7,9 +7,12 @@ import contextlib
 from collections.abc import Sequence
 from typing import Any, cast
 
+import pytest
+
 from services.common.authentication.claims import Credentials
 from services.common.authentication.visit import NO_VISIT
-from services.common.errors import BrokerError
+from services.common.errors import BrokerError, Unavailable
+from services.mgmt.rest import sign_in as module
 from services.mgmt.rest.sign_in import SignIn
 from services.rpc.store_pb2 import Record
 from tests.support.signing_in import authenticator_of
@@ -45,3 +48,11 @@ async def test_a_crowd_has_users_listed_once() -> None:
     store.may.set()
     await asyncio.gather(first, *crowd)
     assert store.asked == 2
+
+
+async def test_a_store_that_hangs_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nobody waits for it as long as a call may take, and who waited is told what for."""
+    monkeypatch.setattr(module, "_PATIENCE", 0.01)
+    sign_in = SignIn(authenticator_of(), cast("Any", Store()))
+    with pytest.raises(Unavailable, match="the store does not answer"):
+        await sign_in(Credentials("ann", "x"), "192.0.2.1", NO_VISIT)

@@ -2,40 +2,35 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import pytest
 
 from services.common.clock import epoch_ms
 from services.common.message.columns import put
 from services.common.message.facts import Facts
+from services.queue.machine.entry import Entry
 from services.queue.machine.message import Interned, MemoryAccount
+from services.queue.machine.options import read_options
 from services.queue.partitions.recovery import Recovery
-from services.rpc.queue_pb2 import PublishBatch, QueueMessages
+from services.rpc.queue_pb2 import PublishBatch
 from services.rpc.store_pb2 import EntryBatch, EntryColumns, RecoveredBatch
-from tests.support.queue_house import PROPERTIES, House, RawLink
+from tests.support.queue_house import House
 
 FACTS = Facts("/", "", "key", "amqp-0-9")
 SOON = 700
 LATER = 600_000
-
-
-async def publish(link: RawLink, queue_id: int, body: bytes, facts: Facts) -> None:
-    """Returns when that is done."""
-    batch = PublishBatch.FromString(link.batch(queue_id, [body], time_ms=epoch_ms()))
-    batch.ClearField("runs")
-    put(batch, [facts], [PROPERTIES])
-    batch.queues.append(QueueMessages(queue_id=queue_id, count=1))
-    await link.send(publishes=[batch.SerializeToString()])
-    await link.until(lambda: batch.sequence in link.done())
+HOLDS = {"holdOnPublishEnabled": True}
 
 
 @pytest.mark.parametrize("durable", [False, True])
 async def test_after_a_move(house: House, *, durable: bool) -> None:
     """Transient and persistent messages, until their time has come; one whose time has not stays."""
-    queue_id = await house.declare("q", durable=durable, table={"holdOnPublishEnabled": True})
+    queue_id = await house.declare("q", durable=durable, table=HOLDS)
     link, now = await house.link(), epoch_ms()
-    await publish(link, queue_id, b"soon", FACTS._replace(not_before=now + SOON, persistent=durable))
-    await publish(link, queue_id, b"later", FACTS._replace(not_before=now + LATER))
-    await publish(link, queue_id, b"now", FACTS)
+    await link.publish_facts(queue_id, [b"soon"], FACTS._replace(not_before=now + SOON, persistent=durable))
+    await link.publish_facts(queue_id, [b"later"], FACTS._replace(not_before=now + LATER))
+    await link.publish_facts(queue_id, [b"now"], FACTS)
     await house.queues.pop("queue-1").stop()
     await house.start_queue("queue-1")
     link = await house.link(origin=1001)
@@ -47,14 +42,30 @@ async def test_after_a_move(house: House, *, durable: bool) -> None:
     assert await link.ready(queue_id, 2) == 1
 
 
+def read_back(table: Mapping[str, object], *times: int | None) -> list[Entry]:
+    """At time `LATER`, messages of one batch that may not be delivered before these; the last one was delivered."""
+    options = read_options(1, "/", "q", 0, table)
+    recovery = Recovery(MemoryAccount(), Interned(), 2, LATER, {1: options}.get, lambda *_: None)
+    columns = PublishBatch(uids=range((5 << 39) + 1, (5 << 39) + 1 + len(times)), bodies=[b""] * len(times))
+    put(columns, [FACTS._replace(not_before=each) for each in times], [b""] * len(times))
+    entries = EntryColumns(queue_id=[1], first=[0], count=[len(times)], position=[0])
+    batch = RecoveredBatch(columns=columns.SerializeToString())
+    its = EntryBatch(id=1, count=len(times), entries=entries.SerializeToString())
+    batch.entries.CopyFrom(its)
+    batch.delivered_upto = len(times)
+    recovery.add(batch)
+    return recovery.in_order()[1]
+
+
 def test_after_a_kill() -> None:
     """The journal has the time as a fact of the message."""
-    recovery = Recovery(MemoryAccount(), Interned(), 2, lambda _: None, lambda *_: None)
-    columns = PublishBatch(uids=[(5 << 39) + 1], bodies=[b""])
-    put(columns, [FACTS._replace(not_before=LATER)], [b""])
-    batch = RecoveredBatch(columns=columns.SerializeToString())
-    entries = EntryColumns(queue_id=[1], first=[0], count=[1], position=[0])
-    batch.entries.CopyFrom(EntryBatch(id=1, count=1, entries=entries.SerializeToString()))
-    recovery.add(batch)
-    [entry] = recovery.in_order()[1]
+    [entry] = read_back(HOLDS, LATER)
     assert entry.message.facts.not_before == LATER
+
+
+@pytest.mark.parametrize("table", [HOLDS, {}])
+def test_what_nobody_had(table: Mapping[str, object]) -> None:
+    """What waits for its time was not delivered, though what came behind it was; where nothing waits it was."""
+    waits = 0 if table else 1
+    entries = read_back(table, LATER + 9000, LATER - 1, LATER + 5000, None)
+    assert [entry.attempts for entry in entries] == [waits, 1, waits, 1]

@@ -1,49 +1,44 @@
-"""How often a message has been tried is known over changes of owner, where a delivery limit asks for it."""
+"""How often a message was delivered before: each consumer is told of each."""
 
 from __future__ import annotations
 
+from unittest.mock import Mock, call
+
+from services.queue.links.link import PeerLink
 from services.rpc import queue_pb2 as pb
-from tests.support.queue_house import House
+from tests.support.queue_machine import Machine
 
 
-async def another_owner(house: House) -> None:
-    """The queue process ends, and starts again."""
-    await house.queues.pop("queue-1").stop()
-    await house.start_queue("queue-1")
+def test_those_that_came_back() -> None:
+    """What failed counts, what was given back as if it had not been delivered does not."""
+    machine = Machine()
+    machine.publish(4)
+    machine.consumer()
+    for outcome, uids in ((pb.RELEASE, [2]), (pb.RELEASE, [1, 2]), (pb.RESTORE, [3]), (pb.RETURN, [4])):
+        machine.link.taken()
+        machine.queue.settle(outcome, uids, 0)
+    machine.link.taken()
+    machine.queue.settle(pb.RELEASE, [1, 2, 3, 4], 0)
+    runs = [(run.count, run.attempts, run.redelivered) for run in machine.link.deliveries.runs]
+    assert runs == [(1, 2, True), (1, 3, True), (2, 1, True)]
 
 
-async def test_attempts_are_counted_on(house: House) -> None:
-    """A delivery limit is the same over any number of owners: what one knows of attempts is handed over with it."""
-    limits = {"delivery_limit": 3, "dead_letter_exchange": "", "dead_letter_routing_key": "parked"}
-    queue_id, parked = await house.declare("q", durable=True, **limits), await house.declare("parked", durable=True)
-    await (await house.link()).publish(queue_id, [b"1"], persistent=True)
-    for origin in range(1001, 1005):
-        if origin > 1001:
-            await another_owner(house)
-        link = await house.link(origin=origin)
-        assert await link.ready(queue_id, 1) == 1
-        await link.attach(queue_id, messages=1)
-        await link.until(lambda link=link: link.uids)
-        await link.send(settles=[pb.Settle(queue_id=queue_id, outcome=pb.RELEASE, uids=link.uids)], detaches=[1])
-        await link.until(lambda link=link: any(frame.detached for frame in link.frames))
-        await link.close()
-    link = await house.link(origin=1005)
-    await link.attach(parked)
-    await link.until(lambda: link.bodies == [b"1"], seconds=10)
+def test_what_the_record_says() -> None:
+    """What a client gave back it had, though it has not tried it."""
+    machine = Machine()
+    machine.publish(2)
+    machine.consumer(messages=2)
+    machine.queue._entries.record = record = Mock()
+    machine.queue.settle(pb.RETURN, [1], 0)
+    machine.queue.settle(pb.RESTORE, [2], 0)
+    assert record.requeued.mock_calls == [call([1], "released"), call([2], "not_sent")]
 
 
-async def test_attempts_of_a_letter_are_counted_on(house: House) -> None:
-    """A message that was tried too often, and is not taken as a dead letter yet, is not tried as often again."""
-    limits = {"delivery_limit": 2, "dead_letter_exchange": "", "dead_letter_routing_key": "full"}
-    queue_id = await house.declare("q", durable=True, **limits)
-    await house.declare("full", durable=True, max_length=0, overflow="reject-publish")
-    link = await house.link()
-    await link.publish(queue_id, [b"1"], persistent=True)
-    await link.attach(queue_id)
-    for count in range(1, 4):
-        await link.until(lambda count=count: len(link.uids) == count)
-        await link.send(settles=[pb.Settle(queue_id=queue_id, outcome=pb.RELEASE, uids=link.uids[-1:])])
-    assert await link.ready(queue_id, 1) == 0
-    await another_owner(house)
-    queue = house.queues["queue-1"]._host.registry.queues[queue_id]
-    assert [entry.attempts for entry in queue.entries()] == [3]
+def test_given_back_untried() -> None:
+    """A gateway says so of what it calls restored: a process of a former release would not know another word."""
+    queue, link = Mock(), Mock()
+    link._host.registry.settling.return_value, link._settled_here.return_value = queue, [1]
+    for had in (True, False):
+        PeerLink._settle(link, pb.Settle(queue_id=1, outcome=pb.RESTORE, had=had, uids=[1]), now=0)
+    link._transactions.settle.assert_not_called()
+    assert queue.settle.mock_calls == [call(pb.RETURN, [1], 0), call(pb.RESTORE, [1], 0)]

@@ -178,7 +178,7 @@ async def test_a_queue_that_fails_by_the_clock(house: House, monkeypatch: pytest
     faulty, good = await _two(house, message_ttl=1, dead_letter_exchange="", dead_letter_routing_key="parked")
     parked = await house.declare("parked")
     _break(monkeypatch, "expire", Backlog)
-    _break(monkeypatch, "lags", Backlog)
+    _break(monkeypatch, "_is_behind", Backlog)
     link = await house.link()
     await link.attach(parked)
     for _ in range(3):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from services.common.message import format_named
+from services.common.message.amqp_0_9 import compose
 from services.queue.machine.context import DeadLetter
 from services.queue.machine.dead_letter import is_circle, rewrite, routing_keys
 from services.queue.machine.entry import Entry
@@ -72,3 +73,11 @@ def test_routing_keys() -> None:
     assert routing_keys(overridden, headers) == ["dead"]
     assert "CC" not in headers
     assert headers["x-death"][0]["routing-keys"] == ["key", "copy"]
+
+
+def test_headers_that_are_too_many() -> None:
+    """Of a message that was stored before they had a bound: they are left out, like those that nobody can read."""
+    stored = compose({"message-id": "id"}, {f"k{n}": n for n in range(100_000)}, persistent=True, priority=0)
+    properties, headers = rewrite(letter(stored, "expired"))
+    assert headers.keys() == {"x-death", "x-first-death-reason", "x-first-death-queue", "x-first-death-exchange"}
+    assert FORMAT.text(properties, "message-id") == "id"

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import TYPE_CHECKING
 
+from services.common.message.facts import Facts
+from services.queue.machine import turn
 from services.rpc import queue_pb2 as pb
 
 if TYPE_CHECKING:
+    import pytest
+
     from tests.support.queue_house import House, RawLink
 
 
@@ -74,3 +79,48 @@ async def test_no_consumer_drains(house: House) -> None:
     await link.send(credits=[pb.Credit(consumer=7, messages=1, drain=True)])
     assert await link.ready(queue_id, 9) == 0
     assert drained(link) == []
+
+
+async def test_what_is_due_comes_first(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also where more than goes in a turn is due at once, and the clock has not looked yet."""
+    monkeypatch.setattr(turn, "SCATTERED", 2)
+    queue_id = await house.declare("q", table={"holdOnPublishEnabled": True})
+    link, host = await house.link(), house.queues["queue-1"]._host
+    queue, now = host.registry.queues[queue_id], host.now()
+    await link.attach(queue_id, messages=0)
+    delayed = Facts("/", "", "q", "amqp-0-9", not_before=now + 60_000)
+    await link.publish_facts(queue_id, [b"%d" % number for number in range(5)], delayed)
+    monkeypatch.setattr(queue, "deadline", lambda: 0)
+    monkeypatch.setattr(host.registry, "now", lambda: now + 60_000)
+    await link.send(credits=[pb.Credit(consumer=1, messages=9, drain=True)])
+    await link.until(lambda: drained(link))
+    assert (len(link.bodies), drained(link)) == (5, [(1, 4)])
+
+
+async def test_while_leases_may_have_run_out(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is due is delivered, and the consumer answered, when it is known who has the queue."""
+    monkeypatch.setattr(turn, "SCATTERED", 2)
+    queue_id = await house.declare("q", table={"holdOnPublishEnabled": True})
+    link, host = await house.link(), house.queues["queue-1"]._host
+    queue, now, held = host.registry.queues[queue_id], host.now(), host.leases_hold
+    lags = queue.lags
+
+    def runs_out(now: int) -> bool:
+        host.leases_hold = bool
+        return lags(now)
+
+    await link.attach(queue_id, messages=0)
+    delayed = Facts("/", "", "q", "amqp-0-9", not_before=now + 60_000)
+    await link.publish_facts(queue_id, [b"%d" % number for number in range(5)], delayed)
+    monkeypatch.setattr(queue, "deadline", lambda: 0)
+    monkeypatch.setattr(host.registry, "now", lambda: now + 60_000)
+    monkeypatch.setattr(queue, "lags", runs_out)
+    await link.send(credits=[pb.Credit(consumer=1, messages=9, drain=True)])
+    await link.until(lambda: link.bodies)
+    await asyncio.sleep(0.1)
+    assert (len(link.bodies), drained(link)) == (2, [])
+    monkeypatch.setattr(queue, "lags", lags)
+    host.leases_hold = held
+    host.resume(valid=True)
+    await link.until(lambda: drained(link))
+    assert (len(link.bodies), drained(link)) == (5, [(1, 4)])

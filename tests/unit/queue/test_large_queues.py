@@ -143,10 +143,11 @@ async def test_purge_of_a_large_queue(house: House, monkeypatch: pytest.MonkeyPa
     await link.publish(queue_id, [b"x"] * 95, persistent=True)
     purge, parts, turns = queue.purge, list[int](), list[int]()
 
-    def noted(most: int) -> int:
-        parts.append(most)
+    def noted(most: int, before: int) -> int:
+        assert before == 115
+        parts.append(purge(most, before))
         asyncio.get_running_loop().call_soon(lambda: turns.append(len(parts)))
-        return purge(most)
+        return parts[-1]
 
     monkeypatch.setattr(queue, "purge", noted)
     asked = pb.QueueRequest(id=1, purge=pb.PurgeRequest(queue_id=queue_id))
@@ -207,9 +208,9 @@ async def test_the_partition_leaves_while_a_queue_is_purged(house: House, monkey
     queue = host.registry.queues[queue_id]
     purge, partition = queue.purge, host.registry.partitions[queue.options.partition]
 
-    def leaves(most: int) -> int:
+    def leaves(most: int, before: int) -> int:
         host.registry.suspend(partition)
-        return purge(most)
+        return purge(most, before)
 
     monkeypatch.setattr(queue, "purge", leaves)
     reply = await link.request(1, purge=pb.PurgeRequest(queue_id=queue_id))
@@ -318,3 +319,15 @@ async def test_a_great_many_come_back(house: House, monkeypatch: pytest.MonkeyPa
     await other.until(lambda: len(other.bodies) == 96)
     assert other.bodies[1:] == [b"%d" % number for number in range(95)]
     assert (parts, turns) == ([10] * 9 + [5], list(range(1, 11)))
+
+
+async def test_a_great_many_are_due_at_once(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The clock delivers all of them, some in each turn, to a consumer that says nothing meanwhile."""
+    monkeypatch.setattr(turn, "SCATTERED", 10)
+    queue_id = await house.declare("q", table={"holdOnPublishEnabled": True})
+    link = await house.link()
+    await link.attach(queue_id)
+    soon = house.queues["queue-1"]._host.now() + 300
+    await link.publish_facts(queue_id, [b"x"] * 20, FACTS._replace(not_before=soon))
+    assert not link.bodies
+    await link.until(lambda: len(link.bodies) == 20, seconds=10)

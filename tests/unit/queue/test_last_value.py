@@ -88,7 +88,7 @@ def test_read_back() -> None:
     last = Entry(next(iter(again.queue.entries())).message, 10)
     again = _make(durable=True)
     again.account.hold([each.message for each in (*stale, last)], 0, again.queue.holding)
-    again.queue.recover([*stale, last])
+    again.queue.recover([*stale, last], 0)
     assert [entry.position for entry in again.queue.entries()] == [1, 2, 10]
     assert older.ready_count == 3
 

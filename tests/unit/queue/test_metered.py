@@ -95,6 +95,29 @@ async def test_a_deleted_queue(house: House) -> None:
     assert not any("q" in name for name in found)
 
 
+async def test_a_queue_that_expires(house: House) -> None:
+    """As well, with the messages that expired with it: one of the same name begins at 0."""
+    queue_id = await house.declare("q", expires=100)
+    link = await house.link()
+    await link.publish(queue_id, [b"1", b"2"])
+    await link.until(lambda: queue_id not in house.topology.queues)
+    await house.declare("q")
+    found = await told(house, per_object=True)
+    assert found["hopline_messages_expired_total", "queue_ttl"] == 2
+    assert not any(found[name] for name in found if "q" in name)
+
+
+async def test_what_is_told_of_a_queue_late(house: House) -> None:
+    """As of dead letters that were on their way when it was deleted: it has no counters for ever."""
+    await house.declare("q")
+    await house.delete("q")
+    recorder = house.queues["queue-1"]._host.recorder
+    recorder.record(ledger.DEAD_LETTERED, LedgerPlace("/", queue="q"), [1, 2], reason="expired")
+    found = await told(house, per_object=True)
+    assert found["hopline_messages_dead_lettered_total", "expired"] == 2
+    assert not any("q" in name for name in found)
+
+
 async def test_router_and_store(house: House) -> None:
     """The router reports objects and changes, the store what it has written, and the holders of leases."""
     await house.declare("q", durable=True)

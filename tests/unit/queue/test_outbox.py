@@ -10,9 +10,9 @@ from tests.support.messages import facts
 FACTS = facts("ex")
 
 
-def _add(outbox: Outbox, redelivered: bool, uids: list[int], properties: list[bytes], bodies: list[bytes]) -> None:
+def _add(outbox: Outbox, attempts: int, uids: list[int], properties: list[bytes], bodies: list[bytes]) -> None:
     its = [FACTS] * len(uids)
-    outbox.deliveries.add(5, redelivered, uids, its, properties, bodies, weight(properties, bodies))
+    outbox.deliveries.add(5, attempts, uids, its, properties, bodies, weight(properties, bodies))
 
 
 def test_wakes_once() -> None:
@@ -28,20 +28,22 @@ def test_wakes_once() -> None:
 
 
 def test_runs_merge() -> None:
-    """What continues a run is part of it."""
+    """What continues a run is part of it: the same consumer, as many attempts before."""
     outbox = Outbox(lambda: None)
     for uid in (1, 2):
-        _add(outbox, False, [uid], [b"p"], [b"body"])
-    _add(outbox, True, [3], [b"p"], [b"body"])
+        _add(outbox, 0, [uid], [b"p"], [b"body"])
+    for uid, attempts in ((3, 1), (4, 2)):
+        _add(outbox, attempts, [uid], [b"p"], [b"body"])
     frame = outbox.take()
     assert frame is not None
-    assert [(run.count, run.redelivered) for run in frame.deliveries.runs] == [(2, False), (1, True)]
+    runs = [(run.count, run.redelivered, run.attempts) for run in frame.deliveries.runs]
+    assert runs == [(2, False, 0), (1, True, 1), (1, True, 2)]
 
 
 def test_large_deliveries_are_split() -> None:
     """A frame that would be too large is split within a run, and the end of its consumer waits for the rest."""
     outbox = Outbox(lambda: None)
-    _add(outbox, False, [1, 2, 3], [b"a", b"b", b"c"], [bytes(9 << 20)] * 3)
+    _add(outbox, 0, [1, 2, 3], [b"a", b"b", b"c"], [bytes(9 << 20)] * 3)
     outbox.frame.detached.append(5)
     frames = []
     while frame := outbox.take():
@@ -55,7 +57,7 @@ def test_properties_weigh() -> None:
     """Frames are split by all that they carry: messages may be mostly properties."""
     outbox, count, large = Outbox(lambda: None), 100, FRAME_BYTES // 10
     for uid in range(count):
-        _add(outbox, False, [uid], [uid.to_bytes(4) + bytes(large)], [b"x"])
+        _add(outbox, 0, [uid], [uid.to_bytes(4) + bytes(large)], [b"x"])
     frames = []
     while frame := outbox.take():
         frames.append(frame)
@@ -67,9 +69,9 @@ def test_properties_weigh() -> None:
 def test_what_comes_later_comes_behind() -> None:
     """Deliveries that are added while others wait for their frame come after those."""
     outbox = Outbox(lambda: None)
-    _add(outbox, False, [1, 2], [b"p"] * 2, [bytes(FRAME_BYTES)] * 2)
+    _add(outbox, 0, [1, 2], [b"p"] * 2, [bytes(FRAME_BYTES)] * 2)
     first = outbox.take()
-    _add(outbox, False, [3], [b"p"], [b"small"])
+    _add(outbox, 0, [3], [b"p"], [b"small"])
     frames = [first, outbox.take(), outbox.take()]
     assert [list(frame.deliveries.uids) for frame in frames if frame] == [[1], [2], [3]]
     assert outbox.take() is None

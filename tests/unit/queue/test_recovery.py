@@ -20,7 +20,7 @@ LARGE = 64 << 20  # bytes: more than the allocator keeps for itself when it is g
 
 def recovered() -> Recovery:
     """One large message, which its publisher may send again."""
-    recovery = Recovery(MemoryAccount(), Interned(), 2, lambda _: None, lambda *_: None)
+    recovery = Recovery(MemoryAccount(), Interned(), 2, 0, lambda _: None, lambda *_: None)
     columns = PublishBatch(uids=[UID], bodies=[bytes(LARGE)], properties=[b""], runs=[PublishRun(count=1)])
     entries = EntryColumns(queue_id=[1], first=[0], count=[1], position=[0])
     batch = RecoveredBatch(columns=columns.SerializeToString())
@@ -54,7 +54,7 @@ def test_what_is_known_of_messages_is_their_numbers() -> None:
 def test_when_it_expires() -> None:
     """As its queue had it: from when it was received, no sooner than after the least time to live."""
     options = read_options(1, "/", "q", 0, {"minimumMessageTtl": 20})
-    recovery = Recovery(MemoryAccount(), Interned(), 2, {1: options}.get, lambda *_: None)
+    recovery = Recovery(MemoryAccount(), Interned(), 2, 0, {1: options}.get, lambda *_: None)
     run = PublishRun(count=1, ttl_ms=5)
     columns = PublishBatch(uids=[UID], bodies=[b""], properties=[b""], runs=[run], time_ms=100)
     batch = RecoveredBatch(columns=columns.SerializeToString())

@@ -9,6 +9,7 @@ import pytest
 from services.common.clients.topology import TopologyClient
 from services.common.errors import BrokerError, NotFound, PreconditionFailed
 from services.common.grpc_channel import connect, is_serving
+from services.common.limits import QUEUES, VIRTUAL_HOST, Limited, Subject, record_of
 from services.gateway.routing.bindings import Bindings
 from services.rpc import router_pb2, router_pb2_grpc
 from tests.support.silent_listener import silent_listener
@@ -23,6 +24,22 @@ async def test_first_start_creates_the_virtual_host_slash(cluster: Any) -> None:
     async with connect(cluster.settings.address_of("router")) as channel:
         reply = await router_pb2_grpc.RouterStub(channel).Describe(router_pb2.DescribeRequest(virtual_host="/"))
     assert {"", "amq.direct", "amq.topic", "amq.headers"} <= {exchange.name for exchange in reply.exchanges}
+
+
+async def test_the_limit_of_a_virtual_host_holds_from_the_first_moment(cluster: Any) -> None:
+    """A router that writes serves when it knows the limits, however late it hears of them."""
+    limited = record_of(Limited(Subject(VIRTUAL_HOST, "/"), {QUEUES: 1}))
+    cluster.store.records[limited.kind, limited.key] = limited
+    cluster.store.tells.clear()
+    starting = asyncio.ensure_future(cluster.start_router())
+    await asyncio.sleep(0.3)
+    assert not starting.done()
+    cluster.store.tells.set()
+    await starting
+    client = await cluster.watch("g1")
+    await client.change(cluster.request("declare_queue", name="first"))
+    with pytest.raises(BrokerError, match="limit"):
+        await client.change(cluster.request("declare_queue", name="second"))
 
 
 async def test_a_declared_queue_is_known_to_every_watcher_before_the_answer(cluster: Any) -> None:

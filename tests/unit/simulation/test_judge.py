@@ -370,3 +370,23 @@ def test_stuck(told: Written) -> None:
     """Every request that waits is answered."""
     told.history.stuck = ["c1 waits"]
     assert told.broken() == {"everything is answered"}
+
+
+@pytest.mark.parametrize(("gone", "broken"), [(False, {"what comes again did come"}), (True, set())])
+def test_redelivered_for_no_reason(told: Written, *, gone: bool, broken: set[str]) -> None:
+    """What is said to come again was on its way to somebody before, where nothing fails."""
+    sent = told.publish("m", "q")
+    if gone:
+        told.consumer("q").ending = told.history.tick()
+    told.drain(sent, "q", redelivered=True)
+    assert told.broken() == broken
+
+
+@pytest.mark.parametrize(("first", "broken"), [(False, {"no-local"}), (True, set())])
+def test_no_local(told: Written, *, first: bool, broken: set[str]) -> None:
+    """A consumer does not get what its own connection has published since it is there."""
+    sent = told.publish("m", "q", channel=told.two) if first else None
+    consumer = told.consumer("q", no_local=True)
+    told.deliver(sent or told.publish("m", "q", channel=told.two), "q", "ack", consumer=consumer)
+    told.deliver(told.publish("n", "q"), "q", "ack", consumer=consumer)
+    assert told.broken() == broken

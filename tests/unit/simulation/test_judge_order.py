@@ -53,6 +53,7 @@ def test_order_of_redeliveries(told: Written) -> None:
     """What comes again comes when it can."""
     sent = [told.publish(name, "q") for name in "ab"]
     consumer = told.consumer("q")
+    told.deliver(sent[0], "q", "requeue", consumer=consumer)
     told.deliver(sent[1], "q", "ack", consumer=consumer)
     told.deliver(sent[0], "q", "ack", consumer=consumer, redelivered=True)
     assert told.broken() == set()

@@ -2,10 +2,13 @@ from __future__ import annotations
 
 import pytest
 
+from tests.simulation import steps
+from tests.simulation.amqp_1_0 import steps as link_steps
 from tests.simulation.draw import draw
 from tests.simulation.plan import Plan
 from tests.simulation.shrink import Shrinker
-from tests.simulation.steps import STEPS
+
+STEPS = {"0-9-1": steps.STEPS, "1.0": link_steps.STEPS}
 
 
 @pytest.mark.parametrize("seed", range(40))
@@ -14,9 +17,9 @@ def test_plan(seed: int) -> None:
     plan = draw(seed)
     assert plan == draw(seed)
     assert Plan.load(plan.dump()) == plan
-    names = {client["name"] for client in plan.clients}
-    assert {step["do"] for step in [*plan.topology, *plan.steps]} <= STEPS.keys()
-    assert {step["client"] for step in plan.steps} <= names
+    protocols = {client["name"]: client.get("protocol", "0-9-1") for client in plan.clients}
+    assert {step["do"] for step in plan.topology} <= steps.STEPS.keys()
+    assert all(step["do"] in STEPS[protocols[step["client"]]] for step in plan.steps)
     assert plan.lines()
 
 
@@ -42,6 +45,15 @@ def test_swarm() -> None:
         "suspend",
         "jump_clock",
     }
+
+
+def test_protocols() -> None:
+    """Some histories have clients of 1.0 besides, which change nothing of the others' plans."""
+    plans = [draw(seed) for seed in range(200)]
+    linked = [plan for plan in plans if any("protocol" in client for client in plan.clients)]
+    assert 20 < len(linked) < 100
+    done = {step["do"] for plan in linked for step in plan.steps if step["client"].startswith("l")}
+    assert done == STEPS["1.0"].keys()
 
 
 def _long() -> Plan:

@@ -11,6 +11,7 @@ from structlog.testing import capture_logs
 from services.common.errors import InternalError, Unavailable
 from services.rpc.store_pb2 import KeepAliveReply, KeepAliveRequest
 from services.store import standing_by
+from services.store.provider import Unreachable
 from services.store.standing_by import Presence, stand_by
 
 
@@ -63,6 +64,15 @@ async def test_it_cannot_be_asked() -> None:
     told, said = await run("a", away, away, "a", away, "")
     fails, again = "cannot ask who writes, nor take over", "it is known again who writes"
     assert (told, said) == (1, ["store stands by", fails, again, fails, again, "store takes over"])
+
+
+async def test_it_starts_at_once_with_what_keeps_the_data(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It waits for that, and says so once, for it would count as a sick process if it ended; but not for ever."""
+    absent = Unreachable("nobody answers")
+    assert await run(absent, absent, "") == (0, ["waits for what keeps the data"])
+    monkeypatch.setattr(standing_by, "_STARTING_SECONDS", 0.0)
+    with pytest.raises(Unreachable):
+        await run(absent, "")
 
 
 async def test_presence() -> None:

@@ -9,11 +9,15 @@ from uuid import UUID
 
 from services.common.errors import SyntaxFault
 from services.common.message.amqp_1_0 import values as v
-
-DEEPEST: Final = 50
-"""Compound values within each other: who sends more wants no answer but a stack that overflows."""
-
-DESCRIBED: Final = 0x00
+from services.common.message.amqp_1_0.passing import (
+    DEEPEST,
+    DESCRIBED,
+    LONG_COMPOUND,
+    SHORT_COMPOUND,
+    has_many,
+    skip,
+)
+from services.common.message.bounds import LITTLE, MOST_READ
 
 _LONG = struct.Struct(">I")
 
@@ -27,26 +31,13 @@ def decode(data: bytes) -> Any:  # noqa: ANN401 - whatever the peer says
 
 
 def decode_at(data: bytes, position: int, depth: int = 0) -> tuple[Any, int]:
-    """The value at `position`, and where it ends; raises SyntaxFault."""
+    """The value at `position`, and where it ends; raises SyntaxFault, also where there is too much to read at once."""
+    if len(data) - position > LITTLE and has_many(data, (position,), MOST_READ):
+        raise SyntaxFault(f"more than {MOST_READ} values within one")
     try:
         return _value(data, position, depth)
     except (struct.error, IndexError) as error:
         raise SyntaxFault("a value ends early") from error
-
-
-def skip(data: bytes, position: int) -> int:
-    """Where the value at `position` ends: nothing of it is read but its sizes. Raises SyntaxFault."""
-    try:
-        code = data[position]
-        position += 1
-        if code == DESCRIBED:
-            return skip(data, skip(data, position))
-        end = _WIDTHS[code >> 4](data, position)
-    except (struct.error, IndexError, KeyError, RecursionError) as error:
-        raise SyntaxFault(f"no value begins with byte {position}") from error
-    if end > len(data):
-        raise SyntaxFault("a value ends early")
-    return end
 
 
 def element_at(data: bytes, position: int, index: int) -> Any:  # noqa: ANN401 - whatever the peer says
@@ -72,7 +63,7 @@ def _element_at(data: bytes, position: int, index: int) -> Any:  # noqa: ANN401 
     at = bounds.position
     for _ in range(index):
         at = skip(data, at)
-    return _value(data, at, 1)[0]
+    return decode_at(data, at, 1)[0]
 
 
 def _value(data: bytes, position: int, depth: int) -> tuple[Any, int]:
@@ -224,10 +215,18 @@ def _map(data: bytes, position: int, layout: struct.Struct, depth: int) -> tuple
     pairs, end = _list(data, position, layout, depth)
     if len(pairs) % 2:
         raise SyntaxFault("a map has a key without a value")
+    keys = pairs[::2]
+    _check_keys(keys)
     try:
-        return dict(zip(pairs[::2], pairs[1::2], strict=True)), end
+        return dict(zip(keys, pairs[1::2], strict=True)), end
     except TypeError as error:
         raise SyntaxFault("a map has a key that is compound") from error
+
+
+def _check_keys(keys: list[Any]) -> None:
+    """Of numbers and UUIDs a peer can choose such as Python's dictionaries are slow with: quadratic, of thousands."""
+    if len(keys) > _MOST_NUMBERS and sum(not isinstance(key, (str, bytes)) for key in keys) > _MOST_NUMBERS:
+        raise SyntaxFault(f"a map with more than {_MOST_NUMBERS} keys that are neither text nor octets")
 
 
 def _array(data: bytes, position: int, layout: struct.Struct, depth: int) -> tuple[v.Array, int]:
@@ -266,9 +265,9 @@ def _ended(position: int, bounds: _Bounds) -> int:
 
 
 _NO_WIDTH: Final = 0x4
-_MOST_OF_NO_WIDTH: Final = 32  # each such array takes a few bytes: a frame has room for tens of thousands
+_MOST_OF_NO_WIDTH: Final = 8  # each such array takes four bytes: little data would hold many values
 _MOST_DESCRIPTORS: Final = 4
-_SHORT_COMPOUND, _LONG_COMPOUND = struct.Struct(">BB"), struct.Struct(">II")
+_MOST_NUMBERS: Final = 64  # keys of a map: those that are used are text
 _Read = Callable[[bytes, int, int], tuple[Any, int]]
 
 
@@ -276,37 +275,13 @@ def _reader(read: Callable[[bytes, int, struct.Struct, int], tuple[Any, int]], l
     return lambda data, position, depth: read(data, position, layout, depth)
 
 
-_LISTS: Mapping[int, struct.Struct] = {0xC0: _SHORT_COMPOUND, 0xD0: _LONG_COMPOUND}
+_LISTS: Mapping[int, struct.Struct] = {0xC0: SHORT_COMPOUND, 0xD0: LONG_COMPOUND}
 _EMPTY_LIST: Final = 0x45
 _COMPOUND: Mapping[int, _Read] = {
-    0xC0: _reader(_list, _SHORT_COMPOUND),
-    0xD0: _reader(_list, _LONG_COMPOUND),
-    0xC1: _reader(_map, _SHORT_COMPOUND),
-    0xD1: _reader(_map, _LONG_COMPOUND),
-    0xE0: _reader(_array, _SHORT_COMPOUND),
-    0xF0: _reader(_array, _LONG_COMPOUND),
-}
-
-
-# -------------------------------------------------------------- how wide, by the first four bits of a code (figure 1.2)
-
-_Width = Callable[[bytes, int], int]
-
-
-def _fixed_width(width: int) -> _Width:
-    return lambda _data, position: position + width
-
-
-def _short_width(data: bytes, position: int) -> int:
-    return position + 1 + data[position]
-
-
-def _long_width(data: bytes, position: int) -> int:
-    return position + 4 + int(_LONG.unpack_from(data, position)[0])
-
-
-_WIDTHS: Mapping[int, _Width] = {
-    **{0x4 + power: _fixed_width(width) for power, width in enumerate((0, 1, 2, 4, 8, 16))},
-    **dict.fromkeys((0xA, 0xC, 0xE), _short_width),
-    **dict.fromkeys((0xB, 0xD, 0xF), _long_width),
+    0xC0: _reader(_list, SHORT_COMPOUND),
+    0xD0: _reader(_list, LONG_COMPOUND),
+    0xC1: _reader(_map, SHORT_COMPOUND),
+    0xD1: _reader(_map, LONG_COMPOUND),
+    0xE0: _reader(_array, SHORT_COMPOUND),
+    0xF0: _reader(_array, LONG_COMPOUND),
 }

@@ -12,7 +12,7 @@ from functools import lru_cache
 from typing import Any, TypeVar
 from uuid import UUID
 
-from services.common.errors import SyntaxFault
+from services.common.errors import BrokerError, SyntaxFault
 from services.common.message import delayed
 from services.common.message.amqp_1_0 import composite, neutral
 from services.common.message.amqp_1_0 import values as v
@@ -27,6 +27,7 @@ from services.common.message.amqp_1_0.sections import (
     VALUE,
     Header,
     Properties,
+    Section,
     sections,
 )
 from services.common.message.facts import Attributes
@@ -36,6 +37,7 @@ from services.common.telemetry.context import SpanContext, parse
 NAME = "amqp-1-0"
 
 _USUAL_PRIORITY = 4  # section 3.2.1
+_OF_TEXT = (0xA, 0xB)  # the upper halves of the constructors of octets and text (1.6.19 to 1.6.21)
 _BROKERS = "x-"  # how the names of what a broker says begin
 _USER_ID = 1  # its place among the fields of the properties section
 _IDENTITIES = ("message_id", "correlation_id")
@@ -123,8 +125,13 @@ def _read(properties: bytes) -> Attributes:
     return _attributes(parts.raw(HEADER), parts.user_id(), bool(context and context.sampled), said)
 
 
-@lru_cache(ENTRIES)
 def _attributes(header: bytes, user_id: bytes | None, sampled: bool, not_before: int | None) -> Attributes:
+    short = len(header) + len(user_id or b"") <= LONGEST
+    return (_known if short else _known.__wrapped__)(header, user_id, sampled, not_before)
+
+
+@lru_cache(ENTRIES)
+def _known(header: bytes, user_id: bytes | None, sampled: bool, not_before: int | None) -> Attributes:
     """Equal ones are the same object."""
     its = _Parts(header).header
     return Attributes(
@@ -161,6 +168,14 @@ def _text_of(value: object) -> str | None:
     return None
 
 
+def _octets(body: bytes, section: Section) -> bytes | None:
+    """Of a section that is text or bytes. No other is looked into: it may have any number of values."""
+    if body[section.value] >> 4 not in _OF_TEXT:
+        return None
+    value = decode(body[section.value : section.end])
+    return value.encode() if isinstance(value, str) else bytes(value)
+
+
 def _section(code: int, value: Mapping[Any, Any]) -> bytes:
     return encode(v.Described(v.ULong(code), dict(value))) if value else b""
 
@@ -182,15 +197,16 @@ class Amqp10Format:
         return ours | neutral.plain_map(parts.map(APPLICATION_PROPERTIES))
 
     def with_headers(self, properties: bytes, headers: Mapping[str, Any], *, drop_expiration: bool = False) -> bytes:
-        """As MessageFormat says. What does not change keeps its type."""
+        """As MessageFormat says. What does not change keeps its type; application properties that cannot be read, or
+        not at once, stay as they are.
+        """
         parts = _Parts(properties)
         annotations, application = parts.readable_map(MESSAGE_ANNOTATIONS), parts.readable_map(APPLICATION_PROPERTIES)
         others = {key: value for key, value in annotations.items() if not str(key).startswith(_BROKERS)}
         ours, theirs = _apart(headers, {str(key) for key in application})
-        news = {
-            MESSAGE_ANNOTATIONS: _section(MESSAGE_ANNOTATIONS, others | _kept(ours, annotations, v.Symbol)),
-            APPLICATION_PROPERTIES: _section(APPLICATION_PROPERTIES, _kept(theirs, application, str)),
-        }
+        news = {MESSAGE_ANNOTATIONS: _section(MESSAGE_ANNOTATIONS, others | _kept(ours, annotations, v.Symbol))}
+        if application or theirs:
+            news[APPLICATION_PROPERTIES] = _section(APPLICATION_PROPERTIES, _kept(theirs, application, str))
         if drop_expiration and parts.header.ttl is not None:
             news[HEADER] = composite.write(replace(parts.header, ttl=None))
         return parts.replaced(news)
@@ -233,12 +249,10 @@ class Amqp10Format:
     def content(self, body: bytes) -> bytes:
         """As MessageFormat says: of data, or of a value that is text or bytes; else all of it as it came."""
         try:
-            found = [(each.code, body[each.value : each.end]) for each in sections(body)]
-            values = [decode(raw) for code, raw in found if code in (DATA, VALUE)]
-        except SyntaxFault:
+            parts = [_octets(body, each) for each in sections(body) if each.code in (DATA, VALUE)]
+        except BrokerError:
             return body
-        parts = [value.encode() if isinstance(value, str) else value for value in values]
-        return b"".join(parts) if parts and all(isinstance(part, bytes) for part in parts) else body
+        return b"".join(part for part in parts if part is not None) if parts and None not in parts else body
 
     def timestamp_ms(self, properties: bytes) -> int | None:
         """As MessageFormat says (3.2.4, creation-time)."""
@@ -247,10 +261,22 @@ class Amqp10Format:
 
     def text(self, properties: bytes, name: str) -> str | None:
         """As MessageFormat says; raises SyntaxFault. `expiration` is the header's time to live."""
-        parts = _Parts(properties)
-        if name == "expiration":
-            return _text_of(parts.header.ttl)
-        return _text_of(getattr(parts.properties, _TEXTS[name])) if name in _TEXTS else None
+        return _text_of(_named(properties, name))
+
+    def octets(self, properties: bytes, name: str) -> bytes | None:
+        """As MessageFormat says; of an id or user that is binary, these. Raises SyntaxFault."""
+        if isinstance(value := _named(properties, name), bytes):
+            return value
+        text = _text_of(value)
+        return None if text is None else text.encode()
+
+
+def _named(properties: bytes, name: str) -> object:
+    """A property by its name in 0-9-1, of any type."""
+    parts = _Parts(properties)
+    if name == "expiration":
+        return parts.header.ttl
+    return getattr(parts.properties, _TEXTS[name]) if name in _TEXTS else None
 
 
 def _apart(headers: Mapping[str, Any], application: set[str]) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -281,7 +307,7 @@ def _names(properties: bytes) -> list[tuple[str, str]]:
     return found
 
 
-@lru_cache(ENTRIES)
+@remembered
 def _remembered_names(properties: bytes) -> bool:
     try:
         return bool(_names(properties))

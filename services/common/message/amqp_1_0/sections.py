@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final, NamedTuple
 
-from services.common.errors import SyntaxFault
+from services.common.errors import PreconditionFailed, SyntaxFault
 from services.common.message.amqp_1_0.composite import (
     Anything,
     Binary,
@@ -17,7 +17,9 @@ from services.common.message.amqp_1_0.composite import (
     UInt,
     composite,
 )
-from services.common.message.amqp_1_0.decode import DESCRIBED, decode_at, skip
+from services.common.message.amqp_1_0.decode import decode_at
+from services.common.message.amqp_1_0.passing import DESCRIBED, has_many, skip
+from services.common.message.bounds import LITTLE, MOST_SECTIONS, MOST_SENT
 
 HEADER: Final = 0x70
 DELIVERY_ANNOTATIONS: Final = 0x71
@@ -88,10 +90,16 @@ class Section(NamedTuple):
 
 
 def sections(data: bytes) -> list[Section]:
-    """Of a message, or of a part of it, in their order; raises SyntaxFault where that is another one than 3.2 says."""
+    """Of a message, or of a part of it, in their order.
+
+    Raises SyntaxFault where that is another one than 3.2 says, PreconditionFailed where there are too many: each costs
+    as much as kilobytes, and the smallest has four bytes.
+    """
     found: list[Section] = []
     position, last = 0, 0
-    while position < len(data):
+    for _ in range(MOST_SECTIONS):
+        if position >= len(data):
+            return found
         code, value = _descriptor(data, position)
         if not (code > last or (code == last and code in _REPEATABLE)) or (
             code in _BODY and last in _BODY and code != last
@@ -100,6 +108,8 @@ def sections(data: bytes) -> list[Section]:
         end = skip(data, value)
         found.append(Section(code, position, value, end))
         position, last = end, code
+    if position < len(data):
+        raise PreconditionFailed(f"a message of more than {MOST_SECTIONS} sections")
     return found
 
 
@@ -122,13 +132,14 @@ def split(message: bytes) -> tuple[bytes, bytes]:
     """What stands before a message's body, and body and footer: properties and body of a broker's message.
 
     Delivery annotations are left out: they are for who is told them, not for who comes next (section 3.2.2). Raises
-    SyntaxFault for what is no message; one without a body is none (section 3.2).
+    SyntaxFault for what is no message; one without a body is none (section 3.2). Raises PreconditionFailed for one
+    that nobody could read at once.
     """
     found = sections(message)
     body = next((each for each in found if each.code in _BODY), None)
     if body is None:
         raise SyntaxFault("a message without a body")
-    before = [
-        message[each.start : each.end] for each in found if each.code < DATA and each.code != DELIVERY_ANNOTATIONS
-    ]
-    return b"".join(before), message[body.start :]
+    before = [each for each in found if each.code < DATA and each.code != DELIVERY_ANNOTATIONS]
+    if body.start > LITTLE and has_many(message, [each.value for each in before], MOST_SENT):
+        raise PreconditionFailed(f"a message of more than {MOST_SENT} values in front of its body")
+    return b"".join([message[each.start : each.end] for each in before]), message[body.start :]

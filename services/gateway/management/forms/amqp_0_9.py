@@ -20,9 +20,9 @@ class Amqp09Form:
 
     def requester(self, properties: bytes) -> Requester:
         """As Form says."""
-        correlation = FORMAT.text(properties, "correlation-id")
+        correlation = FORMAT.octets(properties, "correlation-id")
         if correlation is None:
-            correlation = FORMAT.text(properties, "message-id")
+            correlation = FORMAT.octets(properties, "message-id")
         reply_to, content_type = FORMAT.text(properties, "reply-to"), FORMAT.text(properties, "content-type")
         return Requester(reply_to or "", correlation, is_json(content_type))
 

@@ -11,6 +11,7 @@ from services.common.message.amqp_1_0 import composite, neutral
 from services.common.message.amqp_1_0 import values as v
 from services.common.message.amqp_1_0.decode import decode, decode_at
 from services.common.message.amqp_1_0.encode import encode
+from services.common.message.amqp_1_0.passing import has_many
 from services.common.message.amqp_1_0.sections import (
     APPLICATION_PROPERTIES,
     DATA,
@@ -20,6 +21,7 @@ from services.common.message.amqp_1_0.sections import (
     Properties,
     sections,
 )
+from services.common.message.bounds import LITTLE, MOST_READ
 from services.gateway.management.forms import JSON, Requester, dump_json, is_json, load_json, plain
 from services.gateway.protocols.amqp_1_0.addresses import meanings
 from services.gateway.vocabulary import Node
@@ -77,7 +79,10 @@ def _address(reply_to: object) -> str:
 
 
 def _body(body: bytes, *, json: bool) -> Any:  # noqa: ANN401 - whatever the peer says
-    found = [(each.code, body[each.value : each.end]) for each in sections(body)]
+    its = sections(body)
+    if len(body) > LITTLE and has_many(body, [each.value for each in its], MOST_READ):
+        raise SyntaxFault(f"a request has no more than {MOST_READ} values")
+    found = [(each.code, body[each.value : each.end]) for each in its]
     values = [decode(raw) for code, raw in found if code in {DATA, SEQUENCE, VALUE}]
     match found[0][0] if found else VALUE:
         case code if code == DATA:

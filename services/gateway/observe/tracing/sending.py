@@ -25,11 +25,12 @@ OUTCOMES = {
     pb.ACCEPT: c.ACCEPTED,
     pb.RELEASE: c.RELEASED,
     pb.REJECT: c.REJECTED,
+    pb.RETURN: c.RELEASED,
     pb.RESTORE: c.NOT_SENT,
     pb.ABANDON: c.CONNECTION_LOST,
 }
 _FAILED = frozenset({c.CONNECTION_LOST, c.OWNER_CHANGED})
-_OPERATIONS = {pb.ACCEPT: "ack", pb.RELEASE: "nack", pb.REJECT: "reject"}
+_OPERATIONS = {pb.ACCEPT: "ack", pb.RELEASE: "nack", pb.RETURN: "nack", pb.REJECT: "reject"}
 
 
 class Sending:

@@ -76,6 +76,11 @@ class AmqpConnection(Phases):
         self._client_properties: Mapping[str, Any] = {}
         self.state: ConnectionState = ConnectionState.HEADER
 
+    @property
+    def is_opened(self) -> bool:
+        """Whether it has been open, or never will be."""
+        return self.state is ConnectionState.RUNNING or self.is_over
+
     # -------------------------------------------------------------- from the peer
 
     def header(self, opening: bytes) -> int:

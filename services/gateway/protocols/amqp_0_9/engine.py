@@ -29,10 +29,11 @@ from services.gateway.protocols.amqp_0_9.settlements import CODES as SETTLING
 from services.gateway.protocols.amqp_0_9.versions import VERSIONS
 from services.gateway.protocols.limits import Limits
 from services.gateway.protocols.openings import begins
-from services.gateway.protocols.stream_engine import StreamEngine
+from services.gateway.protocols.stream_engine import MOST_EFFORT, StreamEngine
 from services.gateway.vocabulary import Close, Deliveries, Open, Request, Returned, UpdateSecret
 
 _CODE = struct.Struct(">I")
+_BYTES_PER_MICROSECOND = {frames.METHOD: 4, frames.HEADER: 8, frames.BODY: 8192, frames.HEARTBEAT: 1}
 _HEADERS = tuple(version.header for version in VERSIONS)
 
 
@@ -80,13 +81,14 @@ class AmqpEngine(StreamEngine):
             after = position + size + frames.OVERHEAD
             if after > end:
                 return position, size + frames.OVERHEAD
-            if len(requests) >= PORTION:
+            if len(requests) >= PORTION or self._peer.effort >= MOST_EFFORT:
                 self.unread = True
                 return position, 0
             hot = self._hot(kind, size, data, position)
             if hot > position:
                 position = hot
                 continue
+            self._peer.effort += 1 + size // _BYTES_PER_MICROSECOND[kind]
             self._frame(kind, number, data[position + frames.HEAD.size : after - 1], data[after - 1])
             position = after
         return position, frames.HEAD.size
@@ -108,11 +110,18 @@ class AmqpEngine(StreamEngine):
             if kind == frames.METHOD:
                 self._method(number, payload)
             elif kind == frames.HEARTBEAT:
-                _check_heartbeat(number, payload)
+                self._heartbeat(number, payload)
             elif not self._connection.is_over:
                 self._content(kind, number, payload)
         except BrokerError as error:
             self._fault(error, number)
+
+    def _heartbeat(self, number: int, payload: bytes) -> None:
+        """Section 4.2.7."""
+        if number or payload:
+            raise FrameFault(f"a heartbeat on channel {number} with {len(payload)} bytes of payload")
+        if self._beats_too_early():
+            raise FrameFault("too many heartbeats before the connection is open")
 
     def _method(self, number: int, payload: bytes) -> None:
         if len(payload) < _CODE.size:
@@ -210,9 +219,3 @@ class AmqpEngine(StreamEngine):
     def blocked(self, reason: str | None) -> None:
         """As Engine says."""
         self._connection.blocked(reason)
-
-
-def _check_heartbeat(number: int, payload: bytes) -> None:
-    """Section 4.2.7."""
-    if number or payload:
-        raise FrameFault(f"a heartbeat on channel {number} with {len(payload)} bytes of payload")

@@ -27,19 +27,27 @@ def native(
 @remembered
 def _properties(facts: Facts, properties: bytes) -> bytes:
     its = format_named(facts.format)
-    texts, headers = _said(its, properties)
+    texts, headers = _texts(its, properties), _headers(its, properties)
     if facts.ttl_ms is not None:
         texts["expiration"] = str(facts.ttl_ms)
     return amqp_0_9.compose(texts, _tellable(headers), persistent=facts.persistent, priority=facts.priority)
 
 
-def _said(its: MessageFormat, properties: bytes) -> tuple[dict[str, str], Mapping[str, Any]]:
-    """Nothing, of what cannot be read."""
+def _texts(its: MessageFormat, properties: bytes) -> dict[str, str | bytes]:
+    """None, of what cannot be read."""
     try:
-        texts = {name: text for name in _TEXTS if (text := its.text(properties, name)) is not None}
-        return texts, its.headers(properties)
+        found = {name: its.octets(properties, name) for name in _TEXTS}
     except SyntaxFault:
-        return {}, {}
+        return {}
+    return {name: raw for name, raw in found.items() if raw is not None}
+
+
+def _headers(its: MessageFormat, properties: bytes) -> Mapping[str, Any]:
+    """None, of what cannot be read, or not at once."""
+    try:
+        return its.headers(properties)
+    except SyntaxFault:
+        return {}
 
 
 def _tellable(headers: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -15,6 +15,7 @@ from typing import cast
 from services.common.errors import BrokerError
 from services.common.memo import Memo
 from services.common.message.amqp_0_9 import FORMAT, NAME
+from services.common.message.bounds import LITTLE
 from services.common.message.facts import Attributes, facts_of
 from services.gateway.protocols.amqp_0_9 import frames
 from services.gateway.protocols.amqp_0_9.channel import BASIC_WITHOUT_WEIGHT, Channel, Target
@@ -167,6 +168,7 @@ class Publications:
             or ids != BASIC_WITHOUT_WEIGHT
             or not 0 < body_size <= self._peer.limits.max_message_size
             or max(size, header_size, body_size) > largest
+            or header_size > LITTLE  # the general way counts what it takes to look into it
             or body + 9 + body_size > end
             or _BODY_HEAD.unpack_from(data, body) != (frames.END, frames.BODY, number, body_size)
             or data[body + 8 + body_size] != frames.END

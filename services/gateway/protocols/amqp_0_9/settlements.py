@@ -9,7 +9,7 @@ from services.common.errors import PreconditionFailed
 from services.gateway.protocols.amqp_0_9 import frames
 from services.gateway.protocols.amqp_0_9.channel import Channel
 from services.gateway.protocols.amqp_0_9.methods import basic
-from services.gateway.protocols.amqp_0_9.peer import Peer
+from services.gateway.protocols.amqp_0_9.peer import PORTION, Peer
 from services.gateway.vocabulary import Outcome, Settle
 
 _FRAME = struct.Struct(">BHIIQH")  # head, class and method id, delivery tag, bits and end octet
@@ -68,6 +68,8 @@ class Settlements:
             else:
                 last, position = _ascend(data, position, end, tag)
                 self._append(number, tag, last, outcome)
+            if len(self._peer.requests) >= PORTION:
+                break
         return position
 
     def _append(self, session: int, first: int, last: int, outcome: Outcome) -> None:

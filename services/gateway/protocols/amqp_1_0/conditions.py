@@ -42,6 +42,12 @@ class InvalidField(BrokerError):
     reach = Reach.LINK
 
 
+class LinkStolen(BrokerError):
+    """Its peer has attached it again."""
+
+    reach = Reach.LINK
+
+
 class ResourceDeleted(BrokerError):
     """The node of a link is gone."""
 
@@ -66,6 +72,7 @@ _CONDITIONS: dict[type[BrokerError], str] = {
     HandleInUse: "amqp:session:handle-in-use",
     UnattachedHandle: "amqp:session:unattached-handle",
     TransferLimitExceeded: "amqp:link:transfer-limit-exceeded",
+    LinkStolen: "amqp:link:stolen",
     MessageSizeExceeded: "amqp:link:message-size-exceeded",
 }
 _FAULT_OF_OURS = "amqp:internal-error"

@@ -76,6 +76,11 @@ class Amqp10Connection(Phases):
         return frames.SASL if self.state in _SASL else frames.AMQP
 
     @property
+    def is_opened(self) -> bool:
+        """Whether the peer knows how large frames may be, also while it has not heard that we have closed."""
+        return self._opened
+
+    @property
     def speaks(self) -> bool:
         """Whether the peer may be told of its sessions."""
         return self.state in (ConnectionState.RUNNING, ConnectionState.ENDING)

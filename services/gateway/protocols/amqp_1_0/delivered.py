@@ -25,26 +25,25 @@ from services.common.message.amqp_1_0.sections import (
 from services.common.message.facts import Facts
 from services.common.message.remembered import remembered
 
-_LONGEST = (1 << 32) - 1  # milliseconds that a header can say
+_LONGEST = (1 << 32) - 1  # milliseconds, or attempts, that a header can say
 _TEXTS = ("message-id", "user-id", "type", "reply-to", "correlation-id", "content-type", "content-encoding")
 
 
-def delivered(facts: Facts, properties: bytes, body: bytes, *, again: bool) -> tuple[bytes, bytes]:
-    """`again`: it was delivered before (section 3.2.1, first-acquirer and delivery-count)."""
+def delivered(facts: Facts, properties: bytes, body: bytes, *, attempts: int) -> tuple[bytes, bytes]:
+    """`attempts`: how often it was before, and that failed (section 3.2.1, first-acquirer and delivery-count)."""
     if facts.format != NAME:
         properties, body = _converted(facts, properties), _data(body)
-    return (_again(properties) if again else properties), body
+    return (_again(attempts, properties) if attempts else properties), body
 
 
 @remembered
-def _again(properties: bytes) -> bytes:
-    """How often is not known, but that it was more than never."""
+def _again(attempts: int, properties: bytes) -> bytes:
     header, rest = Header(), properties
     found = sections(properties)
     if found and found[0].code == HEADER:
         header = composite.read(Header, decode_at(properties, found[0].value)[0])
         rest = properties[found[0].end :]
-    count = max(header.delivery_count or 0, 1)
+    count = min((header.delivery_count or 0) + attempts, _LONGEST)
     return composite.write(replace(header, first_acquirer=False, delivery_count=count)) + rest
 
 
@@ -88,19 +87,33 @@ def _properties(its: MessageFormat, facts: Facts, properties: bytes) -> Properti
 
 
 def _readable_properties(its: MessageFormat, facts: Facts, properties: bytes) -> Properties:
-    texts = {name: its.text(properties, name) for name in _TEXTS}
-    user = texts["user-id"]
+    octets = {name: its.octets(properties, name) for name in _TEXTS}
+    texts = {name: _text(raw) for name, raw in octets.items()}
     return Properties(
-        texts["message-id"],
-        user.encode() if user is not None else None,
+        _id(octets["message-id"]),
+        octets["user-id"],
         f"{facts.exchange}/{facts.routing_key}" if facts.exchange else facts.routing_key,
         texts["type"],
         texts["reply-to"],
-        texts["correlation-id"],
+        _id(octets["correlation-id"]),
         _ascii(texts["content-type"]),
         _ascii(texts["content-encoding"]),
         creation_time=its.timestamp_ms(properties),
     )
+
+
+def _text(octets: bytes | None) -> str | None:
+    """None of what is none."""
+    try:
+        return None if octets is None else octets.decode()
+    except UnicodeDecodeError:
+        return None
+
+
+def _id(octets: bytes | None) -> str | bytes | None:
+    """It may be binary as well (section 3.2.13)."""
+    text = _text(octets)
+    return octets if text is None else text
 
 
 def _ascii(text: str | None) -> str | None:

@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from itertools import islice, repeat
+from itertools import compress, islice, repeat
 from operator import length_hint
 from typing import TYPE_CHECKING
 
 from services.common.message.indexes import runs
 from services.gateway import vocabulary as to_broker
+from services.gateway.protocols.amqp_1_0.conditions import MessageSizeExceeded
 from services.gateway.protocols.amqp_1_0.delivered import delivered
-from services.gateway.protocols.amqp_1_0.parked import Frame, Parked, Rest, Waiting, Whole, Word
+from services.gateway.protocols.amqp_1_0.parked import Frame, Parked, Rest, Waiting, Whole
 from services.gateway.protocols.amqp_1_0.peer import Peer
 from services.gateway.protocols.amqp_1_0.performatives import SENDER, Disposition
 from services.gateway.protocols.amqp_1_0.serial import distance
 from services.gateway.protocols.amqp_1_0.states import USUAL_OUTCOME, outcome_of
 from services.gateway.protocols.amqp_1_0.transfers import transfers
 from services.gateway.protocols.amqp_1_0.windows import Windows
-from services.gateway.vocabulary import Outcome, Settle
+from services.gateway.vocabulary import Outcome, Room, Settle
 
 if TYPE_CHECKING:
     from services.gateway.protocols.amqp_1_0.outgoing_link import OutgoingLink
@@ -43,14 +44,37 @@ class Deliveries:
         """Writes deliveries, or keeps them while the peer's window is shut."""
         numbers = range(what.first, what.first + len(what.bodies))
         messages = (
-            delivered(facts, properties, body, again=what.redelivered)
+            delivered(facts, properties, body, attempts=what.attempts)
             for facts, properties, body in zip(what.facts, what.properties, what.bodies, strict=True)
         )
-        if self._parked:
-            self._parked.add(map(Whole, repeat(link), numbers, messages))
+        if link.largest:
+            self._send_fitting(link, numbers, list(messages))
+        else:
+            self._send(link, numbers, messages)
+
+    def _send_fitting(self, link: OutgoingLink, numbers: range, messages: list[tuple[bytes, bytes]]) -> None:
+        """None that is larger than the peer takes (2.7.3): its link ends, and that was an attempt. Else it would come
+        again for as long as the peer does.
+        """
+        fits = [len(properties) + len(body) <= link.largest for properties, body in messages]
+        if all(fits):
+            self._send(link, numbers, iter(messages))
+            return
+        first = fits.index(False)
+        its = list(compress(messages, fits)) if link.settled else messages[:first]
+        self._send(link, numbers[: len(its)], iter(its))
+        if not link.settled:
+            self._settle(numbers[first : first + 1], Outcome.RELEASE)
+            self._settle(numbers[first + 1 :], Outcome.UNSENT)
+        size = sum(map(len, messages[first]))
+        link.fail(MessageSizeExceeded(f"the next message has {size} bytes, and the link takes {link.largest}"))
+
+    def _send(self, link: OutgoingLink, numbers: range, messages: Iterator[tuple[bytes, bytes]]) -> None:
+        if self._parked and numbers:
+            self._parked.add(link, map(Whole, numbers, messages))
         elif left := self._begin(link, numbers, messages):
-            self._parked.add(left)
-            self._peer.ask(to_broker.Flow(self._session, False))
+            self._parked.add(link, left)
+            self._peer.ask(Room(self._session, False))
 
     def _begin(self, link: OutgoingLink, numbers: range, messages: Iterator[Sequence[bytes]]) -> list[Waiting]:
         """Writes as much as the window takes; gives what is left, in order."""
@@ -60,9 +84,9 @@ class Deliveries:
         begun = len(numbers) - length_hint(places)
         self._note(link, numbers[:begun])
         # Without the messages behind it, what the frames go on with is the delivery that was begun last.
-        whole = list(map(Whole, repeat(link), numbers[begun:], messages))
+        whole = list(map(Whole, numbers[begun:], messages))
         rest = list(frames)
-        return [Rest(link, rest), *whole] if rest else [*whole]
+        return [Rest(rest), *whole] if rest else [*whole]
 
     def _frames(
         self, link: OutgoingLink, places: Iterator[int], messages: Iterator[Sequence[bytes]]
@@ -74,6 +98,7 @@ class Deliveries:
         first, self._next = self._next, self._next + len(numbers)
         link.sent += len(numbers)
         if not link.settled:
+            link.places = range(link.places.start if link.places else first, self._next)
             self._unsettled.update(zip(range(first, self._next), zip(numbers, repeat(link), strict=False), strict=True))
 
     def _put(self, frames: list[Frame]) -> None:
@@ -82,35 +107,38 @@ class Deliveries:
             self._peer.out.append(whole)
 
     def behind(self, link: OutgoingLink, say: Callable[[], None]) -> None:
-        """Calls when all that a link was given has gone out, maybe now."""
-        if self._parked.holds(link):
-            self._parked.add([Word(link, say)])
-        else:
+        """Calls when all that a link was given has gone out, maybe now; not the one before, if that still waits."""
+        if not self._parked.say_behind(link, say):
             say()
+
+    def limit(self, link: OutgoingLink, count: int) -> None:
+        """A link has another credit now: of what waits so many may go out (2.6.7), and what cannot is for others."""
+        waited = bool(self._parked)
+        self._give_back(self._parked.limit(link, count))
+        self._waits(waited)
 
     def window_opened(self) -> None:
         """Writes what the peer takes now."""
-        if self._parked:
-            self._go_on()
+        waited = bool(self._parked)
+        while self._parked and self._windows.room:
+            link, waiting = self._parked.next()
+            self._parked.went(link, self._left_of(link, waiting))
+        self._waits(waited)
 
-    def _go_on(self) -> None:
-        while self._parked and (self._windows.room or self._parked.begins_with_word):
-            self._parked.put_back(self._left_of(self._parked.next()))
-        if not self._parked:
-            self._peer.ask(to_broker.Flow(self._session, True))
+    def _waits(self, before: bool) -> None:
+        """The broker hears when something begins to wait, and when nothing does any more."""
+        if bool(self._parked) is not before:
+            self._peer.ask(Room(self._session, before))
 
-    def _left_of(self, waiting: Waiting) -> list[Waiting]:
+    def _left_of(self, link: OutgoingLink, waiting: Waiting) -> list[Waiting]:
         """Writes what the window takes of it."""
         match waiting:
-            case Word(_, say):
-                say()
-            case Rest(link, frames):
+            case Rest(frames):
                 room = self._windows.room
                 self._put(frames[:room])
-                return [Rest(link, frames[room:])] if frames[room:] else []
-            case Whole(link, number, message):
+                return [Rest(frames[room:])] if frames[room:] else []
+            case Whole(number, message):
                 return self._begin(link, range(number, number + 1), iter((message,)))
-        return []
 
     # -------------------------------------------------------------- from the peer
 
@@ -129,24 +157,33 @@ class Deliveries:
 
     def release(self, link: OutgoingLink) -> None:
         """The link is gone: what it has not settled is for others, and what has not gone out stays here."""
-        numbers = self._taken([place for place, (_, its) in self._unsettled.items() if its is link])
+        places, link.places = link.places, range(0)
+        its = [place for place in self._unsettled_in(places) if self._unsettled[place][1] is link]
+        self._settle(self._taken(its), Outcome.RELEASE)
         waited = bool(self._parked)
-        unsent = self._parked.drop(link)
-        self._settle(numbers if link.settled else [*numbers, *unsent], Outcome.RELEASE)
-        if waited:
-            self._go_on()
+        self._give_back(self._parked.drop(link))
+        self._waits(waited)
+
+    def end(self) -> None:
+        """Nothing more goes out."""
+        self._give_back(self._parked.drop_all())
 
     def give_back(self, what: to_broker.Deliveries) -> None:
         """Nobody was sent these, and others may be."""
         last = what.first + len(what.bodies) - 1
-        self._peer.ask(Settle(self._session, what.first, last, Outcome.RELEASE))
+        self._peer.ask(Settle(self._session, what.first, last, Outcome.UNSENT))
+
+    def _give_back(self, unsent: list[Whole]) -> None:
+        self._settle([each.number for each in unsent], Outcome.UNSENT)
 
     def _known(self, first: int, last: int) -> list[int]:
         """Places of these ids that are not settled; not of ids that are long settled, or were never given."""
-        begin, end = self._place(first), self._place(last)
-        if end - begin >= len(self._unsettled):
-            return [place for place in self._unsettled if begin <= place <= end]
-        return [place for place in range(begin, end + 1) if place in self._unsettled]
+        return self._unsettled_in(range(self._place(first), self._place(last) + 1))
+
+    def _unsettled_in(self, places: range) -> list[int]:
+        if len(places) > len(self._unsettled):
+            return [place for place in self._unsettled if place in places]
+        return [place for place in places if place in self._unsettled]
 
     def _place(self, delivery_id: int) -> int:
         return self._next + distance(self._next, delivery_id)
@@ -155,7 +192,7 @@ class Deliveries:
         """Numbers of deliveries that are settled now."""
         return [self._unsettled.pop(place)[0] for place in places]
 
-    def _settle(self, numbers: list[int], outcome: Outcome) -> None:
+    def _settle(self, numbers: Sequence[int], outcome: Outcome) -> None:
         if not numbers:
             return
         first = numbers[0]

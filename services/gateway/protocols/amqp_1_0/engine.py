@@ -23,9 +23,13 @@ from services.gateway.protocols.amqp_1_0.session import Session
 from services.gateway.protocols.amqp_1_0.transfer_reader import transfer_in
 from services.gateway.protocols.limits import Limits
 from services.gateway.protocols.openings import begins
-from services.gateway.protocols.stream_engine import StreamEngine
-from services.gateway.vocabulary import Close, Deliveries, Open, Request, Returned
+from services.gateway.protocols.stream_engine import MOST_EFFORT, StreamEngine
+from services.gateway.vocabulary import Close, Credit, Deliveries, Open, Publish, Request, Returned, Settle
 
+_UNANSWERED: Final = (Publish, Settle, Credit)
+_ON_ITS_WAY: Final = 1 << 20  # bytes of messages that a peer may have sent before it heard that it has no credit
+_BYTES_PER_MICROSECOND: Final = 2  # of a performative, …
+_OF_TRANSFERS: Final = 16  # … but for usual transfers, whose messages count as well: they are to be handed on together
 _BEFORE_OPEN: Final = 8192  # bytes of a frame: section 2.4.1 says 512, and tokens of SASL may be longer
 
 
@@ -48,6 +52,12 @@ class Amqp10Engine(StreamEngine):
         return begins((AMQP_HEADER, SASL_HEADER), opening)
 
     # -------------------------------------------------------------- from the peer
+
+    def receive(self, data: bytes) -> list[Request]:
+        """As Engine says."""
+        if self._peer.blocked:
+            self._peer.since += len(data)
+        return super().receive(data)
 
     def _parse(self, data: bytes) -> None:
         position, needed = 0, frames.HEAD.size
@@ -72,7 +82,7 @@ class Amqp10Engine(StreamEngine):
                 break
             if position + size > end:
                 return position, size
-            if len(requests) >= PORTION:
+            if len(requests) >= PORTION or self._peer.effort >= MOST_EFFORT:
                 self.unread = True
                 return position, 0
             self._frame(channel, data[position + 4 * offset : position + size])
@@ -81,7 +91,7 @@ class Amqp10Engine(StreamEngine):
 
     def _fault_of(self, size: int, offset: int, kind: int) -> BrokerError | None:
         """Why such a head is none (section 2.3.1)."""
-        largest = self._peer.limits.frame_max if self._connection.state is ConnectionState.RUNNING else _BEFORE_OPEN
+        largest = self._peer.limits.frame_max if self._connection.is_opened else _BEFORE_OPEN
         if not frames.HEAD.size <= 4 * offset <= size <= max(largest, frames.MIN_MAX_FRAME_SIZE):
             return FramingError(f"no frame: {size} bytes, data behind {4 * offset}")
         if kind != self._connection.frame_type and not self._connection.is_over:
@@ -89,13 +99,22 @@ class Amqp10Engine(StreamEngine):
         return None
 
     def _frame(self, channel: int, body: bytes) -> None:
-        if not body:
-            return  # a beat
+        self._peer.effort += 1
         try:
-            performative, payload = _read(body)
-            self._performative(channel, performative, payload)
+            if not body:
+                self._beat_came()
+                return
+            usual = transfer_in(body)
+            performative, end = usual or _read(body)
+            self._peer.effort += end // (_OF_TRANSFERS if usual else _BYTES_PER_MICROSECOND)
+            self._performative(channel, performative, body[end:])
         except BrokerError as error:
             self._end(error)
+
+    def _beat_came(self) -> None:
+        """Section 2.4.5."""
+        if self._beats_too_early():
+            raise FramingError("too many empty frames before the connection is open")
 
     def _performative(self, channel: int, what: Composite, payload: bytes) -> None:
         connection = self._connection
@@ -143,7 +162,8 @@ class Amqp10Engine(StreamEngine):
             session.drop()
 
     def _end(self, error: BrokerError) -> None:
-        self._drop()
+        for session in self._sessions.values():
+            session.end_with_connection()
         self._connection.fail(error)
 
     # -------------------------------------------------------------- to the peer
@@ -166,11 +186,11 @@ class Amqp10Engine(StreamEngine):
         elif asked := self._peer.answered(request):
             if self._connection.speaks:
                 asked.failed(error)
-        elif session := self._session(request.session):
+        elif isinstance(request, _UNANSWERED) and (session := self._session(request.session)):
             self._fail(session, request, error)
 
     def _fail(self, session: Session, request: Request, error: BrokerError) -> None:
-        """Of a request that nothing waits for."""
+        """Of a request that nothing waits for. One that is of a session no more has failed for nobody."""
         if error.reach is Reach.CONNECTION:
             self._end(error)
         elif request.link:
@@ -179,11 +199,12 @@ class Amqp10Engine(StreamEngine):
             session.fail(error)
 
     def _session(self, number: int) -> Session | None:
-        """The one that the broker calls so, while its peer hears of it."""
+        """The one that the broker calls so, while its peer hears of it; the next one of a number, once it has begun."""
         if not self._connection.speaks:
             return None
         before = self._ending.get(number - 1)
-        return before[0] if before else self._sessions.get(number - 1)
+        found = before[0] if before else self._sessions.get(number - 1)
+        return found if found and found.opened else None
 
     def deliver(self, session: int, deliveries: Deliveries) -> None:
         """As Engine says."""
@@ -207,20 +228,26 @@ class Amqp10Engine(StreamEngine):
             its.cancelled(tag)
 
     def blocked(self, reason: str | None) -> None:
-        """As Engine says: this protocol has no word for it; a peer that is read no further has its window."""
+        """As Engine says: by its links' credit (2.6.7), so that a peer that receives as well can settle meanwhile."""
+        self._peer.blocked, self._peer.since = reason is not None, 0
+        if self._connection.speaks:
+            for session in self._sessions.values():
+                session.blocked()
+
+    @property
+    def holds_back(self) -> bool:
+        """As Engine says: what was on its way comes; who sends more than that can be is not read."""
+        return self._peer.since <= _ON_ITS_WAY
 
 
-def _read(body: bytes) -> tuple[Composite, bytes]:
-    """A frame's performative, and what stands behind it. Raises SyntaxFault."""
-    if usual := transfer_in(body):
-        return usual[0], body[usual[1] :]
+def _read(body: bytes) -> tuple[Composite, int]:
+    """A frame's performative, and where it ends. Raises SyntaxFault."""
     described, end = decode_at(body, 0)
     if not isinstance(described, Described):
         raise SyntaxFault("a frame without a performative")
     performative = composite.of(described)
     if not isinstance(performative, Composite):
         raise NotImplementedHere(f"no performative is {described.descriptor!r}")
-    payload = body[end:]
-    if payload and not isinstance(performative, Transfer):
-        raise SyntaxFault(f"{performative.symbol} with {len(payload)} bytes behind it")
-    return performative, payload
+    if end < len(body) and not isinstance(performative, Transfer):
+        raise SyntaxFault(f"{performative.symbol} with {len(body) - end} bytes behind it")
+    return performative, end

@@ -8,21 +8,29 @@ from services.common.errors import BrokerError, NotImplementedHere
 from services.common.message import LONGEST_NAME
 from services.common.message.amqp_1_0.format import FORMAT
 from services.common.message.amqp_1_0.sections import NULL, split
-from services.common.message.facts import Attributes, facts_of
+from services.common.message.bounds import LITTLE
+from services.common.message.facts import facts_of
 from services.gateway.protocols.amqp_1_0.addresses import Meant, meanings
 from services.gateway.protocols.amqp_1_0.conditions import InvalidField, MessageSizeExceeded, TransferLimitExceeded
 from services.gateway.protocols.amqp_1_0.link import Link, LinkState
-from services.gateway.protocols.amqp_1_0.performatives import Attach, Flow, Transfer
+from services.gateway.protocols.amqp_1_0.performatives import SECOND, Attach, Flow, Transfer
+from services.gateway.protocols.amqp_1_0.publications import Hears
 from services.gateway.protocols.amqp_1_0.serial import after
 from services.gateway.protocols.amqp_1_0.termini import Target
+from services.gateway.protocols.stream_engine import MOST_EFFORT
 from services.gateway.vocabulary import MANAGEMENT, Kind, Node, Produce
 
 if TYPE_CHECKING:
+    from services.gateway.protocols.amqp_1_0.peer import KindKey
     from services.gateway.protocols.amqp_1_0.session import Session
+
+_BYTES_PER_MICROSECOND: Final = 8  # of what is in front of a body and has to be counted
+
+_PIECE: Final = 8
+"""Microseconds that a transfer takes with which no message comes: messages are counted by themselves."""
 
 CREDIT: Final = 1000
 """Messages that a peer may send before it hears of us: it does when half of them have come."""
-_KINDS: Final = 1024  # that are remembered
 
 
 class IncomingLink(Link):
@@ -35,14 +43,14 @@ class IncomingLink(Link):
         self._key: str | None = None  # None: each message's subject
         self._credit = 0
         self._count = 0  # deliveries, as the sender counts them
-        self._kinds: dict[tuple[Attributes, str], Kind] = {}
         self._begun: Transfer | None = None  # the first of a delivery's transfers, while more are to come
         self._settled = False
+        self._usual = Hears.OUTCOME if self.rcv_settle_mode == SECOND else Hears.SETTLED
         self._pieces = bytearray()  # of a delivery that has not come whole
 
     # -------------------------------------------------------------- beginning
 
-    def begin(self) -> None:
+    def _begin(self) -> None:
         """As Link says."""
         target, attach = self._attach.target, self._attach
         if not isinstance(target, Target):
@@ -65,11 +73,9 @@ class IncomingLink(Link):
         else:
             self._exchange, self._key = meant.name, meant.key
         produce = Produce(self.session.number, self._exchange, self._key, link=self.number)
-        self.session.ask_for(produce, lambda _: self._allowed(meant), self.refuse)
+        self._ask_for(produce, lambda _: self._allowed(meant))
 
     def _allowed(self, meant: Meant) -> None:
-        if self.state is LinkState.FAILED:
-            return
         its = self._attach
         self._attached(
             snd_settle_mode=its.snd_settle_mode,
@@ -84,11 +90,20 @@ class IncomingLink(Link):
             self._grant()
 
     def _grant(self) -> None:
-        self._credit = CREDIT
-        self._say_flow()
+        if not self.session.peer.blocked:
+            self._credit = CREDIT
+            self._say_flow()
 
     def _say_flow(self) -> None:
-        self.session.send_flow(handle=self.handle, delivery_count=self._count, link_credit=self._credit)
+        """While it is blocked there is no credit; what was sent for it before that is taken."""
+        credit = 0 if self.session.peer.blocked else self._credit
+        self.session.send_flow(handle=self.handle, delivery_count=self._count, link_credit=credit)
+
+    def block(self) -> None:
+        """Publishers are held back, or no longer."""
+        if self.state is LinkState.ATTACHED:
+            self._credit = self._credit if self.session.peer.blocked else CREDIT
+            self._say_flow()
 
     # -------------------------------------------------------------- transfers
 
@@ -100,8 +115,9 @@ class IncomingLink(Link):
             return
         first = self._of_begun(transfer) or self._first(transfer)
         self._settled = self._settled or bool(transfer.settled)
+        if transfer.aborted or transfer.more:
+            self.session.peer.effort += _PIECE
         if transfer.aborted:
-            self._settled = False
             self._used()
             return
         self._check_size(len(self._pieces) + len(payload))
@@ -111,8 +127,9 @@ class IncomingLink(Link):
             self.session.peer.incomplete += len(payload)
         else:
             message = bytes(self._pieces + payload) if self._pieces else payload
+            hears = self._hears(first) if self._settled or first.rcv_settle_mode is not None else self._usual
             self._used()
-            self._publish(first, message)
+            self._publish(first, hears, message)
 
     def _of_begun(self, transfer: Transfer) -> Transfer | None:
         begun = self._begun
@@ -127,6 +144,8 @@ class IncomingLink(Link):
             raise InvalidField("a delivery begins with its delivery-id and its delivery-tag")
         if transfer.resume:
             raise NotImplementedHere("deliveries are not resumed")
+        if transfer.rcv_settle_mode == SECOND != self.rcv_settle_mode:
+            raise InvalidField("a link whose receiver settles first has no delivery that it settles second")
         if transfer.message_format:
             raise NotImplementedHere(f"message-format {transfer.message_format}")
         return transfer
@@ -145,23 +164,30 @@ class IncomingLink(Link):
 
     def _forget(self) -> None:
         self.session.peer.incomplete -= len(self._pieces)
-        self._pieces, self._begun = bytearray(), None
+        self._pieces, self._begun, self._settled = bytearray(), None, False
 
-    def _publish(self, first: Transfer, message: bytes) -> None:
+    def _publish(self, first: Transfer, hears: Hears, message: bytes) -> None:
         assert first.delivery_id is not None
-        settled, self._settled = self._settled, False
         publications = self.session.publications
         try:
             parts = split(message)
             kind = self._kind(parts[0])
         except BrokerError as error:
+            self.session.peer.effort += MOST_EFFORT  # much of it may have been looked at
             if (whole := self._whole(message)) is not None:
-                self._settled = settled
-                self._publish(first, whole)
+                self._publish(first, hears, whole)
             else:
-                publications.refuse(self, first.delivery_id, error, settled=settled)
+                publications.refuse(first.delivery_id, hears, error)
         else:
-            publications.add(self, first.delivery_id, settled=settled, kind=kind, message=parts)
+            if len(parts[0]) > LITTLE:
+                self.session.peer.effort += len(parts[0]) // _BYTES_PER_MICROSECOND
+            publications.add(self, first.delivery_id, hears, kind=kind, message=parts)
+
+    def _hears(self, first: Transfer) -> Hears:
+        """Of one that says so itself (2.7.5, settled and rcv-settle-mode)."""
+        if self._settled:
+            return Hears.NOTHING
+        return Hears.OUTCOME if first.rcv_settle_mode == SECOND else Hears.SETTLED
 
     def _whole(self, message: bytes) -> bytes | None:
         """Of a request to the management node, which need not have a body: proton leaves out one that is null."""
@@ -169,17 +195,19 @@ class IncomingLink(Link):
         return message + NULL if is_request and not message.endswith(NULL) else None
 
     def _kind(self, properties: bytes) -> Kind:
-        key = self._key if self._key is not None else FORMAT.text(properties, "type") or ""
-        attributes = FORMAT.attributes(properties)
-        found = self._kinds.get((attributes, key))
-        if found is None:
-            if len(key.encode()) > LONGEST_NAME:
-                raise InvalidField(f"a subject that is a routing key has no more than {LONGEST_NAME} bytes")
-            if len(self._kinds) >= _KINDS:
-                self._kinds.clear()
-            facts = facts_of(self.session.peer.virtual_host, self._exchange, key, FORMAT.name, attributes)
-            found = self._kinds[attributes, key] = Kind(facts, attributes, mandatory=True)
-        return found
+        text = self._key if self._key is not None else FORMAT.text(properties, "type") or ""
+        kinds, key = self.session.peer.kinds, (FORMAT.attributes(properties), self._exchange, text)
+        return kinds.get(key) or kinds.recall(key) or self._new_kind(key)
+
+    def _new_kind(self, key: KindKey) -> Kind:
+        attributes, exchange, text = key
+        if len(text.encode()) > LONGEST_NAME:
+            raise InvalidField(f"a subject that is a routing key has no more than {LONGEST_NAME} bytes")
+        peer = self.session.peer
+        facts = facts_of(peer.virtual_host, exchange, text, FORMAT.name, attributes)
+        kind = Kind(facts, attributes, mandatory=True)
+        peer.kinds.put(key, kind, len(exchange) + len(text) + len(attributes.user_id or ""))
+        return kind
 
     # -------------------------------------------------------------- credit
 

@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from dataclasses import replace
 from enum import Enum
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from services.common.errors import BrokerError
-from services.gateway.protocols.amqp_1_0.conditions import told
+from services.gateway.protocols.amqp_1_0.conditions import InvalidField, told
 from services.gateway.protocols.amqp_1_0.performatives import SENDER, Attach, Detach, Flow
-from services.gateway.vocabulary import FindNode, Node
+from services.gateway.vocabulary import FindNode, Request
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from services.gateway.protocols.amqp_1_0.addresses import Meant
     from services.gateway.protocols.amqp_1_0.session import Session
+
+
+_LONGEST_NAME: Final = 1024
 
 
 class LinkState(Enum):
@@ -33,18 +37,31 @@ class Link(ABC):
     def __init__(self, session: Session, attach: Attach, handle: int) -> None:
         self.session = session
         self.name = attach.name
+        self.identity = attach.role, attach.name  # in its connection
         self.handle = handle
         self.number = handle + 1
         self.state = LinkState.ATTACHING
         self.rcv_settle_mode = attach.rcv_settle_mode
-        self._attach = attach
+        # A link may live long, and there may be many: what it wanted is kept until it is answered only.
+        self._attach = replace(attach, offered_capabilities=None, desired_capabilities=None, properties=None)
         self._closed = False  # the peer's detach says so
+
+    @property
+    def is_heard(self) -> bool:
+        """Whether its peer may be told that it ends."""
+        return self.state in (LinkState.ATTACHING, LinkState.ATTACHED) and self.session.is_heard
 
     # -------------------------------------------------------------- beginning
 
-    @abstractmethod
     def begin(self) -> None:
         """Asks the broker for what the link needs; raises BrokerError for what is not offered."""
+        if len(self.name.encode()) > _LONGEST_NAME:
+            raise InvalidField(f"the name of a link has no more than {_LONGEST_NAME} bytes")
+        self._begin()
+
+    @abstractmethod
+    def _begin(self) -> None:
+        """The same for a link of its kind."""
 
     def _attached(self, **ends: Any) -> None:  # noqa: ANN401 - fields of attach
         """Answers the peer's attach (2.6.3)."""
@@ -52,17 +69,19 @@ class Link(ABC):
         self.session.send(
             Attach(self.name, self.handle, not its.role, rcv_settle_mode=its.rcv_settle_mode, **ends),
         )
+        self._attach = Attach("", its.handle, its.role)
 
     def _find(self, meant: Sequence[Meant], found: Callable[[Meant], None], *, to_send: bool = False) -> None:
         """Goes on with the first of them that is there."""
         by_node = {(each.name, each.node): each for each in meant}
         find = FindNode(self.session.number, list(by_node), to_send, link=self.number)
+        self._ask_for(find, lambda node: found(by_node[node]))
 
-        def there(node: tuple[str, Node]) -> None:
-            if self.state is not LinkState.FAILED:
-                found(by_node[node])
-
-        self.session.ask_for(find, there, self.refuse)
+    def _ask_for(self, request: Request, done: Callable[[Any], None]) -> None:
+        """Goes on when the broker has done it, unless the link has failed meanwhile."""
+        self.session.ask_for(
+            request, lambda answer: None if self.state is LinkState.FAILED else done(answer), self.refuse
+        )
 
     def refuse(self, error: BrokerError) -> None:
         """There is no such link, though its client may have ended it already."""

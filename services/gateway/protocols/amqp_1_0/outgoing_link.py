@@ -21,6 +21,7 @@ from services.gateway.vocabulary import (
     Consume,
     Credit,
     DeclareQueue,
+    DeleteQueue,
     Node,
     QueueDeclared,
 )
@@ -28,9 +29,11 @@ from services.gateway.vocabulary import (
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from services.common.errors import BrokerError
     from services.gateway.protocols.amqp_1_0.session import Session
 
 _COPY = "copy"  # distribution-mode (3.5.3): the link takes nothing
+_ANY_SIZE = 1 << 31  # bytes that no message here has
 _EVERYTHING = "#"  # the key by which a topic exchange gives all that it has
 
 
@@ -40,14 +43,21 @@ class OutgoingLink(Link):
     def __init__(self, session: Session, attach: Attach, handle: int) -> None:
         super().__init__(session, attach, handle)
         self.settled = attach.snd_settle_mode == SETTLED
+        # What it is given cannot be given to others instead: it is settled, or a copy.
+        self.keeps = self.settled or getattr(attach.source, "distribution_mode", None) == _COPY
+        said = attach.max_message_size or 0
+        self.largest = said if said < _ANY_SIZE else 0  # bytes of a message that the peer takes; 0: any
         self.sent = 0
+        self.places = range(0)  # among which are those in its session of what it has not settled
         self.tag = session.new_tag(attach.name)
         self._skipped = 0  # credit that was drained
         self._up_to = 0  # deliveries that there is credit for, counted from the first
         self._kind = Node.QUEUE
+        self._made = ""  # a queue for it, which has had no consumer
         self._told = ""  # the address that the peer is told
         self._asked = 0  # of the broker
         self._drains = False
+        self._draining: Credit | None = None  # what the broker was asked, until the peer has been told of its end
         self._filters = Filters()
 
     # -------------------------------------------------------------- beginning
@@ -59,7 +69,7 @@ class OutgoingLink(Link):
             raise NotImplementedHere("a source of this kind is not offered")
         return source
 
-    def begin(self) -> None:
+    def _begin(self) -> None:
         """As Link says."""
         source = self._source
         self._filters = filters_of(source.filter)
@@ -91,8 +101,25 @@ class OutgoingLink(Link):
 
     def _declare(self, done: Callable[[QueueDeclared], None]) -> None:
         """A queue that goes when the link does."""
+
+        def made(declared: QueueDeclared) -> None:
+            self._made = declared.name
+            done(declared)
+
         declare = DeclareQueue(self.session.number, "", exclusive=True, auto_delete=True, link=self.number)
-        self.session.ask_for(declare, done, self.refuse)
+        self._ask_for(declare, made)
+
+    def refuse(self, error: BrokerError) -> None:
+        """As Link says."""
+        super().refuse(error)
+        self._unmake()
+
+    def _unmake(self) -> None:
+        """A queue that never had a consumer would not go by itself."""
+        made, self._made = self._made, ""
+        if made:
+            delete = DeleteQueue(self.session.number, made, link=self.number)
+            self.session.ask_for(delete, lambda _: None, lambda _: None)
 
     def _own_queue(self, made: QueueDeclared) -> None:
         self._told = made.name
@@ -102,7 +129,7 @@ class OutgoingLink(Link):
         key = _EVERYTHING if key is None else key
         said = {SELECTOR: self._selector} if self._selector else {}
         bind = Bind(self.session.number, exchange, queue, False, key, said, link=self.number)
-        self.session.ask_for(bind, lambda _: self._consume(queue, alone=True), self.refuse)
+        self._ask_for(bind, lambda _: self._consume(queue, alone=True))
 
     @property
     def _own_address(self) -> str:
@@ -130,10 +157,10 @@ class OutgoingLink(Link):
             alone=alone,
             link=self.number,
         )
-        self.session.ask_for(consume, lambda _: self._begun(), self.refuse)
+        self._ask_for(consume, lambda _: self._begun())
 
     def _begun(self) -> None:
-        source = self._source
+        source, self._made = self._source, ""
         self._attached(
             snd_settle_mode=SETTLED if self.settled else UNSETTLED,
             source=Source(
@@ -166,39 +193,45 @@ class OutgoingLink(Link):
         """As Link says: the peer's credit counts from what it had seen when it said so, never more than was sent."""
         if flow.link_credit is not None:
             left = flow.link_credit + min(distance(self._count, flow.delivery_count or 0), 0)
-            self._up_to = self.sent + max(left, 0)
+            before, self._up_to = self._up_to, self.sent + max(left, 0)
             self._drains = flow.drain
+            if self._up_to != before:
+                self.session.deliveries.limit(self, self._up_to - self.sent)
             if self.state is LinkState.ATTACHED:
                 self._ask_for_credit()
         if flow.echo and not flow.drain and self.state is LinkState.ATTACHED:
             self._say_flow()
 
     def _ask_for_credit(self) -> None:
-        session, up_to = self.session, self._up_to
-        asked, self._asked = self._asked, up_to
+        """The end of a drain that is said again is told once; one that is taken back must not use up the credit."""
+        drained, asked, up_to = self._draining, self._asked, self._up_to
+        if self._drains and drained and up_to == asked:
+            return
+        credit = Credit(self.session.number, self.tag, up_to, self._drains, link=self.number)
+        self._asked, self._draining = up_to, credit if self._drains else None
         if self._drains:
-            drain = Credit(session.number, self.tag, up_to, drain=True, link=self.number)
-            session.ask_for(drain, lambda _: self._drained(up_to), lambda _: None)
-        elif up_to != asked:
-            session.peer.ask(Credit(session.number, self.tag, up_to, link=self.number))
+            self.session.ask_for(credit, lambda _: self._drained(credit), lambda _: None)
+        elif up_to != asked or drained:
+            self.session.peer.ask(credit)
 
-    def _drained(self, up_to: int) -> None:
+    def _drained(self, drain: Credit) -> None:
         """The broker has given all that it had: once that has gone out, the rest of the credit is used up."""
-        self.session.deliveries.behind(self, lambda: self._use_up(up_to))
+        if self._draining is drain:
+            self.session.deliveries.behind(self, lambda: self._use_up(drain))
 
-    def _use_up(self, up_to: int) -> None:
+    def _use_up(self, drain: Credit) -> None:
         """As a drain says (2.6.7), unless the peer has given another credit meanwhile."""
-        if self.state is LinkState.ATTACHED and self._up_to == up_to:
-            self._skipped += max(up_to - self.sent, 0)
+        if self.state is LinkState.ATTACHED and self._draining is drain:
+            self._skipped += max(self._up_to - self.sent, 0)
             self._up_to = self._asked = self.sent
+            self._draining = None
             self._say_flow()
 
     def _say_flow(self) -> None:
         self.session.send_flow(
             handle=self.handle,
             delivery_count=self._count,
-            link_credit=self._up_to - self.sent,
-            available=0,
+            link_credit=max(self._up_to - self.sent, 0),
             drain=self._drains,
         )
 
@@ -216,12 +249,12 @@ class OutgoingLink(Link):
     def give_up(self) -> None:
         """As Link says."""
         self._cancel(lambda: None)
+        self._unmake()
 
     def _cancel(self, done: Callable[[], object]) -> None:
         """What it holds, and what comes until the broker has heard of it, is for others."""
 
         def ended(_: object) -> None:
-            self.session.deliveries.release(self)
             self.session.forget_tag(self.tag)
             done()
 

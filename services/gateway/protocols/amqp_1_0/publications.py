@@ -2,29 +2,39 @@
 
 from __future__ import annotations
 
+from enum import Enum
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from services.common.errors import BrokerError, NotFound, ResourceError
+from services.common.errors import BrokerError, NotFound, ResourceError, Unavailable
 from services.common.message.amqp_1_0.composite import Composite
 from services.gateway.protocols.amqp_1_0.conditions import told
 from services.gateway.protocols.amqp_1_0.peer import Peer
-from services.gateway.protocols.amqp_1_0.performatives import RECEIVER, SECOND, Disposition
-from services.gateway.protocols.amqp_1_0.states import Accepted, Rejected
+from services.gateway.protocols.amqp_1_0.performatives import RECEIVER, Disposition
+from services.gateway.protocols.amqp_1_0.states import Accepted, Rejected, Released
 from services.gateway.vocabulary import Kind, Publish, Request, Returned
 
 if TYPE_CHECKING:
     from services.gateway.protocols.amqp_1_0.incoming_link import IncomingLink
 
 _ACCEPTED: Final = Accepted()
+_RELEASED: Final = Released()
 _REFUSED: Final = Rejected(told(ResourceError("a queue of it is full, or cannot take it")))
 
 
+class Hears(Enum):
+    """What the sender of a message is told when it is safe, or refused (2.6.12)."""
+
+    NOTHING = "it has settled it itself"
+    SETTLED = "its outcome, and that we have settled it"
+    OUTCOME = "its outcome: the sender settles first"
+
+
 class _Sent(NamedTuple):
-    """A message that is not confirmed; `settled` by the peer, who wants to hear nothing."""
+    """A message that is not confirmed."""
 
     link: IncomingLink
     delivery_id: int
-    settled: bool
+    hears: Hears
 
 
 class Publications:
@@ -36,12 +46,12 @@ class Publications:
         self._session = session
         self._next = 1
         self._sent: dict[int, _Sent] = {}
-        self._refused: dict[int, Rejected] = {}
+        self._refused: dict[int, Composite] = {}
         self._open: dict[IncomingLink, tuple[Publish, list[_Sent]]] = {}  # without numbers yet, …
         self._turn: list[Request] | None = None  # … while these requests wait to be handed over
 
     def add(
-        self, link: IncomingLink, delivery_id: int, *, settled: bool, kind: Kind, message: tuple[bytes, bytes]
+        self, link: IncomingLink, delivery_id: int, hears: Hears, *, kind: Kind, message: tuple[bytes, bytes]
     ) -> None:
         """A message that has come whole: `message` is its properties and its body."""
         publish, sent = self._open_for(link)
@@ -49,7 +59,7 @@ class Publications:
         publish.kinds.append(kind)  # type: ignore[attr-defined]  # those that are open are lists
         publish.properties.append(properties)  # type: ignore[attr-defined]
         publish.bodies.append(body)  # type: ignore[attr-defined]
-        sent.append(_Sent(link, delivery_id, settled))
+        sent.append(_Sent(link, delivery_id, hears))
         link.unconfirmed += 1
 
     def _open_for(self, link: IncomingLink) -> tuple[Publish, list[_Sent]]:
@@ -70,10 +80,10 @@ class Publications:
             self._next += len(sent)
         self._open.clear()
 
-    def refuse(self, link: IncomingLink, delivery_id: int, error: BrokerError, *, settled: bool) -> None:
+    def refuse(self, delivery_id: int, hears: Hears, error: BrokerError) -> None:
         """A message that no broker could take; who does not want to hear of that does not."""
-        if not settled:
-            self._dispose(link, delivery_id, delivery_id, Rejected(told(error)))
+        if hears is not Hears.NOTHING:
+            self._dispose(hears, delivery_id, delivery_id, Rejected(told(error)))
 
     # -------------------------------------------------------------- from the broker
 
@@ -82,7 +92,7 @@ class Publications:
         for index in returned.indexes:
             facts = returned.publish.kinds[index].facts
             nowhere = f"nothing is bound to exchange '{facts.exchange}' for key '{facts.routing_key}'"
-            self._refused[returned.first + index] = Rejected(told(returned.error or NotFound(nowhere)))
+            self._refused[returned.first + index] = _refused_by(returned.error or NotFound(nowhere))
 
     def confirm(self, first: int, last: int, *, cumulative: bool, accepted: bool) -> None:
         """Outcomes, in as few dispositions as can be."""
@@ -96,16 +106,16 @@ class Publications:
         """Those that want to hear of it."""
         run: tuple[_Sent, int, Composite] | None = None
         for sent, state in taken:
-            if sent.settled:
+            if sent.hears is Hears.NOTHING:
                 continue
             if run and _goes_on(run, sent, state):
                 run = run[0], sent.delivery_id, state
                 continue
             if run:
-                self._dispose(run[0].link, run[0].delivery_id, run[1], run[2])
+                self._dispose(run[0].hears, run[0].delivery_id, run[1], run[2])
             run = sent, sent.delivery_id, state
         if run:
-            self._dispose(run[0].link, run[0].delivery_id, run[1], run[2])
+            self._dispose(run[0].hears, run[0].delivery_id, run[1], run[2])
 
     def _taken(self, first: int, last: int, outcome: Composite, *, cumulative: bool) -> list[tuple[_Sent, Composite]]:
         """Those that were not confirmed, each with what it hears."""
@@ -124,12 +134,16 @@ class Publications:
             found.append(number)
         return found
 
-    def _dispose(self, link: IncomingLink, first: int, last: int, state: Composite) -> None:
-        """A receiver that settles second waits for the sender to do so (section 2.6.12)."""
-        settled = link.rcv_settle_mode != SECOND
+    def _dispose(self, hears: Hears, first: int, last: int, state: Composite) -> None:
+        settled = hears is Hears.SETTLED
         self._peer.send(self._channel, Disposition(RECEIVER, first, last if last != first else None, settled, state))
+
+
+def _refused_by(error: BrokerError) -> Composite:
+    """What could not be done at the time says nothing against the message: its sender may send it again (3.4.4)."""
+    return _RELEASED if isinstance(error, Unavailable) else Rejected(told(error))
 
 
 def _goes_on(run: tuple[_Sent, int, Composite], sent: _Sent, state: Composite) -> bool:
     begun, last, its = run
-    return sent.delivery_id == last + 1 and state is its and sent.link.rcv_settle_mode == begun.link.rcv_settle_mode
+    return sent.delivery_id == last + 1 and state is its and sent.hears is begun.hears

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 from services.common.errors import BrokerError, Reach, ResourceError
 from services.common.message.amqp_1_0.composite import Composite
 from services.gateway import vocabulary as to_broker
-from services.gateway.protocols.amqp_1_0.conditions import FramingError, HandleInUse, UnattachedHandle, told
+from services.gateway.protocols.amqp_1_0.conditions import FramingError, HandleInUse, LinkStolen, UnattachedHandle, told
 from services.gateway.protocols.amqp_1_0.deliveries import Deliveries
 from services.gateway.protocols.amqp_1_0.incoming_link import IncomingLink
 from services.gateway.protocols.amqp_1_0.link import Link, LinkState
@@ -31,6 +31,7 @@ from services.gateway.protocols.amqp_1_0.windows import HANDLE_MAX, Windows
 from services.gateway.protocols.limits import Limits
 from services.gateway.vocabulary import CloseSession, Confirms, OpenSession, Request
 
+_NAMED = 200  # bytes of a link's name
 _Handler = Callable[[Any, Any, bytes], None]  # of Session, a performative and what stands behind it
 
 
@@ -51,12 +52,12 @@ class Session:
         self.number = channel + 1  # 0 is the connection itself
         self.peer = peer
         self.state = SessionState.BEGINNING
-        self._opened = False  # we have said so
+        self.opened = False  # we have said so: what the broker says of the number is this one's
         self._forget = forget
         self._windows = Windows(begin)
         self._links: dict[int, Link] = {}  # by the peer's handle
         self._ours: dict[int, Link] = {}  # by our handle, which it has until its detach is answered
-        self._fault: BrokerError | None = None  # that is told as soon as the peer is told of our begin
+        self._early: list[Composite] = []  # what the peer is told as soon as it is told of our begin
         self._consumers: dict[str, OutgoingLink] = {}  # by tag
         self._tags = 0
         self.publications = Publications(peer, channel, self.number)
@@ -68,8 +69,11 @@ class Session:
         return self.peer.limits
 
     def send(self, performative: Composite) -> None:
-        """Writes a frame on its channel."""
-        self.peer.send(self.channel, performative)
+        """Writes a frame on its channel, behind our begin (2.5.1)."""
+        if self.opened:
+            self.peer.send(self.channel, performative)
+        else:
+            self._early.append(performative)
 
     def send_flow(self, **link: int | bool | None) -> None:
         """What a link may send, or has sent, and the session with it."""
@@ -77,11 +81,12 @@ class Session:
 
     def ask_for(self, request: Request, done: Callable[[Any], None], failed: Callable[[BrokerError], None]) -> None:
         """As Peer says. Once we have ended the session its peer hears nothing more."""
+        self.peer.ask_for(request, done, failed, self)
 
-        def unless_failed(go_on: Callable[[Any], None]) -> Callable[[Any], None]:
-            return lambda answer: None if self.state is SessionState.FAILED else go_on(answer)
-
-        self.peer.ask_for(request, unless_failed(done), unless_failed(failed))
+    @property
+    def is_heard(self) -> bool:
+        """Whether its peer may be told more than what became of what it asked for."""
+        return self.state in (SessionState.BEGINNING, SessionState.RUNNING)
 
     @property
     def ended(self) -> bool:
@@ -98,40 +103,55 @@ class Session:
     def _begun(self) -> None:
         if self.state is SessionState.BEGINNING:
             self.state = SessionState.RUNNING
-        self.send(self._windows.begin(self.channel))
-        self._opened = True
-        if self._fault:
-            self.send(End(told(self._fault)))
+        self.opened = True
+        for each in (self._windows.begin(self.channel), *self._early):
+            self.send(each)
+        self._early.clear()
 
     def _not_begun(self, error: BrokerError) -> None:
-        self.fail(error)
+        """The broker knows of none, and answers nothing more that was asked of it."""
+        if self.state is not SessionState.FAILED:
+            self._end_by(error)
+        self.peer.forget(self)
         self._begun()
 
     def fail(self, error: BrokerError) -> None:
         """Ends it, and says why: behind our begin, which comes first (section 2.5.1)."""
-        if self.state is SessionState.FAILED:
-            return
-        ended, self.state = self.state is SessionState.ENDING, SessionState.FAILED
-        if self._opened:
-            self.send(End(told(error)))
-        else:
-            self._fault = error
-        self._close(lambda: None)
+        if self.state is not SessionState.FAILED:
+            ended = self.ended
+            self._end_by(error)
+            if not ended:  # else the broker has been asked
+                self._close(lambda: None)
+
+    def _end_by(self, error: BrokerError) -> None:
+        ended, self.state = self.ended, SessionState.FAILED
+        self.peer.forget(self)
+        self.send(End(told(error)))
         if ended:
             self._forget(self)
 
     def _close(self, done: Callable[[], None]) -> None:
         self.drop()
-        self.peer.ask_for(CloseSession(self.number), lambda _: done(), lambda _: done())
+        self.ask_for(CloseSession(self.number), lambda _: done(), lambda _: done())
 
     def _ended(self) -> None:
         if self.state is SessionState.ENDING:
+            self.peer.forget(self)
             self.send(End())
             self._forget(self)
 
+    def end_with_connection(self) -> None:
+        """We have closed the connection: nobody hears of what would be delivered until its peer has answered."""
+        if self.state in (SessionState.BEGINNING, SessionState.RUNNING):
+            self.state = SessionState.FAILED
+            self.peer.forget(self)
+            self._close(lambda: None)
+
     def drop(self) -> None:
-        """Nothing of what has begun to come is waited for."""
+        """Nothing of what has begun to come is waited for, and what has not gone out does not any more."""
+        self.deliveries.end()
         for link in self._ours.values():
+            self.peer.forget_link(link)
             if isinstance(link, IncomingLink):
                 link.give_up()
 
@@ -155,20 +175,37 @@ class Session:
     def _attach(self, attach: Attach, _payload: bytes) -> None:
         if attach.handle > HANDLE_MAX:
             raise FramingError(f"handle {attach.handle} is above the maximum of {HANDLE_MAX}")
+        self._check_early()
         if attach.handle in self._links:
             raise HandleInUse(f"handle {attach.handle} is in use")
         handle = self._free_handle(attach.handle)
         link: Link = IncomingLink(self, attach, handle) if attach.role is SENDER else OutgoingLink(self, attach, handle)
         self._links[attach.handle] = self._ours[handle] = link
+        self._steal(link)
         if isinstance(link, OutgoingLink):
             self._consumers[link.tag] = link
         _for_link(link.begin, link.refuse)
 
+    def _check_early(self) -> None:
+        """A session whose number a former one has, which is busy, keeps no more answers than its links may need."""
+        if len(self._early) > 2 * HANDLE_MAX:
+            raise ResourceError("too many frames before the begin is answered")
+
+    def _steal(self, link: Link) -> None:
+        """A name is one link's: who attaches it again has given up the former (2.6.1)."""
+        links = self.peer.links
+        former, links[link.identity] = links.get(link.identity), link
+        if former and former.is_heard:
+            former.fail(LinkStolen("the link is attached again"))
+
     def _free_handle(self, like: int) -> int:
         """Of ours: the peer's number, unless a link has it that we have not done with."""
-        free: int | None = next((each for each in (like, *range(HANDLE_MAX + 1)) if each not in self._ours), None)
+        handles = self._windows.handles
+        if like in handles and like not in self._ours:
+            return like
+        free: int | None = next((each for each in handles if each not in self._ours), None)
         if free is None:
-            raise ResourceError(f"more than {HANDLE_MAX + 1} links, with those whose end is not answered yet")
+            raise ResourceError(f"more than {len(handles)} links, with those whose end is not answered yet")
         return free
 
     def _detach(self, detach: Detach, _payload: bytes) -> None:
@@ -187,12 +224,13 @@ class Session:
             self.send(self._windows.flow())
 
     def _flow(self, flow: Flow, _payload: bytes) -> None:
+        self._check_early()
         self._windows.told(flow)
-        self.deliveries.window_opened()
         if flow.handle is not None:
-            self._link(flow.handle).flow(flow)
+            self._link(flow.handle).flow(flow)  # first: what it has no credit for any more does not go out
         elif flow.echo:
             self.send(self._windows.flow())
+        self.deliveries.window_opened()
 
     def _disposition(self, disposition: Disposition, _payload: bytes) -> None:
         if disposition.role is RECEIVER:  # what a sender has settled was forgotten when we said what became of it
@@ -225,11 +263,15 @@ class Session:
         """Our handle is free."""
         if self._ours.get(link.handle) is link:
             del self._ours[link.handle]
+        self.peer.forget_link(link)
 
     def new_tag(self, name: str) -> str:
-        """For the consumer of a link: names come again, and may while the former one has not ended."""
+        """For the consumer of a link: names come again, and may while the former one has not ended.
+
+        Each delivery's record says it, so of a long name it says the beginning.
+        """
         self._tags += 1
-        return f"{name}.{self.number}.{self._tags}"
+        return f"{name.encode()[:_NAMED].decode(errors='ignore')}.{self.number}.{self._tags}"
 
     def forget_tag(self, tag: str) -> None:
         """Nothing more is delivered to it."""
@@ -258,9 +300,16 @@ class Session:
         if link and self.state is SessionState.RUNNING:
             link.cancelled()
 
+    def blocked(self) -> None:
+        """Those of its links by which the peer sends are, or are no longer."""
+        for link in self._ours.values():
+            if isinstance(link, IncomingLink) and self.is_heard:
+                link.block()
+
     def fail_link(self, number: int, error: BrokerError) -> None:
         """What a link asked for could not be done."""
-        if link := self._ours.get(number - 1):
+        link = self._ours.get(number - 1)
+        if link and self.state is not SessionState.FAILED:
             link.fail(error)
 
 

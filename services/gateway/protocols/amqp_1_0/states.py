@@ -44,13 +44,16 @@ USUAL_OUTCOME = Modified(delivery_failed=True)
 def outcome_of(state: object) -> Outcome | None:
     """What a receiver's state says; None for one that ends nothing.
 
-    "Undeliverable here" is dead-lettered, as RabbitMQ does: there is no other place to take it to.
+    "Undeliverable here" is dead-lettered, as RabbitMQ does: there is no other place to take it to. An attempt is only
+    what the receiver calls failed (3.4.4, 3.4.5).
     """
     match state:
         case Accepted():
             return Outcome.ACCEPT
         case Rejected() | Modified(undeliverable_here=True):
             return Outcome.REJECT
-        case Released() | Modified():
+        case Modified(delivery_failed=True):
             return Outcome.RELEASE
+        case Released() | Modified():
+            return Outcome.RETURN
     return None

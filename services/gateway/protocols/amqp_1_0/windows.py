@@ -23,6 +23,7 @@ class Windows:
         self._incoming = INCOMING
         self._next_outgoing = 0
         self.room = its.incoming_window
+        self.handles = range(min(HANDLE_MAX, its.handle_max) + 1)  # that we may use: the peer has its own limit
 
     def begin(self, channel: int) -> Begin:
         """The answer to the peer's."""

@@ -83,7 +83,7 @@ class Reading:
 
     def select(self, request: Request, names: Sequence[str]) -> list[ConfiguredObject]:
         """Those at a path to which the filters of the URL apply."""
-        wanted = {name: request.query_params.getlist(name) for name in request.query_params if name not in _OURS}
+        wanted = {name: values for name, values in parameters(request).items() if name not in _OURS}
         for name in wanted:
             check_name(self._keeper.kind, name)
         return filtered(self._tree.find(self._category, names), wanted, self._tree.look)
@@ -110,9 +110,17 @@ class Reading:
         if operation.modifying:
             raise NotOffered(f"operation '{name}' changes something: POST is wanted", "POST")
         kinds = {key: each.kind for key, each in operation.parameters.items()}
-        said = {key: _said(request.query_params.getlist(key), kinds.get(key)) for key in request.query_params}
+        said = {key: _said(values, kinds.get(key)) for key, values in parameters(request).items()}
         caller = self._asking.caller(request, principal)
         return JSONResponse(await self._changes.invoke(caller, names[:-1], name, said))
+
+
+def parameters(request: Request) -> dict[str, list[str]]:
+    """Those of the URL, by name, with all values of each; looked at once, however many there are."""
+    found: dict[str, list[str]] = {}
+    for name, value in request.query_params.multi_items():
+        found.setdefault(name, []).append(value)
+    return found
 
 
 def _said(values: list[str], kind: type | None) -> str | list[str]:

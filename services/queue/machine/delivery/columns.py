@@ -97,7 +97,7 @@ class ColumnDelivery:
         carried = weight(properties, bodies)
         consumer.size -= carried
         deliveries = consumer.link.deliveries
-        deliveries.add(consumer.handle, False, arrival.uids[its], arrival.facts[its], properties, bodies, carried)
+        deliveries.add(consumer.handle, 0, arrival.uids[its], arrival.facts[its], properties, bodies, carried)
 
     # -------------------------------------------------------------- from the list
 

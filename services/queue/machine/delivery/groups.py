@@ -48,8 +48,8 @@ class Groups(Protocol):
     def gone(self, consumer: Consumer) -> list[Entry]:
         """A consumer is not there any more: gives the same."""
 
-    def sweep(self, count: int, size: int) -> None:
-        """Forgets what has left, if that is much; `count` entries of `size` bytes wait."""
+    def sweep(self, count: int, kept: int) -> None:
+        """Forgets what has left, if that is much; `count` entries wait, in a queue that keeps so many bytes."""
 
 
 @dataclass(slots=True, eq=False)
@@ -129,8 +129,8 @@ class StandardGroups:
                 free += self._free(owner)
         return free
 
-    def sweep(self, count: int, size: int) -> None:
-        self._passed.sweep(count, size)
+    def sweep(self, count: int, kept: int) -> None:
+        self._passed.sweep(count, kept)
 
     def _hold(self, owner: _Owner, entry: Entry) -> None:
         owner.held += 1
@@ -190,8 +190,8 @@ class SharedGroups:
         """It holds what it has had: its groups are others' when that is settled, or has come back."""
         return []
 
-    def sweep(self, count: int, size: int) -> None:
-        self._passed.sweep(count, size)
+    def sweep(self, count: int, kept: int) -> None:
+        self._passed.sweep(count, kept)
 
     def _hold(self, who: object, entry: Entry) -> None:
         group = self._group(entry)

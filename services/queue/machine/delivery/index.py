@@ -12,7 +12,7 @@ from services.common.selectors.term import Equality
 from services.queue.machine.entry import AVAILABLE, Entry
 
 _SPARE: Final = 1000  # entries that have left and are remembered, at most, besides as many as there are …
-_SPARE_BYTES: Final = 1 << 20  # … and what they weigh, besides as much as waits
+_SPARE_BYTES: Final = 1 << 20  # … and what they weigh, besides as much as its queue keeps
 
 
 class Index:
@@ -48,10 +48,10 @@ class Index:
         first = 0 if rank is None else bisect_right(row, rank, key=self._rank)
         return (entry for entry in islice(row, first, None) if entry.state == AVAILABLE)
 
-    def sweep(self, count: int, size: int) -> None:
-        """Forgets what has left, if that is much; `count` entries of `size` bytes wait."""
+    def sweep(self, count: int, kept: int) -> None:
+        """Forgets what has left, if that is much; `count` entries wait, in a queue that keeps so many bytes."""
         most = len(self.names)
-        if self._count <= 2 * count * most + _SPARE and self._size <= 2 * size * most + _SPARE_BYTES:
+        if self._count <= 2 * count * most + _SPARE and self._size <= 2 * kept * most + _SPARE_BYTES:
             return
         left = {key: [entry for entry in row if entry.state == AVAILABLE] for key, row in self._rows.items()}
         self._rows = {key: row for key, row in left.items() if row}

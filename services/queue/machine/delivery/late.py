@@ -13,7 +13,7 @@ from services.queue.machine.order.ready import Fresh
 SOME: Final = 256
 """So many are told one by one; of more a consumer goes back to the first."""
 _SPARE: Final = 1000  # that are remembered, at most, besides as many as there are …
-_SPARE_BYTES: Final = 1 << 20  # … and what they weigh, besides as much as waits
+_SPARE_BYTES: Final = 1 << 20  # … and what they weigh, besides as much as its queue keeps
 
 
 class Came(NamedTuple):
@@ -55,15 +55,15 @@ class Late:
     def _since(self, number: int) -> list[Came]:
         return self._came[bisect_left(self._came, number, key=itemgetter(0)) :]
 
-    def forget(self, heard: Iterable[int], count: int, size: int) -> list[Entry]:
-        """What all have heard; and what has left, if that is much: `count` entries of `size` bytes wait.
+    def forget(self, heard: Iterable[int], count: int, kept: int) -> list[Entry]:
+        """What all have heard; and what has left, if that is much: `count` wait, in a queue that keeps so many bytes.
 
         Gives those of the latter that led others, and that not all have heard.
         """
         done = min(heard, default=self.end)
         if self._came and self._came[0].number < done:
             self._keep(self._since(done))
-        if len(self._came) > 2 * count + _SPARE or self._size > 2 * size + _SPARE_BYTES:
+        if len(self._came) > 2 * count + _SPARE or self._size > 2 * kept + _SPARE_BYTES:
             lost = self.lost_since(0)
             self._keep(self._latest())
             return lost

@@ -16,7 +16,7 @@ from services.queue.machine.entry import AVAILABLE, Entry
 AT_ONCE: Final = 16
 """Of a group that has become free."""
 _SPARE: Final = 1000  # entries that have left and are remembered, at most, besides as many as there are …
-_SPARE_BYTES: Final = 1 << 20  # … and what they weigh, besides as much as waits
+_SPARE_BYTES: Final = 1 << 20  # … and what they weigh, besides as much as its queue keeps
 
 Rank: TypeAlias = Callable[[Entry], Any]
 """Of an entry, its place in the order."""
@@ -64,9 +64,9 @@ class Passed:
             del self._by_group[group]
         return taken
 
-    def sweep(self, count: int, size: int) -> None:
-        """Forgets what has left, if that is much; `count` entries of `size` bytes wait."""
-        if self._count <= 2 * count + _SPARE and self._size <= 2 * size + _SPARE_BYTES:
+    def sweep(self, count: int, kept: int) -> None:
+        """Forgets what has left, if that is much; `count` entries wait, in a queue that keeps so many bytes."""
+        if self._count <= 2 * count + _SPARE and self._size <= 2 * kept + _SPARE_BYTES:
             return
         for group, its in list(self._by_group.items()):
             waiting = [entry for entry in its if entry.state == AVAILABLE]

@@ -114,15 +114,15 @@ class SelectiveDelivery:
         finally:
             self._send()
             self.unfinished = looks.spent
-        self._forget(self.ready.count, self.ready.size)
+        self._forget(self.ready.count, self._entries.holding.size)
 
-    def _forget(self, count: int, size: int) -> None:
-        """What has left, if that is much; `count` entries of `size` bytes wait."""
-        lost = self._late.forget([each.heard for each in self._cursors.values()], count, size)
-        self._index.sweep(count, size)
+    def _forget(self, count: int, kept: int) -> None:
+        """What has left, if that is much; `count` entries wait, in a queue that keeps so many bytes."""
+        lost = self._late.forget([each.heard for each in self._cursors.values()], count, kept)
+        self._index.sweep(count, kept)
         if self._groups:
             self._bring_behind(lost)
-            self._groups.sweep(count, size)
+            self._groups.sweep(count, kept)
 
     def _deliver(self, looks: Looks) -> None:
         """Half of the looks is for what is new: who has a long way to go keeps nobody waiting."""

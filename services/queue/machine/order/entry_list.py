@@ -166,6 +166,14 @@ class EntryList(Arriving):
         found.sort(key=attrgetter("position"))
         return found
 
+    def take_before(self, position: int, most: int) -> list[Entry]:
+        """As Ready says."""
+        taken: list[Entry] = []
+        while len(taken) < most and (head := self.peek()) is not None and head.position < position:
+            self.pop()
+            taken.append(head)
+        return taken
+
     def withdraw(self, entry: Entry) -> Entry:
         """As Ready says."""
         self._sort_in()

@@ -61,6 +61,13 @@ class PriorityList(Arriving):
     def acquire(self, uids: set[int]) -> list[Entry]:
         return [entry for level in self._levels for entry in level.acquire(uids)]
 
+    def take_before(self, position: int, most: int) -> list[Entry]:
+        taken: list[Entry] = []
+        for level in self._levels:
+            if level.count:
+                taken += level.take_before(position, most - len(taken))
+        return taken
+
     def withdraw(self, entry: Entry) -> Entry:
         return self._levels[self._highest - self._level(entry)].withdraw(entry)
 

@@ -38,6 +38,9 @@ class Ready(Protocol):
 
     def acquire(self, uids: set[int]) -> list[Entry]: ...
 
+    def take_before(self, position: int, most: int) -> list[Entry]:
+        """Acquires the first of those that stand before a position, so many at most, and takes them out."""
+
     def withdraw(self, entry: Entry) -> Entry:
         """Takes out one that waits, wherever it stands; gives it, or what is the same from now on."""
 

@@ -15,6 +15,18 @@ from services.queue.machine.order.ready import Arriving, Fresh
 _position = attrgetter("position")
 
 
+def pop_before(entries: SortedKeyList[Entry, Any], position: int, most: int) -> list[Entry]:
+    """Takes out the first of those that stand before a position, so many at most."""
+    taken: list[Entry] = []
+    place = 0
+    while len(taken) < most and place < len(entries):
+        if entries[place].position < position:
+            taken.append(entries.pop(place))
+        else:
+            place += 1
+    return taken
+
+
 class SortedEntries(Arriving):
     """The same as EntryList to whoever uses it, sorted by `key`, in which an entry has its place for good."""
 
@@ -70,6 +82,12 @@ class SortedEntries(Arriving):
             self._entries.remove(entry)
             self._left(entry, ACQUIRED)
         return sorted(found, key=_position)
+
+    def take_before(self, position: int, most: int) -> list[Entry]:
+        taken = pop_before(self._entries, position, most)
+        for entry in taken:
+            self._left(entry, ACQUIRED)
+        return taken
 
     def clear(self) -> list[Entry]:
         entries = list(self._entries)

@@ -15,6 +15,7 @@ from sortedcontainers import SortedKeyList
 from services.queue.machine import turn
 from services.queue.machine.entry import ACQUIRED, AVAILABLE, GONE, Entry
 from services.queue.machine.order.ready import Fresh
+from services.queue.machine.order.sorted_entries import pop_before
 
 if TYPE_CHECKING:
     from services.queue.machine.arrival import Arrival
@@ -139,6 +140,12 @@ class SortedFront:
         for entry in found:
             self.choose(entry)
         return sorted([*found, *self.rest.acquire(uids)], key=_position)
+
+    def take_before(self, position: int, most: int) -> list[Entry]:
+        taken = pop_before(self._front, position, most)
+        for entry in taken:
+            self._left(entry, ACQUIRED)
+        return taken + self.rest.take_before(position, most - len(taken))
 
     def withdraw(self, entry: Entry) -> Entry:
         if self._edge is None or self.rank(entry) > self._edge:

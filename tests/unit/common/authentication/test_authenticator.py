@@ -358,3 +358,18 @@ async def test_the_same_records_again(monkeypatch: pytest.MonkeyPatch) -> None:
     assert authenticator.known.users["alice"].tags == ("monitoring",)
     authenticator.read([])
     assert not authenticator.known.users
+
+
+async def test_a_provider_that_is_missing_is_told_of_seldom(
+    authenticator: Authenticator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A port that waits for it asks every two seconds: one line, and the next in ten minutes."""
+    delays: list[float] = []
+    loop = asyncio.get_running_loop()
+    monkeypatch.setattr(loop, "call_later", lambda delay, *_: delays.append(delay))
+    with structlog.testing.capture_logs() as logged:
+        for _ in range(10):
+            with pytest.raises(Unavailable):
+                authenticator.provider("missing")
+    assert [line["provider"] for line in logged] == ["missing"]
+    assert delays == [600]

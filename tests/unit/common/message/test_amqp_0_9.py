@@ -87,13 +87,30 @@ def test_invalid_expirations_fail_the_precondition(expiration: str) -> None:
         b"\x00\x00x",
         b"\x20\x00\x00\x00",
         b"\x00\x40\x00",
-        b"\x00\x10\x01\xff",
     ],
 )
 def test_bad_properties_are_syntax_faults(properties: bytes) -> None:
-    """Truncated lists, unknown flags, bytes too many and text that is not UTF-8 are refused."""
+    """Truncated lists, unknown flags and bytes too many are refused."""
     with pytest.raises(SyntaxFault):
         FORMAT.attributes(properties)
+
+
+@pytest.mark.parametrize("flags", [0x0200, 0x0010])
+def test_text_that_is_not_utf_8(flags: int) -> None:
+    """A reply-to is the application's affair; a user-id is another one than the user's, and refused as such."""
+    properties = flags.to_bytes(2, "big") + b"\x02\xff\xfe"
+    user = "\ufffd\ufffd" if flags == 0x0010 else None
+    assert FORMAT.attributes(properties) == Attributes(user_id=user)
+
+
+def test_properties_as_they_came() -> None:
+    """Text is for who reads it, octets are for who passes it on; and only texts are these."""
+    properties = b"\x04\x00\x02\xff\xfe"
+    assert FORMAT.text(properties, "correlation-id") == "\ufffd\ufffd"
+    assert FORMAT.octets(properties, "correlation-id") == b"\xff\xfe"
+    everything = _properties(**_EVERYTHING)
+    names = ("message-id", "user-id", "cluster-id", "headers", "priority", "unknown")
+    assert [FORMAT.octets(everything, name) for name in names] == [b"m", b"u", None, None, None, None]
 
 
 @given(st.binary(max_size=80))

@@ -103,3 +103,29 @@ def test_a_long_text() -> None:
     """Beyond 65,535 bytes it is a binary of 32 bits' size: 0-10 has no longer string."""
     text = "x" * 70_000
     assert load_list(dump([text])) == [text]
+
+
+@pytest.mark.parametrize("value", [[None] * 5000, {"a": [[1] * 50] * 100}, [{f"{n}": n for n in range(4095)}]])
+def test_too_many(value: Any) -> None:
+    """Values that could not be read without a pause for all others, those within others too."""
+    with pytest.raises(SyntaxFault, match="more than 4096 values"):
+        (load_map if isinstance(value, dict) else load_list)(dump(value))
+
+
+def test_too_many_alike() -> None:
+    """Arrays count as what is in them."""
+
+    def of(count: int) -> bytes:
+        array = b"\x02" + count.to_bytes(4) + bytes(count)
+        listed = b"\xaa" + len(array).to_bytes(4) + array
+        return (len(listed) + 4).to_bytes(4) + (1).to_bytes(4) + listed
+
+    assert load_list(of(4094)) == [[0] * 4094]
+    with pytest.raises(SyntaxFault, match="more than 4096 values"):
+        load_list(of(4095))
+
+
+def test_as_many_as_are_read() -> None:
+    """The most that there may be."""
+    value = [{f"{n}": n for n in range(4094)}]
+    assert load_list(dump(value)) == value

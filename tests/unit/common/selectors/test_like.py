@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from services.common.selectors.like import matcher
+from services.common.selectors.like import matcher, steps
 
 _TEXTS = st.text("ab\n", max_size=12)
 _PATTERNS = st.text("ab_%\n", max_size=8)
@@ -47,3 +47,12 @@ def test_as_a_regular_expression(pattern: str, text: str) -> None:
 def test_a_pattern_that_never_ends() -> None:
     """One that a regular expression would try for years is done at once."""
     assert not matcher("%a" * 40 + "%c")("a" * 20_000 + "b")
+
+
+@pytest.mark.parametrize(
+    ("pattern", "count"),
+    [("____", 0), ("__%aa%__", 0), ("%a.a%", 0), ("%a_a%", 3), ("%a_a%aa%_%b", 4), (r"%a\_a%", 0), ("%_", 0)],
+)
+def test_steps(pattern: str, count: int) -> None:
+    """Text without `_` is found in one go, and what is at an end has one place."""
+    assert steps(pattern, "\\") == count

@@ -130,6 +130,7 @@ def test_not_selected(text: str) -> None:
     assert not selector(text).selects(MESSAGE.get)
 
 
+_STEPS = "more than 256 characters stand between two % and have _ among them"
 _TRUTHS = {"TRUE": True, "FALSE": False, "missing = 1": None}
 
 
@@ -177,6 +178,8 @@ def test_three_values(one: str, other: str) -> None:
         ("age = 1e999", "1e999 is too large for a number"),
         ("NOT " * 500 + "ready", "more than 200 terms lie in each other"),
         ("- " * 500 + "age = 1", "more than 200 terms lie in each other"),
+        (f"a LIKE '%b{'_' * 256}b%'", _STEPS),
+        (" AND ".join(["a LIKE '%b_____b%'"] * 50), _STEPS),
         ("ready OR " * LONGEST + "ready", f"longer than {LONGEST} characters"),
     ],
 )

@@ -10,6 +10,7 @@ from google.protobuf.descriptor_pool import DescriptorPool
 from grpc_health.v1 import health_pb2 as pb
 from grpc_health.v1.health_pb2_grpc import HealthStub
 from grpc_reflection.v1alpha.proto_reflection_descriptor_database import ProtoReflectionDescriptorDatabase
+from structlog.testing import capture_logs
 
 from tests.support.stream_ends import Served, serving, within
 
@@ -43,6 +44,15 @@ async def test_a_check_that_cannot_be_read(address: str) -> None:
         with pytest.raises(grpc.aio.AioRpcError) as failure:
             await within(channel.unary_unary("/grpc.health.v1.Health/Check")(b"\xff\xff"))
     assert failure.value.code() == grpc.StatusCode.INTERNAL
+
+
+async def test_a_list(address: str) -> None:
+    """Is not offered, to nobody; any peer can ask, and no line of the log is written."""
+    async with serving(address) as served, grpc.aio.insecure_channel(served.address) as channel:
+        with capture_logs() as logs, pytest.raises(grpc.aio.AioRpcError) as failure:
+            await within(channel.unary_unary("/grpc.health.v1.Health/List")(b""))
+    assert failure.value.code() == grpc.StatusCode.UNIMPLEMENTED
+    assert not logs
 
 
 async def test_a_watch(address: str) -> None:

@@ -6,7 +6,7 @@ import asyncio
 from typing import Any, cast
 
 from services.gateway.connections.rest import Rest
-from services.gateway.connections.turns import LITTLE, Turns
+from services.gateway.connections.turns import LITTLE, LONG, Turns
 from services.gateway.vocabulary import Request
 from tests.support.messages import kind, published
 
@@ -17,6 +17,7 @@ _REQUESTS = 400  # in each portion
 class _Engine:
     def __init__(self, portions: int) -> None:
         self.portions = portions
+        self.effort = 0  # of each read, in microseconds
 
     @property
     def unread(self) -> bool:
@@ -30,6 +31,7 @@ class _Connection:
         self.rest = Rest(turns)
         self.engine = _Engine(portions)
         self.request = Request(1)
+        self.requests = _REQUESTS
         self.lost = False
         self.holds: set[object] = set()
         self._done, self._name = done, name
@@ -37,7 +39,7 @@ class _Connection:
     def carry_out_all(self, data: bytes) -> list[Request]:
         self._done.append(self._name)
         self.engine.portions = max(self.engine.portions - 1, 0)
-        return [self.request] * (_REQUESTS if data or self.engine.portions else 1)
+        return [self.request] * (self.requests if data or self.engine.portions else min(self.requests, 1))
 
     def hold(self, reason: object) -> None:
         self.holds.add(reason)
@@ -81,6 +83,47 @@ async def test_messages_count() -> None:
     assert done == ["0", "1"]
     await asyncio.sleep(0)
     assert done == ["0", "1", "2"]
+
+
+async def test_frames_count() -> None:
+    """Also those that ask for nothing: what they have taken is spent, like what requests take."""
+    turns, done = Turns(), list[str]()
+    crowd = [_Connection(turns, done, f"{number}", 1) for number in range(3)]
+    for each in crowd:
+        each.requests, each.engine.effort = 0, 10_000
+        each.sends(_MUCH)
+    assert done == ["0"]
+    await asyncio.sleep(0)
+    assert done == ["0", "1"]
+
+
+async def test_little_that_takes_long() -> None:
+    """The next read of who has sent such counts, and waits like a large one, until one is short again."""
+    turns, done = Turns(), list[str]()
+    much, long, short = (_Connection(turns, done, name, 0) for name in ("much", "long", "short"))
+    for each in (long, short):
+        each.requests = 0
+    long.engine.effort, short.engine.effort = LONG, LONG - 1
+    long.sends(10)
+    much.engine.effort = 10_000
+    much.sends(_MUCH)
+    for each in (long, short):
+        each.sends(10)
+    assert done == ["long", "much", "short"]
+    long.engine.effort = 0
+    await asyncio.sleep(0)
+    assert done[3:] == ["long"]
+    much.sends(_MUCH)
+    long.sends(10)
+    assert done[4:] == ["much", "long"]
+
+
+async def test_little_is_not_spent() -> None:
+    """A client that asks for little takes nothing of a turn."""
+    turns, done = Turns(), list[str]()
+    for _ in range(100):
+        _Connection(turns, done, "little", 0).sends(10)
+    assert not turns.over
 
 
 async def test_portions_come_in_turn() -> None:

@@ -82,8 +82,8 @@ def test_bodies_of_0_9(content_type: str, body: bytes, value: Any) -> None:
 def test_requesters_of_0_9() -> None:
     """A reply goes to reply-to, with the correlation id, or else the message id; in JSON to who asks in it."""
     both = properties_0_9(reply_to="q", correlation_id="c", message_id="m", content_type="application/json")
-    assert FORM_0_9.requester(both) == Requester("q", "c", json=True)
-    assert FORM_0_9.requester(properties_0_9(reply_to="q", message_id="m")) == Requester("q", "m")
+    assert FORM_0_9.requester(both) == Requester("q", b"c", json=True)
+    assert FORM_0_9.requester(properties_0_9(reply_to="q", message_id="m")) == Requester("q", b"m")
     assert FORM_0_9.requester(properties_0_9()) == Requester()
 
 

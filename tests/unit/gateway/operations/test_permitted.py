@@ -32,6 +32,7 @@ ASKS_NOTHING = {
     v.Cancel,
     v.Limit,
     v.Flow,
+    v.Room,
     v.Echo,
     v.Recover,
     v.SelectTransactions,

@@ -72,6 +72,22 @@ async def test_an_immediate_message_comes_back_when_no_queue_has_it(queues: tupl
     assert len(client.back) == returned
 
 
+async def test_what_the_router_does_not_say_of_a_link() -> None:
+    """Each message hears that it could not be routed, in its place; what comes behind goes on."""
+    client, unknown = Client(), kind(routing_key="never seen")
+    await client.does(v.Confirms(1))
+    client.router.dead = True
+    of_link = published([b"1", b"2"], unknown)
+    of_link.link = 1
+    await client.does(of_link)
+    client.router.dead = False
+    await client.does(published([b"3"], unknown))
+    assert client.errors == []
+    [back] = client.back
+    assert (list(back.indexes), back.first, type(back.error)) == ([0, 1], 1, Unavailable)
+    assert client.handed.bodies == [b"3"]
+
+
 async def test_what_is_known_does_not_fail_with_what_is_not() -> None:
     """No router answers: what stands before the first unknown message is published, what stands behind it is not."""
     client, known, unknown = Client(), kind(routing_key="known"), kind(routing_key="never seen")

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import pytest
-
 from services.common.message.facts import Attributes
-from services.gateway.operations import publish
 from tests.support.messages import kind, published
 from tests.support.published import Client
 
 
-async def test_from_when_it_was_received(monkeypatch: pytest.MonkeyPatch) -> None:
-    """For those that say one, and no moment besides; the others are as they came."""
-    monkeypatch.setattr(publish, "epoch_ms", lambda: 1000)
+async def test_from_when_it_was_received() -> None:
+    """For those that say one, and no moment besides; the others are as they came.
+
+    It is counted by the clock that does not jump, as times to live are.
+    """
     client = Client()
     said = [Attributes(), Attributes(delay_ms=50), Attributes(delay_ms=50, not_before=7), Attributes(not_before=8)]
     kinds = [kind(attributes=each) for each in said]

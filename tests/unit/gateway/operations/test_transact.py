@@ -8,12 +8,15 @@ from unittest.mock import AsyncMock, Mock, call
 
 import pytest
 
+from services.common.clients.pressure import Congestion, Pressure
+from services.common.clients.queue_link import QueueLink
 from services.common.errors import BrokerError, PreconditionFailed, Unavailable
 from services.gateway import vocabulary as v
 from services.gateway.observe.observer import Followed
 from services.gateway.operations import transact
 from services.gateway.sessions.transaction import Coordinator, InDoubt, OpenTransactions, Publication, Transaction
-from tests.support.messages import messages
+from tests.support.messages import kind, messages, published
+from tests.support.published import Client, ScriptedRouter
 
 
 @pytest.mark.parametrize(
@@ -40,3 +43,18 @@ async def test_a_store_that_says_nothing_for_too_long() -> None:
     store = Mock(commit_transaction=AsyncMock(side_effect=Unavailable("away")))
     with pytest.raises(InDoubt):
         await Coordinator(Mock(), store, Mock())._outcome(7, 1, 0.0)
+
+
+async def test_who_publishes_to_a_full_queue_waits() -> None:
+    """With what a transaction collects, and when it is committed."""
+    client, full = Client(ScriptedRouter({"b": (2,)})), set[int]()
+    client.handed.links[2] = link = QueueLink("", "", Mock(), Mock())
+    link.full = full
+    client.broker.transactions.commit = AsyncMock()
+    publish = published([b"1", b"2"], kind(routing_key="a"), kind(routing_key="b"))
+    await client.does(v.SelectTransactions(1), publish)
+    assert client.pressure == []
+    full.add(2)
+    await client.does(v.Commit(1))
+    await client.does(published([b"3"], kind(routing_key="b")), published([b"4"], kind(routing_key="a")))
+    assert client.pressure == [Pressure(Congestion.BLOCKED, link, (2,))] * 2

@@ -59,3 +59,49 @@ async def test_what_a_consumer_holds_that_is_cancelled_as_its_owner_goes() -> No
     ownerless.answered(asked.consumer, agreed=True)
     assert [name for name, *_ in link.mock_calls] == ["attach", "told"]
     assert not cast("Mock", ownerless._attach).mock_calls
+
+
+async def test_a_consumer_that_cannot_be_attached_again() -> None:
+    """It ends, and what it holds is claimed; the others of its queue are served."""
+    bad, good = (Mock(queue_id=QUEUE, handle=handle, link=None) for handle in (7, 8))
+    session, link, attached = Mock(), Mock(), []
+    session.holdings.side_effect = lambda: iter([(bad, 5), (good, 6)])
+
+    def attach(consumer: Any, _link: Any, held: list[int], *, again: bool) -> None:
+        if consumer is bad:
+            raise ValueError("more credit than can be said")
+        attached.append((consumer, held, again))
+
+    ownerless = ownerless_of(link, session)
+    end = Mock()
+    ownerless._attach, ownerless._end = cast("Any", attach), end
+    ownerless.add(bad)
+    ownerless.add(good)
+    ownerless._look()
+    assert attached == [(good, [6], True)]
+    assert end.mock_calls == [call(bad)]
+    (asked,), _ = link.attach.call_args
+    assert (list(asked.held), asked.stray) == ([5], True)
+    ownerless.answered(asked.consumer, agreed=True)
+    ownerless.answered(good.handle, agreed=True)
+    assert QUEUE not in ownerless._ownerless
+
+
+@pytest.mark.parametrize("first", [True, False])
+async def test_a_claim_that_is_refused(*, first: bool) -> None:
+    """All of it is claimed again, whatever is said of other claims before or after that."""
+    link, handles = Mock(), iter(range(1, 10))
+    ownerless = ownerless_of(link)
+    ownerless._new_handle = lambda: next(handles)
+    ownerless.settle_elsewhere([PendingSettlement(1, GetHolder(QUEUE), 5, pb.ACCEPT)], {})
+    ownerless._ownerless[QUEUE].kept.append((pb.ACCEPT, range(6, 60_000)))
+    ownerless._look()
+    one, other = (each.args[0].consumer for each in link.attach.mock_calls)
+    ownerless.answered(one, agreed=first)
+    ownerless.answered(other, agreed=not first)
+    assert not link.settle.mock_calls
+    ownerless._look()
+    again = [each.args[0].consumer for each in link.attach.mock_calls[2:]]
+    for handle in again:
+        ownerless.answered(handle, agreed=True)
+    assert [list(each.args[2])[:1] for each in link.settle.mock_calls] == [[5], [6]]

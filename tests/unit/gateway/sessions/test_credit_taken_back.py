@@ -9,6 +9,8 @@ from unittest.mock import Mock
 import pytest
 
 from services.common.message.facts import Facts
+from services.gateway import vocabulary as v
+from services.gateway.operations import carry_out, consume, settle
 from services.gateway.sessions.backlog import Arrived
 from services.gateway.sessions.consumer import Consumer, ConsumerState
 from services.gateway.sessions.session import Session
@@ -30,7 +32,7 @@ class House:
             settle=lambda _queue, outcome, uids: self.settled.append((outcome, list(uids))),
         )  # fmt: skip
         connection = SimpleNamespace(
-            broker=broker, record=off, writable=True, parting=False, name="1.1",
+            broker=broker, record=off, writable=True, parting=False, lost=False, name="1.1", waiting=0,
             engine=SimpleNamespace(deliver=self._deliver), wrote=lambda _: None, wants_to_write=lambda _: None,
         )  # fmt: skip
         self.session = Session(1, cast("Any", connection))
@@ -82,3 +84,59 @@ def test_settled(house: House) -> None:
     assert house.sent == [b"a", b"b", b"c"]
     house.take(9)
     assert (house.sent, house.settled) == ([b"a", b"b", b"c", b"d"], [])
+
+
+@pytest.mark.parametrize("house", [True], indirect=True)
+def test_a_drain_with_less_credit_than_came(house: House) -> None:
+    """It is answered here: what is held has used up the owner's room for bytes, so that it would never answer."""
+    answered: list[v.Request] = []
+    house.session.answer = answered.append  # type: ignore[method-assign]
+    house.session.consumers["t"] = house.consumer
+    house.take(4)
+    house.take(1)
+    house.arrive(b"a", b"b", b"c")
+    drain = v.Credit(1, "t", 1, True)
+    consume.credit(house.session, drain)
+    assert (answered, house.consumer.drain) == ([drain], None)
+
+
+@pytest.mark.parametrize("house", [False], indirect=True)
+def test_what_the_engine_has_not_sent(house: House) -> None:
+    """It uses no credit: all that is given later is granted, and it goes back as it was."""
+    house.take(5)
+    house.consumer.due = 0  # granted
+    house.arrive(b"a", b"b", b"c", b"d", b"e")
+    settle.settle(house.session, v.Settle(1, 3, 5, v.Outcome.UNSENT))
+    house.take(2)
+    assert (house.settled, house.consumer.sent) == ([(RESTORE, [3, 4, 5])], 2)
+    house.take(12)
+    assert house.consumer.due == 10
+
+
+@pytest.mark.parametrize("house", [False], indirect=True)
+def test_an_engine_that_has_no_room(house: House) -> None:
+    """It is not kept waiting with its word by a request of the session: its owner was given room for more meanwhile."""
+    connection = cast("Any", house.session.connection)
+    connection.carry_out = carry_out
+    house.session._busy = True
+    house.session.handle(v.Room(1, False))
+    house.take(5)
+    house.arrive(b"a")
+    assert (house.sent, house.consumer.due_room) == ([], 0)
+    house.session.handle(v.Room(1, True))
+    assert house.session.write_parked()
+    assert house.sent == [b"a"]
+
+
+@pytest.mark.parametrize("house", [True], indirect=True)
+def test_a_drain_of_a_consumer_that_ends(house: House) -> None:
+    """It is answered, as any that comes when there is no such consumer: an engine keeps what it waits for."""
+    answered: list[v.Request] = []
+    house.session.answer = answered.append  # type: ignore[method-assign]
+    house.session.consumers["t"] = house.consumer
+    first, late = v.Credit(1, "t", 4, True), v.Credit(1, "t", 5, True)
+    consume.credit(house.session, first)
+    assert answered == []
+    house.session.end(house.consumer)
+    consume.credit(house.session, late)
+    assert answered == [first, late]

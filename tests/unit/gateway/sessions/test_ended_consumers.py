@@ -1,12 +1,15 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any, cast
 from unittest.mock import Mock
 
+import pytest
+
 from services.gateway.sessions.broker import Broker
-from services.gateway.sessions.consumer import ConsumerState
+from services.gateway.sessions.consumer import Consumer, ConsumerState
 from services.rpc import queue_pb2 as pb
 
 
@@ -43,3 +46,17 @@ async def test_an_owner_that_refuses_and_is_lost() -> None:
     broker._cancelled(link, pb.Cancelled(consumer=7, reason=pb.NOT_OWNER))
     assert not broker._ownerless.add.mock_calls
     assert consumer.answer.result().reason == pb.NOT_OWNER
+
+
+@pytest.mark.parametrize("up", [False, True])
+@pytest.mark.parametrize("way", [Broker.abandon, Broker.remove])
+def test_a_queue_that_was_for_it_alone(way: Callable[[Broker, Consumer], None], *, up: bool) -> None:
+    """What its connection publishes is for that queue again, whichever way it ends; another's queue is spared yet."""
+    connection = SimpleNamespace(spares=frozenset({7, 8}))
+    link = Mock(up=up)
+    consumer = cast("Any", SimpleNamespace(state=ConsumerState.ATTACHED, link=link, handle=1, queue_id=7))
+    consumer.session = SimpleNamespace(connection=connection)
+    broker = cast("Any", Broker.__new__(Broker))
+    broker._consumers, broker._ownerless = {1: consumer}, Mock()
+    way(broker, consumer)
+    assert (consumer.state, connection.spares) == (ConsumerState.ENDED, {8})

@@ -13,17 +13,13 @@ from unittest.mock import Mock
 
 import pytest
 import structlog
-from uvicorn.server import ServerState
 
 from services.common.clients.healthz import ask
 from services.common.config import Settings
 from services.common.files import files
 from services.mgmt.http import server
-from services.mgmt.http.bodies import Bodies
-from services.mgmt.http.connection import Bounds, Config, HttpConnection
-from services.mgmt.http.doors import Doors
 from services.mgmt.http.server import HttpServer
-from services.mgmt.http.unread import Unread
+from tests.support.http_connected import http_connected
 
 _LARGE = 8 << 20
 _HEAD = b"POST /slow HTTP/1.1\r\nHost: here\r\nContent-Length: 100\r\n"
@@ -189,19 +185,9 @@ async def test_a_body_behind_its_answer() -> None:
         assert time.process_time() - began < 2
 
 
-def _connected(app: Any) -> tuple[HttpConnection, Mock]:
-    doors = Doors(9, 0, 99)
-    bounds = Bounds(doors, Bodies(1 << 20, doors.whose), Unread(1 << 20, doors.whose), head=10, unread=10)
-    connection, transport = HttpConnection(Config(bounds, app, log_config=None), ServerState(), {}), Mock()
-    transport.get_extra_info.return_value = None
-    transport.is_closing.return_value = False
-    connection.connection_made(transport)
-    return connection, transport
-
-
 async def test_large_reads() -> None:
     """After each of them it is the turn of others, however much there is to read."""
-    connection, transport = _connected(_refuse)
+    connection, transport = http_connected(_refuse)
     connection.data_received(_HEAD.replace(b"100", b"9000000") + b"\r\n" + bytes(1 << 16))
     while not connection.cycle.response_complete:
         await asyncio.sleep(0)
@@ -221,7 +207,7 @@ async def test_large_reads_that_nobody_takes(more: bytes) -> None:
     async def take(_scope: Any, _receive: Any, _send: Any) -> None:
         await taken.wait()
 
-    connection, transport = _connected(take)
+    connection, transport = http_connected(take)
     connection.data_received(more + bytes(250_000))
     for _ in range(5):
         await asyncio.sleep(0)

@@ -168,6 +168,16 @@ def test_messages_are_found_by_what_names_them() -> None:
     }
 
 
+def test_an_id_that_is_not_utf_8() -> None:
+    """Is filed with what is not replaced, and the message's other ids as ever."""
+    rows = identified([properties(b"m", b"c\xff", {"traceparent": TRACE})], [5])
+    assert {row["kind"]: row["id"] for row in rows} == {
+        "message_id": "m",
+        "correlation_id": "c\ufffd",
+        "trace_id": "0af7651916cd43dd8448eb211c80319c",
+    }
+
+
 def test_one_id_of_many_messages_is_filed_in_ranges() -> None:
     """Properties that all messages share say their ids once for each range."""
     rows = identified([properties(b"m")], [5, 6, 7, 9])

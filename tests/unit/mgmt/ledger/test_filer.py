@@ -5,8 +5,7 @@ from __future__ import annotations
 import asyncio
 import errno
 import shutil
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
@@ -15,107 +14,14 @@ import pytest
 
 from services.common import disk
 from services.common.bus.nats_link import Away
-from services.common.clients.store import StoreClient
-from services.common.config import Settings
 from services.common.disk import Room
 from services.common.ledger import stream
-from services.common.ledger.ledger import Ledger
-from services.common.ledger.place import LedgerPlace
 from services.mgmt.ledger import filer as filer_module
 from services.mgmt.ledger import instances
 from services.mgmt.ledger.cabinet import Cabinet, seen
-from services.mgmt.ledger.filer import Filer
-from services.rpc.ledger_pb2 import ENQUEUED, RECEIVED, Captured
-from services.store.service import Service as StoreService
-from tests.support.filed_ledger import FiledLedger
-from tests.support.nats_server import NatsServer
+from services.rpc.ledger_pb2 import RECEIVED, Captured
+from tests.support.filing_office import Office, opened, until
 from tests.support.small_disk import fill, small_disk
-
-
-class Office:
-    """A bus, a store, and filers; `tell` has an instance tell one row."""
-
-    def __init__(self, folder: Path, bus: Path | None = None) -> None:
-        self.server = NatsServer(bus or folder)
-        self.settings = Settings(
-            data=folder, nats_url=self.server.address, store_provider="memory", ledger_seconds=0.3, run=folder
-        )
-        self.filed = FiledLedger(folder)
-        self._store = StoreService(self.settings)
-        self._client: StoreClient = None  # type: ignore[assignment]
-        self._filers: list[Filer] = []
-        self._ledgers: dict[str, Ledger] = {}
-
-    async def start(self) -> None:
-        await self.server.start()
-        await self._store.start()
-        self._client = StoreClient(self.settings.address_of("store"))
-
-    async def stop(self) -> None:
-        for filer in list(self._filers):
-            await self.leave(filer)
-        for ledger in self._ledgers.values():
-            await ledger.stop()
-        await self._client.close()
-        await self._store.stop()
-        self.server.kill()
-
-    def join(self, name: str = "mgmt-1") -> Filer:
-        filer = Filer(self.settings, self._client, name)
-        filer.start()
-        self._filers.append(filer)
-        return filer
-
-    async def leave(self, filer: Filer) -> None:
-        self._filers.remove(filer)
-        await filer.stop()
-
-    def instance(self, name: str) -> Ledger:
-        if name not in self._ledgers:
-            self._ledgers[name] = Ledger(self.settings, "queue", name)
-            self._ledgers[name].start()
-        return self._ledgers[name]
-
-    def tell(self, name: str, uid: int) -> None:
-        self.instance(name).recorder.record(ENQUEUED, LedgerPlace("/", queue="q"), [uid])
-
-    def tell_much(self, name: str) -> None:
-        """More than fits into the last page of a file."""
-        self.instance(name).recorder.record(ENQUEUED, LedgerPlace("/", queue="q"), range(10_000, 40_000, 2))
-
-    def uids(self) -> list[int]:
-        return sorted(row["first_uid"] for row in self.filed.rows("stages"))
-
-    def gaps(self) -> list[tuple[Any, ...]]:
-        columns = ("instance", "first_row", "last_row", "count", "reason")
-        return [tuple(row[column] for column in columns) for row in self.filed.rows("gaps")]
-
-    async def until_stream_bytes(self, count: int) -> None:
-        async with asyncio.timeout(20):
-            while await self.stream_bytes() != count:
-                await asyncio.sleep(0.05)
-
-    async def stream_bytes(self) -> int | None:
-        client = await nats.connect(self.settings.nats_url)
-        info = await client.jetstream().stream_info(stream.NAME)
-        await client.close()
-        return info.config.max_bytes
-
-
-async def until(condition: Callable[[], object], seconds: float = 20) -> None:
-    async with asyncio.timeout(seconds):
-        while not condition():
-            await asyncio.sleep(0.05)
-
-
-@asynccontextmanager
-async def opened(folder: Path, bus: Path | None = None) -> AsyncIterator[Office]:
-    office = Office(folder, bus)
-    await office.start()
-    try:
-        yield office
-    finally:
-        await office.stop()
 
 
 @pytest.fixture
@@ -132,21 +38,6 @@ async def test_rows_are_offered_at_once_and_filed_soon(office: Office) -> None:
     await until(office.uids)
     await until(lambda: not filer.pending())
     assert office.uids() == [7]
-
-
-async def test_nats_does_not_answer(office: Office) -> None:
-    """A server that is there and says nothing is told of within seconds, also when nothing is to be filed."""
-    filer = office.join()
-    office.tell("a", 7)
-    await until(office.uids)
-    office.server.pause()
-    try:
-        await until(lambda: filer.trouble, 10)
-        assert filer.trouble.startswith("NATS is away (no answer within 2 s)")
-    finally:
-        office.server.resume()
-    office.tell("a", 9)
-    await until(lambda: office.uids() == [7, 9] and not filer.trouble)
 
 
 async def test_why_nothing_is_filed(office: Office, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -324,6 +215,7 @@ async def test_silence_is_noticed_across_a_restart(office: Office, monkeypatch: 
     await until(office.gaps)
     await asyncio.sleep(1.0)
     assert office.gaps() == [("killed", 2, 2, -1, "silent")]
+    assert [row["since"] is not None for row in office.filed.rows("gaps")] == [True]
 
 
 async def test_an_instance_that_was_cut_off_for_long(office: Office, monkeypatch: pytest.MonkeyPatch) -> None:

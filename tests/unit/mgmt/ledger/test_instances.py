@@ -64,6 +64,15 @@ def test_a_gap_says_since_when() -> None:
     assert [gap.since_us for gap in instances.silent(SILENT_AFTER + 1, 1.0)] == [900]
 
 
+def test_since_when_is_known_to_the_next() -> None:
+    """A mgmt process that dies with another process leaves until when that one had told everything."""
+    former = Instances()
+    former.heard(LedgerBatch(service="queue", instance="a", first_row=1, stages=[1], times_us=[50]), 0, 0)
+    instances = Instances(former.state, former.told)
+    assert [gap.since_us for gap in instances.silent(SILENT_AFTER + 1, 1.0)] == []
+    assert [gap.since_us for gap in instances.silent(2 * SILENT_AFTER + 2, 1.0)] == [50]
+
+
 @pytest.mark.parametrize(
     ("comes", "told"),
     [

@@ -103,10 +103,12 @@ async def test_fan_out(ledger: LedgerFiles, look_up: LookUp) -> None:
 async def test_ends_at_the_gateway(ledger: LedgerFiles, look_up: LookUp, stage: str) -> None:
     """What never came into a queue has ended, and says why."""
     ledger.stage("received", uid(1))
+    ledger.stage("routed", uid(1), at=MS, queue="q")
     ledger.stage(stage, uid(1), at=MS, reason="no_route")
     ledger.file()
     [message] = (await look_up.trace(str(uid(1)))).journeys[0].messages
     assert message.ended
+    assert [(copy.queue, copy.state, copy.ended) for copy in message.copies] == [("q", stage, True)]
     assert message.steps[-1].reason == "no_route"
 
 

@@ -144,14 +144,19 @@ async def test_gap_that_began_after_the_end(ledger: LedgerFiles, look_up: LookUp
     assert bool(journey.gaps) is told
 
 
-async def test_lost_with_its_owner(ledger: LedgerFiles, look_up: LookUp) -> None:
-    """What the next owner does not have is lost, with the gap to blame; a gap of another process is not told."""
+@pytest.mark.parametrize("since", [HOUR - MS, None])
+async def test_lost_with_its_owner(ledger: LedgerFiles, look_up: LookUp, since: int | None) -> None:
+    """What the next owner does not have is lost, with the gap to blame; a gap of another process is not told.
+
+    A gap that does not say when it begins, for mgmt died as well, begins after the last row of its instance.
+    """
     owner = {"queue": "q", "partition": 7, "epoch": 3}
     ledger.stage("received", uid(1))
     ledger.stage("enqueued", uid(1), at=MS, **owner)
     ledger.stage("confirmed", uid(1), at=MS)
+    ledger.stage("settled", uid(2), at=HOUR - MS, **owner)
     ledger.stage("taken_over", at=HOUR, partition=7, epoch=4, instance="queue-2")
-    ledger.gap("queue-1", at=HOUR + MS, reason="silent", since=HOUR - MS)
+    ledger.gap("queue-1", at=HOUR + MS, reason="silent", since=since)
     ledger.gap("queue-3", at=HOUR + MS, reason="silent", since=MS)
     ledger.file()
     [journey] = (await look_up.trace(str(uid(1)))).journeys
@@ -182,6 +187,18 @@ async def test_lost_with_the_partition(ledger: LedgerFiles, look_up: LookUp) -> 
     ledger.file()
     copies = [(await look_up.trace(str(uid(number)))).journeys[0].messages[0].copies for number in (1, 2)]
     assert [(copy.fate, copy.ended) for [copy] in copies] == [("lost (transient)", False), ("waiting", False)]
+
+
+async def test_an_end_before_the_partition_was_lost(ledger: LedgerFiles, look_up: LookUp) -> None:
+    """What had ended is not lost with its partition, whichever row comes last."""
+    place = {"queue": "q", "partition": 1, "epoch": 1}
+    ledger.stage("received", uid(1))
+    ledger.stage("dropped", uid(1), at=MS, reason="maxlen", **place)
+    ledger.stage("dropped", uid(1), at=9 * MS, reason="no_owner", **place)
+    ledger.stage("refused", uid(1), at=9 * MS, reason="overflow")
+    ledger.file()
+    [copy] = (await look_up.trace(str(uid(1)))).journeys[0].messages[0].copies
+    assert (copy.state, copy.reason, copy.ended, copy.fate) == ("dropped", "maxlen", True, "")
 
 
 async def test_an_owner_that_was_only_cut_off(ledger: LedgerFiles, look_up: LookUp) -> None:
@@ -242,3 +259,4 @@ async def test_a_damaged_file(ledger: LedgerFiles, look_up: LookUp, table: str, 
     await look_up.trace("any")  # of ids
     copies = [(await look_up.trace(str(uid(number)))).journeys[0].messages[0].copies for number in (1, 2)]
     assert [copy.fate for [copy] in copies] == fates
+    assert {copy.unread for [copy] in copies} == {f"{table}/{hour}/b.parquet" if "unknown" in fates else ""}

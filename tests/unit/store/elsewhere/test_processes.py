@@ -120,6 +120,17 @@ async def test_the_process_that_writes_is_named(pair: Pair) -> None:
     assert "Traceback" not in pair.processes[1].log.read_text()
 
 
+async def test_they_start_together(url: str, tmp_path: Path) -> None:
+    """Each finds that nobody writes; the one that is slower answers health checks nearly as soon as the other."""
+    pair = Pair(tmp_path / "data", {"store_url": url}, {"store_url": url})
+    took = Took("until both that have started together are healthy")
+    async with asyncio.timeout(14):
+        await asyncio.gather(*(each.start() for each in pair.processes))
+    took.put_down()
+    assert (await pair.stores()).writer
+    await pair.stop()
+
+
 @pytest.mark.parametrize("how", [SIGKILL, SIGTERM])
 async def test_it_ends(pair: Pair, how: Signals) -> None:
     """Killed or in good order, under load, twice: the other goes on, and has all that was confirmed, once."""

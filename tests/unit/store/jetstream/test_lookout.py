@@ -15,6 +15,19 @@ def test_it_says_that_it_ends() -> None:
     assert absence.heard(None) == ""
 
 
+def test_another_was_faster() -> None:
+    """Its absence counts from its own beginning, not from that of the one before it."""
+    now = [1.0]
+    absence = Absence(lambda: now[0])
+    absence.heard("this")
+    assert absence.heard(None) == "this"
+    now[0] = 3.0
+    assert absence.heard(None) == ""
+    assert absence.heard(None) == "this"
+    now[0] = 5.0
+    assert absence.heard(None) == ""
+
+
 def test_another_says_so() -> None:
     """A notice of one that was overtaken, and ends, is not about the present writer, before that is known and after."""
     absence = Absence(lambda: 1.0)

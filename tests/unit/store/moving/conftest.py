@@ -30,7 +30,7 @@ def nats() -> Iterator[Servers]:
 def place(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], Site]:
     """A new place of each kind."""
     for writer in (postgres_writer, jetstream_writer):
-        monkeypatch.setattr(writer, "_PREDECESSOR_SECONDS", 0.3)
+        monkeypatch.setattr(writer, "_ENDING_SECONDS", 0.3)
     count = iter(range(100))
 
     def make(kind: str) -> Site:

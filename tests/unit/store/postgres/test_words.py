@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ssl
+
 import asyncpg
 import pytest
 
@@ -39,10 +41,36 @@ def test_a_server_that_is_away() -> None:
     assert not session.gone(asyncpg.DiskFullError("could not extend file"))
 
 
+def test_a_server_that_is_not_there_yet() -> None:
+    """It is waited for at the start; what is wrong with the URL, or the files that it names, is told at once."""
+    assert session.absent(ConnectionRefusedError())
+    assert session.absent(OSError("Multiple exceptions: [Errno 111] Connect call failed"))
+    assert session.absent(asyncpg.CannotConnectNowError("the database system is starting up"))
+    assert not session.absent(asyncpg.exceptions.ClientConfigurationError("sslmode"))
+    assert not session.absent(ssl.SSLCertVerificationError("self-signed"))
+    assert not session.absent(FileNotFoundError("ca.crt"))
+
+
 @pytest.mark.parametrize("failure", [asyncpg.UndefinedTableError("no such table"), ValueError("x"), KeyError("x")])
 def test_what_does_not(failure: Exception) -> None:
     """What is wrong here is not waited for."""
     assert not session.lost(failure)
+
+
+@pytest.mark.parametrize(
+    ("url", "each"),
+    [
+        ("postgresql:///x?host=/run/postgresql", ["postgresql:///x?host=/run/postgresql"]),
+        ("postgresql://me@db/x?passfile=/a", ["postgresql://me@db/x?passfile=/a"]),
+        (
+            "postgresql://me:a,b@one:1,[::1]:2,three/x?sslmode=require&passfile=/a",
+            [f"postgresql://me:a,b@{host}/x?sslmode=require&passfile=/a" for host in ("one:1", "[::1]:2", "three")],
+        ),
+    ],
+)
+def test_the_hosts_of_a_url(url: str, each: list[str]) -> None:
+    """All else in it is as it was."""
+    assert session.hosts(url) == each
 
 
 @pytest.mark.parametrize(

@@ -38,6 +38,15 @@ def test_properties() -> None:
     assert body == b"body"
 
 
+def test_binary_ids() -> None:
+    """They are bytes in both protocols (part 3, 3.2.13), and are the same again where they came from."""
+    raw = composite.write(Properties(b"m\xff", b"guest", correlation_id=b"\xff\0"))
+    [properties], _ = native([THEIRS], [raw], [section(DATA, b"")])
+    names = ("message-id", "correlation-id", "user-id", "type")
+    told = [amqp_0_9.FORMAT.octets(properties, name) for name in names]
+    assert told == [b"m\xff", b"\xff\0", b"guest", None]
+
+
 @pytest.mark.parametrize(
     ("sections", "body"),
     [

@@ -147,6 +147,8 @@ def test_what_is_held_back_is_bounded() -> None:
     requests = [request for _ in range(40) for request in book.engine.receive(b"\x08\0\0\0\0\0\0\xce" * 8192)]
     assert book.closed_connection()[0] == 506
     assert requests == []
+    while book.engine.unread:
+        assert book.engine.receive(b"") == []
     assert [type(request) for request in book.client(0, commands.Connection.CloseOk())] == [Close]
 
 

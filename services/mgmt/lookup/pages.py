@@ -1,0 +1,93 @@
+"""Whether what is to be read of a file is as it was written: DuckDB does not look at the checksums of pages.
+
+Files never change, so each page is looked at once, before it is read for the first time. Files of older releases have
+no checksums: of them only damage is found that cannot be decoded.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from types import MappingProxyType
+from typing import Any, NamedTuple
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+_REMEMBERED = 20_000  # files
+FAULTS = (OSError, ValueError, TypeError, pa.ArrowException)
+"""What damaged files come to."""
+
+Span = tuple[int, int]
+_Key = tuple[str, frozenset[str], tuple[object, ...]]
+
+Within = Mapping[str, tuple[Any, Any]]
+"""Columns, and between which values all rows have theirs that are looked for."""
+
+EVERYWHERE: Within = MappingProxyType({})
+
+
+class Wanted(NamedTuple):
+    """What is read of a file: of the row groups that can have it, these columns."""
+
+    columns: frozenset[str]
+    uids: Sequence[Span] | None = None
+    within: Within = EVERYWHERE
+
+
+class Pages:
+    """For several threads."""
+
+    def __init__(self) -> None:
+        self._sound: dict[str, tuple[object, set[tuple[int, str]]]] = {}
+        self._done: dict[_Key, object] = {}  # what was looked at in all of a file, whose footer need not be read again
+
+    def verify(self, path: str, version: object, wanted: Wanted, go_on: Callable[[], bool]) -> None:
+        """Raises one of FAULTS for damage; ends early when `go_on` says no. `version` tells a file from another one
+        of its name.
+        """
+        key = path, wanted.columns, tuple(wanted.within.items())
+        if wanted.uids is None and version is not None and self._done.get(key) == version:
+            return
+        self._verify(path, version, wanted, go_on)
+        if len(self._done) >= _REMEMBERED:
+            self._done.clear()
+        if wanted.uids is None and go_on():
+            self._done[key] = version
+
+    def _verify(self, path: str, version: object, wanted: Wanted, go_on: Callable[[], bool]) -> None:
+        known, sound = self._sound.get(path, (None, set()))
+        sound = sound if known == version else set()
+        with pq.ParquetFile(path, pre_buffer=False, page_checksum_verification=True) as file:
+            there = wanted.columns.intersection(file.schema_arrow.names)
+            for group in _groups(file.metadata, wanted):
+                new = sorted(name for name in there if (group, name) not in sound)
+                if not go_on():
+                    return
+                if new:
+                    file.read_row_group(group, columns=new, use_threads=False)
+                    sound.update((group, name) for name in new)
+        if len(self._sound) >= _REMEMBERED:
+            self._sound.clear()
+        self._sound[path] = version, sound
+
+
+def _groups(footer: Any, wanted: Wanted) -> Iterator[int]:  # noqa: ANN401 - pyarrow has no types
+    """The row groups that can have some of it, as far as the footer tells."""
+    places = {footer.schema.column(number).path: number for number in range(footer.num_columns)}
+    for number in range(footer.num_row_groups):
+        group = footer.row_group(number)
+
+        def ends(name: str, group: Any = group) -> tuple[Any, Any] | None:  # noqa: ANN401 - as above
+            found = group.column(places[name]).statistics if name in places else None
+            return (found.min, found.max) if found and found.has_min_max else None
+
+        if _may_have(wanted, ends):
+            yield number
+
+
+def _may_have(wanted: Wanted, ends: Callable[[str], tuple[Any, Any] | None]) -> bool:
+    first, last = ends("first_uid"), ends("last_uid")
+    if wanted.uids is not None and first and last:
+        return any(first[0] <= end and begin <= last[1] for begin, end in wanted.uids)
+    known = ((span, ends(name)) for name, span in wanted.within.items())
+    return all(found[0] <= greatest and least <= found[1] for (least, greatest), found in known if found)

@@ -1,0 +1,191 @@
+"""What each step of a plan does that a client of AMQP 1.0 carries out."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any, Final
+from zlib import crc32
+
+from tests.simulation.amqp_1_0.client import LinkClient
+from tests.simulation.amqp_1_0.links import Receiver, Sender, Taker
+from tests.simulation.delays import Said, said
+from tests.simulation.history import Consuming, Delivered, Sent
+from tests.simulation.line import GoneError
+from tests.simulation.plan import Step
+from tests.simulation.steps import abort, close, confirms, share_of
+
+_BACK: Final = frozenset({"requeue", "modify", "release", "quiet"})
+
+
+# -------------------------------------------------------------- messages
+
+
+async def publish(client: LinkClient, step: Step) -> None:
+    """Over the link to an address, which is attached for it."""
+    sender = await _sender(client, step)
+    when = said(step, client.history.clock(), moments="x-opt-delivery-time", delays="")
+    for number in range(step.get("count", 1)):
+        client.sent += 1
+        sent = _message(client, step, number, sender, when)
+        await sender.send(sent, settled=step.get("settled", False), most=step.get("most", 1 << 16))
+        if pace := step.get("pace"):
+            await asyncio.sleep(pace)
+    if step.get("await"):
+        await confirms(client, step)
+
+
+def _message(client: LinkClient, step: Step, number: int, sender: Sender, when: Said) -> Sent:
+    keys = step["keys"]
+    return Sent(
+        f"{client.name}.{client.sent}",
+        client.host,
+        step["exchange"],
+        keys[number % len(keys)],
+        {**step.get("headers", {}), **when.headers},
+        step.get("persistent", True),
+        step.get("priority", 0),
+        step.get("ttl"),
+        True,  # what reaches no queue is rejected
+        False,
+        step.get("size", 20),
+        sender.session.opened,
+        0,
+        0,
+        0.0,
+        due=when.moment,
+    )
+
+
+async def _sender(client: LinkClient, step: Step) -> Sender:
+    session, address = await client.session(step), step["address"]
+    for link in session.links.values():
+        if isinstance(link, Sender) and link.address == address and not link.dead:
+            return link
+    sender = Sender(session, address, subject=step.get("subject", False))
+    await sender.attach()
+    return sender
+
+
+async def detach(client: LinkClient, step: Step) -> None:
+    """Ends one of the links by which it sends."""
+    session = client.channels.get(step["channel"])
+    for link in list(session.links.values()) if session else ():
+        if isinstance(link, Sender) and not link.dead:
+            await link.detach()
+            return
+
+
+# -------------------------------------------------------------- consumers
+
+
+def _policy(client: LinkClient, step: Step) -> Taker:
+    """As that of 0-9-1: what is given back once is taken the next time."""
+    shares, every = step.get("settle") or {"ack": 100}, step.get("every", 1)
+
+    def settle(receiver: Receiver, delivered: Delivered) -> None:
+        about = (step["tag"], delivered.id, len(delivered.deaths))
+        how = share_of(shares, crc32("/".join(map(str, about)).encode()) % 100)
+        if how in _BACK and about in client.given_back:
+            how = "ack"
+        if delivered.no_ack or receiver.session.leaving or not how or (how == "ack" and delivered.tag % every):
+            return
+        if how in _BACK:
+            client.given_back.add(about)
+        receiver.session.settle(how, delivered.tag, multiple=how == "ack" and every > 1)
+
+    return settle
+
+
+async def consume(client: LinkClient, step: Step) -> None:
+    """A link by which it receives."""
+    session, tag = await client.session(step), step["tag"]
+    if _receiver(client, step):
+        return
+    client.wanted[step["channel"], tag] = step
+    consuming = Consuming(
+        client.host, step["queue"], tag, session.opened, step.get("no_ack", False), exclusive=False,
+        asked=client.history.tick(), selector=step.get("selector", ""),
+        browses=step.get("browse", False),
+        no_local="no_local" in step,
+    )  # fmt: skip
+    client.history.consumers.append(consuming)
+    receiver = Receiver(session, consuming, _policy(client, step), every=step.get("renew", 0))
+    try:
+        await receiver.attach()
+    except GoneError as gone:
+        consuming.ending = consuming.ending or client.history.tick()
+        if gone.code:
+            client.wanted.pop((step["channel"], tag), None)
+        raise
+    receiver.give(step.get("credit", 10))
+
+
+def _receiver(client: LinkClient, step: Step) -> Receiver | None:
+    session = client.channels.get(step["channel"])
+    links: Any = session.links.values() if session and not session.dead else ()
+    return next(
+        (each for each in links if isinstance(each, Receiver) and each.name == step["tag"] and not each.dead), None
+    )
+
+
+async def cancel(client: LinkClient, step: Step) -> None:
+    """Ends a link by which it receives."""
+    client.wanted.pop((step["channel"], step["tag"]), None)
+    if receiver := _receiver(client, step):
+        await receiver.detach()
+
+
+async def credit(client: LinkClient, step: Step) -> None:
+    """For more."""
+    if receiver := _receiver(client, step):
+        receiver.give(step["credit"])
+
+
+async def drain(client: LinkClient, step: Step) -> None:
+    """What there is now, and then credit as before."""
+    if receiver := _receiver(client, step):
+        await receiver.drain(step["credit"], twice=step.get("twice", False))
+        receiver.give(step.get("then", 0))
+
+
+async def stop(client: LinkClient, step: Step) -> None:
+    """Takes its credit back, for a time."""
+    if receiver := _receiver(client, step):
+        await receiver.stop()
+        receiver.give(step.get("then", 0))
+
+
+async def settle(client: LinkClient, step: Step) -> None:
+    """Some of what it holds."""
+    session = client.channels.get(step["channel"])
+    if session is None or session.leaving or not session.unsettled:
+        return
+    tags, which = list(session.unsettled), step.get("which", "all")
+    at = {"all": -1, "half": len(tags) // 2, "oldest": 0, "newest": -1}[which]
+    session.settle(step["how"], tags[at], multiple=which in {"all", "half"})
+
+
+# -------------------------------------------------------------- ends
+
+
+async def close_channel(client: LinkClient, step: Step) -> None:
+    """Ends a session."""
+    session = client.channels.get(step["channel"])
+    if session and not session.leaving:
+        await session.close()
+
+
+STEPS: dict[str, Any] = {
+    "publish": publish,
+    "confirms": confirms,
+    "detach": detach,
+    "consume": consume,
+    "cancel": cancel,
+    "credit": credit,
+    "drain": drain,
+    "stop": stop,
+    "settle": settle,
+    "close_channel": close_channel,
+    "close": close,
+    "abort": abort,
+}

@@ -1,0 +1,213 @@
+"""What some histories have besides, each a feature of its own, drawn apart: so all else of a seed is as without it."""
+
+from __future__ import annotations
+
+from random import Random
+from typing import ClassVar
+
+from tests.simulation.choices import (
+    HELD_BACK,
+    HOLDS,
+    LAST_VALUE,
+    LEVELS,
+    MOST,
+    NO_LOCAL,
+    NONDESTRUCTIVE,
+    RANK,
+    SORTED,
+    TIMEOUT,
+)
+from tests.simulation.plan import Step
+
+
+class Feature:
+    """Of one virtual host's load. SHARE of histories have it, of those of kind "features" OFTEN."""
+
+    SHARE: ClassVar[float]
+    OFTEN = 0.35
+
+    def __init__(self, seed: str, kind: str) -> None:
+        self.rng = Random(f"{type(self).__name__} {seed}")
+        self.on = self.rng.random() < (self.OFTEN if kind == "features" else self.SHARE)
+
+    def queue(self, step: Step) -> None:
+        """May add arguments to a queue's declaration."""
+
+    def publish(self, step: Step) -> None:
+        """May add to a publish's step, of any protocol."""
+
+    def consume(self, step: Step) -> None:
+        """May add to a consumer's step, of any protocol."""
+
+    def faults(self, seconds: float, shape: Step) -> list[Step]:
+        """More of them, of histories that have faults."""
+        del seconds, shape
+        return []
+
+
+def to_queue(step: Step, name: str) -> None:
+    """A publish of any protocol goes there instead."""
+    step |= {"exchange": "", "keys": [name], **({"address": name, "subject": False} if "address" in step else {})}
+
+
+class Delays(Feature):
+    """Messages that say when they may be delivered, and queues that heed it."""
+
+    SHARE = 0.08
+    _HOLDING = 0.6  # share of queues
+
+    def __init__(self, seed: str, kind: str) -> None:
+        super().__init__(seed, kind)
+        self._names: list[str] = []
+
+    def queue(self, step: Step) -> None:
+        if self.rng.random() < self._HOLDING:
+            self._names.append(step["queue"])
+            step["arguments"][HOLDS] = True
+
+    def publish(self, step: Step) -> None:
+        """Also some to one queue that are all due at once."""
+        rng = self.rng
+        if rng.random() < 0.5:
+            step["delay"] = rng.choice([1, 50, 300, 1000, 1000, 3000])
+            if rng.random() < 0.4:
+                step["dated"] = True
+        elif rng.random() < 0.2 and self._names:
+            to_queue(step, rng.choice(self._names))
+            step |= {"count": 12, "delay": rng.choice([300, 1000]), "dated": True}
+
+    def consume(self, step: Step) -> None:
+        """Also some who take all that there is."""
+        if self._names and "credit" not in step and self.rng.random() < 0.3:
+            step |= {"channel": "free", "mode": "plain", "queue": self.rng.choice(self._names)}
+            step.pop("prefetch", None)
+
+    def faults(self, seconds: float, shape: Step) -> list[Step]:
+        """A clock is set, in some: gateways and owners both look at theirs."""
+        if self.rng.random() > 0.2:
+            return []
+        role, count = self.rng.choice([("gateway", shape["gateways"]), ("queue", shape["queue_processes"])])
+        at, name = round(self.rng.uniform(0, seconds), 3), f"{role}-{self.rng.randint(1, count)}"
+        return [
+            {"at": at, "do": "jump_clock", "args": [name], "seconds": self.rng.choice([-3600.0, -2.0, 2.0, 3600.0])}
+        ]
+
+
+class HeldBack(Feature):
+    """Queues whose publishers are held back while too much waits in them. No consumer has one of them for itself."""
+
+    SHARE = 0.06
+    _SUCH = 0.4  # share of queues
+    _ALONE = frozenset({"x-max-length", "x-single-active-consumer", "qpid.group_header_key", "x-expires"})
+
+    def __init__(self, seed: str, kind: str) -> None:
+        super().__init__(seed, kind)
+        self._names: list[str] = []
+
+    def queue(self, step: Step) -> None:
+        if self.rng.random() < self._SUCH and not self._ALONE & step["arguments"].keys():
+            self._names.append(step["queue"])
+            step["arguments"] |= HELD_BACK | self.rng.choice(
+                [
+                    {MOST: self.rng.choice([0, 1, 5, 20])},
+                    {MOST: self.rng.choice([0, 1, 5, 20])},
+                    {"x-qpid-capacity": 500, "x-qpid-flow-resume-capacity": self.rng.choice([0, 100, 400])},
+                ]
+            )
+
+    def publish(self, step: Step) -> None:
+        """To one of them, for some time, or more than it wants in a transaction."""
+        if self._names and self.rng.random() < (0.4 if step.get("mode") == "tx" else 0.1):
+            to_queue(step, self.rng.choice(self._names))
+            pace = self.rng.choice([0.1, 0.3])
+            step |= {"count": 8, "pace": 0.0 if step.get("mode") == "tx" else pace}
+
+    def consume(self, step: Step) -> None:
+        step.pop("exclusive", None)
+
+
+class Browsers(Feature):
+    """Consumers that see what waits and take nothing; queues of which all are such."""
+
+    SHARE = 0.07
+
+    def queue(self, step: Step) -> None:
+        if self.rng.random() < 0.15 and not step["arguments"].items() >= HELD_BACK.items():
+            step["arguments"][NONDESTRUCTIVE] = True
+
+    def consume(self, step: Step) -> None:
+        if self.rng.random() < 0.5:
+            step["browse"] = True
+
+
+class Timeouts(Feature):
+    """Queues whose consumers have so long for each delivery."""
+
+    SHARE = 0.06
+
+    def queue(self, step: Step) -> None:
+        if self.rng.random() < 0.5:
+            step["arguments"][TIMEOUT] = self.rng.choice([100, 500, 2000])
+
+
+class NoLocal(Feature):
+    """Consumers that do not want what their own connections publish; queues of which all are such."""
+
+    SHARE = 0.06
+
+    def queue(self, step: Step) -> None:
+        if self.rng.random() < 0.15:
+            step["arguments"][NO_LOCAL] = True
+
+    def consume(self, step: Step) -> None:
+        if self.rng.random() < 0.5:
+            step["no_local"] = self.rng.choice(["field", "argument"])
+
+
+class Orders(Feature):
+    """Queues in another order than that of arrival, and of last values."""
+
+    SHARE = 0.08
+
+    def queue(self, step: Step) -> None:
+        if self.rng.random() < 0.5 and "x-max-priority" not in step["arguments"]:
+            levels = {LEVELS: self.rng.choice([1, 2, 4, 10])}
+            step["arguments"] |= self.rng.choice([{SORTED: RANK}, {LAST_VALUE: RANK}, levels])
+
+    def publish(self, step: Step) -> None:
+        if self.rng.random() < 0.8:
+            step["headers"] = {**step.get("headers", {}), RANK: self.rng.choice(["a", "b", "c", "", 7, 12])}
+        if self.rng.random() < 0.3:
+            step["priority"] = self.rng.randint(0, 9)
+
+
+FEATURES: tuple[type[Feature], ...] = (Delays, HeldBack, Browsers, Timeouts, NoLocal, Orders)
+
+
+class Features:
+    """All that a virtual host's load has."""
+
+    def __init__(self, seed: str, kind: str) -> None:
+        self._on = [feature for feature in (make(seed, kind) for make in FEATURES) if feature.on]
+
+    def queues(self, steps: list[Step]) -> None:
+        """Of a topology."""
+        for step in steps if self._on else ():
+            if step["do"] == "queue":
+                step.setdefault("arguments", {})
+                for feature in self._on:
+                    feature.queue(step)
+
+    def publish(self, step: Step) -> None:
+        """As Feature says."""
+        for feature in self._on:
+            feature.publish(step)
+
+    def consume(self, step: Step) -> None:
+        """As Feature says."""
+        for feature in self._on:
+            feature.consume(step)
+
+    def faults(self, seconds: float, shape: Step) -> list[Step]:
+        """As Feature says."""
+        return [fault for feature in self._on for fault in feature.faults(seconds, shape)]

@@ -1,0 +1,98 @@
+"""Bits that flip in files: found by the checksums of pages, before anything is read there."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+
+from services.mgmt.ledger.pace import no_rest
+from services.mgmt.ledger.parquet import write
+from services.mgmt.ledger.schema import STAGES
+from services.mgmt.lookup.database import Database
+from services.mgmt.lookup.pages import FAULTS, Pages, Wanted
+from tests.support.ledger_files import NOON, LedgerFiles, uid
+
+COLUMNS = "first_uid, last_uid, uids, stage, queue, time"
+
+
+def _file(folder: Path, number: int) -> Path:
+    """Of 300 rows, as mgmt writes it."""
+    rows = LedgerFiles(folder)
+    for message in range(300):
+        rows.stage("enqueued", uid(1000 * number + message), at=message, queue=f"q{message % 7}")
+    hour = folder / "stages" / f"{datetime.fromtimestamp(NOON / 1e6, UTC):date=%Y-%m-%d/hour=%H}"
+    hour.mkdir(parents=True, exist_ok=True)
+    path = hour / f"{number}.parquet"
+    write(rows.tables()["stages"].select(STAGES.names).cast(STAGES), "stages", path, no_rest)
+    return path
+
+
+def _rows(opened: Database) -> list[Any]:
+    opened.offer({})
+    return sorted(map(str, opened.select("stages", COLUMNS, "first_uid > 0", {}, opened.hours("stages"))))
+
+
+def _flip(path: Path, whole: bytes, bit: int) -> None:
+    flipped = bytearray(whole)
+    flipped[bit // 8] ^= 1 << bit % 8
+    path.write_bytes(flipped)
+
+
+def _bits(path: Path, column: str) -> range:
+    group = pq.read_metadata(path).row_group(0)
+    chunks = [group.column(number) for number in range(group.num_columns)]
+    [chunk] = [chunk for chunk in chunks if chunk.path_in_schema == column]
+    begin, size = chunk.dictionary_page_offset or chunk.data_page_offset, chunk.total_compressed_size
+    return range(8 * begin, 8 * (begin + size), 8 * size // 20 | 1)
+
+
+@pytest.mark.parametrize("column", ["queue", "stage", "uids.list.element.first", "time", "first_uid"])
+def test_a_bit_that_flipped(tmp_path: Path, column: str) -> None:
+    """The file is passed over and named, unless nothing that matters has changed; the other one is read."""
+    _file(tmp_path, 1)
+    opened = Database(tmp_path)
+    others = _rows(opened)
+    path = _file(tmp_path, 2)
+    whole, sound, named = path.read_bytes(), _rows(opened), 0
+    assert len(sound) == 2 * len(others)
+    for bit in _bits(path, column):
+        _flip(path, whole, bit)
+        found = _rows(opened)
+        assert found == (others if opened.damaged else sound)
+        named += len(opened.damaged)
+    assert named >= 10
+    path.write_bytes(whole)
+    assert (_rows(opened), opened.damaged) == (sound, [])
+
+
+def test_only_what_is_read_is_looked_at(tmp_path: Path) -> None:
+    """Damage in a column that is not asked for, or in a row group that has nothing of it, does no harm."""
+    path = _file(tmp_path, 1)
+    pages = Pages()
+    _flip(path, path.read_bytes(), _bits(path, "queue").stop - 8)
+
+    def verify(*columns: str, **wanted: Any) -> None:
+        pages.verify(str(path), 1, Wanted(frozenset(columns), **wanted), lambda: True)
+
+    verify("stage", "time")
+    verify("queue", uids=[(uid(5000), uid(6000))])
+    verify("queue", within={"stage": ("taken_over", "taken_over")})
+    with pytest.raises(FAULTS):
+        verify("stage", "queue", uids=[(uid(1001), uid(1001))])
+
+
+def test_once(tmp_path: Path) -> None:
+    """What was looked at is not looked at again, unless there is another file of the name."""
+    path, pages = _file(tmp_path, 1), Pages()
+    wanted = Wanted(frozenset({"queue"}))
+    pages.verify(str(path), 1, wanted, lambda: False)  # broken off
+    pages.verify(str(path), 1, wanted, lambda: True)
+    _flip(path, path.read_bytes(), _bits(path, "queue").stop - 8)
+    pages.verify(str(path), 1, wanted, lambda: True)
+    pages.verify(str(path), 1, wanted._replace(uids=[(uid(1001), uid(1001))]), lambda: True)
+    with pytest.raises(FAULTS):
+        pages.verify(str(path), 2, wanted, lambda: True)
