@@ -114,7 +114,9 @@ class Machine:
         self._uid += count
         content = ContentDraft(self._take_id)
         self.contents.append(content)
-        arrival = Arrival(Columns(batch, Interned()), range(count), now, content, immediate=immediate)
+        arrival = Arrival(
+            Columns(batch, list(batch.bodies), Interned()), range(count), now, content, immediate=immediate
+        )
         return self.queue.publish(arrival, now)
 
     def publish_with(self, header: str, *values: object, **said: Any) -> None:

@@ -93,11 +93,11 @@ async def test_what_a_frame_does_not_change() -> None:
     link.full, link.outstanding = {0, 1, 2}, 100 << 20
     blocked = _waiting(publisher.when_relieved, link, Congestion.BLOCKED)
     full = _waiting(publisher.when_relieved, link, Congestion.FULL)
-    publisher.received(link, pb.QueueFrame())
+    publisher.received(link, pb.QueueFrame(), [])
     assert (link.looks, blocked, full) == (0, [], [])
     link.outstanding = 0
-    publisher.received(link, pb.QueueFrame())
+    publisher.received(link, pb.QueueFrame(), [])
     assert (link.looks, blocked, full) == (0, [], [0, 1, 2])
     link.full = {1}
-    publisher.received(link, pb.QueueFrame(blocked=pb.Blocked(queue_ids=[1])))
+    publisher.received(link, pb.QueueFrame(blocked=pb.Blocked(queue_ids=[1])), [])
     assert (link.looks, blocked) == (3, [0, 2])

@@ -65,5 +65,5 @@ async def test_what_a_client_gave_back_untried() -> None:
     link = QueueLink("queue-1", "127.0.0.1:1", lambda member: pb.Hello(member=member), Mock())
     for outcome, uid in ((pb.RETURN, 1), (pb.RETURN, 2), (pb.RESTORE, 3), (pb.RELEASE, 4)):
         link.settle(1, outcome, [uid])
-    settles = [(each.outcome, each.had, list(each.uids)) for each in link._frame.settles]
+    settles = [(each.outcome, each.had, list(each.uids)) for each in link._frame.fields.settles]
     assert settles == [(pb.RESTORE, True, [1, 2]), (pb.RESTORE, False, [3]), (pb.RELEASE, False, [4])]
