@@ -20,10 +20,11 @@ class Settlement(NamedTuple):
 
 @dataclass(slots=True)
 class Frame:
-    """`fields` are all but the batches; `settled` is what the settlements among them say."""
+    """`fields` are all but the batches, which take about `size` bytes; `settled` is what the settlements say."""
 
     fields: pb.LinkFrame = field(default_factory=pb.LinkFrame)
     batches: list[bytes | in_front.Parts] = field(default_factory=list)
+    size: int = 0
     settled: list[Settlement] = field(default_factory=list)
 
     def wire(self) -> bytes | in_front.Parts:

@@ -151,10 +151,11 @@ class QueueLink:
         while left:
             some, size = fitting(left)
             left = left[len(some) :]
+            if self._frame.size and self._frame.size + size > FRAME_BYTES:  # of several transactions, or of this one
+                self._cut_here()
             self._sequence += 1
             self._frame.batches.append(encode(some, self._sequence, transaction))
-            if left or size > FRAME_BYTES:
-                self._cut_here()
+            self._frame.size += size
         self._write_soon()
 
     def settle(
@@ -193,11 +194,16 @@ class QueueLink:
     def attach(self, consumer: pb.AttachConsumer) -> None:
         """Attaches a consumer; answered by `attached`."""
         size = consumer.ByteSize()
-        if self._attaching + size > FRAME_BYTES:  # of all that a new owner is told at once: no frame may be too large
-            self._cut_here()
+        if self._attaching + size > FRAME_BYTES and not self._is_of_the_last_queue(consumer):
+            self._cut_here()  # of all that an owner is told at once: no frame may be too large
         self._attaching += size
         self._frame.fields.attaches.append(consumer)
         self._write_soon()
+
+    def _is_of_the_last_queue(self, consumer: pb.AttachConsumer) -> bool:
+        """All that is held of a queue is said in one frame: behind that the owner gives the rest to others."""
+        attaches = self._frame.fields.attaches
+        return bool(attaches) and attaches[-1].queue_id == consumer.queue_id
 
     def told(self, partition: int, epoch: int, used: Iterable[int]) -> None:
         """Says that all deliveries held of a partition were reported; `used` are auto-delete queues."""

@@ -49,8 +49,7 @@ def batch(layout: Layout, bodies: Sequence[bytes], rest: Message) -> Parts:
     parts: Parts = []
     for body in bodies:
         parts += (_head(layout.bodies, len(body)), body)
-    parts.append(rest.SerializeToString())
-    return parts
+    return _with(parts, rest)
 
 
 def frame(layout: Layout, batches: Sequence[bytes | Parts], rest: Message) -> Parts:
@@ -60,8 +59,7 @@ def frame(layout: Layout, batches: Sequence[bytes | Parts], rest: Message) -> Pa
         whole = [each] if isinstance(each, bytes) else each
         parts.append(_head(layout.batch, sum(map(len, whole))))
         parts += whole
-    parts.append(rest.SerializeToString())
-    return parts
+    return _with(parts, rest)
 
 
 def batches(layout: Layout, data: bytes) -> tuple[list[memoryview], int]:
@@ -94,6 +92,12 @@ def bodies(layout: Layout, data: bytes | memoryview) -> tuple[list[bytes], int]:
         at += size
     _within(at, end)
     return found, at
+
+
+def _with(parts: Parts, rest: Message) -> Parts:
+    if behind := rest.SerializeToString():
+        parts.append(behind)
+    return parts
 
 
 def _head(tag: int, size: int) -> bytes:

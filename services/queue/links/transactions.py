@@ -62,6 +62,7 @@ class Transactions:
 
     def publish(self, batch: pb.PublishBatch, source: Source) -> None:
         """Keeps a batch for its transaction."""
+        source.raw = bytes(source.raw)  # and nothing more of the frame that it came in: it may be kept for long
         transaction = self._of(batch.transaction)
         transaction.batches.append((batch.sequence, source))
         size = _COPIES * source.size

@@ -15,7 +15,7 @@ from services.common.message.amqp_1_0.encode import encode
 from services.common.message.amqp_1_0.format import FORMAT, _known
 from services.common.message.amqp_1_0.passing import has_many, skip
 from services.common.message.amqp_1_0.sections import NULL, sections, split
-from services.common.message.bounds import LITTLE, MOST_READ, MOST_SECTIONS, MOST_SENT
+from services.common.message.bounds import LITTLE, MOST_KEPT, MOST_READ, MOST_SECTIONS, MOST_SENT
 
 _DATA = b"\x00\x53\x75\xa0\x01x"
 _EMPTY = b"\x00\x53\x75\xa0\x00"
@@ -89,7 +89,7 @@ def test_what_was_stored_before() -> None:
     raw = Counting(ids + told)
     with pytest.raises(SyntaxFault):
         FORMAT.headers(raw)
-    assert raw.looks < 10 * MOST_READ
+    assert raw.looks < 2 * MOST_KEPT
     died = FORMAT.with_headers(raw, {"x-death": [{"queue": "q"}]})
     assert died.endswith(ids + told)
     assert died.startswith(section(0x72, {v.Symbol("x-death"): [{"queue": "q"}]}))
