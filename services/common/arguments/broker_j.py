@@ -78,10 +78,15 @@ def _is_one(value: object) -> str | None:
     return None if value in (1, "1") else f"must be 1, not {value!r}"
 
 
-def _both(names: tuple[str, str], check: Check, says: Callable[[Any], Said], **more: Said) -> tuple[Alias, Alias]:
+_NOTHING: Final[Said] = {}
+
+
+def _both(
+    names: tuple[str, str], check: Check, says: Callable[[Any], Said], implies: Said = _NOTHING
+) -> tuple[Alias, Alias]:
     """On the wire, and in the model."""
     wire, model = names
-    return Alias(wire, check, says, **more), Alias(model, check, says, **more)
+    return Alias(wire, check, says, implies), Alias(model, check, says, implies)
 
 
 ALIASES: Final = (
@@ -119,7 +124,12 @@ ALIASES: Final = (
     Alias("qpid.default-message-group", text, lambda value: {queue.DEFAULT_GROUP.name: value}),
     Alias("qpid.ensure_nondestructive_consumers", _is_truth, lambda value: {queue.NONDESTRUCTIVE.name: _truth(value)}),
     Alias("no-local", _is_truth, lambda value: {queue.NO_LOCAL.name: _truth(value)}),
-    Alias("qpid.default_filters", filters.wrong, lambda value: {queue.DEFAULT_FILTERS.name: value}),
+    Alias(
+        "qpid.default_filters",
+        filters.wrong,
+        lambda value: {queue.DEFAULT_FILTERS.name: value},
+        check_new=filters.costly,
+    ),
     Alias("maximumMessageTtl", integer(0, MS_AT_MOST), _number(queue.MESSAGE_TTL, none=0)),
     Alias("maximumLiveConsumers", integer(0, 1), _single),
 )

@@ -57,7 +57,9 @@ NONDESTRUCTIVE: Final[Argument[bool]] = Argument("ensureNondestructiveConsumers"
 """All its consumers browse."""
 HOLDS: Final[Argument[bool]] = Argument("holdOnPublishEnabled", boolean, False)
 """It keeps messages that say when they may be delivered until then."""
-DEFAULT_FILTERS: Final[Argument[str]] = Argument("defaultFilters", filters.wrong, "", filters.selector_of)
+DEFAULT_FILTERS: Final[Argument[str]] = Argument(
+    "defaultFilters", filters.wrong, "", filters.selector_of, check_new=filters.costly
+)
 """What consumers get that do not say it themselves: by name, a kind of filter and its arguments. Read: a selector."""
 NO_LOCAL: Final[Argument[bool]] = Argument("noLocal", boolean, False)
 """None of its consumers is given what its own connection publishes."""

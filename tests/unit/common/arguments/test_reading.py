@@ -7,9 +7,16 @@ from typing import Any
 
 import pytest
 
-from services.common.arguments import queue
+from services.common import plugins
+from services.common.arguments import binding, queue
 from services.common.arguments.broker_j import ALIASES
 from services.common.arguments.reading import Wrong, checked, said
+from services.common.message import arguments
+from services.common.topology.definitions import Exchange
+from services.common.topology.exchanges.exchange_type import Binding
+from services.common.topology.message import OfHeaders
+from services.common.topology.source import Source
+from services.queue.machine.options import read_options
 
 FILTERS = {"n": {"x-filter-jms-selector": ["a = 1"]}}
 # A value that is right, what it says, one of a wrong type, and one that is impossible.
@@ -135,3 +142,20 @@ def test_names_with_different_meanings() -> None:
 def test_what_was_accepted_once() -> None:
     """A table from before a name was known is read all the same: what is no value of it says nothing."""
     assert said({"qpid.max_count": "many", "x-max-length": 5}) == {"x-max-length": 5}
+
+
+def test_selectors_that_cost_much() -> None:
+    """They are refused where they are said now. What a former release took is heeded, or every message would pass."""
+    text = " OR ".join(f"kind LIKE '%order_event{number:02}%'" for number in range(25))
+    filters = {"n": {"x-filter-jms-selector": [text]}}
+    for name in ("defaultFilters", "qpid.default_filters"):
+        with pytest.raises(Wrong, match="more than 256 characters stand between"):
+            checked({name: filters})
+        assert read_options(1, "/", "q", 0, {name: filters}).default_selector == text
+    bound = Binding("q", "k", arguments.dump({"x-filter-jms-selector": text}))
+    with pytest.raises(Wrong, match="more than 256 characters stand between"):
+        binding.check(arguments.load(bound.arguments))
+    source = Source(Exchange("/", "e", "direct"), plugins.load("exchange_types", "direct")())
+    source.bind(bound)
+    assert source.route(["k"], OfHeaders({"kind": "other"}))[0] == set()
+    assert source.route(["k"], OfHeaders({"kind": "an order-event07 of today"}))[0] == {"q"}
