@@ -116,6 +116,7 @@ class Copy(_Told):
     )
     gap: Gap | None = Field(None, description="that is to blame that no more is known")
     unread: str = Field("", description="the damaged file of the ledger that may tell more")
+    silent: str = Field("", description="the process that had it last, where that does not answer at the moment")
 
 
 class Payload(_Told):
