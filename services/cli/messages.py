@@ -56,8 +56,8 @@ def trace(
         str,
         typer.Option(
             metavar="PATTERN",
-            help="Their publisher: name of the application, user, address or connection. Dead letters have none: they "
-            "are shown with what was published.",
+            help="Their publisher: name of the application, user, address or connection. Of a dead "
+            "letter, who published it at first.",
         ),
     ] = "",
     consumer: Annotated[str, typer.Option(metavar="PATTERN", help="Their consumer: its tag, or as a client.")] = "",

@@ -203,8 +203,6 @@ def nothing(asked: str | Sought, found: Trace) -> str:
         "; older hours were not searched, it takes too long: --since and --until bound it" if found.cut_short else ""
     )
     damaged = f"; {len(found.damaged)} damaged files were passed over: {found.damaged[0]} …" if found.damaged else ""
-    if isinstance(asked, Sought) and asked.client and asked.queue:
-        searched += "; of a dead letter no publisher is on record: ask for what was published, or without a client"
     why = f"; the record is not filed at the moment: {found.trouble}" if found.trouble else ""
     if found.gaps:
         last, more = found.gaps[0], len(found.gaps) - 1
