@@ -20,15 +20,19 @@ from services.mgmt.lookup.spans import Span
 _MOST_STEPS = 100  # back: more are not told of a way either
 _SLACK_US = HOUR_US  # by which clocks may differ, and a row of a batch be older than its consequences
 
-_PIECES = """(select unnest($letters::bigint[]) as letter, unnest($firsts::bigint[]) as first,
- unnest($lasts::bigint[]) as last, unnest($times::bigint[]) as time)"""
+# Ranges are joined by shares of 64 uids that they touch: by their ends alone it takes a hundred times as long.
+_SHARES = "unnest(range({0} >> 6, ({1} >> 6) + 1)) as share"
+_PIECES = f"""(select *, {_SHARES.format("first", "last")} from (select unnest($letters::bigint[]) as letter,
+ unnest($firsts::bigint[]) as first, unnest($lasts::bigint[]) as last, unnest($times::bigint[]) as time))"""  # noqa: S608 - a constant
 # A row may be filed twice.
 _BACK = f"""select distinct letter + greatest(became.first, first) - first,
  was.first + greatest(became.first, first) - became.first, was.first + least(became.last, last) - became.first, time
- from moves join {_PIECES} on became.first <= last and became.last >= first"""  # noqa: S608 - a constant
-_RECEIVED = f"""select distinct letter + greatest(range.first, first) - first,
- letter + least(range.last, last) - first, time, wanted
- from receipts join {_PIECES} on range.first <= last and range.last >= first"""  # noqa: S608 - a constant
+ from (select *, {_SHARES.format("became.first", "became.last")} from moves) join {_PIECES} using (share)
+ where became.first <= last and became.last >= first"""  # noqa: S608 - a constant
+_RECEIVED = f"""select distinct letter + greatest(got.first, first) - first, letter + least(got.last, last) - first,
+ time, wanted
+ from (select *, {_SHARES.format("got.first", "got.last")} from receipts) join {_PIECES} using (share)
+ where got.first <= last and got.last >= first"""  # noqa: S608 - a constant
 
 
 class _Piece(NamedTuple):
@@ -75,7 +79,7 @@ def _received(database: Database, wanted: Letters, pieces: Sequence[_Piece]) -> 
     spans = _spans(pieces)
     near = "first_uid <= $highest and last_uid >= $lowest"
     condition = f"{wanted.here} and stage = 'received' and {near}"
-    columns = f"unnest(uids) as range, {wanted.publisher} as wanted"
+    columns = f"unnest(uids) as got, {wanted.publisher} as wanted"
     receipts = Part("stages", columns, condition, database.hours("stages"), spans)
     bounds = {"lowest": min(span[0] for span in spans), "highest": max(span[1] for span in spans)}
     return database.ask(_RECEIVED, {"receipts": receipts}, {**wanted.parameters, **_columns(pieces), **bounds})
