@@ -2,32 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
-from pathlib import Path
 from typing import Any
 
-import pytest
-
 from services.common.clients.mgmt import MgmtClient
-from services.mgmt.service import Service
-from tests.support.broker_house import BrokerHouse
 from tests.support.managing import Asking
-from tests.support.rest import asking
 from tests.unit.mgmt.tree.conftest import HOST, Managed
 
 _PATH = f"virtualhost/{HOST}/publishMessage"
-
-
-@pytest.fixture
-async def managed(tmp_path: Path) -> AsyncIterator[Managed]:
-    """Its gateway can be connected to."""
-    async with BrokerHouse(tmp_path, gateways=1, http_host="127.0.0.1", http_port=0) as house:
-        gateway = f"unix:{house.settings.run_folder}/gateway-1.sock"
-        at = {"amqp_host": "127.0.0.1", "amqp_port": house.ports[0], "gateway_address": gateway}
-        mgmt = Service(house.settings.model_copy(update=at))
-        await mgmt.start()
-        yield Managed(house, mgmt, asking(mgmt.http_port))
-        await mgmt.stop()
 
 
 async def _publish(managed: Managed, user: str = "guest:guest", **message: Any) -> Any:
