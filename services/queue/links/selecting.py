@@ -128,7 +128,7 @@ class Selecting:
     def _tell(self, entries: list[Entry], reply: pb.QueueReply) -> None:
         messages = [entry.message for entry in entries]
         reply.message.uids.extend([message.uid for message in messages])
-        reply.more = not self.is_over
+        reply.more, reply.message_count = not self.is_over, self.queue.ready_count + len(self.queue.unsettled)
         if self._drops:
             return
         put(reply.message, [message.facts for message in messages], [message.properties for message in messages])

@@ -49,6 +49,7 @@ def test_some_are_taken_and_dropped(make: Make) -> None:
     assert [entry.message.uid for entry in machine.queue.drop([entries[0], entries[1], entries[5]])] == [1, 6]
     assert sum(map(len, machine.draft.dequeues.values())) == 2
     machine.queue.settle(pb.RESTORE, [2, 5], 0)
+    assert seen(machine.queue.walk(held=False)) == [2, 3, 4, 5]
     machine.consumer()
     assert machine.link.taken() == [(1, uid, False) for uid in (2, 3, 4, 5)]
 
@@ -69,6 +70,10 @@ def test_while_others_come_and_go(kind: str, seed: int) -> None:
                 gone.add(got.message.uid)
             case 2 if machine.queue.unsettled:
                 machine.queue.settle(pb.RELEASE, [chance.choice(list(machine.queue.unsettled))], 0)
+            case 2:
+                waiting = machine.queue.walk(held=False).some(60)
+                taken = machine.queue.take(chance.sample(waiting, len(waiting) // 9), FakeLink())
+                gone.update(each.message.uid for each in taken)
             case 3 if chooser is None:
                 chooser = machine.consumer(interest=wanting("JMSPriority = 2"), messages=chance.randrange(5))
                 gone.update(machine.link.uids())

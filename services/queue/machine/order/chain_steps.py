@@ -38,7 +38,8 @@ class ChainSteps:
         seen, before, found = -1 if self.seen is None else self.seen, self.before, list[Entry]()
         index = bisect_left(back, -seen, key=_descending) - 1
         for _ in range(most):
-            if index >= 0 and (entry is None or back[index].position < entry.position):
+            # A place in the chain may be empty: what left it has come back.
+            if index >= 0 and (entry is None or back[index].position <= entry.position):
                 candidate = back[index]
                 index -= 1
             elif entry is not None:
@@ -48,10 +49,9 @@ class ChainSteps:
             if candidate.position >= before:
                 entry, index = None, -1
                 break
-            if candidate.position > seen:
+            if candidate.position > seen and candidate.state == AVAILABLE:
                 seen = candidate.position
-                if candidate.state == AVAILABLE:
-                    found.append(candidate)
+                found.append(candidate)
         self._at, self.over = entry, entry is None and index < 0
         self.seen = None if seen < 0 else seen
         return found
