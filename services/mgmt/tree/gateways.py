@@ -52,6 +52,13 @@ class Gateways:
         told = await asyncio.gather(*(self._of(*each) for each in self.addresses()))
         return [each for connections in told for each in connections]
 
+    async def connection(self, name: str) -> pb.Connection | None:
+        """One, with the consumers of its sessions; None where it is gone, or its gateway does not answer."""
+        gateway = gateway_of(name)
+        if (address := dict(self.addresses()).get(gateway)) is None:
+            return None
+        return next(iter(await self._of(gateway, address, name)), None)
+
     async def close(self, name: str, reason: str) -> None:
         """Raises NotFound where no gateway has it, Unavailable where its gateway does not answer.
 
@@ -69,12 +76,12 @@ class Gateways:
             await channel.close()
         record(self._audit, "connection", "closed", name)
 
-    async def _of(self, name: str, address: str) -> list[pb.Connection]:
+    async def _of(self, name: str, address: str, connection: str = "") -> list[pb.Connection]:
         channel = connect(address)
         stub: GatewayAsyncStub = GatewayStub(channel)
         found: list[pb.Connection] = []
         try:
-            async for told in stream(stub.Connections(pb.ConnectionsRequest(), timeout=_DEADLINE)):
+            async for told in stream(stub.Connections(pb.ConnectionsRequest(name=connection), timeout=_DEADLINE)):
                 found += told.connections
         except BrokerError as failure:
             log.info("a gateway does not list its connections", gateway=name, reason=failure.text)
