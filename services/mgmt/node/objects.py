@@ -154,7 +154,7 @@ class Objects:
             self._found(path)
             raise NotOffered("Not implemented")
         answer = await self._changes.invoke(self._caller, path, operation, self._arguments())
-        return Reply.of(answer.value if isinstance(answer, Answer) else answer)
+        return Reply.of(answer.value, publish=answer.publish) if isinstance(answer, Answer) else Reply.of(answer)
 
     def _arguments(self) -> dict[str, Any]:
         """Of properties and, where that is a map, the body."""
