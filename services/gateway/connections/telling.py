@@ -42,6 +42,11 @@ class Telling(GatewayServicer):
         found.shut_down(request.reason)
         return pb.CloseReply()
 
+    async def ResetLimits(self, request: pb.ResetLimitsRequest, context: Any) -> pb.ResetLimitsReply:  # noqa: ANN401, ARG002 - as above
+        if self.listener:
+            self.listener.by_rules.reset(request.virtual_host if request.HasField("virtual_host") else None)
+        return pb.ResetLimitsReply()
+
     def _open(self) -> list[Connection]:
         return list(self.listener.connections) if self.listener else []
 

@@ -11,7 +11,7 @@ import structlog
 from services.common.audit.audit import Audit
 from services.common.clients.calls import result, stream
 from services.common.containment import contained
-from services.common.errors import BrokerError, NotFound
+from services.common.errors import BrokerError, NotFound, Unavailable
 from services.common.grpc_channel import connect
 from services.mgmt.tree.mirror import Mirror
 from services.mgmt.tree.recorded import record
@@ -76,6 +76,13 @@ class Gateways:
             await channel.close()
         record(self._audit, "connection", "closed", name)
 
+    async def reset_limits(self, virtual_host: str | None) -> None:
+        """Of the rules of a virtual host, or of the broker. Raises Unavailable where a gateway does not do it."""
+        there = list(self.addresses())
+        done = await asyncio.gather(*(_reset_at(address, virtual_host) for _, address in there))
+        if failed := [name for (name, _), well in zip(there, done, strict=True) if not well]:
+            raise Unavailable(f"{', '.join(failed)} counts on: it does not answer; try again")
+
     async def _of(self, name: str, address: str, connection: str = "") -> list[pb.Connection]:
         channel = connect(address)
         stub: GatewayAsyncStub = GatewayStub(channel)
@@ -90,6 +97,18 @@ class Gateways:
         finally:
             await channel.close()
         return found
+
+
+async def _reset_at(address: str, virtual_host: str | None) -> bool:
+    channel = connect(address)
+    stub: GatewayAsyncStub = GatewayStub(channel)
+    try:
+        await result(stub.ResetLimits(pb.ResetLimitsRequest(virtual_host=virtual_host), timeout=_DEADLINE))
+    except BrokerError:
+        return False
+    finally:
+        await channel.close()
+    return True
 
 
 def gateway_of(connection: str) -> str:
