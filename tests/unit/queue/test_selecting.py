@@ -137,3 +137,18 @@ async def test_what_was_taken_comes_back_as_it_left(house: House) -> None:
     await other.attach(queue_id)
     await other.until(lambda: other.bodies == [b"0", b"1"])
     assert not any(run.redelivered for run in other.runs)
+
+
+async def test_what_was_taken_is_handed_over_as_it_left(house: House) -> None:
+    """The next owner waits for nobody to say what becomes of it, and counts no attempt."""
+    queue_id = await house.declare("q", table={"x-delivery-limit": 0})
+    link = await house.link()
+    await link.publish(queue_id, [b"0", b"1"])
+    await chosen(link, 1, queue_id, TAKE)
+    await house.start_queue("queue-2")
+    await house.queues.pop("queue-1").stop()
+    other = await house.link("queue-2", origin=1001)
+    while (await other.attach(queue_id)).reason != pb.NONE:
+        other.frames.clear()
+    await other.until(lambda: other.bodies == [b"0", b"1"])
+    assert not any(run.redelivered for run in other.runs)
