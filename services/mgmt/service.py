@@ -42,6 +42,7 @@ from services.mgmt.certificates.expiry import Expiry
 from services.mgmt.front import Application, Front
 from services.mgmt.handler import Handler
 from services.mgmt.http.server import HttpServer
+from services.mgmt.in_queues.messages import QueueMessages
 from services.mgmt.ledger.filer import Filer
 from services.mgmt.ledger.probe import bus_trouble
 from services.mgmt.lookup.jaeger import Jaeger
@@ -209,7 +210,7 @@ class Service:
         store = self._store
         topology, purging = Topology(self._routers, self._audit), Purging(store, table)
         others = users, grants, self._providers, Ports(store, self._providers.of_file), self._audit, self._stores
-        sources = self._gather, DryRunOfAny(self._routers)
+        sources = self._gather, DryRunOfAny(self._routers), QueueMessages(store, table)
         return House(self._settings, store, topology, Collector(table), purging, *others, *sources)
 
     async def _gather(self, *, per_object: bool) -> list[ProcessMetrics]:

@@ -23,6 +23,7 @@ from services.queue.links.full import Full
 from services.queue.links.outbox import Outbox
 from services.queue.links.peer_reports import PeerReports
 from services.queue.links.releasing import release_held_by
+from services.queue.links.selecting import Selecting
 from services.queue.links.transactions import Transactions
 from services.queue.machine.claims import FINAL
 from services.queue.machine.columns import Columns, Raw, decoded, queue_ids_of
@@ -53,7 +54,6 @@ class PeerLink(Holder):
         self.deliveries = self.outbox.deliveries
         self._wake = wake
         self._fail = fail
-        self.name = ""
         self._host = host
         self._consumers: dict[int, tuple[Consumer, Queue]] = {}
         self._awaiting: dict[int, tuple[Awaited, pb.AttachConsumer]] = {}  # by consumer
@@ -62,7 +62,8 @@ class PeerLink(Holder):
         self._suspended: list[tuple[pb.LinkFrame, Sequence[Raw]]] = []
         self._settling = 0  # frames with settlements, so far
         self._tells = False
-        self.member = ""  # the queue process that the peer addresses: perhaps a former one at this address
+        self.name = self.member = ""  # `member` is whom the peer addresses: perhaps a former one at this address
+        self.selections: dict[int, Selecting] = {}  # by their requests
         self.told = PeerReports(host.registry)
         self._receiving = False
         self._unused: list[Queue] = []  # queues left without a consumer
@@ -391,8 +392,7 @@ class PeerLink(Holder):
         if awaited := self._awaiting.get(handle):
             awaited[0].waiting.append(partial(self._detach_all, (handle,), now))
             return
-        found = self._consumers.pop(handle, None)
-        if found:
+        if found := self._consumers.pop(handle, None):
             consumer, queue = found
             self._host.events.publish(detached(consumer, queue.options, self.name))
             if queue.detach(consumer, now):

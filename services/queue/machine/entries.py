@@ -16,6 +16,7 @@ from services.queue.machine.message import Holding
 from services.queue.machine.options import QueueOptions
 from services.queue.machine.order.ready import CreateReady
 from services.queue.machine.record import uids_of
+from services.queue.machine.walk import Walk
 
 if TYPE_CHECKING:
     from services.queue.machine.consumers import Consumer
@@ -77,6 +78,10 @@ class Entries:
     def size(self) -> int:
         """Bytes of their bodies."""
         return self.ready.size + (self.aside.size if self.aside else 0)
+
+    def walk(self, *, held: bool) -> Walk:
+        """Looks at what is here now, a part at a time; `held`: also at what is somebody's, first."""
+        return Walk(self, list(self.unsettled.values()) if held else [])
 
     # -------------------------------------------------------------- in
 

@@ -29,6 +29,7 @@ from services.queue.machine.record import QueueRecord, uids_of
 from services.queue.machine.room import Room
 from services.queue.machine.settlement import EntrySettlement
 from services.queue.machine.use import Use
+from services.queue.machine.walk import Walk
 from services.rpc import queue_pb2 as pb
 
 
@@ -116,6 +117,25 @@ class Queue:
             self._entries.tell_held(None, entry)
             self._entries.handed_out([entry])
         return entry
+
+    def walk(self, *, held: bool) -> Walk:
+        """Looks at what is in it now, a part at a time; `held`: also at what is somebody's."""
+        return self._entries.walk(held=held)
+
+    def take(self, entries: list[Entry], link: ConsumerLink) -> list[Entry]:
+        """Those of these that wait yet are `link`'s, who moves them: nobody is shown them. Gives them."""
+        its, taken = self._entries, self._entries.take_back(entries)
+        for entry in taken:
+            entry.holder = link
+            its.unsettled[entry.message.uid] = entry
+            its.tell_held(None, entry)
+        return taken
+
+    def drop(self, entries: list[Entry]) -> list[Entry]:
+        """Drops those of these that wait yet; gives them."""
+        taken = self._entries.take_back(entries)
+        self._entries.drop(taken, PURGED)
+        return taken
 
     @property
     def next_position(self) -> int:
@@ -211,13 +231,13 @@ class Queue:
         if len(uids) > turn.AT_ONCE:
             self._backlog.returning += 1
             return uids
-        self.settle(pb.ABANDON, uids, now)
+        self.settle(_given_up(holder), uids, now)
         return []
 
     def release(self, uids: Sequence[int], holder: object, now: int, *, last: bool) -> None:
         """Gives back what `holder` has of these yet; `last`: there is no more."""
         self._backlog.returning -= last
-        self.settle(pb.ABANDON, self._claims.held_by(holder, uids), now)
+        self.settle(_given_up(holder), self._claims.held_by(holder, uids), now)
         self.dispatch(now)
 
     # -------------------------------------------------------------- transactions
@@ -251,11 +271,11 @@ class Queue:
         return self._claims.let_go(uids, holder)
 
     def unhold(self, entries: list[Entry], holder: object, now: int) -> None:
-        """The transaction is off: they are `holder`'s again, or released when there is none."""
+        """The transaction is off: they are `holder`'s again, or released when there is none, or it is over."""
         for entry in entries:
             entry.holder = holder
-        if holder is None:
-            self.settle(pb.ABANDON, uids_of(entries), now)
+        if holder is None or (isinstance(holder, Holder) and holder.over):
+            self.settle(_given_up(holder), uids_of(entries), now)
 
     # -------------------------------------------------------------- life
 
@@ -276,3 +296,8 @@ class Queue:
         else:
             self._entries.forget_dequeued(entries)
         return count
+
+
+def _given_up(holder: object) -> pb.Outcome.ValueType:
+    """How what somebody had goes back who is there no more."""
+    return pb.RESTORE if isinstance(holder, Holder) and holder.moves else pb.ABANDON

@@ -9,6 +9,7 @@ from services.queue.machine import turn
 from services.queue.machine.arrival import Arrival
 from services.queue.machine.entry import Entry
 from services.queue.machine.options import QueueOptions
+from services.queue.machine.order.steps import Steps
 
 
 class Ready(Protocol):
@@ -47,6 +48,9 @@ class Ready(Protocol):
     def clear(self) -> list[Entry]: ...
 
     def view(self, seen: int) -> Iterator[Entry]: ...
+
+    def steps(self, seen: Any, before: int) -> Steps:  # noqa: ANN401 - an order's own
+        """Of those behind a rank (None: all) that stand before a position."""
 
     def rank(self, entry: Entry) -> Any:  # noqa: ANN401 - an order's own
         """Its place in the order, for good: what is less leaves first."""
