@@ -23,6 +23,8 @@ def request(kind: Any, connection: Any = "c1", virtual_host: Any = "/", **fields
     message = {
         "bind": router_pb2.Bind,
         "unbind": router_pb2.Bind,
+        "set_policy": router_pb2.Policy,
+        "clear_policy": router_pb2.PolicyKey,
     }.get(kind) or getattr(router_pb2, "".join(word.capitalize() for word in kind.split("_")))
     return router_pb2.ChangeRequest(virtual_host=virtual_host, connection=connection, **{kind: message(**fields)})
 

@@ -33,6 +33,12 @@ class Aside(ByTime):
     def __iter__(self) -> Iterator[Entry]:
         return (entry for entry in self._known if entry.state == ASIDE)
 
+    def ranked(self, rank: Callable[[Entry], Any]) -> None:
+        """From now on `oldest` is to be asked, by these places."""
+        if self._rank is None:
+            self._rank = rank
+            self._by_rank.put([(rank(entry), entry) for entry in self], self.count, self._holding.size)
+
     def keep(self, entries: Iterable[Entry], now: int) -> list[Entry]:
         """Takes those whose time has not come. Gives the others."""
         timed = [(entry.message.facts.not_before or 0, entry) for entry in entries]

@@ -80,6 +80,14 @@ class Entries:
 
     # -------------------------------------------------------------- in
 
+    def adopt(self, options: QueueOptions) -> None:
+        """Its policies say something else. Those that are here expire when they would have."""
+        if options.ttl_ms != self.options.ttl_ms and (self.count or self.unsettled):
+            self.expiring.mixed()
+        if self.aside and options.limited:
+            self.aside.ranked(self.ready.rank)
+        self.options = options
+
     def place_of(self, arrival: Arrival) -> int:
         """The position of its first message."""
         return self.position if arrival.place is None else arrival.place

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any, Final
 
+from services.common.arguments import policies
 from services.common.arguments import queue as argument
 from services.common.arguments.argument import Argument
 from services.common.arguments.broker_j import FLOW_CONTROL, NO_OVERFLOW
@@ -103,12 +105,13 @@ def read_options(
     name: str,
     partition: int,
     table: Mapping[str, Any],
+    policy: policies.Definition = MappingProxyType({}),
     *,
     durable: bool = False,
     auto_delete: bool = False,
 ) -> QueueOptions:
-    """The options of a queue whose arguments the router has checked."""
-    found = said(table)
+    """The options of a queue whose arguments, and what its policies say, the router has checked."""
+    found = policies.effective(said(table), policy)
     return QueueOptions(
         queue_id,
         virtual_host,

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from services.queue.machine.context import MAXLEN
 from services.queue.machine.entries import Entries
-from services.queue.machine.order.ready import too_much
+from services.queue.machine.order.ready import is_over, too_much
 from services.queue.machine.overflow import OverflowPolicy
 
 
@@ -40,8 +40,14 @@ class Room:
         self.count -= count
         self.size -= size
 
+    @property
+    def is_over(self) -> bool:
+        """Whether `trim` has something to do."""
+        its = self._entries
+        return its.options.limited and self.policy.drops_head and is_over(its, its.options)
+
     def trim(self, now: int) -> None:
-        """Drops from the head what is too much."""
+        """Drops from the head what is too much, as much as goes in one turn: the clock goes on with it."""
         its = self._entries
         if its.options.limited and self.policy.drops_head and (dropped := too_much(its, its.options)):
             its.discard(dropped, MAXLEN, now)
