@@ -33,7 +33,7 @@ def new_topology(most_queues: Callable[[str], int | None] = lambda _: None) -> T
     kinds = Kinds(
         {name: plugins.load("exchange_types", name) for name in plugins.names("exchange_types")},
         ("classic",),
-        ("drop-head", "reject-publish", "reject-publish-dlx", "producer-flow-control"),
+        ("drop-head", "ring", "reject-publish", "reject-publish-dlx", "producer-flow-control"),
     )
     ids, names = count(1), count(1)
     return Topology(kinds, 64, lambda: next(ids), lambda: f"{next(names):022}", most_queues)

@@ -15,9 +15,10 @@ from services.common.arguments.checks import MS_AT_MOST, Check, integer, key, on
 
 NO_OVERFLOW: Final = "none"
 FLOW_CONTROL: Final = "producer-flow-control"
+RING: Final = "ring"
 POLICIES: Final = {
     "NONE": NO_OVERFLOW,
-    "RING": queue.DROP_HEAD,
+    "RING": RING,
     "REJECT": "reject-publish",
     "PRODUCER_FLOW_CONTROL": FLOW_CONTROL,
     "REJECT_TO_ALTERNATE": "reject-publish-dlx",

@@ -10,10 +10,11 @@ from typing import Any, Final
 from services.common.arguments import policies
 from services.common.arguments import queue as argument
 from services.common.arguments.argument import Argument
-from services.common.arguments.broker_j import FLOW_CONTROL, NO_OVERFLOW
+from services.common.arguments.broker_j import FLOW_CONTROL, NO_OVERFLOW, RING
 from services.common.arguments.reading import said
 
 _TAKE_ALL = frozenset({NO_OVERFLOW, FLOW_CONTROL})
+__all__ = ["RING", "QueueOptions", "read_options"]
 PRIORITY, SORTED, LAST_VALUE = "priority", "sorted", "last-value"
 
 

@@ -51,6 +51,9 @@ class Ready(Protocol):
     def rank(self, entry: Entry) -> Any:  # noqa: ANN401 - an order's own
         """Its place in the order, for good: what is less leaves first."""
 
+    def worth(self, entry: Entry) -> Any:  # noqa: ANN401 - the same
+        """Its place among those of which the first goes when there is too much, whoever has it."""
+
     def selectable(self) -> Selectable:
         """The same entries for consumers that choose: made in no time, however many there are."""
 

@@ -67,7 +67,7 @@ EACH: dict[str, tuple[Any, dict[str, Any], Any, Any]] = {
     "maximumQueueDepthMessages": (-1, {"x-overflow": "none"}, "5", -2),
     "qpid.max_size": (5, {"x-max-length-bytes": 5, "x-overflow": "none"}, "5", -2),
     "maximumQueueDepthBytes": (0, {"x-max-length-bytes": 0, "x-overflow": "none"}, True, -2),
-    "qpid.policy_type": ("ring", {"x-overflow": "drop-head"}, 1, "explode"),
+    "qpid.policy_type": ("ring", {"x-overflow": "ring"}, 1, "explode"),
     "overflowPolicy": ("REJECT", {"x-overflow": "reject-publish"}, {}, "FLOW_TO_DISK"),
     "x-qpid-maximum-delivery-count": (1, {"x-delivery-limit": 0}, "1", -1),
     "maximumDeliveryAttempts": (0, {}, True, -1),
@@ -129,7 +129,7 @@ def test_names_with_different_meanings() -> None:
         Wrong, match=r"'qpid\.max_count' has another 'x-overflow' in mind than 'x-max-length': say which"
     ):
         checked(both)
-    assert checked({**both, "qpid.policy_type": "RING"}) == {"x-max-length": 5, "x-overflow": "drop-head"}
+    assert checked({**both, "qpid.policy_type": "RING"}) == {"x-max-length": 5, "x-overflow": "ring"}
 
 
 def test_what_was_accepted_once() -> None:

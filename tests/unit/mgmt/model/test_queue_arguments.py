@@ -15,7 +15,7 @@ BOTH: list[tuple[dict[str, Any], dict[str, Any]]] = [
     ({}, {}),
     (
         {"maximumQueueDepthMessages": 5, "overflowPolicy": "RING"},
-        {"x-max-length": 5, "x-overflow": "drop-head"},
+        {"x-max-length": 5, "x-overflow": "ring"},
     ),
     (
         {"maximumQueueDepthBytes": 0, "overflowPolicy": "REJECT"},

@@ -159,7 +159,7 @@ def test_valid_arguments(bench: Bench) -> None:
 def test_names_of_broker_j(bench: Bench) -> None:
     """A queue is the same whichever names its declarations use, and its error speaks of what they say."""
     queue = bench.queue("q", arguments={"maximumQueueDepthMessages": 5, "overflowPolicy": "RING"})
-    assert bench.queue("q", arguments={"x-max-length": 5, "x-overflow": "drop-head"}) == queue
+    assert bench.queue("q", arguments={"x-max-length": 5, "x-overflow": "ring"}) == queue
     with pytest.raises(PreconditionFailed, match="inequivalent arg 'x-max-length'"):
         bench.queue("q", arguments={"qpid.max_count": 6, "qpid.policy_type": "ring"})
 
