@@ -55,7 +55,9 @@ def _levels(value: int) -> Said:
     return {queue.MAX_PRIORITY.name: value - 1} | ({queue.LOWEST_PRIORITY.name: lowest} if lowest else {})
 
 
-def _single(value: int) -> Said:
+def _live(value: int) -> Said:
+    if value > 1:
+        return {queue.LIVE_CONSUMERS.name: value}
     return {queue.SINGLE_ACTIVE.name: True} if value else {}
 
 
@@ -122,5 +124,5 @@ ALIASES: Final = (
     Alias("no-local", _is_truth, lambda value: {queue.NO_LOCAL.name: _truth(value)}),
     Alias("qpid.default_filters", filters.wrong, lambda value: {queue.DEFAULT_FILTERS.name: value}),
     Alias("maximumMessageTtl", integer(0, MS_AT_MOST), _number(queue.MESSAGE_TTL, none=0)),
-    Alias("maximumLiveConsumers", integer(0, 1), _single),
+    Alias("maximumLiveConsumers", integer(0, 1 << 16), _live),
 )

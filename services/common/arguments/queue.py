@@ -38,6 +38,8 @@ OVERFLOW: Final[Argument[str]] = Argument("x-overflow", text, DROP_HEAD)
 QUEUE_TYPE: Final[Argument[str]] = Argument("x-queue-type", text, CLASSIC)
 SINGLE_ACTIVE: Final[Argument[bool]] = Argument("x-single-active-consumer", boolean, False)
 
+LIVE_CONSUMERS: Final[Argument[int]] = Argument("x-qpid-live-consumers", integer(2, 1 << 16), 0)
+"""So many are given messages, the others wait; of a single one, the argument before says it."""
 RESUME_BYTES: Final[Argument[int | None]] = Argument("x-flow-resume-bytes", integer(0), None)
 """Where publishers are held back from a queue that has too much, they go on when no more than that is in it."""
 LEAST_TTL: Final[Argument[int]] = Argument("minimumMessageTtl", integer(0, MS_AT_MOST), 0)
@@ -85,6 +87,7 @@ ARGUMENTS: Final[tuple[Argument[Any], ...]] = (
     Argument("x-queue-version", integer(1, 2), None),
     Argument("x-quorum-initial-group-size", integer(1), None),
     SINGLE_ACTIVE,
+    LIVE_CONSUMERS,
     LOWEST_PRIORITY,
     SORT_KEY,
     LAST_VALUE_KEY,

@@ -50,6 +50,7 @@ class QueueOptions:
     holds: bool = False
     default_selector: str = ""
     single_active: bool = False
+    few_live: int = 0
     delivery_limit: int | None = None
     consumer_timeout_ms: int = 0
     dead_letter_exchange: str | None = None
@@ -59,6 +60,11 @@ class QueueOptions:
     def limited(self) -> bool:
         """Whether ready messages may become too many."""
         return self.overflow not in _TAKE_ALL and (self.max_length is not None or self.max_bytes is not None)
+
+    @property
+    def live_consumers(self) -> int:
+        """How many consumers at most are given messages while the others wait; 0: all are."""
+        return 1 if self.single_active else self.few_live
 
     def lifetime(self, own_ms: int | None) -> int | None:
         """For how long a message may wait that says this itself; None: for ever."""
@@ -94,6 +100,7 @@ _SAID_BY: Final[Mapping[str, Argument[Any]]] = {
     "holds": argument.HOLDS,
     "default_selector": argument.DEFAULT_FILTERS,
     "single_active": argument.SINGLE_ACTIVE,
+    "few_live": argument.LIVE_CONSUMERS,
     "delivery_limit": argument.DELIVERY_LIMIT,
     "dead_letter_exchange": argument.DEAD_LETTER_EXCHANGE,
     "dead_letter_key": argument.DEAD_LETTER_KEY,

@@ -16,7 +16,7 @@ from services.queue.machine.claims import Claims
 from services.queue.machine.consumers import Consumer, ConsumerLink, Consumers
 from services.queue.machine.context import QueueContext
 from services.queue.machine.delivery.dispatcher import Dispatcher
-from services.queue.machine.delivery.single_active import SingleActive
+from services.queue.machine.delivery.live import LiveConsumers
 from services.queue.machine.entrance import Entrance, Refused
 from services.queue.machine.entries import Entries
 from services.queue.machine.entry import Entry, Holder, Undecided
@@ -41,7 +41,8 @@ class Queue:
         self, create_ready: CreateReady, options: QueueOptions, context: QueueContext, policy: OverflowPolicy, now: int
     ) -> None:
         self.options = options
-        self.consumers = Consumers(SingleActive(context.epoch) if options.single_active else None)
+        most = options.live_consumers
+        self.consumers = Consumers(LiveConsumers(context.epoch, most) if most else None)
         self.use = Use(options, self.consumers, now)
         self._entries = Entries(options, context, create_ready)
         self._claims = Claims(self._entries)
@@ -182,9 +183,9 @@ class Queue:
 
     def detach(self, consumer: Consumer, now: int) -> bool:
         """Ends a consumer, what it holds stays unsettled; True when the queue is to be deleted with its last one."""
-        was_active = self.consumers.active is consumer
+        was_live = self.options.live_consumers and self.consumers.is_live(consumer)
         self.consumers.remove(consumer)
-        if was_active or self._delivery.chooses:
+        if was_live or self._delivery.chooses:
             self.dispatch(now)
         return self.use.detached(now)
 

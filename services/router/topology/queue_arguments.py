@@ -41,6 +41,8 @@ def _check_kinds(found: Said, kinds: Kinds) -> None:
     orders = [order.name for order in queue.ORDERS if order.of(found)]
     if len(orders) > 1:
         raise Wrong(orders[1], f"is not for a queue with {orders[0]}")
+    if queue.SINGLE_ACTIVE.of(found) and queue.LIVE_CONSUMERS.of(found):
+        raise Wrong(queue.LIVE_CONSUMERS.name, f"says something else than '{queue.SINGLE_ACTIVE.name}'")
     most = queue.MESSAGE_TTL.of(found)
     if most is not None and queue.LEAST_TTL.of(found) > most:
         raise Wrong(queue.LEAST_TTL.name, f"must be no more than {queue.MESSAGE_TTL.name}, {most}")

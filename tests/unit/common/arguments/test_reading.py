@@ -74,7 +74,8 @@ EACH: dict[str, tuple[Any, dict[str, Any], Any, Any]] = {
     "x-qpid-priorities": (10, {"x-max-priority": 9}, "10", 0),
     "priorities": (3, {"x-max-priority": 2, "x-qpid-lowest-priority": 3}, True, 257),
     "maximumMessageTtl": (7, {"x-message-ttl": 7}, "7", -1),
-    "maximumLiveConsumers": (1, {"x-single-active-consumer": True}, "1", 2),
+    "maximumLiveConsumers": (1, {"x-single-active-consumer": True}, "1", -1),
+    "x-qpid-live-consumers": (3, {"x-qpid-live-consumers": 3}, "3", 1),
 }
 
 

@@ -216,3 +216,13 @@ def test_as_many_as_there_may_be() -> None:
         bench.queue("c")
     bench.do("delete_queue", name="a")
     bench.queue("c")
+
+
+def test_one_live_consumer_and_several(bench: Bench) -> None:
+    """A queue has a single active consumer or so many live ones, not both; 1 is the one, by either name."""
+    with pytest.raises(PreconditionFailed, match="says something else than 'x-single-active-consumer'"):
+        bench.queue("q", arguments={"x-single-active-consumer": True, "maximumLiveConsumers": 2})
+    queue = bench.queue("q", arguments={"x-single-active-consumer": True})
+    assert bench.queue("q", arguments={"maximumLiveConsumers": 1}) == queue
+    with pytest.raises(PreconditionFailed, match="inequivalent arg"):
+        bench.queue("q", arguments={"maximumLiveConsumers": 2})
