@@ -37,6 +37,9 @@ _WORDS: Final[Mapping[str, Argument[Any]]] = {
         queue.MAX_LENGTH_BYTES,
         queue.MESSAGE_TTL,
         queue.OVERFLOW,
+        queue.RETRY,
+        queue.RETRY_LEAST,
+        queue.RETRY_MOST,
     )
 }
 LIMITS: Final = frozenset({

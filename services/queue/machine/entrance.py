@@ -142,7 +142,7 @@ class Entrance:
 
     def _waits(self, facts: Facts, now: int) -> bool:
         """Whether a message has to wait for its time."""
-        return self._entries.aside is not None and (facts.not_before or 0) > now
+        return self._entries.options.holds and (facts.not_before or 0) > now
 
     @property
     def _serves(self) -> bool:

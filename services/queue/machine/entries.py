@@ -61,7 +61,7 @@ class Entries:
         self.on_held: Callable[[Consumer | None, Entry], None] | None = None
         self.on_more: Callable[[int], None] | None = None
         self.ready = create_ready(options, self.unsettled.__contains__)
-        self.aside = Aside(self.holding, self.ready.rank if options.limited else None) if options.holds else None
+        self.aside = self._new_aside()
         self.ring = self._new_ring()
         self.expiring = Expiring(in_order=self.ready.by_arrival and self.aside is None)
 
@@ -87,11 +87,18 @@ class Entries:
         """Its policies say something else. Those that are here expire when they would have."""
         if options.ttl_ms != self.options.ttl_ms and (self.count or self.unsettled):
             self.expiring.mixed()
+        self.options = options
         if self.aside and options.limited:
             self.aside.ranked(self.ready.rank)
-        self.options = options
+        elif self.aside is None and (aside := self._new_aside()):
+            self.aside = aside
+            self.expiring.mixed()
         if (self.ring is None) is (options.overflow == RING):
             self.ring = self._new_ring()
+
+    def _new_aside(self) -> Aside | None:
+        options = self.options
+        return Aside(self.holding, self.ready.rank if options.limited else None) if options.sets_aside else None
 
     def _new_ring(self) -> Ring | None:
         return Ring(self.ready.worth, self) if self.options.overflow == RING else None
@@ -157,12 +164,19 @@ class Entries:
 
     def _past_aside(self, entries: list[Entry], now: int) -> list[Entry]:
         """Those that need not stand aside."""
-        if self.aside is None:
+        if self.aside is None or not self.options.holds:
             return entries
         ready = self.aside.keep(entries, now)
         if self.aside.count:
             self.context.expect(self.options.queue_id)
         return ready
+
+    def set_aside(self, early: list[tuple[int, Entry]]) -> None:
+        """Acquired ones wait again, until these times and then at their places."""
+        if self.aside is not None:
+            self.aside.set(early)
+            self.context.expect(self.options.queue_id)
+            self._wait([entry for _, entry in early])
 
     def release(self, now: int) -> None:
         """What stands aside and may be delivered by now has its place in the list."""

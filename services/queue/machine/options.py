@@ -52,6 +52,9 @@ class QueueOptions:
     single_active: bool = False
     few_live: int = 0
     delivery_limit: int | None = None
+    retry: str = "disabled"
+    retry_min_ms: int = 0
+    retry_max_ms: int | None = None
     consumer_timeout_ms: int = 0
     dead_letter_exchange: str | None = None
     dead_letter_key: str | None = None
@@ -60,6 +63,11 @@ class QueueOptions:
     def limited(self) -> bool:
         """Whether ready messages may become too many."""
         return self.overflow not in _TAKE_ALL and (self.max_length is not None or self.max_bytes is not None)
+
+    @property
+    def sets_aside(self) -> bool:
+        """Whether some of its messages may not be delivered yet."""
+        return self.holds or (self.retry_min_ms > 0 and self.retry != argument.RETRY.default)
 
     @property
     def live_consumers(self) -> int:
@@ -102,6 +110,9 @@ _SAID_BY: Final[Mapping[str, Argument[Any]]] = {
     "single_active": argument.SINGLE_ACTIVE,
     "few_live": argument.LIVE_CONSUMERS,
     "delivery_limit": argument.DELIVERY_LIMIT,
+    "retry": argument.RETRY,
+    "retry_min_ms": argument.RETRY_LEAST,
+    "retry_max_ms": argument.RETRY_MOST,
     "dead_letter_exchange": argument.DEAD_LETTER_EXCHANGE,
     "dead_letter_key": argument.DEAD_LETTER_KEY,
 }

@@ -48,8 +48,17 @@ def _check_kinds(found: Said, kinds: Kinds) -> None:
         raise Wrong(queue.LEAST_TTL.name, f"must be no more than {queue.MESSAGE_TTL.name}, {most}")
     if (resume := queue.RESUME_BYTES.of(found)) is not None and resume > (queue.MAX_LENGTH_BYTES.of(found) or 0):
         raise Wrong(queue.RESUME_BYTES.name, f"must be no more than {queue.MAX_LENGTH_BYTES.name}")
+    _check_retry(found)
     if queue.DEAD_LETTER_KEY.name in found and queue.DEAD_LETTER_EXCHANGE.name not in found:
         raise Wrong(queue.DEAD_LETTER_KEY.name, f"needs {queue.DEAD_LETTER_EXCHANGE.name}")
+
+
+def _check_retry(found: Said) -> None:
+    if queue.RETRY.of(found) != queue.RETRY.default and not queue.RETRY_LEAST.of(found):
+        raise Wrong(queue.RETRY.name, f"needs {queue.RETRY_LEAST.name}")
+    most = queue.RETRY_MOST.of(found)
+    if most is not None and queue.RETRY_LEAST.of(found) > most:
+        raise Wrong(queue.RETRY_LEAST.name, f"must be no more than {queue.RETRY_MOST.name}, {most}")
 
 
 def compared(table: Mapping[str, Any]) -> Said:

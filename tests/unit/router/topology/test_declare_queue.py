@@ -226,3 +226,18 @@ def test_one_live_consumer_and_several(bench: Bench) -> None:
     assert bench.queue("q", arguments={"maximumLiveConsumers": 1}) == queue
     with pytest.raises(PreconditionFailed, match="inequivalent arg"):
         bench.queue("q", arguments={"maximumLiveConsumers": 2})
+
+
+@pytest.mark.parametrize(
+    ("says", "what"),
+    [
+        ({"x-delayed-retry-type": "all"}, "'x-delayed-retry-type' .* needs x-delayed-retry-min"),
+        ({"x-delayed-retry-min": 9, "x-delayed-retry-max": 8}, "'x-delayed-retry-min' .* x-delayed-retry-max, 8"),
+    ],
+)
+def test_delays_of_retries(bench: Bench, says: dict[str, object], what: str) -> None:
+    """There is a least where there are any, which is no more than the most."""
+    with pytest.raises(PreconditionFailed, match=what):
+        bench.queue("q", arguments=says)
+    right = {"x-delayed-retry-type": "all", "x-delayed-retry-min": 8, "x-delayed-retry-max": 8}
+    assert bench.queue("q", arguments=right)
