@@ -10,10 +10,12 @@ from tests.simulation.choices import (
     HOLDS,
     LAST_VALUE,
     LEVELS,
+    LIVE,
     MOST,
     NO_LOCAL,
     NONDESTRUCTIVE,
     RANK,
+    SINGLE,
     SORTED,
     TIMEOUT,
 )
@@ -181,7 +183,35 @@ class Orders(Feature):
             step["priority"] = self.rng.randint(0, 9)
 
 
-FEATURES: tuple[type[Feature], ...] = (Delays, HeldBack, Browsers, Timeouts, NoLocal, Orders)
+class FewLive(Feature):
+    """Queues of which some consumers are live, and the others wait."""
+
+    SHARE = 0.06
+
+    def queue(self, step: Step) -> None:
+        if self.rng.random() < 0.5 and SINGLE not in step["arguments"]:
+            step["arguments"][LIVE] = self.rng.choice([2, 2, 3])
+
+    def consume(self, step: Step) -> None:
+        if self.rng.random() < 0.5:
+            step.pop("exclusive", None)
+
+
+class Retries(Feature):
+    """Queues of which what came back waits, longer with each attempt."""
+
+    SHARE = 0.06
+
+    def queue(self, step: Step) -> None:
+        if self.rng.random() < 0.5:
+            step["arguments"] |= {
+                "x-delayed-retry-type": self.rng.choice(["failed", "returned", "all"]),
+                "x-delayed-retry-min": self.rng.choice([1, 50, 300]),
+                "x-delayed-retry-max": self.rng.choice([300, 1000]),
+            }
+
+
+FEATURES: tuple[type[Feature], ...] = (Delays, HeldBack, Browsers, Timeouts, NoLocal, Orders, FewLive, Retries)
 
 
 class Features:
