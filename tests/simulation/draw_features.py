@@ -16,6 +16,7 @@ from tests.simulation.choices import (
     NO_LOCAL,
     NONDESTRUCTIVE,
     RANK,
+    RING,
     SINGLE,
     SORTED,
     TIMEOUT,
@@ -212,6 +213,17 @@ class Retries(Feature):
             }
 
 
+class Rings(Feature):
+    """Queues of which the oldest goes when there is too much, though somebody holds it. None makes dead letters."""
+
+    SHARE = 0.06
+    _NOT = frozenset({"x-max-length", "x-overflow", "x-dead-letter-exchange", "x-delivery-limit", MOST})
+
+    def queue(self, step: Step) -> None:
+        if self.rng.random() < 0.5 and not (self._NOT | HELD_BACK.keys()) & step["arguments"].keys():
+            step["arguments"] |= {"x-max-length": self.rng.choice([0, 1, 5, 20]), **RING}
+
+
 class Policies(Feature):
     """Policies that come and go, and limit nothing that a history reaches: queues take over what they say meanwhile."""
 
@@ -255,6 +267,7 @@ FEATURES: tuple[type[Feature], ...] = (
     Orders,
     FewLive,
     Retries,
+    Rings,
     Policies,
 )
 
