@@ -15,9 +15,10 @@ from services.common.arguments.checks import MS_AT_MOST, Check, integer, key, on
 
 NO_OVERFLOW: Final = "none"
 FLOW_CONTROL: Final = "producer-flow-control"
+RING: Final = "ring"
 POLICIES: Final = {
     "NONE": NO_OVERFLOW,
-    "RING": queue.DROP_HEAD,
+    "RING": RING,
     "REJECT": "reject-publish",
     "PRODUCER_FLOW_CONTROL": FLOW_CONTROL,
     "REJECT_TO_ALTERNATE": "reject-publish-dlx",
@@ -54,7 +55,9 @@ def _levels(value: int) -> Said:
     return {queue.MAX_PRIORITY.name: value - 1} | ({queue.LOWEST_PRIORITY.name: lowest} if lowest else {})
 
 
-def _single(value: int) -> Said:
+def _live(value: int) -> Said:
+    if value > 1:
+        return {queue.LIVE_CONSUMERS.name: value}
     return {queue.SINGLE_ACTIVE.name: True} if value else {}
 
 
@@ -131,5 +134,5 @@ ALIASES: Final = (
         check_new=filters.costly,
     ),
     Alias("maximumMessageTtl", integer(0, MS_AT_MOST), _number(queue.MESSAGE_TTL, none=0)),
-    Alias("maximumLiveConsumers", integer(0, 1), _single),
+    Alias("maximumLiveConsumers", integer(0, 1 << 16), _live),
 )

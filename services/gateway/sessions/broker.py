@@ -344,6 +344,9 @@ class Broker:
     def on_queue(self, definition: router_pb2.QueueDefinition) -> None:
         self.publisher.queue_came(definition.id)
 
+    def on_queue_changed(self, definition: router_pb2.QueueDefinition) -> None:
+        """Its owner heeds what is said of it."""
+
     def on_queue_deleted(self, definition: router_pb2.QueueDefinition) -> None:
         self.publisher.forget_routes()
         self._ownerless.used.forget(definition)

@@ -16,7 +16,7 @@ from services.queue.machine.claims import Claims
 from services.queue.machine.consumers import Consumer, ConsumerLink, Consumers
 from services.queue.machine.context import QueueContext
 from services.queue.machine.delivery.dispatcher import Dispatcher
-from services.queue.machine.delivery.single_active import SingleActive
+from services.queue.machine.delivery.live import LiveConsumers
 from services.queue.machine.entrance import Entrance, Refused
 from services.queue.machine.entries import Entries
 from services.queue.machine.entry import Entry, Holder, Undecided
@@ -42,13 +42,13 @@ class Queue:
         self, create_ready: CreateReady, options: QueueOptions, context: QueueContext, policy: OverflowPolicy, now: int
     ) -> None:
         self.options = options
-        self.consumers = Consumers(SingleActive(context.epoch) if options.single_active else None)
+        most = options.live_consumers
+        self.consumers = Consumers(LiveConsumers(context.epoch, most) if most else None)
         self.use = Use(options, self.consumers, now)
         self._entries = Entries(options, context, create_ready)
         self._claims = Claims(self._entries)
         self._room = Room(self._entries, policy)
-        self.flow = Flow(self._entries) if policy.holds_back else None
-        self._entries.on_more = context.on_more if self.flow else None
+        self._heed_flow(policy)
         self._delivery = delivery = Dispatcher(self._entries, self.consumers)
         self._backlog = Backlog(self._entries, delivery)
         self._settlement = EntrySettlement(self._entries, self._claims, self._backlog, self._room)
@@ -57,6 +57,23 @@ class Queue:
         )
         if options.unused_ms is not None:
             context.expect(options.queue_id)
+
+    def adopt(self, options: QueueOptions, policy: OverflowPolicy, now: int) -> None:
+        """Its policies say something else, and it heeds that from now on; the clock drops what is too much then.
+
+        Those that are here expire when they would have, as in RabbitMQ.
+        """
+        self.use.adopt(options, now)
+        self._entries.adopt(options)
+        self.options, self._room.policy = options, policy
+        self._heed_flow(policy)
+        self._entries.context.expect(options.queue_id)
+
+    def _heed_flow(self, policy: OverflowPolicy) -> None:
+        self.flow = Flow(self._entries) if policy.holds_back else None
+        self._entries.on_more = self._entries.context.on_more if self.flow else None
+        if self._entries.on_more and self._entries.count:
+            self._entries.on_more(self.options.queue_id)
 
     @property
     def record(self) -> QueueRecord:
@@ -186,9 +203,9 @@ class Queue:
 
     def detach(self, consumer: Consumer, now: int) -> bool:
         """Ends a consumer, what it holds stays unsettled; True when the queue is to be deleted with its last one."""
-        was_active = self.consumers.active is consumer
+        was_live = self.options.live_consumers and self.consumers.is_live(consumer)
         self.consumers.remove(consumer)
-        if was_active or self._delivery.chooses:
+        if was_live or self._delivery.chooses:
             self.dispatch(now)
         return self.use.detached(now)
 
@@ -280,11 +297,14 @@ class Queue:
     # -------------------------------------------------------------- life
 
     def expire(self, now: int) -> None:
-        """The clock's: discards messages that are past their time, as many as go in one turn."""
+        """The clock's: discards messages that are past their time, or too many, as many as go in one turn."""
         self._backlog.expire(now)
+        self._room.trim(now)
 
     def deadline(self) -> int:
         """When `expire` has something to do next, or the queue is to be deleted, or 0."""
+        if self._room.is_over:
+            return 1
         return min([*self.use.deadlines(), *self._backlog.deadlines()], default=0)
 
     def end(self, *, durable: bool) -> int:

@@ -273,6 +273,8 @@ class EntryList(Arriving):
         """As Ready says."""
         return entry.position
 
+    worth = rank
+
     def selectable(self) -> SortedFront:
         """As Ready says."""
         return SortedFront(self)

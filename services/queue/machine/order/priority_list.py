@@ -98,6 +98,10 @@ class PriorityList(Arriving):
         """As Ready says."""
         return -self._level(entry), entry.position
 
+    def worth(self, entry: Entry) -> tuple[int, int]:
+        """As Ready says: the lowest priority goes first."""
+        return self._level(entry), entry.position
+
     def selectable(self) -> SortedFront:
         """As Ready says."""
         return SortedFront(self)

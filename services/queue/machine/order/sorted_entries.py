@@ -109,6 +109,8 @@ class SortedEntries(Arriving):
         """As Ready says."""
         return self._key(entry)
 
+    worth = rank
+
     def selectable(self) -> SortedEntries:
         """As Ready says: all of it is in front, since all of it is sorted."""
         self._fresh = self._fresh or []

@@ -29,11 +29,12 @@ _ALL = 1 << 62  # bytes
 class SortedFront:
     """See Selectable. `rest` is the list behind; `_edge` is the highest rank that was ever in front."""
 
-    __slots__ = ("_edge", "_fresh", "_front", "_size", "by_arrival", "displaces", "rank", "rest")
+    __slots__ = ("_edge", "_fresh", "_front", "_size", "by_arrival", "displaces", "rank", "rest", "worth")
 
     def __init__(self, rest: Ready) -> None:
         self.rest = rest
         self.rank = rest.rank
+        self.worth = rest.worth
         self.displaces = rest.displaces
         self.by_arrival = rest.by_arrival
         self._front: SortedKeyList[Entry, Any] = SortedKeyList(key=rest.rank)
