@@ -32,14 +32,16 @@ class LinkState(Enum):
 
 
 class Link(ABC):
-    """`number` is what requests to the broker call it. `handle` is ours; a peer's is free when it has detached."""
+    """`number` is what requests to the broker call it, and no other link of the connection, also of those to come.
+    `handle` is ours; a peer's is free when it has detached.
+    """
 
     def __init__(self, session: Session, attach: Attach, handle: int) -> None:
         self.session = session
         self.name = attach.name
         self.identity = attach.role, attach.name  # in its connection
         self.handle = handle
-        self.number = handle + 1
+        self.number = next(session.peer.numbers)
         self.state = LinkState.ATTACHING
         self.rcv_settle_mode = attach.rcv_settle_mode
         # A link may live long, and there may be many: what it wanted is kept until it is answered only.

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from services.gateway.protocols.amqp_1_0.session import Session
 
 _COPY = "copy"  # distribution-mode (3.5.3): the link takes nothing
+_NAMED = 200  # bytes of a link's name that its consumer's tag says
 _ANY_SIZE = 1 << 31  # bytes that no message here has
 _EVERYTHING = "#"  # the key by which a topic exchange gives all that it has
 
@@ -49,7 +50,8 @@ class OutgoingLink(Link):
         self.largest = said if said < _ANY_SIZE else 0  # bytes of a message that the peer takes; 0: any
         self.sent = 0
         self.places = range(0)  # among which are those in its session of what it has not settled
-        self.tag = session.new_tag(attach.name)
+        # Each delivery's record says it, so of a long name it says the beginning.
+        self.tag = f"{self.name.encode()[:_NAMED].decode(errors='ignore')}.{session.number}.{self.number}"
         self._skipped = 0  # credit that was drained
         self._up_to = 0  # deliveries that there is credit for, counted from the first
         self._kind = Node.QUEUE

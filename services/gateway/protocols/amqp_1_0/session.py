@@ -31,7 +31,6 @@ from services.gateway.protocols.amqp_1_0.windows import HANDLE_MAX, Windows
 from services.gateway.protocols.limits import Limits
 from services.gateway.vocabulary import CloseSession, Confirms, OpenSession, Request
 
-_NAMED = 200  # bytes of a link's name
 _Handler = Callable[[Any, Any, bytes], None]  # of Session, a performative and what stands behind it
 
 
@@ -59,7 +58,6 @@ class Session:
         self._ours: dict[int, Link] = {}  # by our handle, which it has until its detach is answered
         self._early: list[Composite] = []  # what the peer is told as soon as it is told of our begin
         self._consumers: dict[str, OutgoingLink] = {}  # by tag
-        self._tags = 0
         self.publications = Publications(peer, channel, self.number)
         self.deliveries = Deliveries(peer, channel, self.number, self._windows)
 
@@ -265,14 +263,6 @@ class Session:
             del self._ours[link.handle]
         self.peer.forget_link(link)
 
-    def new_tag(self, name: str) -> str:
-        """For the consumer of a link: names come again, and may while the former one has not ended.
-
-        Each delivery's record says it, so of a long name it says the beginning.
-        """
-        self._tags += 1
-        return f"{name.encode()[:_NAMED].decode(errors='ignore')}.{self.number}.{self._tags}"
-
     def forget_tag(self, tag: str) -> None:
         """Nothing more is delivered to it."""
         self._consumers.pop(tag, None)
@@ -308,7 +298,7 @@ class Session:
 
     def fail_link(self, number: int, error: BrokerError) -> None:
         """What a link asked for could not be done."""
-        link = self._ours.get(number - 1)
+        link = next((each for each in self._ours.values() if each.number == number), None)
         if link and self.state is not SessionState.FAILED:
             link.fail(error)
 
