@@ -56,6 +56,7 @@ class OutgoingLink(Link):
         self._up_to = 0  # deliveries that there is credit for, counted from the first
         self._kind = Node.QUEUE
         self._made = ""  # a queue for it, which has had no consumer
+        self._consumes = False  # there is its consumer, of which the broker was not asked that it end
         self._told = ""  # the address that the peer is told
         self._asked = 0  # of the broker
         self._drains = False
@@ -108,12 +109,17 @@ class OutgoingLink(Link):
             self._made = declared.name
             done(declared)
 
+        def in_vain(declared: QueueDeclared) -> None:
+            self._made = declared.name
+            self._unmake()
+
         declare = DeclareQueue(self.session.number, "", exclusive=True, auto_delete=True, link=self.number)
-        self._ask_for(declare, made)
+        self._ask_for(declare, made, in_vain)
 
     def refuse(self, error: BrokerError) -> None:
         """As Link says."""
         super().refuse(error)
+        self.session.forget_tag(self.tag)
         self._unmake()
 
     def _unmake(self) -> None:
@@ -131,7 +137,7 @@ class OutgoingLink(Link):
         key = _EVERYTHING if key is None else key
         said = {SELECTOR: self._selector} if self._selector else {}
         bind = Bind(self.session.number, exchange, queue, False, key, said, link=self.number)
-        self._ask_for(bind, lambda _: self._consume(queue, alone=True))
+        self._ask_for(bind, lambda _: self._consume(queue, alone=True), lambda _: self._unmake())
 
     @property
     def _own_address(self) -> str:
@@ -159,10 +165,17 @@ class OutgoingLink(Link):
             alone=alone,
             link=self.number,
         )
-        self._ask_for(consume, lambda _: self._begun())
+        self.session.expect(self)
+        self._ask_for(consume, lambda _: self._begun(), lambda _: self._begun_in_vain())
+
+    def _begun_in_vain(self) -> None:
+        """With its consumer goes the queue that was made for it. A session that ends takes both with it."""
+        self._made = ""
+        if self.session.is_heard:
+            self._cancel(lambda: None)
 
     def _begun(self) -> None:
-        source, self._made = self._source, ""
+        source, self._made, self._consumes = self._source, "", True
         self._attached(
             snd_settle_mode=SETTLED if self.settled else UNSETTLED,
             source=Source(
@@ -249,9 +262,9 @@ class OutgoingLink(Link):
         self._cancel(self._gone)
 
     def give_up(self) -> None:
-        """As Link says."""
-        self._cancel(lambda: None)
-        self._unmake()
+        """As Link says. What is asked for it before it is attached is undone when it has been done."""
+        if self._consumes and self.session.is_heard:
+            self._cancel(lambda: None)
 
     def _cancel(self, done: Callable[[], object]) -> None:
         """What it holds, and what comes until the broker has heard of it, is for others."""
@@ -260,5 +273,6 @@ class OutgoingLink(Link):
             self.session.forget_tag(self.tag)
             done()
 
+        self._consumes = False
         self.session.deliveries.release(self)
         self.session.ask_for(Cancel(self.session.number, self.tag, link=self.number), ended, ended)

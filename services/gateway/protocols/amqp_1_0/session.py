@@ -67,7 +67,11 @@ class Session:
         return self.peer.limits
 
     def send(self, performative: Composite) -> None:
-        """Writes a frame on its channel, behind our begin (2.5.1)."""
+        """Writes a frame on its channel, behind our begin (2.5.1); nothing behind our end."""
+        if self.state is not SessionState.FAILED:
+            self._send(performative)
+
+    def _send(self, performative: Composite) -> None:
         if self.opened:
             self.peer.send(self.channel, performative)
         else:
@@ -78,7 +82,7 @@ class Session:
         self.send(self._windows.flow(**link))
 
     def ask_for(self, request: Request, done: Callable[[Any], None], failed: Callable[[BrokerError], None]) -> None:
-        """As Peer says. Once we have ended the session its peer hears nothing more."""
+        """As Peer says. The answer comes after the session's end as well: what was made in vain has to go."""
         self.peer.ask_for(request, done, failed, self)
 
     @property
@@ -103,7 +107,7 @@ class Session:
             self.state = SessionState.RUNNING
         self.opened = True
         for each in (self._windows.begin(self.channel), *self._early):
-            self.send(each)
+            self._send(each)
         self._early.clear()
 
     def _not_begun(self, error: BrokerError) -> None:
@@ -119,22 +123,22 @@ class Session:
             ended = self.ended
             self._end_by(error)
             if not ended:  # else the broker has been asked
-                self._close(lambda: None)
+                self._close()
 
     def _end_by(self, error: BrokerError) -> None:
         ended, self.state = self.ended, SessionState.FAILED
-        self.peer.forget(self)
-        self.send(End(told(error)))
+        self._send(End(told(error)))
         if ended:
             self._forget(self)
 
-    def _close(self, done: Callable[[], None]) -> None:
+    def _close(self) -> None:
         self.drop()
-        self.ask_for(CloseSession(self.number), lambda _: done(), lambda _: done())
+        self.ask_for(CloseSession(self.number), lambda _: self._closed(), lambda _: self._closed())
 
-    def _ended(self) -> None:
+    def _closed(self) -> None:
+        """All that was asked for it before is done, or dropped."""
+        self.peer.forget(self)
         if self.state is SessionState.ENDING:
-            self.peer.forget(self)
             self.send(End())
             self._forget(self)
 
@@ -142,8 +146,7 @@ class Session:
         """We have closed the connection: nobody hears of what would be delivered until its peer has answered."""
         if self.state in (SessionState.BEGINNING, SessionState.RUNNING):
             self.state = SessionState.FAILED
-            self.peer.forget(self)
-            self._close(lambda: None)
+            self._close()
 
     def drop(self) -> None:
         """Nothing of what has begun to come is waited for, and what has not gone out does not any more."""
@@ -180,8 +183,6 @@ class Session:
         link: Link = IncomingLink(self, attach, handle) if attach.role is SENDER else OutgoingLink(self, attach, handle)
         self._links[attach.handle] = self._ours[handle] = link
         self._steal(link)
-        if isinstance(link, OutgoingLink):
-            self._consumers[link.tag] = link
         _for_link(link.begin, link.refuse)
 
     def _check_early(self) -> None:
@@ -236,7 +237,7 @@ class Session:
 
     def _end(self, _end: End, _payload: bytes) -> None:
         self.state = SessionState.ENDING
-        self._close(self._ended)
+        self._close()
 
     _TABLE: ClassVar[Mapping[type[Composite], _Handler]] = {
         Attach: _attach,
@@ -262,6 +263,10 @@ class Session:
         if self._ours.get(link.handle) is link:
             del self._ours[link.handle]
         self.peer.forget_link(link)
+
+    def expect(self, link: OutgoingLink) -> None:
+        """The broker is asked for its consumer: what is said of its tag is for it."""
+        self._consumers[link.tag] = link
 
     def forget_tag(self, tag: str) -> None:
         """Nothing more is delivered to it."""
