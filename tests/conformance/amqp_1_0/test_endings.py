@@ -231,11 +231,11 @@ def test_a_link_from_an_exchange_is_refused(refused: type[Any]) -> None:
     book.refused = {refused: AccessRefused("no")}
     _, detach = book.does(0, receiving("x"))
     assert detach.error.condition == "amqp:unauthorized-access"
-    assert _waiting(book, to_broker.DeleteQueue).name == "own"
+    assert _waiting(book, to_broker.DropQueue).name == "own"
     book.refused = {}
     book.does(0, receiving("x", 1))
     book.does(0, Detach(1, True))
-    assert len([each for each in book.asked if isinstance(each, to_broker.DeleteQueue)]) == 1
+    assert len([each for each in book.asked if isinstance(each, to_broker.DropQueue)]) == 1
 
 
 @pytest.mark.parametrize("attach", [sending, receiving])

@@ -10,7 +10,7 @@ import pytest
 from services.common.errors import NotFound
 from services.gateway import vocabulary as to_broker
 from services.gateway.protocols.amqp_1_0.performatives import Attach, Begin, Detach, End
-from tests.support.amqp_1_0_playbook import Playbook, receiving, sending
+from tests.support.amqp_1_0_playbook import Playbook, framed, receiving, sending
 
 BEGIN = Begin(None, 0, 10, 10)
 STEPS = [to_broker.FindNode, to_broker.DeclareQueue, to_broker.Bind, to_broker.Consume]
@@ -107,3 +107,43 @@ def test_a_sender_asks_for_nothing_more() -> None:
     book.says(0, End())
     book.serve(find)
     assert _kinds(book.asked[-1:]) == ["CloseSession"]
+
+
+def _stolen(book: Playbook) -> None:
+    book.waits.add(to_broker.FindNode)
+    book.says(0, replace(receiving("x", 1), name=receiving("x").name))
+
+
+@pytest.mark.parametrize("kind", [to_broker.DeclareQueue, to_broker.Bind])
+@pytest.mark.parametrize(
+    "end",
+    [
+        _stolen,
+        lambda book: book.says(0, Detach(9, True)),
+        lambda book: book.says(0, End()),
+        lambda book: book.receives(framed(0, End()) + framed(0, BEGIN)),
+    ],
+    ids=["stolen", "we end the session", "the peer ends the session", "and begins another one"],
+)
+@pytest.mark.parametrize("fails", [False, True])
+def test_the_queue_that_was_made_for_it_goes(kind: type[Any], end: Any, *, fails: bool) -> None:
+    """It has had no consumer, so it would not go by itself, and keep all that its key matches, for ever."""
+    book, waiting = _halfway(kind, receiving("x"))
+    book.waits.add(to_broker.CloseSession)  # which is done when what was asked before it is
+    end(book)
+    book.refused = {kind: NotFound("no")} if fails else {}
+    book.serve(waiting)
+    was_made = not fails or kind is to_broker.Bind
+    assert [each for each in book.asked if isinstance(each, to_broker.DropQueue)] == [
+        to_broker.DropQueue(0, "own") for _ in range(was_made)
+    ]
+    assert "Consume" not in _kinds(book.asked)
+
+
+def test_its_queue_goes_with_its_consumer() -> None:
+    """One that has had a consumer does by itself."""
+    book, consume = _halfway(to_broker.Consume, receiving("x"))
+    _stolen(book)
+    book.serve(consume)
+    assert book.asked[-1] == to_broker.Cancel(1, consume.tag, link=consume.link)
+    assert "DropQueue" not in _kinds(book.asked)

@@ -21,7 +21,7 @@ from services.gateway.vocabulary import (
     Consume,
     Credit,
     DeclareQueue,
-    DeleteQueue,
+    DropQueue,
     Node,
     QueueDeclared,
 )
@@ -126,8 +126,7 @@ class OutgoingLink(Link):
         """A queue that never had a consumer would not go by itself."""
         made, self._made = self._made, ""
         if made:
-            delete = DeleteQueue(self.session.number, made, link=self.number)
-            self.session.ask_for(delete, lambda _: None, lambda _: None)
+            self.session.peer.ask(DropQueue(0, made))
 
     def _own_queue(self, made: QueueDeclared) -> None:
         self._told = made.name
