@@ -180,10 +180,12 @@ def test_nothing_is_kept_of_sessions_that_are_refused() -> None:
     """The broker answers nothing that is asked of them, however often a client tries."""
     book = Playbook().opened()
     book.refused = {to_broker.OpenSession: NotAllowed("limit")}
-    book.waits = {to_broker.Confirms, to_broker.CloseSession}
-    for _ in range(3):
-        assert [type(each) for each in book.does(0, Begin(None, 0, 10, 10))] == [Begin, End]
+    book.waits = {to_broker.Confirms, to_broker.FindNode, to_broker.CloseSession}
+    for number in range(3):
+        book.receives(framed(0, Begin(None, 0, 10, 10)) + framed(0, sending("q", number)))
+        assert [type(each) for each in book.answers()] == [Begin, End]
         assert book.does(0, End()) == []
+    assert book.engine._peer.links == {}
     assert not any(isinstance(each, to_broker.CloseSession) for each in book.asked)
     assert book.engine._peer.asked == {}
 

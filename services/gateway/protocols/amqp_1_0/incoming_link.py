@@ -50,7 +50,7 @@ class IncomingLink(Link):
 
     # -------------------------------------------------------------- beginning
 
-    def _begin(self) -> None:
+    def begin(self) -> None:
         """As Link says."""
         target, attach = self._attach.target, self._attach
         if not isinstance(target, Target):

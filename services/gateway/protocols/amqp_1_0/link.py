@@ -5,10 +5,10 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from dataclasses import replace
 from enum import Enum
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 from services.common.errors import BrokerError
-from services.gateway.protocols.amqp_1_0.conditions import InvalidField, told
+from services.gateway.protocols.amqp_1_0.conditions import told
 from services.gateway.protocols.amqp_1_0.performatives import SENDER, Attach, Detach, Flow
 from services.gateway.vocabulary import FindNode, Request
 
@@ -17,9 +17,6 @@ if TYPE_CHECKING:
 
     from services.gateway.protocols.amqp_1_0.addresses import Meant
     from services.gateway.protocols.amqp_1_0.session import Session
-
-
-_LONGEST_NAME: Final = 1024
 
 
 class LinkState(Enum):
@@ -56,15 +53,9 @@ class Link(ABC):
 
     # -------------------------------------------------------------- beginning
 
+    @abstractmethod
     def begin(self) -> None:
         """Asks the broker for what the link needs; raises BrokerError for what is not offered."""
-        if len(self.name.encode()) > _LONGEST_NAME:
-            raise InvalidField(f"the name of a link has no more than {_LONGEST_NAME} bytes")
-        self._begin()
-
-    @abstractmethod
-    def _begin(self) -> None:
-        """The same for a link of its kind."""
 
     def _attached(self, **ends: Any) -> None:  # noqa: ANN401 - fields of attach
         """Answers the peer's attach (2.6.3)."""

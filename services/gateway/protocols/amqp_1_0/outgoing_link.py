@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from services.common.arguments.filters import SELECTOR
 from services.common.errors import NotImplementedHere
@@ -57,7 +57,7 @@ class OutgoingLink(Link):
         self._kind = Node.QUEUE
         self._made = ""  # a queue for it, which has had no consumer
         self._consumes = False  # there is its consumer, of which the broker was not asked that it end
-        self._told = ""  # the address that the peer is told
+        self._own = ""  # the address of a new queue, which the peer has asked for
         self._asked = 0  # of the broker
         self._drains = False
         self._draining: Credit | None = None  # what the broker was asked, until the peer has been told of its end
@@ -72,7 +72,7 @@ class OutgoingLink(Link):
             raise NotImplementedHere("a source of this kind is not offered")
         return source
 
-    def _begin(self) -> None:
+    def begin(self) -> None:
         """As Link says."""
         source = self._source
         self._filters = filters_of(source.filter)
@@ -82,11 +82,9 @@ class OutgoingLink(Link):
             raise InvalidField("a new queue is all its link's: there is nothing to filter, or to leave to others")
         if source.dynamic:
             self._declare(self._own_queue)
-        else:
-            self._told = str(source.address)
-        if source.address == MANAGEMENT and not source.dynamic:
+        elif source.address == MANAGEMENT:
             self._consume(MANAGEMENT, replies_to=self._own_address, selector=self._selector)
-        elif not source.dynamic:
+        else:
             self._find(meanings(source.address), self._found)
 
     def _found(self, meant: Meant) -> None:
@@ -129,7 +127,7 @@ class OutgoingLink(Link):
             self.session.peer.ask(DropQueue(0, made))
 
     def _own_queue(self, made: QueueDeclared) -> None:
-        self._told = made.name
+        self._own = made.name
         self._consume(made.name)
 
     def _bind(self, exchange: str, queue: str, key: str | None) -> None:
@@ -167,6 +165,11 @@ class OutgoingLink(Link):
         self.session.expect(self)
         self._ask_for(consume, lambda _: self._begun(), lambda _: self._begun_in_vain())
 
+    def _attached(self, **ends: Any) -> None:  # noqa: ANN401 - as Link says
+        """As Link says. A selector may be long, and the link live long."""
+        super()._attached(**ends)
+        self._filters = Filters()
+
     def _begun_in_vain(self) -> None:
         """With its consumer goes the queue that was made for it. A session that ends takes both with it."""
         self._made = ""
@@ -178,7 +181,7 @@ class OutgoingLink(Link):
         self._attached(
             snd_settle_mode=SETTLED if self.settled else UNSETTLED,
             source=Source(
-                self._told,
+                self._own or source.address,
                 dynamic=source.dynamic,
                 dynamic_node_properties=source.dynamic_node_properties,
                 distribution_mode=source.distribution_mode,

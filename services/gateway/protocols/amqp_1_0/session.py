@@ -4,12 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from enum import Enum
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Final
 
 from services.common.errors import BrokerError, Reach, ResourceError
 from services.common.message.amqp_1_0.composite import Composite
 from services.gateway import vocabulary as to_broker
-from services.gateway.protocols.amqp_1_0.conditions import FramingError, HandleInUse, LinkStolen, UnattachedHandle, told
+from services.gateway.protocols.amqp_1_0.conditions import (
+    FramingError,
+    HandleInUse,
+    InvalidField,
+    LinkStolen,
+    UnattachedHandle,
+    told,
+)
 from services.gateway.protocols.amqp_1_0.deliveries import Deliveries
 from services.gateway.protocols.amqp_1_0.incoming_link import IncomingLink
 from services.gateway.protocols.amqp_1_0.link import Link, LinkState
@@ -31,6 +38,7 @@ from services.gateway.protocols.amqp_1_0.windows import HANDLE_MAX, Windows
 from services.gateway.protocols.limits import Limits
 from services.gateway.vocabulary import CloseSession, Confirms, OpenSession, Request
 
+_LONGEST_NAME: Final = 1024  # bytes, of a link
 _Handler = Callable[[Any, Any, bytes], None]  # of Session, a performative and what stands behind it
 
 
@@ -114,6 +122,7 @@ class Session:
         """The broker knows of none, and answers nothing more that was asked of it."""
         if self.state is not SessionState.FAILED:
             self._end_by(error)
+        self.drop()
         self.peer.forget(self)
         self._begun()
 
@@ -177,6 +186,10 @@ class Session:
         if attach.handle > HANDLE_MAX:
             raise FramingError(f"handle {attach.handle} is above the maximum of {HANDLE_MAX}")
         self._check_early()
+        if (
+            len(attach.name.encode()) > _LONGEST_NAME
+        ):  # the answer says it, and the link keeps it until its peer detaches
+            raise InvalidField(f"the name of a link has no more than {_LONGEST_NAME} bytes")
         if attach.handle in self._links:
             raise HandleInUse(f"handle {attach.handle} is in use")
         handle = self._free_handle(attach.handle)
