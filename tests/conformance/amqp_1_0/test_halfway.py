@@ -10,7 +10,7 @@ import pytest
 from services.common.errors import NotFound
 from services.gateway import vocabulary as to_broker
 from services.gateway.protocols.amqp_1_0.performatives import Attach, Begin, Detach, End
-from tests.support.amqp_1_0_playbook import Playbook, framed, receiving, sending
+from tests.support.amqp_1_0_playbook import Playbook, credit, framed, receiving, sending, settled
 
 BEGIN = Begin(None, 0, 10, 10)
 STEPS = [to_broker.FindNode, to_broker.DeclareQueue, to_broker.Bind, to_broker.Consume]
@@ -98,6 +98,17 @@ def test_a_cancel_is_answered_behind_our_end() -> None:
     book.does(0, Detach(9, True))
     book.serve(cancel)
     assert book.answers() == []
+
+
+@pytest.mark.parametrize("end", [Detach(0, True), End()])
+def test_copies_that_wait_for_credit(end: Any) -> None:
+    """Taken back credit has them wait; with the link they are settled, or the session would keep them."""
+    book = Playbook()
+    tag = book.receiver(window=0, source={"distribution_mode": "copy"})
+    book.says(0, credit(10, window=0))
+    book.deliver(tag, 1, *[b"x"] * 10)
+    book.says(0, credit(0, window=0))
+    assert settled(book.says(0, end)) == [(1, 10, to_broker.Outcome.UNSENT)]
 
 
 def test_a_sender_asks_for_nothing_more() -> None:
