@@ -200,6 +200,21 @@ def test_nothing_is_kept_of_what_a_session_asked_that_we_have_ended() -> None:
     assert book.engine._peer.asked == {}
 
 
+def test_little_is_kept_of_a_session_whose_peer_says_nothing_more() -> None:
+    """We have ended it, and its peer need not answer: links that waited would keep all that their attaches say."""
+    book = Playbook()
+    tag = book.receiver()
+    book.says(0, _credit(10))
+    book.deliver(tag, 1, b"a", b"b")
+    book.waits = {to_broker.FindNode}
+    book.says(0, receiving("q", 1))
+    book.says(0, sending("q", 2))
+    book.does(0, Detach(7, True))
+    [session] = book.engine._sessions.values()
+    assert (session._links, session._ours, session._consumers, session.deliveries._unsettled) == ({}, {}, {}, {})
+    assert (book.engine._peer.links, book.engine._peer.asked) == ({}, {})
+
+
 def test_a_publish_of_a_former_session_fails() -> None:
     """We have ended it, its peer too, and begun another one with a link on its channel: that one has not failed."""
     book = Playbook().sender()

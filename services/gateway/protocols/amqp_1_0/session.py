@@ -164,6 +164,9 @@ class Session:
             self.peer.forget_link(link)
             if isinstance(link, IncomingLink):
                 link.give_up()
+        if self.state is SessionState.FAILED:  # until its peer has heard of that, which may be never
+            for each in (self._links, self._ours, self._consumers):
+                each.clear()
 
     # -------------------------------------------------------------- from the peer
 
