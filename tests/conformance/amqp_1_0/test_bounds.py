@@ -14,7 +14,7 @@ from services.common.message.amqp_1_0.encode import encode
 from services.common.message.amqp_1_0.sections import Properties
 from services.gateway import vocabulary as to_broker
 from services.gateway.protocols.amqp_1_0.filters import Filters
-from services.gateway.protocols.amqp_1_0.performatives import Attach, Detach
+from services.gateway.protocols.amqp_1_0.performatives import Attach, Detach, End
 from services.gateway.protocols.amqp_1_0.states import Rejected
 from tests.support.amqp_1_0_playbook import Playbook, data, framed, receiving, sending, settled, transfer
 
@@ -39,6 +39,17 @@ def test_names_of_links(end: Any) -> None:
     [ended] = book.does(0, replace(end("q", 1), name="n" * 1025))
     assert ended.error.condition == "amqp:invalid-field"
     assert book.engine._peer.links == {}
+
+
+def test_what_is_said_of_long_addresses() -> None:
+    """Section 2.4.1: a peer may take no more than 512 bytes at a time, and answers to many may have to wait."""
+    book = Playbook().opened(max_frame_size=512)
+    book.begun()
+    book.says(0, replace(sending("/é" * 5000), name="n"))
+    _, detach = book.answers()
+    assert detach.error.condition == "amqp:invalid-field"
+    assert len(framed(0, detach)) <= 512
+    assert len(framed(0, End(detach.error))) <= 512
 
 
 def test_what_refused_links_said() -> None:
