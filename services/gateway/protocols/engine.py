@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Protocol
 
 from services.common.errors import BrokerError
+from services.gateway.answers import Answers
 from services.gateway.protocols.dealings import Chunk
-from services.gateway.vocabulary import Answers, Request
+from services.gateway.vocabulary import Request
 
 
 class Engine(Answers, Protocol):

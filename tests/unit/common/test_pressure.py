@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, cast
 
 from services.common.clients.partition_table import PartitionTable
 from services.common.clients.pressure import Congestion, Held, Pressure
@@ -58,6 +58,18 @@ def test_those_of_other_queues() -> None:
     assert went == [0, 2]
     held.let_go(link, Congestion.BLOCKED)  # type: ignore[arg-type]
     assert went == [0, 2, 1]
+
+
+def test_another_queue_of_the_same_process() -> None:
+    """Who waits for one, and has published to another one meanwhile, waits for both."""
+    held, link, went = Held(), Link(), list[int]()
+    for number in (1, 2):
+        held.add(Pressure(Congestion.BLOCKED, cast("Any", link), (number,)), "who", lambda: went.append(1))
+    for full in (1, 2):
+        held.let_go(cast("Any", link), Congestion.BLOCKED, lambda queue_ids, full=full: full in queue_ids)
+    assert went == []
+    held.let_go(cast("Any", link), Congestion.BLOCKED, lambda queue_ids: 3 in queue_ids)
+    assert went == [1]
 
 
 def test_who_is_gone() -> None:
