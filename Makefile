@@ -26,11 +26,14 @@ run: $(BROKER)
 	$(BIN)/hopline up
 
 # Those that mostly wait share the machine, and those that kill little of a stack of their own, two by two. Others that
-# run a whole stack wait half of the time: what only computes has the rest of it. Those in containers are by themselves,
-# since `nice` does not reach another control group.
+# run a whole stack wait half of the time: what only computes has the rest of it, and some stacks for as long as that
+# takes less. Steady traffic is by itself, since it looks for what is slow; so are those in containers, since `nice` does
+# not reach another control group.
 FAST := tests/unit tests/contract tests/conformance
 CLIENTS := tests/interop tests/tracing
 COMPUTE := tests/spark tests/simulation
+BESIDE := $(addprefix tests/cluster/test_,full_volumes.py secrets.py capture.py prometheus.py)
+STEADY := tests/fates/test_steady.py
 CONTAINERS := tests/compose tests/chaos
 BY_HAND := tests/fates tests/upgrade
 TOGETHER := --numprocesses 4 --dist loadfile
@@ -40,13 +43,15 @@ test: $(TOOLS)
 	$(BIN)/pytest -q $(TOGETHER) $(FAST)
 	$(BIN)/pytest -q $(PAIRWISE) $(CLIENTS)
 	$(MAKE) --jobs 2 test-stacks test-compute
+	$(BIN)/pytest -q $(STEADY)
 	$(BIN)/pytest -q --durations 5 $(CONTAINERS)
 
 test-stacks: $(TOOLS)
-	$(BIN)/pytest -q --durations 15 $(addprefix --ignore=,$(FAST) $(CLIENTS) $(COMPUTE) $(CONTAINERS) $(BY_HAND))
+	$(BIN)/pytest -q --durations 15 $(addprefix --ignore=,$(FAST) $(CLIENTS) $(COMPUTE) $(BESIDE) $(CONTAINERS) $(BY_HAND))
 
 test-compute: $(TOOLS)
-	@said=$$(mktemp); nice -n 19 $(BIN)/pytest -q $(PAIRWISE) --timeout 900 $(COMPUTE) >$$said 2>&1; \
+	@said=$$(mktemp); { nice -n 19 $(BIN)/pytest -q $(PAIRWISE) --timeout 900 $(COMPUTE) && \
+	  $(BIN)/pytest -q --durations 5 $(BESIDE); } >$$said 2>&1; \
 	  status=$$?; cat $$said; rm $$said; exit $$status  # at once: the others tell how far they are meanwhile
 
 lint: $(TOOLS)

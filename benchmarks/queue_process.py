@@ -8,7 +8,7 @@ import tracemalloc
 from services.common.message.columns import put
 from services.common.message.facts import Facts
 from services.queue.machine.arrival import Arrival
-from services.queue.machine.columns import Columns
+from services.queue.machine.columns import Columns, decoded
 from services.queue.machine.consumers import Consumer
 from services.queue.machine.context import QueueContext
 from services.queue.machine.deliveries import Deliveries
@@ -59,7 +59,7 @@ def _batch(number: int) -> pb.PublishBatch:
 
 
 def _arrival(raw: bytes, interned: Interned) -> Arrival:
-    columns = Columns(pb.PublishBatch.FromString(raw), interned)
+    columns = Columns(*decoded(raw), interned)
     return Arrival(columns, range(_RUN), 0, ContentDraft(lambda: 0))
 
 

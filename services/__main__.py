@@ -22,6 +22,7 @@ from services.cli.groups import groups
 from services.cli.limits import limits
 from services.cli.permissions import permissions
 from services.cli.placing import partitions
+from services.cli.policies import policies
 from services.cli.ports import commands as ports_commands
 from services.cli.providers import providers
 from services.cli.queues import queues
@@ -50,6 +51,7 @@ app.add_typer(exchanges, name="exchanges")
 app.add_typer(bindings, name="bindings")
 app.add_typer(connections, name="connections")
 app.add_typer(consumers, name="consumers")
+app.add_typer(policies, name="policies")
 app.add_typer(users, name="users")
 app.add_typer(permissions, name="permissions")
 app.add_typer(groups, name="groups")

@@ -146,8 +146,10 @@ def follow(
         from spark.failure import told_in_a_line
         from spark.interrupt import end_on_interrupt
         from spark.session import build_session
-        from spark.stream.follow import OUTPUTS, SETTINGS, Following, java_options
+        from spark.stream.batch import OUTPUTS
+        from spark.stream.follow import SETTINGS, java_options
         from spark.stream.follow import follow as start
+        from spark.stream.following import Following
 
         following = Following(ledger, out, checkpoint, every, late, keep, grace)
         require_writable(out)
@@ -158,7 +160,7 @@ def follow(
             session = build_session(master, memory, SETTINGS, java_options(master))
             end_on_interrupt(session.sparkContext, status=0)  # as it is meant to end; the checkpoint knows how to go on
             stack.enter_context(told_in_a_line(out, checkpoint))
-            start(session, following, once=once, say=lambda line: typer.echo(line, err=True)).awaitTermination()
+            start(session, following, once=once, say=lambda line: typer.echo(line, err=True)).wait()
 
     _failing_in_a_line(work)
 

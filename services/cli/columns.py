@@ -73,6 +73,14 @@ BINDINGS = (
     Column("key", "routing_key"),
     Column("arguments", "arguments"),
 )
+POLICIES = (
+    Column("policy", "name"),
+    Column("vhost", "vhost"),
+    Column("queues that fit", "pattern"),
+    Column("of", "apply-to"),
+    Column("says", lambda row: " ".join(f"{name}={json.dumps(value)}" for name, value in row["definition"].items())),
+    Column("priority", "priority", right=True),
+)
 CONSUMERS = (
     Column("queue", "queue.name"),
     Column("vhost", "queue.vhost"),

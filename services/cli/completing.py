@@ -85,6 +85,12 @@ def providers(incomplete: str) -> list[str]:
     return _fitting(incomplete, _of(lambda: on_mgmt(lambda client: _at_once(client.list_providers()))))
 
 
+def policies(ctx: typer.Context, incomplete: str) -> list[str]:
+    """Users' or operators', in the virtual host that is said."""
+    kind = "OPERATOR_POLICY" if ctx.params.get("operator") else "POLICY"
+    return _fitting(incomplete, lambda: _objects(kind, ctx, incomplete))
+
+
 def ports(incomplete: str) -> list[str]:
     """Those that can be removed."""
 

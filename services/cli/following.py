@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from itertools import repeat
 
 from services.cli.ends import Ends, Known
+from services.cli.letters import Letters
 from services.common.errors import BrokerError
 from services.common.ledger.reading import StageRow, rows_of
 from services.common.ledger.stages import NAMES
@@ -72,6 +73,7 @@ class Following:
         self._ids: OrderedDict[int, str] = OrderedDict()
         self._peers: OrderedDict[str, tuple[str, str]] = OrderedDict()
         self._published: OrderedDict[int, None] | None = OrderedDict() if sought.client or sought.key else None
+        self._letters = Letters() if sought.client else None
         self._sent: OrderedDict[int, None] | None = OrderedDict() if sought.consumer else None
         self._heard: dict[str, int] = {}  # of each instance, the next row: rows come in order
         # What a message ends as outside any queue is told of the message: where it was to go was told before.
@@ -116,12 +118,15 @@ class Following:
         if not known:
             return line
         each = list(_each(line))
-        fit = [number for number, uid in enumerate(each) if all(uid in some for some in known)]
+        fit = [number for number, uid in enumerate(each) if all(self._is_in(uid, some) for some in known)]
         if not fit:
             return None
         successors = [line.successors[number] for number in fit] if line.successors else []
         uids = [(each[number], each[number]) for number in fit]
         return replace(line, uids=uids, count=len(uids), successors=successors)
+
+    def _is_in(self, uid: int, some: OrderedDict[int, None]) -> bool:
+        return uid in some or (some is self._published and self._letters is not None and uid in self._letters)
 
     def ids_of(self, line: Line) -> list[str]:
         """The ids of its messages, as far as they are known by now."""
@@ -136,11 +141,22 @@ class Following:
             by = self._publishers.fit(place.connection, place.client)
             if by and _fits(place.routing_key, self._sought.key):
                 _keep(self._published, uids)
+            if by and self._letters is not None:
+                self._letters.publish(uids)
+        if self._letters is not None:
+            self._note_letter(self._letters, batch, told, stage)
         if self._routed is not None and stage == "routed" and _fits(place.queue, self._sought.queue):
             _keep(self._routed, uids)
         to = place.connection, place.client, place.consumer
         if self._sent is not None and stage == "sent" and self._consumers.fit(*to):
             _keep(self._sent, uids)
+
+    def _note_letter(self, letters: Letters, batch: LedgerBatch, told: StageRow, stage: str) -> None:
+        """Who published it is not told of a dead letter, which its queue process routes."""
+        if stage == "dead_lettered":
+            letters.move(told.uids, _successors(batch, told))
+        elif (stage, batch.service) == ("routed", "queue") and _fits(told.place.routing_key, self._sought.key):
+            letters.route(told.uids)
 
     def _line(self, batch: LedgerBatch, told: StageRow) -> Line:
         row, place, uids = told

@@ -56,8 +56,8 @@ def trace(
         str,
         typer.Option(
             metavar="PATTERN",
-            help="Their publisher: name of the application, user, address or connection. Dead letters have none: they "
-            "are shown with what was published.",
+            help="Their publisher: name of the application, user, address or connection. Of a dead "
+            "letter, who published it at first.",
         ),
     ] = "",
     consumer: Annotated[str, typer.Option(metavar="PATTERN", help="Their consumer: its tag, or as a client.")] = "",
@@ -179,19 +179,9 @@ def _follow(sought: Sought, *, as_json: bool) -> None:
 
 def _say_if_away(settings: Settings, sought: Sought) -> None:
     """Warns where there is no such queue: it may be declared at any time, or its name be mistyped."""
-    from services.common.clients.dry_run import DryRunClient
-    from services.common.errors import NotFound, Unavailable
+    from services.cli.queue_there import is_there
     from services.common.printable import printable
 
-    async def there() -> bool:
-        async with DryRunClient(settings.address_of("router")) as client:
-            try:
-                return sought.queue in (await client.route(sought.virtual_host, "", sought.queue, {})).queues
-            except NotFound:
-                return False
-            except Unavailable:  # not known, and lines may come from the bus all the same
-                return True
-
-    if not any(wild in sought.queue for wild in "*?") and not run(there()):
+    if not run(is_there(settings, sought.virtual_host, sought.queue)):
         where = printable(f"queue '{sought.queue}' in virtual host '{sought.virtual_host}'")
         typer.echo(f"there is no {where} now; lines come when it is declared", err=True)

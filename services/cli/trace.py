@@ -268,6 +268,8 @@ def _end_of(copy: Copy) -> str:
         return f"{ended}: {plain}"
     if copy.fate == UNKNOWN and copy.unread:
         return f"unknown: {plain}; what became of it then may be in {copy.unread} of the ledger, which cannot be read"
+    if copy.silent:
+        return f"unknown: {plain}; {copy.silent}, which had it, does not answer at the moment"
     blamed = _LET_GO if is_let_go(copy) else _FATES[copy.fate][copy.gap is not None]
     return blamed.format(plain=plain, queue=copy.queue, gap=blame(copy.gap) if copy.gap else "")
 

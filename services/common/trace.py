@@ -116,6 +116,7 @@ class Copy(_Told):
     )
     gap: Gap | None = Field(None, description="that is to blame that no more is known")
     unread: str = Field("", description="the damaged file of the ledger that may tell more")
+    silent: str = Field("", description="the process that had it last, where that does not answer at the moment")
 
 
 class Payload(_Told):
@@ -202,8 +203,6 @@ def nothing(asked: str | Sought, found: Trace) -> str:
         "; older hours were not searched, it takes too long: --since and --until bound it" if found.cut_short else ""
     )
     damaged = f"; {len(found.damaged)} damaged files were passed over: {found.damaged[0]} …" if found.damaged else ""
-    if isinstance(asked, Sought) and asked.client and asked.queue:
-        searched += "; of a dead letter no publisher is on record: ask for what was published, or without a client"
     why = f"; the record is not filed at the moment: {found.trouble}" if found.trouble else ""
     if found.gaps:
         last, more = found.gaps[0], len(found.gaps) - 1

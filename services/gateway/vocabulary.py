@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import Any, Protocol
+from typing import Any
 
 from services.common.errors import BrokerError
 from services.common.message.facts import Attributes, Facts
@@ -155,6 +155,15 @@ class DeleteQueue(Request):
     name: str
     if_unused: bool = False
     if_empty: bool = False
+
+
+@dataclass(slots=True)
+class DropQueue(Request):
+    """Of the connection, whatever its sessions do: a queue of its own, made for a link that has ended, goes. Not
+    answered; one that cannot be deleted goes with the connection.
+    """
+
+    name: str
 
 
 @dataclass(slots=True)
@@ -382,18 +391,3 @@ class Returned:
     no_consumers: bool = False
     first: int = 0  # number of the publish's first message, where publishes are confirmed
     error: BrokerError | None = None
-
-
-class Answers(Protocol):
-    """An engine, as sessions speak to it."""
-
-    def succeed(self, request: Request, result: Any = None) -> None:  # noqa: ANN401 - as each request says
-        """The answer to `request`."""
-
-    def deliver(self, session: int, deliveries: Deliveries) -> None: ...
-
-    def confirm(self, session: int, first: int, last: int, *, cumulative: bool, accepted: bool) -> None:
-        """Publishes `first`..`last` are safe (or refused); `cumulative`: so is every one before them."""
-
-    def returned(self, session: int, returned: Returned) -> None:
-        """Sends messages back; called before their confirm."""

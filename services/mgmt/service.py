@@ -12,6 +12,7 @@ from services.common.access.records import VIRTUAL_HOST
 from services.common.audit.acting import act_for
 from services.common.audit.audit import Audit
 from services.common.authentication.authenticator import Authenticator
+from services.common.bus.address import bus_address
 from services.common.clients.access import KINDS as ACCESS_KINDS
 from services.common.clients.access import Access
 from services.common.clients.capture import CaptureRules
@@ -41,13 +42,17 @@ from services.mgmt.certificates.expiry import Expiry
 from services.mgmt.front import Application, Front
 from services.mgmt.handler import Handler
 from services.mgmt.http.server import HttpServer
+from services.mgmt.in_queues.messages import QueueMessages
 from services.mgmt.ledger.filer import Filer
+from services.mgmt.ledger.probe import bus_trouble
 from services.mgmt.lookup.jaeger import Jaeger
 from services.mgmt.lookup.lookup import LookUp
+from services.mgmt.lookup.present import Present
 from services.mgmt.metrics.gather import Gathering, ProcessMetrics
 from services.mgmt.metrics.measured import measure_doors, measure_health, measure_mgmt
 from services.mgmt.metrics.requests import CountedRequests
 from services.mgmt.objects_handler import ObjectsHandler
+from services.mgmt.owners import Owners
 from services.mgmt.providers import Providers
 from services.mgmt.rabbitmq.changes import Changes
 from services.mgmt.rabbitmq.definitions import Definitions
@@ -104,7 +109,7 @@ class Service:
         self._expiry = Expiry(settings, self._store)
         self._tasks.start(self._expiry.follow(), name="follow certificates")
         note = RestoredNote()
-        self._look_up = self._create_look_up(note)
+        self._look_up = self._create_look_up(note, Owners(table))
         access = Access(settings.access_control)
         grants, guard, tester = Grants(self._store), Guard(access, self._audit), Tester(access, self._store)
         self._routers, self._stores = Routers(self._store, NAME), Stores()
@@ -133,8 +138,9 @@ class Service:
             log.warning("a copy of the data folder is enough to read the secrets in it", reason=reason)
         log.info("mgmt ready", http_port=self.http_port)
 
-    def _create_look_up(self, note: RestoredNote) -> LookUp:
+    def _create_look_up(self, note: RestoredNote, owners: Owners) -> LookUp:
         settings = self._settings
+        bus = bus_address(settings) if settings.ledger else ""
         return LookUp(
             settings.data / "ledger",
             self._filer.pending,
@@ -142,6 +148,7 @@ class Service:
             restored=lambda: note.last,
             spans=[folder for folder in (settings.spans_folder, settings.spans_others) if folder],
             jaeger=Jaeger(settings.jaeger_url, settings.jaeger_address),
+            present=Present(partial(bus_trouble, bus), owners.silent),
         )
 
     def _roll_of(self, table: PartitionTable) -> Roll:
@@ -203,7 +210,7 @@ class Service:
         store = self._store
         topology, purging = Topology(self._routers, self._audit), Purging(store, table)
         others = users, grants, self._providers, Ports(store, self._providers.of_file), self._audit, self._stores
-        sources = self._gather, DryRunOfAny(self._routers)
+        sources = self._gather, DryRunOfAny(self._routers), QueueMessages(store, table)
         return House(self._settings, store, topology, Collector(table), purging, *others, *sources)
 
     async def _gather(self, *, per_object: bool) -> list[ProcessMetrics]:

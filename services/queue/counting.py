@@ -45,7 +45,6 @@ def counted(queues: Iterable[Queue]) -> pb.Counted:
 
 
 def _consumers(queue: Queue) -> Iterator[pb.Consumer]:
-    active = queue.consumers.active
     for consumer in queue.consumers:
         yield pb.Consumer(
             queue_id=queue.options.queue_id,
@@ -55,6 +54,6 @@ def _consumers(queue: Queue) -> Iterator[pb.Consumer]:
             settled=consumer.settled,
             browse=consumer.browse,
             priority=consumer.priority,
-            live=not queue.options.single_active or consumer is active,
+            live=queue.consumers.is_live(consumer),
             credit=consumer.ready,
         )

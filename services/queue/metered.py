@@ -132,6 +132,9 @@ class Deleted:
     def on_queue(self, definition: QueueDefinition) -> None:
         """Counted when there is something to count."""
 
+    def on_queue_changed(self, definition: QueueDefinition) -> None:
+        """It is counted as before."""
+
     def on_queue_deleted(self, definition: QueueDefinition) -> None:
         self._counted.forget(definition.virtual_host, definition.name)
 

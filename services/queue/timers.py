@@ -7,6 +7,7 @@ import contextlib
 from collections.abc import Callable
 from functools import partial
 
+from services.common.clock import monotonic
 from services.common.containment import contained, for_each
 from services.common.ledger.place import LedgerPlace
 from services.common.ledger.stages import QUEUE_DELETED
@@ -23,6 +24,7 @@ _SOON = 0.01  # while there is more to do than goes in one turn
 _AT_ONCE = 0.002  # while consumers that choose have more to look at: others have their turn in between
 _BUSY = 1.0  # at most, while anything has a deadline or is waited for
 _IDLE = 15.0  # at most
+_LONG = 0.002  # of one queue: then others have their turn before the next one
 
 
 class Timers:
@@ -44,7 +46,7 @@ class Timers:
             try:
                 await self._due()
                 if self._host.certain:
-                    self.tick(self._host.now())
+                    await self.tick(self._host.now())
             except Exception as fault:  # noqa: BLE001 - without this task nothing expires any more
                 contained("what happens by the clock", fault)
                 await asyncio.sleep(_BUSY)
@@ -70,20 +72,31 @@ class Timers:
         partitions = self._host.registry.partitions.values()
         return bool(self._host.full) or any(partition.context.timed or partition.orphans for partition in partitions)
 
-    def tick(self, now: int) -> None:
-        """Does what is due."""
+    async def tick(self, now: int) -> None:
+        """Does what is due; where that is much, in several queues, others have their turn between two of them."""
         host = self._host
         serving = [each for each in host.registry.partitions.values() if each.state is PartitionState.SERVING]
-        for_each("what a partition does by the clock", serving, lambda each: self._check_partition(each, now))
+        for partition in serving:
+            await self._check_queues(partition, now)
+        serving = [each for each in serving if each.state is PartitionState.SERVING]
+        for_each("what a partition does by the clock", serving, lambda each: self._check_claims(each, now))
         if self._has_place():
             for_each("dropping what deleted queues had", serving, self._drop_orphans)
         host.check_full()
 
-    def _check_partition(self, partition: Partition, now: int) -> None:
+    async def _check_queues(self, partition: Partition, now: int) -> None:
         timed = partition.context.timed
         check = partial(self._check, partition, now=now)
-        # One that fails would do so at every tick: it is left alone until it expects something again.
-        for_each("what a queue does by the clock", list(timed), check, lambda queue_id, _: timed.discard(queue_id))
+        for number in list(timed):
+            if partition.state is not PartitionState.SERVING or not self._host.certain:
+                return
+            began = monotonic()
+            # One that fails would do so at every tick: it is left alone until it expects something again.
+            for_each("what a queue does by the clock", [number], check, lambda queue_id, _: timed.discard(queue_id))
+            if monotonic() - began > _LONG:
+                await asyncio.sleep(0)
+
+    def _check_claims(self, partition: Partition, now: int) -> None:
         if 0 < partition.claimable_until <= now:
             self._release_unclaimed(partition)
 

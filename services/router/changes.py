@@ -123,9 +123,9 @@ class Changes:
 
     def _publish(self, effects: Effects) -> None:
         """What is kept is told; nothing that hears of it can undo it."""
+        effects.news.records = {key: record for key, record in effects.records.items() if key.kind in KINDS}
         if effects.news:
             self.version += 1
-            effects.news.records = {key: record for key, record in effects.records.items() if key.kind in KINDS}
             self._watchers.publish(self.version, effects.news)
         for_each("telling the bus of a change", effects.happened, partial(tell, self._events))
 

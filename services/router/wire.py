@@ -26,6 +26,7 @@ def queue_message(queue: Queue) -> router_pb2.QueueDefinition:
         auto_delete=queue.auto_delete,
         arguments=queue.arguments,
         type=queue.type,
+        policy=queue.policy,
     )
 
 

@@ -12,9 +12,10 @@ from collections.abc import Callable
 
 import structlog
 
+from services.common.clock import Clock, monotonic
 from services.common.disk import Room, mebibytes, reserve
+from services.store.shortage import Shortage
 
-_ENOUGH = 1.25  # times the reserve: publishers go on
 _NEVER = 8  # an eighth of the reserve is not for messages
 _TWICE = 2  # whatever is written is in the log, then in the file as well
 _MEND = "make room on the disk of the data folder, or mend it; the store goes on by itself"
@@ -35,21 +36,24 @@ class Disk:
         configured: int,
         tell: Callable[[str], None],
         trouble: Callable[[], str] = str,
+        clock: Clock = monotonic,
     ) -> None:
         """`configured` as HOPLINE_DISK_RESERVE; `trouble` is the provider's own, known without a commit."""
         self._room = room
         self._configured = configured
         self._tell = tell
         self._trouble = trouble
+        self._clock = clock
+        self._shortage = Shortage()
         self._failure = ""
-        self._shortage = ""
+        self._short = ""
         self._told = ""
         self._held = 0
 
     @property
     def low(self) -> bool:
         """Whether there is less room than there has to be."""
-        return bool(self._shortage)
+        return self._shortage.now
 
     def look(self) -> None:
         """Finds out how much room there is; cheap enough for every commit."""
@@ -57,18 +61,18 @@ class Disk:
         if found is None:
             self._say()
             return
-        kept = self._kept(found)
-        low = found.free < (kept * _ENOUGH if self.low else kept)
-        if low and not self.low:
-            self._shortage = f"low on disk: {mebibytes(found.free)} free, {mebibytes(kept)} must be"
+        kept, before = self._kept(found), self.low
+        low = self._shortage.look(found.free, kept, self._clock())
+        if low and not before:
+            self._short = f"low on disk: {mebibytes(found.free)} free, {mebibytes(kept)} must be"
             log.warning(
                 "low on disk, publishers of persistent messages wait",
                 free=mebibytes(found.free),
                 reserve=mebibytes(kept),
                 do=_MAKE_ROOM,
             )
-        elif self.low and not low:
-            self._shortage = ""
+        elif before and not low:
+            self._short = ""
             log.info("there is room on the disk again", free=mebibytes(found.free))
         self._say()
 
@@ -110,7 +114,7 @@ class Disk:
         self._say()
 
     def _say(self) -> None:
-        trouble = self._failure or self._trouble() or self._shortage
+        trouble = self._failure or self._trouble() or self._short
         if trouble != self._told:
             self._told = trouble
             self._tell(trouble)

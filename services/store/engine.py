@@ -56,7 +56,7 @@ class Engine:
         if isinstance(provider, Elsewhere):
             trouble, self.sure = provider.trouble, provider.sure
             provider.watch(on_failure)
-        self.disk = self._disk = Disk(provider.room, disk_reserve, self._tell_unwritable, trouble)
+        self.disk = self._disk = Disk(provider.room, disk_reserve, self._tell_unwritable, trouble, clock)
         self._committer = Committer(provider, self._disk, self._live, self._running, spans, times)
         self.leases = Leases(self._committer, self.epochs, clock, lease_ttl_ms, events)
         self.records = Records(self._committer, self.epochs)

@@ -1,59 +1,33 @@
-"""Follows a ledger: after each batch of its files the audit and the latencies up to then are written anew."""
+"""Follows a ledger: after each batch of its files the audit and the latencies up to then are written anew.
+
+A broker that is idle gives no file, and so no batch, but is judged all the same: its gaps are noticed later than its
+last row, and what was too young then is not for ever.
+"""
 
 from __future__ import annotations
 
 import re
 import time
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from threading import Lock
 
-import pyarrow as pa
-import pyarrow.compute as pc
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F
 from pyspark.sql.streaming.query import StreamingQuery
-from pyspark.sql.types import BinaryType, LongType, StructField, StructType
 
-from spark.as_of import AsOf
-from spark.histogram import COLUMNS
-from spark.hops import HOPS
-from spark.job import Job
-from spark.jobs import audit, latency
-from spark.journeys import KINDS, told
-from spark.ledger.files import place
-from spark.ledger.read import Reading, read_table
-from spark.ledger.soundness import Refused, Sound
-from spark.ledger.unread import unread
-from spark.output import forget_summary, write_summary, write_tables
-from spark.places import KEYS, all_gaps, all_terms, names, places, record
-from spark.run import Sources, summary_of
-from spark.schema import STAGES
-from spark.stream.cutting import GOING_ON, OVER, TIME, Horizon, cut_stream
+from spark.as_of import as_of, is_live
+from spark.ledger.files import files_of, place
+from spark.stream.batch import Batch
 from spark.stream.damage import Damage
-from spark.stream.kept import ROW
+from spark.stream.following import Following
 from spark.stream.state import State
 
 # All that is shuffled is small, but for rows, and they say themselves into how many parts: planning must not take long.
 SETTINGS = {"spark.sql.adaptive.enabled": "false", "spark.sql.shuffle.partitions": "1"}
-_BYTES_OF_PARTITION = 64 << 20
 
+_LOOK_SECONDS = 5  # between looks whether there is something to be judged again
 _FILE = "path string, modificationTime timestamp, length long, content binary"
-_KEPT_ROWS = StructType([StructField("bucket", LongType()), StructField("rows", BinaryType())])
-
-
-@dataclass(frozen=True, slots=True)
-class Following:
-    """How a stream goes about it; times in seconds."""
-
-    ledger: str
-    out: str
-    checkpoint: str
-    every: float = 5.0  # between batches
-    late: float = 10.0  # rows may come so much after others of their time
-    keep: float = 3600.0  # a journey of which nothing was heard for so long is counted as what it is
-    grace: float = audit.GRACE_SECONDS  # what was heard of in the last seconds is not called lost
-    files: int = 200  # in a batch, at most
 
 
 def java_options(master: str | None) -> str:
@@ -63,8 +37,8 @@ def java_options(master: str | None) -> str:
 
 def follow(
     spark: SparkSession, following: Following, *, once: bool = False, say: Callable[[str], None] = lambda _: None
-) -> StreamingQuery:
-    """Starts to follow; `once` ends it when all files of now are read. Raises nothing: the query tells of failure.
+) -> Stream:
+    """Starts to follow; `once` ends it when all files of now are read. Raises nothing: the stream tells of failure.
     `say` is told of files that cannot be read: they are passed over.
 
     Only files of the running hours are read: those that services merged afterwards have nothing new.
@@ -81,143 +55,78 @@ def follow(
         .load(folder.uri(f"{folder.path.rstrip('/')}/stages"))
         .select("_metadata.file_path")
     )
-    writer = files.writeStream.foreachBatch(_Batches(spark, following, Damage(say))).option(
-        "checkpointLocation", following.checkpoint
-    )
+    batches = _Batches(spark, following, Damage(say))
+    writer = files.writeStream.foreachBatch(batches).option("checkpointLocation", following.checkpoint)
     writer = writer.trigger(availableNow=True) if once else writer.trigger(processingTime=f"{following.every} seconds")
-    return writer.start()
-
-
-@dataclass(frozen=True, slots=True)
-class _Batches:
-    spark: SparkSession
-    following: Following
-    damage: Damage
-
-    def __call__(self, files: DataFrame, number: int) -> None:
-        started = time.monotonic()
-        # Spark names local files with one slash, which other readers of URIs do not understand.
-        uris = (row.file_path for row in files.distinct().collect())
-        paths = sorted(re.sub("^file:/(?!/)", "file:///", uri) for uri in uris)
-        batch = _Batch(self.spark, self.following, State(self.spark, self.following.checkpoint), number, self.damage)
-        self.damage.read(paths, batch.run)
-        self.spark.catalog.clearCache()
-        batch.state.forget(number)
-        batch.summarise(time.monotonic() - started)
+    return Stream(writer.start(), batches)
 
 
 @dataclass(slots=True)
-class _Batch:
+class _Batches:
+    """`last` is the number of the last one, if it is known here, `quiet_since` when it ended, or this began, monotonic.
+
+    `gaps` are files that were read then.
+    """
+
     spark: SparkSession
     following: Following
-    state: State
-    number: int
     damage: Damage
-    record_end: int = 0
-    readings: dict[str, Reading] = field(default_factory=dict)
+    last: int | None = None
+    quiet_since: float = field(default_factory=time.monotonic)
+    open: bool = True  # whether time alone changes what is known
+    gaps: list[str] = field(default_factory=list)
+    turn: Lock = field(default_factory=Lock)
 
-    def run(self, files: Sequence[Sound]) -> None:
-        for job in _JOBS:
-            forget_summary(job, self.following.out)
-        reader = self.spark.read.schema(STAGES)
-        stages = reader.parquet(*(file.path for file in files)) if files else self.spark.createDataFrame([], STAGES)
-        self.readings = {
-            "stages": self._reading(stages, files),
-            "gaps": read_table(self.spark, self.following.ledger, "gaps"),
-        }
-        known = self._known(stages)
-        journeys = self._journeys(stages, self._horizon(known), self._partitions(files)).persist()
-        queues = self.spark.createDataFrame(known).coalesce(1)
-        self._latency(journeys.where(F.col("sort") == TIME), queues)
-        self._audit(journeys.where(F.col("sort").isin(OVER, GOING_ON)), queues)
+    def __call__(self, files: DataFrame, number: int) -> None:
+        with self.turn:
+            started = time.monotonic()
+            # Spark names local files with one slash, which other readers of URIs do not understand.
+            uris = (row.file_path for row in files.distinct().collect())
+            paths = sorted(re.sub("^file:/(?!/)", "file:///", uri) for uri in uris)
+            batch = Batch(self.spark, self.following, self._state(), number, self.damage)
+            gaps = self._files_of_gaps()
+            self.damage.read(paths, batch.run)
+            batch.state.forget(number)
+            self.last = number
+            self._done(batch, gaps, started)
 
-    def summarise(self, seconds: float) -> None:
-        """Says what was read so far, with each analysis as after any other run, and how far the stream is itself."""
-        out, sources = self.following.out, Sources(self.following.ledger, options={"grace": str(self.following.grace)})
-        for job in _JOBS:
-            write_summary(job, summary_of(job, sources, self.readings, None, seconds), out)
-        end = datetime.fromtimestamp(self.record_end / 1e6, UTC)
-        summary = {
-            "batch": self.number,
-            "record_end": end,
-            "age_seconds": round((datetime.now(UTC) - end).total_seconds(), 3),
-            "seconds": round(seconds, 3),
-            "refused": [asdict(refused) for refused in self.readings["stages"].refused],
-        }
-        write_summary(_STREAM, summary, out)
+    def judge_again(self) -> None:
+        """Judges as of now what is known, where no file has come for a while, and that may say something new."""
+        with self.turn:
+            now, started = datetime.now(UTC), time.monotonic()
+            # Spark's own account is needed after a restart only: it comes a little after the end of a batch.
+            self.last = self._state().last_batch() if self.last is None else self.last
+            if self.last is None or started - self.quiet_since < self.following.quiet:
+                return
+            live, gaps = is_live(self.following.ledger, now), self._files_of_gaps()
+            if gaps == self.gaps and not (live and self.open):
+                return
+            # As the next batch, without files: the next one with files begins where the last one ended, as this does.
+            moment = as_of("", live=live, now=now)
+            batch = Batch(self.spark, self.following, self._state(), self.last + 1, self.damage, moment)
+            batch.run([])
+            self._done(batch, gaps, started)
 
-    def _reading(self, stages: DataFrame, files: Sequence[Sound]) -> Reading:
-        """With what all batches have read, and could not read."""
-        read = (len(files), sum(file.rows for file in files), sum(file.size for file in files))
-        fresh = pa.Table.from_pylist([dict(zip(_READ.names, ("stages", *read), strict=True))], _READ)
-        _, *counts = _READ.names
-        [so_far] = self._together("read", fresh, ["table"], dict.fromkeys(counts, "sum"), later=True).to_pylist()
-        known = pa.Table.from_pylist([asdict(refused) for refused in self.damage.files], _REFUSED)
-        refused = self._together("refused", known, _REFUSED.names, {}, later=True).sort_by("path").to_pylist()
-        files_so_far, rows, size = (so_far[name] for name in counts)
-        return Reading(stages, files_so_far, rows, size, [Refused(**one) for one in refused])
+    def _state(self) -> State:
+        return State(self.spark, self.following.checkpoint)
 
-    def _known(self, stages: DataFrame) -> pa.Table:
-        seen = places(stages).toArrow()
-        return self._together("places", seen, KEYS, {"first_time": "min", "last_time": "max", "ends_alone": "max"})
+    def _files_of_gaps(self) -> list[str]:
+        return files_of(place(self.following.ledger), "gaps", None, None)
 
-    def _together(
-        self, name: str, fresh: pa.Table, keys: Sequence[str], how: Mapping[str, str], *, later: bool = False
-    ) -> pa.Table:
-        """A small table of what was before and what is new; rows of the same keys are one."""
-        before = self.state.read(name, self.number - 1, fresh.schema, later=later)
-        both = pa.concat_tables([before, fresh]).group_by(list(keys)).aggregate(list(how.items()))
-        together = both.rename_columns([*keys, *how]).select(fresh.column_names).cast(fresh.schema)
-        self.state.write(name, self.number, together)
-        return together
-
-    def _horizon(self, known: pa.Table) -> Horizon:
-        self.record_end = pc.max(known["last_time"]).as_py() or 0
-        late, keep = (int(seconds * 1e6) for seconds in (self.following.late, self.following.keep))
-        return Horizon(self.record_end - late, self.record_end - keep)
-
-    def _journeys(self, stages: DataFrame, horizon: Horizon, partitions: int) -> DataFrame:
-        kept = self.state.read_large("rows", self.number - 1, _KEPT_ROWS)
-        keep = self.state.folder("rows", self.number)
-        rows = told(stages, set(KINDS), {}).select(*ROW)
-        return cut_stream(rows, kept, horizon, partitions, keep)
-
-    def _partitions(self, files: Sequence[Sound]) -> int:
-        """As many as there are cores, and more for what is more than they can have in memory."""
-        size = sum(file.size for file in files) + self.state.size("rows", self.number - 1)
-        return max(self.spark.sparkContext.defaultParallelism, size // _BYTES_OF_PARTITION)
-
-    def _latency(self, times: DataFrame, known: DataFrame) -> None:
-        named = F.get(F.array(*(F.lit(hop.name) for hop in HOPS)), F.col("hop").cast("int"))
-        fresh = times.withColumn("hop", named).select(*latency.KEYS, *COLUMNS).toArrow()
-        how = {"messages": "sum", "total_us": "sum", "max_us": "max"}
-        so_far = self.spark.createDataFrame(self._together("times", fresh, (*latency.KEYS, "bucket"), how))
-        write_tables(latency.JOB, latency.summaries(so_far.coalesce(1), names(known)), self.following.out)
-
-    def _audit(self, segments: DataFrame, known: DataFrame) -> None:
-        gaps = self.readings["gaps"].table.coalesce(1)
-        found = all_gaps(gaps)
-        refused = (one for reading in self.readings.values() for one in reading.refused)
-        terms = all_terms(known, found)
-        extent = record(known, found, _AS_OF, unread(self.following.ledger, refused))
-        segments = segments.withColumn("copy", F.col("copy") != 0)
-        judged = audit.judge(segments, known, terms, extent, self.following.grace)
-        accounts = audit.account(judged, names(known), "sort").coalesce(1).toArrow()
-        over, going_on = (accounts.filter(pc.equal(accounts["sort"], sort)).drop("sort") for sort in (OVER, GOING_ON))
-        keys = [name for name in audit.ACCOUNT if name != "messages"]
-        so_far = self._together("accounts", over, keys, {"messages": "sum"})
-        everything = self.spark.createDataFrame(pa.concat_tables([so_far, going_on])).coalesce(1)
-        write_tables(audit.JOB, audit.tables(everything, gaps, extent), self.following.out)
+    def _done(self, batch: Batch, gaps: list[str], started: float) -> None:
+        self.spark.catalog.clearCache()
+        batch.summarise(time.monotonic() - started)
+        self.gaps, self.open, self.quiet_since = gaps, batch.in_flight > 0, time.monotonic()
 
 
-# Batches come with new rows: there is none of an idle broker, which an analysis judges.
-_AS_OF = AsOf(None, "the last row, which a stream follows")
-_STREAM = Job("stream", {}, lambda _: {}, frozenset({"stages", "gaps"}))
+@dataclass(frozen=True, slots=True)
+class Stream:
+    """One that runs."""
 
-_JOBS = (latency.JOB, audit.JOB)
+    query: StreamingQuery
+    batches: _Batches
 
-_READ = pa.schema([("table", pa.string()), ("files", pa.int64()), ("rows", pa.int64()), ("size", pa.int64())])
-_REFUSED = pa.schema([("path", pa.string()), ("reason", pa.string())])
-
-OUTPUTS = tuple(job.name for job in (_STREAM, *_JOBS))
-"""What it writes to, all the time."""
+    def wait(self) -> None:
+        """Until it ends, and has an idle broker judged meanwhile; raises what ended it."""
+        while not self.query.awaitTermination(_LOOK_SECONDS):
+            self.batches.judge_again()

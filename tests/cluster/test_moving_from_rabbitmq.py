@@ -73,7 +73,7 @@ async def test_moving(rabbit: tuple[Get, int], stack: Stack, tmp_path: Path) -> 
     done = await asyncio.to_thread(command.run, *arguments)
     assert done.returncode == 3, done.stderr
     left_out = {(each["kind"], each["name"]) for each in json.loads(done.stdout)["left_out"]}
-    lost = {("queues", "log"), ("policies", "ttl"), ("parameters", "move")}
+    lost = {("queues", "log"), ("parameters", "move")}
     assert left_out >= lost
     assert left_out - lost <= {("vhosts", "shop"), ("bindings", " → log (log)")}
     assert (await asking(stack.http_port)("/api/vhost-limits"))[1] == [{"vhost": "shop", "value": {"max-queues": 100}}]
@@ -98,6 +98,7 @@ async def _compare(rabbit: Get, hopline: Get) -> None:
         "exchanges/shop/orders",
         "bindings/shop/e/orders/q/orders",
         "permissions/shop/anna",
+        "policies/shop/ttl",
         "queues/shop/safe",
     ):
         theirs, ours = [(await ask(f"/api/{path}"))[1] for ask in (rabbit, hopline)]

@@ -1,6 +1,6 @@
 """What the record says of steady traffic without faults: that nothing was odd, and of each message what became of it.
 
-HOPLINE_TEST_STEADY_SECONDS says for how long nothing happens (30).
+HOPLINE_TEST_STEADY_SECONDS says for how long nothing happens (120).
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from tests.support.fates.told import Fate
 from tests.support.fates.traffic import Traffic, count_left
 from tests.support.stack import Stack, running_stack
 
-STEADY_SECONDS = float(os.environ.get("HOPLINE_TEST_STEADY_SECONDS", "30"))
+STEADY_SECONDS = float(os.environ.get("HOPLINE_TEST_STEADY_SECONDS", "120"))
 WINDOWS = 30  # at least, in which traffic is judged
 WINDOW = max(1, min(60, int(STEADY_SECONDS / WINDOWS)))  # seconds
 RATE = 300.0

@@ -19,9 +19,14 @@ LEVELS: Final = "x-qpid-priorities"
 TIMEOUT: Final = "x-consumer-timeout"
 NO_LOCAL: Final = "noLocal"
 NONDESTRUCTIVE: Final = "ensureNondestructiveConsumers"
+LIVE: Final = "maximumLiveConsumers"
+"""So many of a queue's consumers are given messages; of a single one, SINGLE says it."""
+SINGLE: Final = "x-single-active-consumer"
 HELD_BACK: Final[Mapping[str, object]] = {"qpid.policy_type": "PRODUCER_FLOW_CONTROL"}
 """Who publishes to such a queue is held back while more than MOST, or so many bytes, wait in it."""
 MOST: Final = "qpid.max_count"
+RING: Final[Mapping[str, object]] = {"x-overflow": "ring"}
+"""Of more than it may have, such a queue drops what is oldest, though somebody holds it."""
 GIVES_ALL: Final = frozenset(
     {
         HOLDS,
@@ -56,3 +61,8 @@ BOUND: Final[Mapping[str, Callable[[Mapping[str, Any]], bool]]] = {
     "NOT colour = 'blue'": lambda headers: headers.get("colour") in {"red", "green"},
 }
 """What a binding with it passes on, by headers alone."""
+
+
+def is_ring(table: Mapping[str, object]) -> bool:
+    """Whether arguments say that a queue is a RING."""
+    return table.items() >= RING.items()

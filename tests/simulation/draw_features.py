@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from random import Random
 from typing import ClassVar
 
@@ -10,10 +11,13 @@ from tests.simulation.choices import (
     HOLDS,
     LAST_VALUE,
     LEVELS,
+    LIVE,
     MOST,
     NO_LOCAL,
     NONDESTRUCTIVE,
     RANK,
+    RING,
+    SINGLE,
     SORTED,
     TIMEOUT,
 )
@@ -181,7 +185,91 @@ class Orders(Feature):
             step["priority"] = self.rng.randint(0, 9)
 
 
-FEATURES: tuple[type[Feature], ...] = (Delays, HeldBack, Browsers, Timeouts, NoLocal, Orders)
+class FewLive(Feature):
+    """Queues of which some consumers are live, and the others wait."""
+
+    SHARE = 0.06
+
+    def queue(self, step: Step) -> None:
+        if self.rng.random() < 0.5 and SINGLE not in step["arguments"]:
+            step["arguments"][LIVE] = self.rng.choice([2, 2, 3])
+
+    def consume(self, step: Step) -> None:
+        if self.rng.random() < 0.5:
+            step.pop("exclusive", None)
+
+
+class Retries(Feature):
+    """Queues of which what came back waits, longer with each attempt."""
+
+    SHARE = 0.06
+
+    def queue(self, step: Step) -> None:
+        if self.rng.random() < 0.5:
+            step["arguments"] |= {
+                "x-delayed-retry-type": self.rng.choice(["failed", "returned", "all"]),
+                "x-delayed-retry-min": self.rng.choice([1, 50, 300]),
+                "x-delayed-retry-max": self.rng.choice([300, 1000]),
+            }
+
+
+class Rings(Feature):
+    """Queues of which the oldest goes when there is too much, though somebody holds it. None makes dead letters."""
+
+    SHARE = 0.06
+    _NOT = frozenset({"x-max-length", "x-overflow", "x-dead-letter-exchange", "x-delivery-limit", MOST})
+
+    def queue(self, step: Step) -> None:
+        if self.rng.random() < 0.5 and not (self._NOT | HELD_BACK.keys()) & step["arguments"].keys():
+            step["arguments"] |= {"x-max-length": self.rng.choice([0, 1, 5, 20]), **RING}
+
+
+class Policies(Feature):
+    """Policies that come and go, and limit nothing that a history reaches: queues take over what they say meanwhile."""
+
+    SHARE = 0.08
+    _SAYS: ClassVar[list[dict[str, object]]] = [
+        {"max-length": 10**6},
+        {"max-length": 10**6, "overflow": "reject-publish"},
+        {"max-length": 10**6, "overflow": "ring"},
+        {"max-length-bytes": 10**9, "overflow": "producer-flow-control"},
+        {"message-ttl": 10**9, "delivery-limit": 1000},
+        {"delayed-retry-type": "all", "delayed-retry-min": 50, "delayed-retry-max": 300},
+    ]
+
+    def __init__(self, seed: str, kind: str) -> None:
+        super().__init__(seed, kind)
+        self._host = seed.rsplit(" ", 1)[-1]
+        self._names: list[str] = []
+
+    def queue(self, step: Step) -> None:
+        """Those with a limit of their own are left alone."""
+        if not any(word in name for name in step["arguments"] for word in ("max-length", "overflow", "qpid.")):
+            self._names.append(step["queue"])
+
+    def faults(self, seconds: float, shape: Step) -> list[Step]:
+        del shape
+        rng, found = self.rng, list[Step]()
+        for _ in range(rng.randint(2, 8) if self._names else 0):
+            pattern = "^(" + "|".join(rng.sample(self._names, rng.randint(1, len(self._names)))) + ")$"
+            says = rng.choice([*self._SAYS, {}])
+            args = [self._host, rng.choice("ab"), pattern, json.dumps(says)]
+            found.append({"at": round(rng.uniform(0, seconds), 3), "do": "policy", "args": args})
+        return found
+
+
+FEATURES: tuple[type[Feature], ...] = (
+    Delays,
+    HeldBack,
+    Browsers,
+    Timeouts,
+    NoLocal,
+    Orders,
+    FewLive,
+    Retries,
+    Rings,
+    Policies,
+)
 
 
 class Features:

@@ -181,6 +181,21 @@ def test_lost_with_the_partition(spark: SparkSession, tmp_path: Path) -> None:
     assert result.tables["verdict"][0]["lost_transient"] == 5
 
 
+def test_an_end_before_the_partition_was_lost(spark: SparkSession, tmp_path: Path) -> None:
+    """What had ended is not lost with its partition, whichever row comes last: a look-up says so, too."""
+    refused = [stage("received", 11, 15), stage("routed", 11, 15), stage("refused", 11, 15, at=9, reason="overflow")]
+    rows = [
+        *CONFIRMED,
+        stage("enqueued", 1, 10, epoch=1, partition=1),
+        stage("dropped", 1, 15, at=8, epoch=1, partition=1, reason="maxlen"),
+        stage("dropped", 1, 15, at=9, epoch=1, partition=1, reason="no_owner"),
+    ]
+    assert fates(audit_rows(spark, tmp_path, [*rows, *refused])) == {
+        ("/", "q", "confirmed", "dropped", "maxlen", ""): 10,
+        ("/", "q", "refused", "refused", "overflow", ""): 5,
+    }
+
+
 def test_settled_by_two_owners(spark: SparkSession, tmp_path: Path) -> None:
     """What is sent again to the next owner, message and acknowledgement, is one; what is delivered again is two."""
     second = {"epoch": 2, "partition": 1, "instance": "queue-2"}

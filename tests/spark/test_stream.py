@@ -2,7 +2,9 @@ from __future__ import annotations
 
 import json
 import shutil
+import time
 from collections import Counter
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -19,8 +21,9 @@ from spark.generate.plan import Plan
 from spark.ranges import clip, union
 from spark.registry import job
 from spark.run import Sources, run
-from spark.stream.follow import SETTINGS, Following, follow
-from tests.support.ledger_rows import damage_column, file_rows, stage
+from spark.stream.follow import SETTINGS, follow
+from spark.stream.following import Following
+from tests.support.ledger_rows import START, damage_column, file_rows, stage
 
 ACCOUNT = ("virtual_host", "queue", "origin", "fate", "reason", "duplicate")
 
@@ -76,7 +79,7 @@ def test_follow(spark: SparkSession, tmp_path: Path) -> None:
             there = following / file.relative_to(ledger)
             there.parent.mkdir(parents=True, exist_ok=True)
             shutil.copy(file, there)
-        follow(session, settings, once=True).awaitTermination()
+        follow(session, settings, once=True).wait()
     whole = run(spark, job("audit"), Sources(str(ledger), options={"grace": "1"}), str(tmp_path / "batch"))
     assert _fates(tmp_path / "out") == Counter({_key(row): row["messages"] for row in whole.tables["fates"]})
     latency = run(spark, job("latency"), Sources(str(ledger)), str(tmp_path / "batch"))
@@ -100,11 +103,11 @@ def test_damaged(spark: SparkSession, tmp_path: Path) -> None:
     damage_column(files[2], "time")
     settings = Following(str(tmp_path / "ledger"), str(tmp_path / "out"), str(tmp_path / "checkpoint"), files=2)
     said: list[str] = []
-    follow(spark.newSession(), settings, once=True, say=said.append).awaitTermination()
+    follow(spark.newSession(), settings, once=True, say=said.append).wait()
     assert sorted(line.split(": ")[1] for line in said) == [str(files[0]), str(files[2])]
     assert _fates(tmp_path / "out") == {("/", "", "unconfirmed", "unknown", "never_routed", ""): 2}
     file_rows(tmp_path / "ledger", "stages", [stage("received", 5)], "part-5")
-    follow(spark.newSession(), settings, once=True, say=said.append).awaitTermination()
+    follow(spark.newSession(), settings, once=True, say=said.append).wait()
     assert len(said) == 2
     read = _summary(tmp_path / "out", "audit")["inputs"]["stages"]
     assert (read["files"], read["rows"]) == (3, 3)
@@ -112,6 +115,38 @@ def test_damaged(spark: SparkSession, tmp_path: Path) -> None:
         assert [one["path"] for one in refused] == [str(files[0]), str(files[2])]
     [verdict] = json.loads((tmp_path / "out/audit/verdict.json").read_text())
     assert (verdict["whole"], verdict["unread"], verdict["unknown"]) == (False, 2, 3)
+
+
+@pytest.mark.timeout(900)
+def test_idle(spark: SparkSession, tmp_path: Path) -> None:
+    """Without new rows a live record is judged as of now: what was too young is not for ever, and a death counts."""
+    ledger = tmp_path / "ledger"
+    file_rows(ledger, "stages", [stage("received", 1, 2), stage("confirmed", 1), stage("enqueued", 2)], "part-0")
+    settings = Following(str(ledger), str(tmp_path / "out"), str(tmp_path / "checkpoint"), quiet=0)
+    stream = follow(spark.newSession(), settings, once=True)
+    stream.wait()
+    stream.batches.judge_again()  # nobody writes it: these are files, judged as of their end
+    assert _kinds(tmp_path / "out") == {"in_flight": 1, "waiting": 1}
+    (ledger / "_state.json").write_text(json.dumps({"filed_ms": time.time() * 1000}))
+    stream.batches.judge_again()
+    assert _kinds(tmp_path / "out") == {"lost": 1, "waiting": 1}
+    written = (tmp_path / "out/audit/summary.json").stat().st_mtime_ns
+    stream.batches.judge_again()  # time alone changes nothing any more
+    assert (tmp_path / "out/audit/summary.json").stat().st_mtime_ns == written
+    noticed = {"time": START + timedelta(seconds=40), "service": "queue", "instance": "queue-0", "reason": "silent"}
+    file_rows(ledger, "gaps", [{**noticed, "first_row": 2, "last_row": 2, "count": -1, "since": START}])
+    stream.batches.judge_again()
+    assert _kinds(tmp_path / "out") == {"unknown": 2}
+    file_rows(ledger, "stages", [stage("settled", 2, at=1.0)], "part-1")
+    follow(spark.newSession(), settings, once=True).wait()
+    assert _kinds(tmp_path / "out") == {"in_flight": 1, "settled": 1}
+
+
+def _kinds(out: Path) -> Counter[str]:
+    kinds: Counter[str] = Counter()
+    for row in json.loads((out / "audit/fates.json").read_text()):
+        kinds[row["fate"]] += row["messages"]
+    return kinds
 
 
 def _in_parts(ledger: Path, parts: int) -> None:

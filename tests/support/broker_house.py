@@ -9,6 +9,7 @@ from unittest.mock import patch
 
 from services.common.clients.leases import Leases
 from services.common.clients.store import StoreClient
+from services.common.config import Settings
 from services.common.first_user import GUEST
 from services.common.grpc_server import Server
 from services.gateway.service import Service as GatewayService
@@ -82,8 +83,8 @@ class BrokerHouse:
         store = StoreClient(self._inner.settings.address_of("store"))
         await begin(Users(store), Grants(store), GUEST)
         await store.close()
-        for number, port in enumerate(self.ports, 1):
-            await self._start_gateway(number, port)
+        for number in range(1, len(self.ports) + 1):
+            await self._start_gateway(number)
         for _ in range(_LOOKS):
             if self._is_balanced():
                 return
@@ -100,17 +101,19 @@ class BrokerHouse:
     async def start_gateway(self, port: int = 0) -> int:
         """One more, at a free port for 0; returns when clients can log in, and gives its number for `connect`."""
         self.ports.append(port or free_port())
-        await self._start_gateway(len(self.ports), self.ports[-1])
+        await self._start_gateway(len(self.ports))
         return len(self.ports) - 1
 
-    async def _start_gateway(self, number: int, port: int) -> None:
-        run = self._inner.settings.run_folder
-        settings = self._inner.settings.model_copy(
-            update={"amqp_port": port, "amqp_host": "127.0.0.1", "gateway_address": f"unix:{run}/gateway-{number}.sock"}
-        )
-        gateway = GatewayService(settings)
+    async def _start_gateway(self, number: int) -> None:
+        gateway = GatewayService(self.settings_at(number))
         await gateway.start()
         self.gateways.append(gateway)
+
+    def settings_at(self, number: int) -> Settings:
+        """Those of the gateway of that number, and of who connects to it."""
+        address = f"unix:{self.settings.run_folder}/gateway-{number}.sock"
+        at = {"amqp_port": self.ports[number - 1], "amqp_host": "127.0.0.1", "gateway_address": address}
+        return self.settings.model_copy(update=at)
 
     async def stop_router(self) -> None:
         """The only router leaves."""

@@ -112,6 +112,7 @@ class Client:
         self.pressure: list[Pressure] = []
         self.congested = self.pressure.append
         self.session = Session(1, cast("Any", self))
+        self.sessions = {1: self.session}
 
     async def does(self, *requests: v.Request) -> None:
         """Carries them out in the session's order."""

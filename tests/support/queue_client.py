@@ -134,23 +134,23 @@ class Client:
 
     # -------------------------------------------------------------- the links say
 
-    def received(self, link: QueueLink, frame: pb.QueueFrame) -> None:
+    def received(self, link: QueueLink, frame: pb.QueueFrame, bodies: list[bytes]) -> None:
         for attached in frame.attached:
             consumer = self._consumers[attached.consumer]
             if consumer.link is link:
                 consumer.attached = attached.reason == pb.NONE
                 consumer.link = link if consumer.attached else None
-        self._deliver(frame.deliveries)
+        self._deliver(frame.deliveries, bodies)
         for cancelled in frame.cancelled:
             consumer = self._consumers[cancelled.consumer]
             if consumer.link is link:
                 consumer.link, consumer.attached = None, False
 
-    def _deliver(self, batch: pb.DeliveryBatch) -> None:
+    def _deliver(self, batch: pb.DeliveryBatch, bodies: list[bytes]) -> None:
         at = 0
         for run in batch.runs:
             consumer = self._consumers[run.consumer]
-            consumer.received += batch.bodies[at : at + run.count]
+            consumer.received += bodies[at : at + run.count]
             consumer.held += batch.uids[at : at + run.count]
             at += run.count
 

@@ -17,7 +17,7 @@ from services.queue.machine.deliveries import Deliveries
 from services.queue.machine.entry import Holder
 from services.queue.machine.journal_draft import ContentDraft, PartitionDraft
 from services.queue.machine.message import Interned, MemoryAccount
-from services.queue.machine.options import read_options
+from services.queue.machine.options import QueueOptions, read_options
 from services.queue.machine.queue import Queue
 from services.rpc import queue_pb2 as pb
 from tests.support.messages import PROPERTIES, facts
@@ -71,7 +71,8 @@ class Machine:
     ) -> None:
         """Arguments that begin with x- by their names, others in a `table`."""
         table = {f"x-{name.replace('_', '-')}": value for name, value in arguments.items()} | dict(table or {})
-        options = read_options(1, "/", "q", 0, table, durable=durable, auto_delete=auto_delete)
+        self._said = table, {"durable": durable, "auto_delete": auto_delete}
+        options = self._options({})
         self.account = MemoryAccount()
         self.draft = PartitionDraft(nothing)
         self.context = QueueContext(self.account, self.draft, nothing, epoch=epoch)
@@ -82,6 +83,15 @@ class Machine:
         self._uid = 0
         self._handle = 0
         self._batch = 0
+
+    def adopt(self, policy: Mapping[str, Any], now: int = 0) -> None:
+        """Its policies say this from now on."""
+        options = self._options(policy)
+        self.queue.adopt(options, plugins.load("overflow_policies", options.overflow)(), now)
+
+    def _options(self, policy: Mapping[str, Any]) -> QueueOptions:
+        table, lasting = self._said
+        return read_options(1, "/", "q", 0, table, policy, **lasting)
 
     def publish(
         self,
@@ -114,7 +124,9 @@ class Machine:
         self._uid += count
         content = ContentDraft(self._take_id)
         self.contents.append(content)
-        arrival = Arrival(Columns(batch, Interned()), range(count), now, content, immediate=immediate)
+        arrival = Arrival(
+            Columns(batch, list(batch.bodies), Interned()), range(count), now, content, immediate=immediate
+        )
         return self.queue.publish(arrival, now)
 
     def publish_with(self, header: str, *values: object, **said: Any) -> None:

@@ -18,7 +18,10 @@ _KINDS = (
     "port", "scram", "topic_permission", "user",
 )  # fmt: skip
 _PLACES = ("%2F", "%2F/%2F", "internal", "amqp", "acl", "%2F/%2F/q", "%2F/%2F/x", "internal/u", "internal/g", "*")
-_OPERATIONS = ("q/clearQueue", "q/getStatistics", "x/bind", "x/unbind", "x/setContextVariable")
+_OPERATIONS = (
+    "q/clearQueue", "q/getStatistics", "q/getMessageInfo", "q/deleteMessages", "q/moveMessages", "x/bind", "x/unbind",
+    "x/setContextVariable",
+)  # fmt: skip
 NAMES: Mapping[str, tuple[str, ...]] = {
     "hosts": ("/",),
     "names": ("q", "x", "u", "g", "amqp", "amq.topic", "amq.default"),

@@ -37,9 +37,7 @@ class ThreadedBroker:
         at = {"http_host": "127.0.0.1", "http_port": 0}
         self.house = BrokerHouse(self._folder, gateways=1, queues=1, partitions=4, **at, **_PATIENT)
         await self.house.start()
-        gateway = f"unix:{self.house.settings.run_folder}/gateway-1.sock"
-        of_gateway = {"amqp_host": "127.0.0.1", "amqp_port": self.house.ports[0], "gateway_address": gateway}
-        self.mgmt = Service(self.house.settings.model_copy(update=of_gateway))
+        self.mgmt = Service(self.house.settings_at(1))
         await self.mgmt.start()
 
     def stop(self) -> None:

@@ -45,6 +45,14 @@ BINDING: Row = {
     "routing_key": "eu.\x1b[31m",
     "arguments": {"x": "\x1b[2J\u202e"},
 }
+POLICY: Row = {
+    "vhost": "/",
+    "name": "short",
+    "pattern": "^jobs",
+    "apply-to": "queues",
+    "definition": {"max-length": 5, "overflow": "drop-head"},
+    "priority": 1,
+}
 CONSUMER: Row = {
     "queue": {"name": "orders", "vhost": "/"},
     "consumer_tag": "mine",
@@ -94,6 +102,8 @@ class Told(ObjectsClient):
             pb.QUEUE: [[QUEUE]],
             pb.EXCHANGE: [[EXCHANGE]],
             pb.BINDING: [[BINDING]],
+            pb.POLICY: [[POLICY]],
+            pb.OPERATOR_POLICY: [[{**POLICY, "name": "most"}]],
             pb.CONSUMER: [[CONSUMER]],
             pb.CONNECTION: [[CONNECTION]],
         }

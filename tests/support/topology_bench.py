@@ -23,6 +23,8 @@ def request(kind: Any, connection: Any = "c1", virtual_host: Any = "/", **fields
     message = {
         "bind": router_pb2.Bind,
         "unbind": router_pb2.Bind,
+        "set_policy": router_pb2.Policy,
+        "clear_policy": router_pb2.PolicyKey,
     }.get(kind) or getattr(router_pb2, "".join(word.capitalize() for word in kind.split("_")))
     return router_pb2.ChangeRequest(virtual_host=virtual_host, connection=connection, **{kind: message(**fields)})
 
@@ -31,7 +33,7 @@ def new_topology(most_queues: Callable[[str], int | None] = lambda _: None) -> T
     kinds = Kinds(
         {name: plugins.load("exchange_types", name) for name in plugins.names("exchange_types")},
         ("classic",),
-        ("drop-head", "reject-publish", "reject-publish-dlx", "producer-flow-control"),
+        ("drop-head", "ring", "reject-publish", "reject-publish-dlx", "producer-flow-control"),
     )
     ids, names = count(1), count(1)
     return Topology(kinds, 64, lambda: next(ids), lambda: f"{next(names):022}", most_queues)

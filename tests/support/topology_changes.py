@@ -51,6 +51,22 @@ def _bindings(kind: Any) -> Any:
     return st.builds(build, st.sampled_from(EXCHANGES), destinations, st.sampled_from([*KEYS, "k.*", "#"]), _tables)
 
 
+_POLICIES = st.sampled_from(["p1", "p2"])
+_set_policy = st.builds(
+    lambda name, pattern, length, operator: request(
+        "set_policy",
+        name=name,
+        pattern=pattern,
+        definition=b'{"max-length": %d}' % length,
+        apply_to="all",
+        operator=operator,
+    ),
+    _POLICIES,
+    st.sampled_from(["1", "q", ""]),
+    st.integers(1, 3),
+    _flag,
+)
+
 bindings = st.one_of(_bindings("bind"), _bindings("bind"), _bindings("unbind"))
 something = [
     request("create_virtual_host", name="/"),
@@ -70,4 +86,6 @@ changes = st.one_of(
     st.builds(lambda name: request("create_virtual_host", name=name), st.sampled_from(["/", "v"])),
     st.builds(lambda name: request("delete_virtual_host", name=name), st.sampled_from(["/", "v"])),
     st.just(request("close_connection")),
+    _set_policy,
+    st.builds(lambda name, operator: request("clear_policy", name=name, operator=operator), _POLICIES, _flag),
 )

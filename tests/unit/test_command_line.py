@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
 from importlib.metadata import version
 from pathlib import Path
 
@@ -13,9 +13,11 @@ from services.cli import password
 from services.common import secret
 from services.common.clients.dry_run import DryRunClient
 from services.common.clients.mgmt import MgmtClient
+from services.common.clients.objects import ObjectsClient, Page
 from services.common.dry_run import DryRun
 from services.common.errors import BrokerError, NotFound, Unavailable
 from services.common.trace import Journey, Match, Trace
+from services.rpc.objects_pb2 import ListRequest
 
 
 @pytest.fixture
@@ -222,21 +224,31 @@ def test_follow_without_a_bus(hopline: CliRunner) -> None:
         ("q", [], True),
         ("q", NotFound("no such virtual host"), True),
         ("q", Unavailable("no router"), False),
-        ("q*", [], False),
+        ("q*", ["q"], False),
+        ("q?", [], True),
+        ("q*", NotFound("no such virtual host"), True),
+        ("q*", Unavailable("no mgmt"), False),
         ("[q]", [], True),  # is a name: only * and ? are special
     ],
 )
 def test_follow_what_is_not_there(
     hopline: CliRunner, monkeypatch: pytest.MonkeyPatch, queue: str, known: list[str] | BrokerError, said: bool
 ) -> None:
-    """Following a queue that does not exist says so, and follows on; of a pattern it cannot be known."""
+    """Following a queue that does not exist, or a pattern that none fits, says so, and follows on."""
 
     async def route(_client: DryRunClient, virtual_host: str, _exchange: str, key: str, _headers: object) -> DryRun:
         if isinstance(known, BrokerError):
             raise known
         return DryRun(virtual_host=virtual_host, exchange="", routing_key=key, headers={}, visits=[], queues=known)
 
+    async def queues(_client: ObjectsClient, asked: ListRequest) -> AsyncIterator[Page]:
+        assert (asked.virtual_host, dict(asked.fits)) == ("/", {"name": queue})
+        if isinstance(known, BrokerError):
+            raise known
+        yield Page([{"name": name} for name in known], len(known))
+
     monkeypatch.setattr(DryRunClient, "route", route)
+    monkeypatch.setattr(ObjectsClient, "list", queues)
     result = hopline.invoke(app, ["trace", "--follow", queue], env={"HOPLINE_NATS_URL": "nats://127.0.0.1:1"})
     lines = result.stderr.splitlines()
     told = f"there is no queue '{queue}' in virtual host '/' now; lines come when it is declared"

@@ -46,6 +46,20 @@ def fits(text: str, name: str) -> bool:
 @lru_cache(_REMEMBERED)
 def fitting(text: str) -> Callable[[str], bool]:
     """The same as a function, for many names."""
+    search = searching(text)
+
+    def found(name: str) -> bool:
+        try:
+            return search(name)
+        except TimeoutError:
+            return False
+
+    return found if text else lambda name: not name
+
+
+@lru_cache(_REMEMBERED)
+def searching(text: str) -> Callable[[str], bool]:
+    """Whether it is found in a name, for who has to know of one that takes too long: it raises TimeoutError."""
     try:
         check_size(text, MOST_KEPT, MOST_KEPT)
         compiled, usual = _compiled(text)
@@ -55,12 +69,9 @@ def fitting(text: str) -> Callable[[str], bool]:
 
     def found(name: str) -> bool:
         patience = usual if len(name) <= _LONGEST else _PATIENCE
-        try:
-            return (search(name, timeout=patience) if patience else search(name)) is not None
-        except TimeoutError:
-            return False
+        return (search(name, timeout=patience) if patience else search(name)) is not None
 
-    return found if text else lambda name: not name
+    return found
 
 
 @lru_cache(_REMEMBERED)

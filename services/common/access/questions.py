@@ -36,6 +36,11 @@ def open_virtual_host(name: str) -> Asked:
     return Asked(Action.ACCESS, Kind.VIRTUALHOST, name, name)
 
 
+def set_policies(virtual_host: str) -> Asked:
+    """To set and clear policies of its queues."""
+    return Asked(Action.CONFIGURE, Kind.VIRTUALHOST, virtual_host, virtual_host)
+
+
 def look(kind: Kind, virtual_host: str, name: str) -> Asked:
     """To learn whether something exists: a passive declare, or the address of a link."""
     return Asked(Action.LOOK, kind, name, virtual_host)

@@ -21,6 +21,8 @@ _OBSERVERS: Final = frozenset({ADMINISTRATOR, MONITORING})
 _BEYOND_THAT: Final[Mapping[tuple[Action, Kind], frozenset[str]]] = {
     # Ask mgmt anything.
     (Action.ACCESS, Kind.MANAGEMENT): frozenset(KNOWN),
+    # Set policies of a virtual host.
+    (Action.CONFIGURE, Kind.VIRTUALHOST): frozenset({ADMINISTRATOR, POLICYMAKER}),
     # See the traffic of all virtual hosts.
     (Action.ACCESS_LOGS, Kind.BROKER): _OBSERVERS,
 }

@@ -18,11 +18,16 @@ def _as_it_is(value: Any) -> Any:  # noqa: ANN401 - a value's
     return value
 
 
+def _nothing(_value: Any) -> None:  # noqa: ANN401 - a client's
+    return None
+
+
 @dataclass(frozen=True, slots=True)
 class Argument(Generic[_T]):
     """`name` is RabbitMQ's, where it has one. A declaration that differs in a `compared` one is of another queue.
 
-    `implies` is what it means for other arguments, where nothing is said of them.
+    `implies` is what it means for other arguments, where nothing is said of them. `check_new` is a further
+    check, of what is said now: what was taken once is heeded.
     """
 
     name: str
@@ -31,6 +36,7 @@ class Argument(Generic[_T]):
     read: Callable[[Any], _T] = _as_it_is
     compared: bool = True
     implies: Said = field(default_factory=dict)
+    check_new: Check = _nothing
 
     def of(self, said: Said) -> _T:
         """Its value in a declaration, or the default."""
@@ -46,3 +52,9 @@ class Alias:
     check: Check
     says: Callable[[Any], Said]
     implies: Said = field(default_factory=dict)
+    check_new: Check = _nothing
+
+
+def newly_wrong(of: Argument[Any] | Alias, value: Any) -> str | None:  # noqa: ANN401 - a client's
+    """See Check: of what is said now."""
+    return of.check(value) or of.check_new(value)

@@ -15,9 +15,10 @@ from services.common.arguments.checks import MS_AT_MOST, Check, integer, key, on
 
 NO_OVERFLOW: Final = "none"
 FLOW_CONTROL: Final = "producer-flow-control"
+RING: Final = "ring"
 POLICIES: Final = {
     "NONE": NO_OVERFLOW,
-    "RING": queue.DROP_HEAD,
+    "RING": RING,
     "REJECT": "reject-publish",
     "PRODUCER_FLOW_CONTROL": FLOW_CONTROL,
     "REJECT_TO_ALTERNATE": "reject-publish-dlx",
@@ -54,7 +55,9 @@ def _levels(value: int) -> Said:
     return {queue.MAX_PRIORITY.name: value - 1} | ({queue.LOWEST_PRIORITY.name: lowest} if lowest else {})
 
 
-def _single(value: int) -> Said:
+def _live(value: int) -> Said:
+    if value > 1:
+        return {queue.LIVE_CONSUMERS.name: value}
     return {queue.SINGLE_ACTIVE.name: True} if value else {}
 
 
@@ -78,10 +81,15 @@ def _is_one(value: object) -> str | None:
     return None if value in (1, "1") else f"must be 1, not {value!r}"
 
 
-def _both(names: tuple[str, str], check: Check, says: Callable[[Any], Said], **more: Said) -> tuple[Alias, Alias]:
+_NOTHING: Final[Said] = {}
+
+
+def _both(
+    names: tuple[str, str], check: Check, says: Callable[[Any], Said], implies: Said = _NOTHING
+) -> tuple[Alias, Alias]:
     """On the wire, and in the model."""
     wire, model = names
-    return Alias(wire, check, says, **more), Alias(model, check, says, **more)
+    return Alias(wire, check, says, implies), Alias(model, check, says, implies)
 
 
 ALIASES: Final = (
@@ -119,7 +127,12 @@ ALIASES: Final = (
     Alias("qpid.default-message-group", text, lambda value: {queue.DEFAULT_GROUP.name: value}),
     Alias("qpid.ensure_nondestructive_consumers", _is_truth, lambda value: {queue.NONDESTRUCTIVE.name: _truth(value)}),
     Alias("no-local", _is_truth, lambda value: {queue.NO_LOCAL.name: _truth(value)}),
-    Alias("qpid.default_filters", filters.wrong, lambda value: {queue.DEFAULT_FILTERS.name: value}),
+    Alias(
+        "qpid.default_filters",
+        filters.wrong,
+        lambda value: {queue.DEFAULT_FILTERS.name: value},
+        check_new=filters.costly,
+    ),
     Alias("maximumMessageTtl", integer(0, MS_AT_MOST), _number(queue.MESSAGE_TTL, none=0)),
-    Alias("maximumLiveConsumers", integer(0, 1), _single),
+    Alias("maximumLiveConsumers", integer(0, 1 << 16), _live),
 )

@@ -6,21 +6,29 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 
-from services.common.selectors.selector import InvalidSelector, selector
+from services.common.selectors.selector import InvalidSelector, Selector, said_now, selector
 
 SELECTOR: Final = "x-filter-jms-selector"
 
 
 def wrong(value: object) -> str | None:
     """See Check."""
+    return _wrong(value, selector)
+
+
+def costly(value: object) -> str | None:
+    """See Check: of one that is new, whose selectors may not cost much."""
+    return _wrong(value, said_now)
+
+
+def _wrong(value: object, compiled: Callable[[str], Selector]) -> str | None:
     try:
         table = json.loads(value) if isinstance(value, str) else value
-        texts = list(_selectors(table))
-        for text in texts:
-            selector(text)
+        for text in _selectors(table):
+            compiled(text)
     except (ValueError, TypeError, RecursionError) as error:
         return f"must be a table of filters, each with its kind and arguments: {_told(error)}"
     return None

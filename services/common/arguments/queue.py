@@ -38,6 +38,14 @@ OVERFLOW: Final[Argument[str]] = Argument("x-overflow", text, DROP_HEAD)
 QUEUE_TYPE: Final[Argument[str]] = Argument("x-queue-type", text, CLASSIC)
 SINGLE_ACTIVE: Final[Argument[bool]] = Argument("x-single-active-consumer", boolean, False)
 
+RETRY: Final[Argument[str]] = Argument(
+    "x-delayed-retry-type", one_of(("all", "failed", "returned", "disabled")), "disabled"
+)
+"""What waits that comes back: for the least by the attempts that it has had, and no longer than the most."""
+RETRY_LEAST: Final[Argument[int]] = Argument("x-delayed-retry-min", integer(1, MS_AT_MOST), 0)
+RETRY_MOST: Final[Argument[int | None]] = Argument("x-delayed-retry-max", integer(1, MS_AT_MOST), None)
+LIVE_CONSUMERS: Final[Argument[int]] = Argument("x-qpid-live-consumers", integer(2, 1 << 16), 0)
+"""So many are given messages, the others wait; of a single one, the argument before says it."""
 RESUME_BYTES: Final[Argument[int | None]] = Argument("x-flow-resume-bytes", integer(0), None)
 """Where publishers are held back from a queue that has too much, they go on when no more than that is in it."""
 LEAST_TTL: Final[Argument[int]] = Argument("minimumMessageTtl", integer(0, MS_AT_MOST), 0)
@@ -57,7 +65,9 @@ NONDESTRUCTIVE: Final[Argument[bool]] = Argument("ensureNondestructiveConsumers"
 """All its consumers browse."""
 HOLDS: Final[Argument[bool]] = Argument("holdOnPublishEnabled", boolean, False)
 """It keeps messages that say when they may be delivered until then."""
-DEFAULT_FILTERS: Final[Argument[str]] = Argument("defaultFilters", filters.wrong, "", filters.selector_of)
+DEFAULT_FILTERS: Final[Argument[str]] = Argument(
+    "defaultFilters", filters.wrong, "", filters.selector_of, check_new=filters.costly
+)
 """What consumers get that do not say it themselves: by name, a kind of filter and its arguments. Read: a selector."""
 NO_LOCAL: Final[Argument[bool]] = Argument("noLocal", boolean, False)
 """None of its consumers is given what its own connection publishes."""
@@ -70,6 +80,9 @@ ARGUMENTS: Final[tuple[Argument[Any], ...]] = (
     DEAD_LETTER_KEY,
     Argument("x-dead-letter-strategy", one_of(("at-most-once", "at-least-once")), None),
     DELIVERY_LIMIT,
+    RETRY,
+    RETRY_LEAST,
+    RETRY_MOST,
     EXPIRES,
     Argument("x-max-in-memory-bytes", integer(0), None),
     Argument("x-max-in-memory-length", integer(0), None),
@@ -85,6 +98,7 @@ ARGUMENTS: Final[tuple[Argument[Any], ...]] = (
     Argument("x-queue-version", integer(1, 2), None),
     Argument("x-quorum-initial-group-size", integer(1), None),
     SINGLE_ACTIVE,
+    LIVE_CONSUMERS,
     LOWEST_PRIORITY,
     SORT_KEY,
     LAST_VALUE_KEY,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from typing import Any, Final, NamedTuple
 
-from services.common.arguments.argument import Alias, Argument, Said
+from services.common.arguments.argument import Alias, Argument, Said, newly_wrong
 from services.common.arguments.broker_j import ALIASES
 from services.common.arguments.queue import ARGUMENTS
 
@@ -38,7 +38,11 @@ def checked(table: Mapping[str, Any]) -> dict[str, Any]:
 
     Names that nobody knows say nothing, as in RabbitMQ.
     """
-    sayings = [_saying(name, value) for name, value in table.items() if name in _KNOWN]
+    known = {name: value for name, value in table.items() if name in _KNOWN}
+    for name, value in known.items():
+        if wrong := newly_wrong(_KNOWN[name], value):
+            raise Wrong(name, wrong)
+    sayings = [_saying(name, value) for name, value in known.items()]
     _check_hints(sayings, _check_sayings(sayings))
     return _together(sayings)
 
@@ -51,8 +55,6 @@ def said(table: Mapping[str, Any]) -> dict[str, Any]:
 
 def _saying(name: str, value: Any) -> _Saying:  # noqa: ANN401 - a value's
     known = _KNOWN[name]
-    if wrong := known.check(value):
-        raise Wrong(name, wrong)
     return _Saying(name, known.says(value) if isinstance(known, Alias) else {name: value}, known.implies)
 
 

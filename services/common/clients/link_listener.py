@@ -26,5 +26,5 @@ class LinkListener(Protocol):
     def refused(self, link: QueueLink, attempt: Attempt, queue_id: int, indexes: Sequence[int], reason: int) -> None:
         """Called before `done`: a queue does not take the attempt's messages at these indexes."""
 
-    def received(self, link: QueueLink, frame: pb.QueueFrame) -> None:
-        """Everything else that a frame carries."""
+    def received(self, link: QueueLink, frame: pb.QueueFrame, bodies: list[bytes]) -> None:
+        """Everything else that a frame carries; `bodies` are those of its deliveries, which it need not have itself."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from itertools import accumulate, repeat
 from typing import NamedTuple, Protocol
 
-from services.common.message import columns
+from services.common.message import columns, in_front
 from services.common.message.alike import are_alike, objects, total
 from services.common.message.facts import Facts
 from services.common.message.indexes import choice, condensed, pick
@@ -235,7 +235,9 @@ def frames_of(messages: Messages) -> Iterator[Messages]:
     yield messages.part(range(first, len(messages)))
 
 
-def encode(attempts: list[Attempt], sequence: int, transaction: int, head: pb.PublishBatch | None = None) -> bytes:
+def encode(
+    attempts: list[Attempt], sequence: int, transaction: int, head: pb.PublishBatch | None = None
+) -> bytes | in_front.Parts:
     """A batch in its wire form; `head` holds the fields that are filled in already."""
     time_ms = attempts[0].time_ms if attempts else 0
     batch = pb.PublishBatch(sequence=sequence, transaction=transaction, time_ms=time_ms)
@@ -247,6 +249,10 @@ def encode(attempts: list[Attempt], sequence: int, transaction: int, head: pb.Pu
     if any(not -_APART_MS <= attempt.time_ms - time_ms <= _APART_MS for attempt in attempts):
         for attempt in attempts:  # some have waited for an owner
             batch.times_ms.extend(repeat(attempt.time_ms, len(attempt.messages)))
+    bodies = _bodies(attempts)
+    if in_front.pays(bodies, sum(attempt.size for attempt in attempts)):
+        return in_front.batch(in_front.PUBLISHES, bodies, batch)
+    batch.bodies.extend(bodies)
     return batch.SerializeToString()
 
 
@@ -254,7 +260,6 @@ def _add_columns(batch: pb.PublishBatch, attempts: list[Attempt]) -> None:
     if len(attempts) == 1:
         messages = attempts[0].messages
         batch.uids.extend(messages.uids)
-        batch.bodies.extend(messages.bodies)
         columns.put(batch, messages.facts, messages.properties)
         return
     facts: list[Facts] = []
@@ -262,10 +267,15 @@ def _add_columns(batch: pb.PublishBatch, attempts: list[Attempt]) -> None:
     for attempt in attempts:
         messages = attempt.messages
         batch.uids.extend(messages.uids)
-        batch.bodies.extend(messages.bodies)
         facts += messages.facts
         properties += messages.properties
     columns.put(batch, facts, properties)
+
+
+def _bodies(attempts: list[Attempt]) -> Sequence[bytes]:
+    if len(attempts) == 1:
+        return attempts[0].messages.bodies
+    return [body for attempt in attempts for body in attempt.messages.bodies]
 
 
 def _add_queues(batch: pb.PublishBatch, attempts: list[Attempt]) -> None:

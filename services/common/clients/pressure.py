@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -43,7 +44,7 @@ def pressure_on(queue_ids: Iterable[int], link_of: Callable[[int], QueueLink | N
 
 
 class _Wait(NamedTuple):
-    queue_ids: Sequence[int]
+    queue_ids: frozenset[int]
     callback: Callable[[], None]
 
 
@@ -57,9 +58,13 @@ class Held:
         return sum(map(len, self._waiting.values()))
 
     def add(self, pressure: Pressure, who: object, callback: Callable[[], None]) -> None:
-        """Calls back once, unless `who` is forgotten before; a second wait for the same reason replaces the first."""
+        """Calls back once, unless `who` is forgotten before.
+
+        A second wait for the same reason makes one of both: none of the queues of either may be full then.
+        """
         waiting = self._waiting.setdefault((pressure.link, pressure.state), {})
-        waiting[who] = _Wait(pressure.queue_ids, callback)
+        before = waiting[who].queue_ids if who in waiting else frozenset[int]()
+        waiting[who] = _Wait(before.union(pressure.queue_ids), callback)
 
     def forget(self, who: object) -> None:
         """`who` is gone, and is not called back, however long the others wait."""
@@ -67,7 +72,7 @@ class Held:
             waiting.pop(who, None)
 
     def let_go(
-        self, link: QueueLink | None, state: Congestion, stays: Callable[[Sequence[int]], bool] | None = None
+        self, link: QueueLink | None, state: Congestion, stays: Callable[[AbstractSet[int]], bool] | None = None
     ) -> None:
         """Calls back all that wait there for that reason; with `stays`, except those whose queues it is true of."""
         waiting = self._waiting.get((link, state))

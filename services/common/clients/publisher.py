@@ -327,14 +327,14 @@ class Publisher:
         self._park_each(attempt, {queue_id: indexes}, resent=True)
         attempt.turned_away.append((queue_id, indexes))
 
-    def received(self, link: QueueLink, frame: pb.QueueFrame) -> None:
+    def received(self, link: QueueLink, frame: pb.QueueFrame, bodies: list[bytes]) -> None:
         self._relieve(link, full_changed=frame.HasField("blocked"))
         if self._moving:
             self._say_sent_again()
         if frame.lost_partitions:
             self._partings.handed_over(link, self._table.ended(frame.lost_partitions, frame.lost_terms))
         if self._listener:
-            self._listener.received(link, frame)
+            self._listener.received(link, frame, bodies)
 
     # -------------------------------------------------------------- changes
 

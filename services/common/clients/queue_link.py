@@ -11,16 +11,19 @@ from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import structlog
 
 from services.common.clients.heard import Heard
+from services.common.clients.link_frame import Frame, Settlement
 from services.common.clients.link_listener import LinkListener
 from services.common.clients.outbound import Attempt, encode, fitting
+from services.common.clients.queue_frame import decoded
 from services.common.clients.refusals import Refusals
 from services.common.containment import by_itself, contained, for_each
 from services.common.errors import Unavailable
+from services.common.message import in_front
 from services.common.message.weight import FRAME_BYTES
 from services.common.streams.client import CannotConnect, ClientStream, connect
 from services.common.streams.grpc_fields import path_of
@@ -43,14 +46,6 @@ class _Sent:
     refusals: Refusals | None = None
 
 
-class Settlement(NamedTuple):
-    """The outcome of deliveries from one queue."""
-
-    queue_id: int
-    outcome: pb.Outcome.ValueType
-    uids: Sequence[int]
-
-
 class QueueLink:
     """Opens its stream when started and again whenever it breaks, until it is stopped."""
 
@@ -66,9 +61,8 @@ class QueueLink:
         self.outstanding = 0  # bytes of messages that are handed over and not done
         self._greeting = greeting
         self._listener = listener
-        self._frame = pb.LinkFrame()
-        self._settled: list[Settlement] = []  # by the frame that collects
-        self._cut: deque[tuple[pb.LinkFrame, list[Settlement]]] = deque()  # full frames, to be written before that one
+        self._frame = Frame()
+        self._cut: deque[Frame] = deque()  # full frames, to be written before that one
         self._unanswered: dict[int, list[Settlement]] = {}  # by the frame's number among those with settlements
         self._settling = 0
         self._uids = 0  # that the collecting frame settles
@@ -157,10 +151,11 @@ class QueueLink:
         while left:
             some, size = fitting(left)
             left = left[len(some) :]
-            self._sequence += 1
-            self._frame.publishes.append(encode(some, self._sequence, transaction))
-            if left or size > FRAME_BYTES:
+            if self._frame.size and self._frame.size + size > FRAME_BYTES:  # of several transactions, or of this one
                 self._cut_here()
+            self._sequence += 1
+            self._frame.batches.append(encode(some, self._sequence, transaction))
+            self._frame.size += size
         self._write_soon()
 
     def settle(
@@ -176,9 +171,9 @@ class QueueLink:
         if self._uids + len(uids) > _UIDS:
             self._cut_here()
         self._uids += len(uids)
-        settles = self._frame.settles
+        settles = self._frame.fields.settles
         if not transaction:
-            self._settled.append(Settlement(queue_id, outcome, uids))
+            self._frame.settled.append(Settlement(queue_id, outcome, uids))
         last = settles[-1] if settles else None
         if had := outcome == pb.RETURN:
             outcome = pb.RESTORE
@@ -191,7 +186,7 @@ class QueueLink:
     def take_unsettled(self, is_lost: Callable[[int], bool]) -> list[Settlement]:
         """Takes out the settlements for queues that `is_lost` names, which the queue process may not have heard."""
         lost: list[Settlement] = []
-        for settlements in (*self._unanswered.values(), *(settled for _, settled in self._cut), self._settled):
+        for settlements in (*self._unanswered.values(), *(frame.settled for frame in (*self._cut, self._frame))):
             lost += [settlement for settlement in settlements if is_lost(settlement.queue_id)]
             settlements[:] = [settlement for settlement in settlements if not is_lost(settlement.queue_id)]
         return lost
@@ -199,30 +194,35 @@ class QueueLink:
     def attach(self, consumer: pb.AttachConsumer) -> None:
         """Attaches a consumer; answered by `attached`."""
         size = consumer.ByteSize()
-        if self._attaching + size > FRAME_BYTES:  # of all that a new owner is told at once: no frame may be too large
-            self._cut_here()
+        if self._attaching + size > FRAME_BYTES and not self._is_of_the_last_queue(consumer):
+            self._cut_here()  # of all that an owner is told at once: no frame may be too large
         self._attaching += size
-        self._frame.attaches.append(consumer)
+        self._frame.fields.attaches.append(consumer)
         self._write_soon()
+
+    def _is_of_the_last_queue(self, consumer: pb.AttachConsumer) -> bool:
+        """All that is held of a queue is said in one frame: behind that the owner gives the rest to others."""
+        attaches = self._frame.fields.attaches
+        return bool(attaches) and attaches[-1].queue_id == consumer.queue_id
 
     def told(self, partition: int, epoch: int, used: Iterable[int]) -> None:
         """Says that all deliveries held of a partition were reported; `used` are auto-delete queues."""
-        self._frame.told.add(partition=partition, epoch=epoch, used=used)
+        self._frame.fields.told.add(partition=partition, epoch=epoch, used=used)
         self._write_soon()
 
     def credit(self, consumer: int, messages: int, size: int, *, drain: bool = False) -> None:
         """Adds to a consumer's credit; a drain is answered by `drained`."""
-        self._frame.credits.add(consumer=consumer, messages=messages, bytes=size, drain=drain)
+        self._frame.fields.credits.add(consumer=consumer, messages=messages, bytes=size, drain=drain)
         self._write_soon()
 
     def detach(self, consumer: int) -> None:
         """Ends a consumer; answered by `detached`, after which nothing is delivered to it."""
-        self._frame.detaches.append(consumer)
+        self._frame.fields.detaches.append(consumer)
         self._write_soon()
 
     def step(self, transaction: int, step: pb.TransactionStep.Step.ValueType) -> None:
         """Sends PREPARE, COMPLETE or ABORT, after everything that was asked before it."""
-        self._frame.transactions.add(transaction=transaction, step=step)
+        self._frame.fields.transactions.add(transaction=transaction, step=step)
         self._write_soon()
 
     async def request(self, **request: Any) -> pb.QueueReply:  # noqa: ANN401 - one field of the oneof
@@ -232,7 +232,7 @@ class QueueLink:
         self._request_id += 1
         reply: asyncio.Future[pb.QueueReply] = asyncio.get_running_loop().create_future()
         self._requests[self._request_id] = reply
-        self._frame.requests.add(id=self._request_id, **request)
+        self._frame.fields.requests.add(id=self._request_id, **request)
         self._write_soon()
         return await reply
 
@@ -264,7 +264,7 @@ class QueueLink:
     def received(self, message: bytes) -> None:
         """A frame of the queue process; ignored once the stream was given up."""
         if self.up:
-            self._read(pb.QueueFrame.FromString(message))
+            self._read(*decoded(message))
 
     def writable(self) -> None:
         """The stream was full, and no longer is."""
@@ -282,45 +282,44 @@ class QueueLink:
         if not self.up or stream is None:
             return
         while self._cut and not stream.full:
-            stream.write(self._numbered(*self._cut.popleft()).SerializeToString())
+            stream.write(self._numbered(self._cut.popleft()).wire())
         while self._waiting_size > FRAME_BYTES and not stream.full:
             # Large batches go alone and before the rest: requests must not overtake messages published before them.
-            stream.write(pb.LinkFrame(publishes=[self._batch()]).SerializeToString())
+            stream.write(Frame(batches=[self._batch()]).wire())
         if stream.full:
             return  # `writable` goes on
         if self._waiting:
-            self._frame.publishes.append(self._batch())
+            self._frame.batches.append(self._batch())
         # Only after everything that was published until now.
-        self._frame.sent_again.extend(self._sent_again)
+        self._frame.fields.sent_again.extend(self._sent_again)
         self._sent_again.clear()
-        self._heard.say(self._frame)
-        stream.write(self._numbered(*self._take_frame()).SerializeToString())
+        self._heard.say(self._frame.fields)
+        stream.write(self._numbered(self._take_frame()).wire())
 
-    def _take_frame(self) -> tuple[pb.LinkFrame, list[Settlement]]:
-        frame, self._frame = self._frame, pb.LinkFrame()
-        settled, self._settled, self._uids, self._attaching = self._settled, [], 0, 0
-        return frame, settled
+    def _take_frame(self) -> Frame:
+        frame, self._frame, self._uids, self._attaching = self._frame, Frame(), 0, 0
+        return frame
 
     def _cut_here(self) -> None:
         """Makes frames of what was asked so far, to be written before all that follows."""
         while self._waiting_size > FRAME_BYTES:
-            self._cut.append((pb.LinkFrame(publishes=[self._batch()]), []))
+            self._cut.append(Frame(batches=[self._batch()]))
         if self._waiting:
-            self._frame.publishes.append(self._batch())
+            self._frame.batches.append(self._batch())
         self._cut.append(self._take_frame())
 
     def under_way(self) -> list[Attempt]:
         """The attempts that are not done."""
         return [attempt for sent in self._sent.values() for attempt in sent.attempts] + self._waiting
 
-    def _numbered(self, frame: pb.LinkFrame, settled: list[Settlement]) -> pb.LinkFrame:
-        if frame.settles:
+    def _numbered(self, frame: Frame) -> Frame:
+        if frame.fields.settles:
             self._settling += 1
-            if settled:
-                self._unanswered[self._settling] = settled
+            if frame.settled:
+                self._unanswered[self._settling] = frame.settled
         return frame
 
-    def _batch(self) -> bytes:
+    def _batch(self) -> bytes | in_front.Parts:
         """A batch of the waiting attempts, as far as they fit into a frame."""
         some, size, preceding = self._waiting, self._waiting_size, self._published - len(self._waiting)
         if size <= FRAME_BYTES:
@@ -333,7 +332,7 @@ class QueueLink:
         head, self._head = self._head, None
         return encode(some, self._sequence, 0, head)
 
-    def _read(self, frame: pb.QueueFrame) -> None:
+    def _read(self, frame: pb.QueueFrame, bodies: list[bytes]) -> None:
         for_each("hearing that messages were refused", frame.refusals, self._refused)
         for_each("hearing that messages are safe", frame.done, self._done)
         if frame.done:
@@ -344,7 +343,7 @@ class QueueLink:
                 waiting.set_result(reply)
         if frame.HasField("blocked"):
             self.full_everywhere, self.full = frame.blocked.everywhere, frozenset(frame.blocked.queue_ids)
-        by_itself("carrying out a queue process's frame", lambda: self._listener.received(self, frame))
+        by_itself("carrying out a queue process's frame", lambda: self._listener.received(self, frame, bodies))
         # Only after the listener has heard which partitions are lost.
         for number in frame.settled:
             self._unanswered.pop(number, None)

@@ -16,6 +16,9 @@ class TopologyListener(Protocol):
     def on_queue(self, definition: QueueDefinition) -> None:
         """A queue was declared."""
 
+    def on_queue_changed(self, definition: QueueDefinition) -> None:
+        """The policies of a queue say something else from now on."""
+
     def on_queue_deleted(self, definition: QueueDefinition) -> None:
         """A queue was deleted."""
 
@@ -126,11 +129,12 @@ class TopologyMirror:
             self._tell(partial(_virtual_host_deleted, name))
 
     def _add(self, definition: QueueDefinition) -> None:
-        if definition.id in self.queues:
+        former = self.queues.get(definition.id)
+        if former == definition:
             return
         self.queues[definition.id] = definition
         self.by_name[definition.virtual_host, definition.name] = definition
-        self._tell(lambda listener: listener.on_queue(definition))
+        self._tell(lambda each: (each.on_queue_changed if former else each.on_queue)(definition))
 
     def _drop(self, queue_id: int) -> None:
         if (definition := self.queues.pop(queue_id, None)) is None:

@@ -26,7 +26,7 @@ from services.common.http2.events import (
     Reset,
 )
 from services.common.http2.frames import LARGEST_STREAM, PREFACE, Flag, Frame, FrameReader, Type
-from services.common.http2.messages import MessageFault
+from services.common.http2.messages import MessageFault, ToSend
 from services.common.http2.sending import Sending
 from services.common.http2.settings import CONNECTION_WINDOW, LARGEST_WINDOW, OURS, Setting, check, initial
 from services.common.http2.stream import Stream
@@ -98,7 +98,7 @@ class Http2Connection:
         if stream := self._streams.get(number):
             stream.reader.limit(largest)
 
-    def send(self, number: int, message: bytes) -> None:
+    def send(self, number: int, message: ToSend) -> None:
         """Sends a message as soon as the peer's windows allow. Does nothing if the stream is over."""
         stream = self._streams.get(number)
         if stream and not stream.ended:

@@ -6,9 +6,14 @@ This is "Length-Prefixed-Message" of gRPC's PROTOCOL-HTTP2.md. DATA frames cut t
 from __future__ import annotations
 
 import struct
+from collections.abc import Sequence
+from typing import TypeAlias
 
 _PREFIX = struct.Struct(">BL")
 PREFIX_SIZE = _PREFIX.size
+
+ToSend: TypeAlias = bytes | Sequence[bytes]
+"""A message, whole or in parts."""
 
 
 class MessageFault(Exception):
@@ -69,6 +74,6 @@ class MessageReader:
         return int(length)
 
 
-def prefix(message: bytes) -> bytes:
-    """The prefix of a message."""
-    return _PREFIX.pack(0, len(message))
+def prefix(size: int) -> bytes:
+    """The prefix of a message of so many octets."""
+    return _PREFIX.pack(0, size)

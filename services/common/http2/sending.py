@@ -8,7 +8,7 @@ from services.common.http2 import frames
 from services.common.http2.errors import ConnectionFault, ErrorCode
 from services.common.http2.events import Fields
 from services.common.http2.frames import Flag, Type
-from services.common.http2.messages import PREFIX_SIZE, prefix
+from services.common.http2.messages import PREFIX_SIZE, ToSend, prefix
 from services.common.http2.settings import LARGEST_WINDOW, Setting, initial
 from services.common.http2.stream import Stream
 
@@ -36,18 +36,19 @@ class Sending:
         out, self.out = self.out, []
         return out
 
-    def message(self, number: int, stream: Stream, message: bytes) -> None:
+    def message(self, number: int, stream: Stream, message: ToSend) -> None:
         """Sends a message at once and in one frame if it fits, uncopied; else it waits with the stream."""
-        size = PREFIX_SIZE + len(message)
+        parts = (message,) if isinstance(message, bytes) else message
+        length = sum(map(len, parts))
+        size = PREFIX_SIZE + length
         fits = size <= self._theirs[Setting.MAX_FRAME_SIZE] and size <= stream.window and size <= self._window
         if fits and not stream.unsent:
-            self.out += (frames.header(Type.DATA, 0, number, size) + prefix(message), message)
+            self.out += (frames.header(Type.DATA, 0, number, size) + prefix(length), *parts)
             stream.window -= size
             self._window -= size
             return
-        stream.unsent.append(memoryview(prefix(message)))
-        if message:  # of an empty message only the prefix may have to wait
-            stream.unsent.append(memoryview(message))
+        stream.unsent.append(memoryview(prefix(length)))
+        stream.unsent.extend(memoryview(part) for part in parts if part)  # of an empty one only the prefix has to wait
         self.unsent += size
         self.some(number, stream)
 

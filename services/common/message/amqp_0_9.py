@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 
 from services.common.errors import PreconditionFailed, SyntaxFault
 from services.common.message import delayed, field_table, sender_selected
-from services.common.message.bounds import LITTLE, MOST_SENT
+from services.common.message.bounds import LITTLE, MOST_KEPT, MOST_SENT
 from services.common.message.facts import Attributes
 from services.common.message.remembered import ENTRIES, LONGEST
 from services.common.telemetry.context import SpanContext, parse
@@ -273,7 +273,7 @@ class Amqp09Format:
     def headers(self, properties: bytes) -> Mapping[str, Any]:
         """As MessageFormat says."""
         span = _spans(properties).get(_HEADERS)
-        return {} if span is None else field_table.decode(properties[slice(*span)])
+        return {} if span is None else field_table.decode(properties[slice(*span)], most=MOST_KEPT)
 
     def with_headers(self, properties: bytes, headers: Mapping[str, Any], *, drop_expiration: bool = False) -> bytes:
         """As MessageFormat says."""

@@ -24,20 +24,20 @@ _Encoder = Callable[[Any, int], bytes]
 _LENGTH = struct.Struct(">I")
 
 
-def decode(data: bytes) -> dict[str, Any]:
-    """The table in `data`, its length first; raises SyntaxFault unless it fills `data`."""
-    table, end = decode_at(data, 0)
+def decode(data: bytes, most: int = MOST_READ) -> dict[str, Any]:
+    """The table in `data`, its length first; raises SyntaxFault unless it fills `data` with `most` values or fewer."""
+    table, end = decode_at(data, 0, most)
     if end != len(data):
         raise SyntaxFault("bytes after the end of a field table")
     return table
 
 
-def decode_at(data: bytes, position: int) -> tuple[dict[str, Any], int]:
+def decode_at(data: bytes, position: int, most: int = MOST_READ) -> tuple[dict[str, Any], int]:
     """The table that begins at `position`, and where it ends.
 
-    Raises SyntaxFault on bytes that are none, and where there is too much to read at once.
+    Raises SyntaxFault on bytes that are none, and where there are more than `most` values in it.
     """
-    _check(data, position)
+    _check(data, position, most)
     try:
         return _table(data, position, MAX_DEPTH)
     except (struct.error, IndexError) as error:
@@ -109,9 +109,9 @@ def encode(table: Mapping[str, Any]) -> bytes:
 # ------------------------------------------------------------------ counting
 
 
-def _check(data: bytes, position: int) -> None:
-    if len(data) - position > LITTLE and has_many(data, position, MOST_READ):
-        raise SyntaxFault(f"more than {MOST_READ} fields in a table")
+def _check(data: bytes, position: int, most: int = MOST_READ) -> None:
+    if len(data) - position > LITTLE and has_many(data, position, most):
+        raise SyntaxFault(f"more than {most} fields in a table")
 
 
 def _has_many(data: bytes, position: int, most: int) -> bool:

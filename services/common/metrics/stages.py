@@ -69,7 +69,7 @@ _QUEUE: Final[dict[int, tuple[str, ...]]] = {
     ledger.SETTLED: (stages.ACCEPTED, stages.REJECTED),
     ledger.REQUEUED: (stages.RELEASED, stages.CONSUMER_GONE, stages.NOT_SENT),
     ledger.EXPIRED: (stages.MESSAGE_TTL, stages.QUEUE_TTL),
-    ledger.DEAD_LETTERED: (stages.REJECTED, stages.EXPIRED, stages.MAXLEN, "delivery_limit"),
+    ledger.DEAD_LETTERED: (stages.REJECTED, stages.EXPIRED, stages.MAXLEN, "delivery_limit", stages.MOVED),
     ledger.DROPPED: (
         stages.UNROUTABLE, stages.MAXLEN, stages.PURGED, stages.QUEUE_DELETED, stages.REJECTED, stages.EXPIRED,
         "delivery_limit", stages.NO_OWNER,

@@ -17,7 +17,6 @@ from services.common.selectors.term import Equality, Term, combined, identifier,
 from services.common.selectors.values import Evaluate, Kind
 
 _DEEPEST: Final = 200  # terms in each other: a message must not take all of the stack
-_MOST_STEPS: Final = 256  # at each character of a text: to ask one message must not take long
 _LARGEST: Final = 1 << 63
 _NOTHING: Final[frozenset[Equality]] = frozenset()
 
@@ -39,8 +38,6 @@ def _made(
     term = combined(evaluate, kind, parts, frozenset(required), steps)
     if term.depth > _DEEPEST:
         raise Mistaken(f"more than {_DEEPEST} terms lie in each other")
-    if term.steps > _MOST_STEPS:
-        raise Mistaken(f"more than {_MOST_STEPS} characters stand between two % and have _ among them")
     return term
 
 

@@ -16,6 +16,7 @@ from services.common.selectors.values import Kind, LookUp
 LONGEST: Final = 32 << 10
 """Characters of a selector."""
 
+_MOST_STEPS: Final = 256  # at each character of a text: to ask one message must not take long
 _REMEMBERED: Final = 1024
 _SHOWN: Final = 20  # characters of what was not understood
 _PARSER: Final = Lark(GRAMMAR, parser="lalr", start="selector", maybe_placeholders=True, transformer=Compiler())
@@ -28,12 +29,13 @@ class InvalidSelector(ValueError):
 class Selector:
     """A compiled one; equal texts mostly give the same object, by `selector`."""
 
-    __slots__ = ("_evaluate", "required", "text")
+    __slots__ = ("_evaluate", "required", "steps", "text")
 
     def __init__(self, text: str, term: Term) -> None:
         self.text = text
         self.required: frozenset[Equality] = term.required
         """What every message has that is selected: by any of these they can be found in an index."""
+        self.steps = term.steps
         self._evaluate = term.evaluate
 
     def selects(self, look_up: LookUp) -> bool:
@@ -43,13 +45,24 @@ class Selector:
 
 @lru_cache(_REMEMBERED)
 def selector(text: str) -> Selector:
-    """Compiles one. Raises InvalidSelector."""
+    """Compiles one that was taken once. Raises InvalidSelector."""
     if len(text) > LONGEST:
         raise InvalidSelector(f"longer than {LONGEST} characters")
     term = _parsed(text)
     if term.kind not in {Kind.TRUTH, Kind.ANY}:
         raise InvalidSelector(f"it gives {term.kind.value}, and has to give a truth value")
     return Selector(text, term)
+
+
+def said_now(text: str) -> Selector:
+    """The same of one that is new, which may not cost much. Raises InvalidSelector.
+
+    What was taken once is heeded, whatever it costs: without it a consumer or a binding would be given everything.
+    """
+    found = selector(text)
+    if found.steps > _MOST_STEPS:
+        raise InvalidSelector(f"more than {_MOST_STEPS} characters stand between two % and have _ among them")
+    return found
 
 
 def _parsed(text: str) -> Term:

@@ -17,6 +17,7 @@ import structlog
 from services.common.http2 import events as e
 from services.common.http2.connection import Http2Connection
 from services.common.http2.errors import ConnectionFault, ErrorCode
+from services.common.http2.messages import ToSend
 from services.common.streams.stream import Stream, StreamListener
 
 log = structlog.get_logger()
@@ -112,7 +113,7 @@ class Endpoint(asyncio.BufferedProtocol, ABC):
                     self.failed(number, failure)
             self._write()
 
-    def write(self, number: int, message: bytes) -> None:
+    def write(self, number: int, message: ToSend) -> None:
         self._connection.send(number, message)
         if not self._reading:
             self._write()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Protocol
 
 from services.common.http2.errors import ErrorCode
+from services.common.http2.messages import ToSend
 
 if TYPE_CHECKING:
     from services.common.http2.events import Fields
@@ -37,8 +38,8 @@ class Stream:
         """Whether the peer takes less than was written: wait for `writable`; what is written until then is kept."""
         return self._endpoint.full
 
-    def write(self, message: bytes) -> None:
-        """Sends a message; a stream that has ended drops it."""
+    def write(self, message: ToSend) -> None:
+        """Sends a message, whole or in parts; a stream that has ended drops it."""
         self._endpoint.write(self.number, message)
 
     def end(self, trailers: Fields) -> None:

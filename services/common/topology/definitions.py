@@ -26,6 +26,7 @@ class Queue:
     auto_delete: bool = False
     arguments: bytes = b""
     type: str = "classic"
+    policy: bytes = b""  # what its policies say (`services/common/arguments/policies.py`): on no record, but told
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,12 +13,15 @@ from pydantic import TypeAdapter
 
 from services.common.topology.definitions import Exchange, Host, Queue
 from services.common.topology.exchanges.exchange_type import Binding, Destination
+from services.common.topology.policies import Policy
 
 VIRTUAL_HOST = "virtual_host"
+POLICY = "policy"
 EXCHANGE = "exchange"
 QUEUE = "queue"
 BINDING = "binding"
-KINDS = (VIRTUAL_HOST, EXCHANGE, QUEUE, BINDING)  # in the order in which they build on each other
+_USERS, _OPERATORS = "user", "operator"  # whose a policy is
+KINDS = (VIRTUAL_HOST, POLICY, EXCHANGE, QUEUE, BINDING)  # in the order in which they build on each other
 
 
 class RecordKey(NamedTuple):
@@ -55,6 +58,26 @@ def read_virtual_host(value: bytes) -> Host:
     return _VIRTUAL_HOST.validate_json(value, strict=True)
 
 
+def policy_key(policy: Policy) -> RecordKey:
+    return RecordKey(POLICY, _join(policy.virtual_host, _OPERATORS if policy.operator else _USERS, policy.name))
+
+
+def policy_record(policy: Policy) -> Record:
+    table = asdict(policy)
+    table["definition"] = policy.definition.decode()
+    return Record(_dump(table), transient=False)
+
+
+def read_policy(value: bytes) -> Policy:
+    return _POLICY.validate_json(value, strict=True)
+
+
+def policy_of_key(key: str) -> tuple[str, bool, str]:
+    """The virtual host, whether it is an operator's, and the name."""
+    virtual_host, whose, name = json.loads(key)
+    return virtual_host, whose == _OPERATORS, name
+
+
 def exchange_key(exchange: Exchange) -> RecordKey:
     return RecordKey(EXCHANGE, _join(exchange.virtual_host, exchange.name))
 
@@ -72,7 +95,9 @@ def queue_key(queue: Queue) -> RecordKey:
 
 
 def queue_record(queue: Queue) -> Record:
-    return Record(_dump(asdict(queue)), transient=not queue.durable)
+    table = asdict(queue)
+    del table["policy"]  # which follows from those of its virtual host
+    return Record(_dump(table), transient=not queue.durable)
 
 
 def read_queue(value: bytes) -> Queue:
@@ -115,5 +140,5 @@ class _Bound:
 
 
 # What is read is checked: a record of another shape is found here, and not wherever it is used.
-_VIRTUAL_HOST, _EXCHANGE = TypeAdapter(Host), TypeAdapter(Exchange)
+_VIRTUAL_HOST, _EXCHANGE, _POLICY = TypeAdapter(Host), TypeAdapter(Exchange), TypeAdapter(Policy)
 _QUEUE, _BINDING = TypeAdapter(Queue), TypeAdapter(_Bound)

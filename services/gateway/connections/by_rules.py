@@ -87,6 +87,10 @@ class ByRules:
             if not self._counts[place]:
                 del self._counts[place]
 
+    def reset(self, scope: str | None) -> None:
+        """How often users have connected does not count any more; connections that are open do."""
+        self._times = {place: times for place, times in self._times.items() if place[0] != scope}
+
     def _scopes(self, virtual_host: str) -> tuple[str | None, ...]:
         return (None,) if self._former.has_limits(virtual_host) else (None, virtual_host)
 

@@ -288,14 +288,14 @@ class Connection(asyncio.Protocol):
 
     def congested(self, pressure: Pressure) -> None:
         """Holds the client back as the last publish's answer demands."""
-        state = pressure.state
-        if self.lost or state in self._holds:
+        reason = pressure.state, pressure.link  # each process says for itself when there is room
+        if self.lost:
             return
-        if state is Congestion.BLOCKED:
-            self.blocked.block(state, CONSUMERS_FIRST)
+        if pressure.state is Congestion.BLOCKED:
+            self.blocked.block(reason, CONSUMERS_FIRST)
         else:
-            self.hold(state)
-        self.broker.publisher.when_relieved(pressure, self, lambda: self.blocked.unblock(state))
+            self.hold(reason)
+        self.broker.publisher.when_relieved(pressure, self, lambda: self.blocked.unblock(reason))
 
     # -------------------------------------------------------------- requests
 

@@ -27,6 +27,9 @@ class Telling(GatewayServicer):
         self.listener: Listener | None = None
 
     async def Connections(self, request: pb.ConnectionsRequest, context: Any) -> AsyncIterator[pb.ConnectionsTold]:  # noqa: ANN401, ARG002 - generic in its stubs only
+        if request.name:
+            yield told((each for each in self._open() if each.name == request.name), consumers=True)
+            return
         left = iter(self._open())
         while portion := list(islice(left, _AT_ONCE)):
             yield told(portion)
@@ -39,16 +42,22 @@ class Telling(GatewayServicer):
         found.shut_down(request.reason)
         return pb.CloseReply()
 
+    async def ResetLimits(self, request: pb.ResetLimitsRequest, context: Any) -> pb.ResetLimitsReply:  # noqa: ANN401, ARG002 - as above
+        if self.listener:
+            self.listener.by_rules.reset(request.virtual_host if request.HasField("virtual_host") else None)
+        return pb.ResetLimitsReply()
+
     def _open(self) -> list[Connection]:
         return list(self.listener.connections) if self.listener else []
 
 
-def told(connections: Iterable[Connection]) -> pb.ConnectionsTold:
-    """Describes the connections that are open."""
-    return pb.ConnectionsTold(connections=[_told(each) for each in connections if each.virtual_host and not each.lost])
+def told(connections: Iterable[Connection], *, consumers: bool = False) -> pb.ConnectionsTold:
+    """Describes the connections that are open; `consumers`: each of those."""
+    there = (each for each in connections if each.virtual_host and not each.lost)
+    return pb.ConnectionsTold(connections=[_told(each, consumers) for each in there])
 
 
-def _told(connection: Connection) -> pb.Connection:
+def _told(connection: Connection, consumers: bool) -> pb.Connection:
     return pb.Connection(
         name=connection.name,
         peer=connection.peer,
@@ -57,11 +66,12 @@ def _told(connection: Connection) -> pb.Connection:
         client=connection.client,
         port=connection.login.port,
         protocol=connection.engine.name,
-        sessions=[_session(each) for _, each in sorted(connection.sessions.items())],
+        sessions=[_session(each, consumers) for _, each in sorted(connection.sessions.items())],
     )
 
 
-def _session(session: Session) -> pb.Session:
+def _session(session: Session, consumers: bool) -> pb.Session:
+    its = session.consumers.values() if consumers else ()
     return pb.Session(
         number=session.number,
         consumers=len(session.consumers),
@@ -70,4 +80,5 @@ def _session(session: Session) -> pb.Session:
         shared_limit=session.shared_limit,
         confirms=session.confirms is not None,
         transaction=session.transaction is not None,
+        each=[pb.ConsumerOf(queue_id=consumer.queue_id, tag=consumer.tag) for consumer in its],
     )

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
@@ -25,11 +25,12 @@ from services.common.audit.acting import act_for
 from services.common.authentication.fair_slots import FairSlots
 from services.common.clients.mgmt import MgmtClient
 from services.common.containment import contained
-from services.common.errors import BrokerError, SyntaxFault, Unavailable
+from services.common.errors import AccessRefused, BrokerError, NotFound, PreconditionFailed, SyntaxFault, Unavailable
 from services.common.few_lines import FewLines
 from services.common.message import format_named
 from services.common.message.facts import facts_of
 from services.common.runtime import Tasks
+from services.gateway.management.by_hand import publish_by_hand
 from services.gateway.management.forms import Requester, form_of
 from services.gateway.management.line import LARGEST, Line, Room, Waiting, waiting_of
 from services.gateway.management.presence import is_over, waits
@@ -172,9 +173,10 @@ class Desk:
         act_for(f"{who.name} ({who.provider}) from {client.peer}, over AMQP")
         signed_in = pb.SignedIn(name=who.name, provider=who.provider, groups=who.groups, tags=who.tags, host=host)
         self._mgmt = self._mgmt or self._connect()
-        asked = pb.ManageRequest(virtual_host=client.virtual_host, who=signed_in, request=said)
+        asked = pb.ManageRequest(virtual_host=client.virtual_host, who=signed_in, request=said, publishes=True)
         reply = await self._mgmt.manage(asked)
-        return Reply(reply.status, reply.description, json.loads(reply.body) if reply.body else None)
+        told = Reply(reply.status, reply.description, json.loads(reply.body) if reply.body else None)
+        return await _published(client, reply.publish, told) if reply.HasField("publish") else told
 
     # -------------------------------------------------------------- what is answered
 
@@ -217,6 +219,25 @@ class Desk:
         if not slash or (client.virtual_host, to.reply_to) in client.broker.topology.by_name:
             return "", to.reply_to
         return exchange, key
+
+
+async def _published(client: Client, asked: pb.ByHand, told: Reply) -> Reply:
+    """What is answered once a message is published: 0 where no queue has it."""
+    try:
+        return told if await publish_by_hand(client, asked) else told._replace(body=0)
+    except BrokerError as error:
+        refused = HTTPStatus.INTERNAL_SERVER_ERROR
+        return Reply(next((code for kind, code in _REFUSED.items() if isinstance(error, kind)), refused), error.text)
+
+
+_REFUSED: Final[Mapping[type[BrokerError], int]] = {
+    AccessRefused: HTTPStatus.FORBIDDEN,
+    NotFound: HTTPStatus.NOT_FOUND,
+    PreconditionFailed: HTTPStatus.CONFLICT,
+    SyntaxFault: HTTPStatus.BAD_REQUEST,
+    Unavailable: HTTPStatus.SERVICE_UNAVAILABLE,
+}
+"""Statuses of what a message is refused with."""
 
 
 def _user_of(client: Client) -> str:

@@ -8,7 +8,7 @@ from services.common.arguments import queue
 from services.common.arguments.reading import said
 from services.common.errors import PreconditionFailed
 from services.common.message import arguments
-from services.common.selectors.selector import InvalidSelector, selector
+from services.common.selectors.selector import InvalidSelector, said_now
 from services.gateway.vocabulary import Consume
 
 SELECTOR: Final = "x-filter-jms-selector"
@@ -24,7 +24,7 @@ def selector_of(request: Consume) -> str:
     if not text.strip():
         return ""
     try:
-        return selector(text).text
+        return said_now(text).text
     except InvalidSelector as error:
         raise PreconditionFailed(f"the selector {text!r} is none: {error}") from None
 

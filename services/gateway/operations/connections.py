@@ -5,8 +5,11 @@ from __future__ import annotations
 from typing import Protocol
 
 from services.common.errors import BrokerError
+from services.common.runtime import Tasks
 from services.gateway import vocabulary as v
+from services.gateway.sessions.broker import Broker
 from services.gateway.sessions.permitted import Permitted
+from services.rpc import queue_pb2
 
 
 class SignIn(Protocol):
@@ -19,10 +22,19 @@ class SignIn(Protocol):
 class Client(Protocol):
     """A connection, as far as requests go that concern all of it."""
 
+    name: str
+    virtual_host: str
+
     @property
     def login(self) -> SignIn: ...
+
     @property
     def permitted(self) -> Permitted: ...
+    @property
+    def broker(self) -> Broker: ...
+    @property
+    def tasks(self) -> Tasks: ...
+    def tell(self, event: str, **more: object) -> None: ...
     def open(self, request: v.Open) -> None: ...
     def open_session(self, request: v.OpenSession) -> None: ...
     def closes(self, request: v.Close) -> None: ...
@@ -47,3 +59,18 @@ def open_session(client: Client, request: v.OpenSession) -> None:
 
 def close(client: Client, request: v.Close) -> None:
     client.closes(request)
+
+
+def drop_queue(client: Client, request: v.DropQueue) -> None:
+    client.tasks.start(_drop_queue(client, request.name), name="drop a queue")
+
+
+async def _drop_queue(client: Client, name: str) -> None:
+    definition = client.broker.topology.by_name.get((client.virtual_host, name))
+    if definition is None or definition.exclusive_to != client.name:
+        return
+    try:
+        delete = queue_pb2.DeleteRequest(queue_id=definition.id)
+        await client.broker.asking.ask(definition.id, delete=delete)
+    except BrokerError as error:
+        client.tell("a queue of a link that has ended stays until its connection ends", error=error.text)

@@ -1,15 +1,17 @@
-"""What a connection publishes where a consumer of its own does not want that (no-local): it says who has published it.
+"""What a connection publishes where it is a consumer as well.
 
-That costs connections alone that have such a consumer: what others publish is alike, whoever has published it.
+A consumer that does not want that (no-local) costs connections alone that have one: what those publish says who has
+published it, and what others publish is alike, whoever has.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from collections.abc import Set as AbstractSet
 
 from services.common.clients.outbound import Targets
 from services.common.message.facts import Facts
+from services.gateway.sessions.session import Session
 
 
 def told(facts: Sequence[Facts], publisher: str) -> list[Facts]:
@@ -22,3 +24,12 @@ def spared(targets: Sequence[Targets], queues: AbstractSet[int]) -> list[Targets
     """The same without these queues; equal ones are one object."""
     its = {every: tuple(each for each in every if each not in queues) for every in dict.fromkeys(targets)}
     return [its[every] for every in targets]
+
+
+def takes_from(sessions: Iterable[Session]) -> set[int]:
+    """The queues that these consume, or hold deliveries of."""
+    found = set[int]()
+    for session in sessions:
+        found.update(each.queue_id for each in session.consumers.values() if each.takes)
+        found.update(holder.queue_id for holder, _ in session.holdings())
+    return found

@@ -261,10 +261,18 @@ def _publish(session: Session, request: v.Publish, targets: Sequence[Targets], a
 
 
 def hold_back(session: Session, publications: Iterable[Publication]) -> None:
-    """Has who publishes with a transaction wait, when a queue of these is full: the commit only says what was taken."""
+    """Has who publishes with a transaction wait, when a queue of these is full: the commit only says what was taken.
+
+    But not for what its connection takes from: the settlements that make room would not be read, perhaps for ever.
+    """
+    link_of = session.broker.publisher.link_of
     queue_ids = {queue_id for each in publications for targets in set(each.messages.targets) for queue_id in targets}
-    if pressure := pressure_on(queue_ids, session.broker.publisher.link_of):
-        session.connection.congested(pressure)
+    if pressure_on(queue_ids, link_of):
+        taken = own.takes_from(session.connection.sessions.values())
+        relieved = {link for queue_id in taken if (link := link_of(queue_id)) and link.full_everywhere}
+        others = [queue_id for queue_id in queue_ids - taken if link_of(queue_id) not in relieved]
+        if pressure := pressure_on(others, link_of):
+            session.connection.congested(pressure)
 
 
 def _immediate(request: v.Publish, kinds: Sequence[v.Kind]) -> frozenset[int]:

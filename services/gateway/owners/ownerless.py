@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeAlias
 
-from services.common.clients.queue_link import Settlement
+from services.common.clients.link_frame import Settlement
 from services.common.containment import for_each
 from services.gateway.owners.holdings_report import HoldingsReport
 from services.gateway.owners.used_queues import UsedQueues

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import TypeAlias
 
 from services.gateway.vocabulary import Request
+
+Chunk: TypeAlias = bytes | memoryview
+"""Of what is written, one behind the other."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -12,7 +16,7 @@ class Dealings:
     """Requests of the peer, and bytes for it, in their order. `heartbeat` is what was agreed, in seconds."""
 
     requests: list[Request] = field(default_factory=list)
-    out: list[bytes] = field(default_factory=list)
+    out: list[Chunk] = field(default_factory=list)
     heartbeat: int = 0
     incomplete: int = 0  # bytes of memory of messages that have not come whole
     effort: int = 0  # microseconds that the last read has taken, about; see `stream_engine.MOST_EFFORT`
@@ -26,7 +30,7 @@ class Dealings:
         taken, self.requests = self.requests, []
         return taken
 
-    def take_output(self) -> list[bytes]:
+    def take_output(self) -> list[Chunk]:
         """The bytes so far."""
         taken, self.out = self.out, []
         return taken

@@ -5,7 +5,9 @@ from __future__ import annotations
 from typing import Protocol
 
 from services.common.errors import BrokerError
-from services.gateway.vocabulary import Answers, Request
+from services.gateway.answers import Answers
+from services.gateway.protocols.dealings import Chunk
+from services.gateway.vocabulary import Request
 
 
 class Engine(Answers, Protocol):
@@ -24,7 +26,7 @@ class Engine(Answers, Protocol):
         `unread` says so, and the next call goes on, also with no bytes.
         """
 
-    def data_to_send(self) -> list[bytes]:
+    def data_to_send(self) -> list[Chunk]:
         """Takes what is to be written, in order."""
 
     @property

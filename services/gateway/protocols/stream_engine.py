@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from typing import Final, Protocol
 
 from services.common.errors import BrokerError, ResourceError
-from services.gateway.protocols.dealings import Dealings
+from services.gateway.protocols.dealings import Chunk, Dealings
 from services.gateway.protocols.inbox import Inbox
 from services.gateway.vocabulary import Request
 
@@ -98,7 +98,7 @@ class StreamEngine(ABC):
 
     # -------------------------------------------------------------- to the peer
 
-    def data_to_send(self) -> list[bytes]:
+    def data_to_send(self) -> list[Chunk]:
         """As Engine says."""
         return self._dealings.take_output()
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
 
 from services.common.errors import BrokerError
+from services.gateway.protocols.dealings import Chunk
 from services.gateway.protocols.engine import Engine
 from services.gateway.protocols.limits import Limits
 from services.gateway.vocabulary import Close, Request
@@ -64,7 +65,7 @@ class Undecided:
         """As Engine says: in no words, since none would be understood."""
         self._pending.append(Close(0, error.text))
 
-    def data_to_send(self) -> list[bytes]:
+    def data_to_send(self) -> list[Chunk]:
         """As Engine says."""
         return []
 

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 
 import structlog
 
+from services.common.clients.link_frame import Settlement
 from services.common.clients.publisher import Publisher
-from services.common.clients.queue_link import Settlement
 from services.common.containment import for_each
 from services.common.errors import AccessRefused, InternalError, NotFound, Unavailable
 from services.common.memory import available
@@ -184,13 +184,13 @@ class Broker:
 
     # -------------------------------------------------------------- the links say
 
-    def received(self, link: QueueLink, frame: pb.QueueFrame) -> None:
+    def received(self, link: QueueLink, frame: pb.QueueFrame, bodies: list[bytes]) -> None:
         if frame.attached:
             for_each("attaching a consumer", frame.attached, partial(self._attached, link))
         for activated in frame.activated:
             self._activated(link, activated)
         if frame.HasField("deliveries"):
-            self._deliver(link, frame.deliveries)
+            self._deliver(link, frame.deliveries, bodies)
         if frame.detached or frame.cancelled or frame.drained:
             self._ended(link, frame)
         if frame.prepared or frame.completed:
@@ -212,9 +212,8 @@ class Broker:
         for_each("preparing a transaction", frame.prepared, partial(self.transactions.prepared, link))
         for_each("completing a transaction", frame.completed, partial(self.transactions.completed, link))
 
-    def _deliver(self, link: QueueLink, batch: pb.DeliveryBatch) -> None:
-        uids, bodies = list(batch.uids), list(batch.bodies)
-        facts, properties = columns.facts_in(batch), columns.properties_in(batch)
+    def _deliver(self, link: QueueLink, batch: pb.DeliveryBatch, bodies: list[bytes]) -> None:
+        uids, facts, properties = list(batch.uids), columns.facts_in(batch), columns.properties_in(batch)
         for traced in batch.traced:
             receiver = self._consumers.get(traced.consumer)
             if receiver and receiver.link is link:
@@ -344,6 +343,9 @@ class Broker:
 
     def on_queue(self, definition: router_pb2.QueueDefinition) -> None:
         self.publisher.queue_came(definition.id)
+
+    def on_queue_changed(self, definition: router_pb2.QueueDefinition) -> None:
+        """Its owner heeds what is said of it."""
 
     def on_queue_deleted(self, definition: router_pb2.QueueDefinition) -> None:
         self.publisher.forget_routes()

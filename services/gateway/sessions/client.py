@@ -12,12 +12,13 @@ if TYPE_CHECKING:
     from services.common.clients.pressure import Pressure
     from services.common.errors import BrokerError
     from services.common.runtime import Tasks
+    from services.gateway.answers import Answers
     from services.gateway.observe.record import ClientRecord
     from services.gateway.sessions.broker import Broker
     from services.gateway.sessions.consumer import Consumer
     from services.gateway.sessions.permitted import Permitted
     from services.gateway.sessions.session import Session
-    from services.gateway.vocabulary import Answers, CloseSession, Request
+    from services.gateway.vocabulary import CloseSession, Request
 
 
 class Holds(Protocol):

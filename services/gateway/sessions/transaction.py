@@ -23,8 +23,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import structlog
 
+from services.common.clients.link_frame import Settlement
 from services.common.clients.outbound import Attempt, Messages
-from services.common.clients.queue_link import Settlement
 from services.common.errors import BrokerError, PreconditionFailed, Unavailable
 from services.common.memory import available
 from services.common.message.indexes import condensed

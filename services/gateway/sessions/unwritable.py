@@ -41,8 +41,11 @@ class Unwritable:
         return list({queue_id: None for facts, targets in columns if facts.persistent for queue_id in targets})
 
     def published(self, connection: Client, queue_ids: Sequence[int]) -> None:
-        """A connection has published persistent messages meanwhile: it waits, if any of the queues is durable."""
-        if connection.lost or connection in self._held:
+        """A connection has published persistent messages meanwhile: it waits, if any of the queues is durable.
+
+        One that waits already may be read on, until it has sent too much: that is looked at each time.
+        """
+        if connection.lost:
             return
         if any((queue := self._queues.get(queue_id)) and queue.durable for queue_id in queue_ids):
             self._held[connection] = None

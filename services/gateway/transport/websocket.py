@@ -18,10 +18,12 @@ from wsproto.events import (
 )
 from wsproto.utilities import RemoteProtocolError
 
+from services.gateway.transport.web_head import Head, HeadRefused
+
 SUBPROTOCOL = "amqp"
 
 _NORMAL, _NO_TEXT = 1000, 1003  # section 7.4.1
-_BAD, _FORBIDDEN = 400, 403
+_BAD, _FORBIDDEN, _TOO_LARGE = 400, 403, 431
 _UNWRITTEN = 64 << 10  # unsent bytes above which pings are not answered: their sender reads nothing
 _FRAMES = 500  # in a turn, which are 5 ms
 _ANYBODY = "*"
@@ -49,12 +51,24 @@ class WebSocket(asyncio.Transport):
         self._held = False  # the protocol has paused reading
         self._has_more = False  # frames that were read wait for the next turn …
         self._soon: asyncio.Handle | None = None  # … which this schedules
+        self._head = Head()
         self._frames = WSConnection(ConnectionType.SERVER)
 
     # -------------------------------------------------------------- what comes
 
     def data_received(self, data: bytes) -> None:
         """Passes the contents of one read to the protocol at once, unless it has very many frames."""
+        if self._carrier.is_closing():
+            return
+        try:
+            parts = self._head.take(data)
+        except HeadRefused as fault:
+            self._reject(str(fault), _TOO_LARGE)
+        else:
+            for part in filter(None, parts):
+                self._receive(part)
+
+    def _receive(self, data: bytes) -> None:
         if self._carrier.is_closing():
             return
         try:

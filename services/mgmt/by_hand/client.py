@@ -6,6 +6,7 @@ It is a client like any other: what it sends is authorised, confirmed and on rec
 from __future__ import annotations
 
 import asyncio
+import logging
 import re
 from ast import literal_eval
 from collections.abc import AsyncIterator, Callable
@@ -30,6 +31,9 @@ from services.common.errors import (
     Unavailable,
 )
 from services.mgmt.by_hand.gateway_host import reachable
+
+# What fails is told to who asks, as often as they like; pika writes five lines about it each time, and tracebacks.
+logging.getLogger("pika").setLevel(logging.CRITICAL)
 
 _DEADLINE: Final = 30.0  # seconds, for all that one request wants
 _SOCKET: Final = 5.0

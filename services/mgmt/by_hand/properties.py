@@ -9,6 +9,7 @@ from typing import Any, Final
 
 from pika import spec
 
+from services.common.errors import SyntaxFault
 from services.common.message.amqp_0_9 import Amqp09Format
 
 _FORMAT: Final = Amqp09Format()
@@ -18,6 +19,8 @@ class Properties(spec.BasicProperties):  # type: ignore[misc]  # pika has no typ
     """Raises SyntaxFault for headers that no table can hold."""
 
     headers: Any
+    unreadable_headers: str | None = None
+    """Why those that came are not told: gateways hand them on as they are, and pika would end the connection."""
 
     def encode(self) -> list[bytes]:
         """As pika asks for."""
@@ -32,7 +35,10 @@ class Properties(spec.BasicProperties):  # type: ignore[misc]  # pika has no typ
         """As pika asks for."""
         said = bytes(encoded[offset:])
         super().decode(_FORMAT.with_headers(said, {}))
-        self.headers = dict(_FORMAT.headers(said)) or None
+        try:
+            self.headers = dict(_FORMAT.headers(said)) or None
+        except SyntaxFault as fault:
+            self.unreadable_headers = fault.text
         return self
 
 

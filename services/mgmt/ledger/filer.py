@@ -32,6 +32,7 @@ from services.mgmt.ledger.feed import AT_ONCE, Feed
 from services.mgmt.ledger.instances import HEARD_AGAIN, Gap, Instances
 from services.mgmt.ledger.lease import FilingLease, LeaseEnded
 from services.mgmt.ledger.pace import Pace, Rest
+from services.mgmt.ledger.probe import away
 from services.mgmt.ledger.tidying import Limits, Tidying
 from services.rpc.ledger_pb2 import LedgerBatch
 
@@ -193,7 +194,7 @@ class Filer:
         if isinstance(failure, Away) and _NO_SPACE in str(failure):
             return _BUS_FULL
         if isinstance(failure, Away) and str(failure) != _BUS_FULL:
-            return f"NATS is away ({failure}); services keep what they have to tell, see that it runs"
+            return away(failure)
         if not isinstance(failure, OSError) or failure.errno != errno.ENOSPC:
             return str(failure)
         return f"{failure.strerror}: make room for {self._cabinet.folder} of mgmt, it goes on by itself"

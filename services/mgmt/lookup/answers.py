@@ -14,9 +14,9 @@ from services.common.trace import Gap, Journey, Match, Message, Step, Trace, tra
 from services.mgmt.heap import give_back
 from services.mgmt.lookup.assemble import assemble, begin_of
 from services.mgmt.lookup.database import Database
-from services.mgmt.lookup.facets import Facets, facets
+from services.mgmt.lookup.facets import facets, letters
 from services.mgmt.lookup.fate import Record
-from services.mgmt.lookup.finding import find
+from services.mgmt.lookup.finding import Wanted, find
 from services.mgmt.lookup.payloads import Payloads
 from services.mgmt.lookup.peers import Peers
 from services.mgmt.lookup.search import Search
@@ -65,7 +65,7 @@ class Answers:
         """As `LookUp.search`, also from the rows in `unfiled`."""
         until = self._clock() + _SECONDS
         self._database.offer(unfiled)
-        found = find(self._database, self._facets(sought), sought, journeys, lambda: self._clock() >= until)
+        found = find(self._database, self._wanted(sought), sought, journeys, lambda: self._clock() >= until)
         told: list[Journey] = []
         known: set[int] = set()
         for uid, time_us in found.uids.items():
@@ -80,9 +80,9 @@ class Answers:
         self._database.offer(unfiled)
         return self._peers.connections(sought, sought.client)
 
-    def _facets(self, sought: Sought) -> Facets:
-        of = self._peers.connections
-        return facets(sought, of(sought, sought.client), of(sought, sought.consumer))
+    def _wanted(self, sought: Sought) -> Wanted:
+        peers = [self._peers.connections(sought, who) for who in (sought.client, sought.consumer)]
+        return Wanted(facets(sought, *peers), letters(sought, *peers))
 
     def interrupt(self) -> None:
         """From any thread: ends `trace`, which raises ResourceError."""

@@ -8,7 +8,8 @@ from typing import NamedTuple
 from services.common.question import Sought
 from services.common.uid import SEQUENCE_BITS
 from services.mgmt.lookup.database import Database, Part, Row
-from services.mgmt.lookup.facets import Facets
+from services.mgmt.lookup.descent import published
+from services.mgmt.lookup.facets import Facets, Letters
 from services.mgmt.lookup.hours import HOUR_US, hour_of
 from services.mgmt.lookup.spans import Span
 
@@ -21,6 +22,16 @@ _COLUMNS = "epoch_us(time) as time, unnest(uids) as range"
 _SPANS = f"select min(range.first), max(range.last) from part_0 group by range.first >> {SEQUENCE_BITS}"  # noqa: S608 - a number
 
 
+_Window = tuple[list[int], int]
+
+
+class Wanted(NamedTuple):
+    """`letters` where dead letters may be meant."""
+
+    facets: Facets
+    letters: Letters | None
+
+
 class Found(NamedTuple):
     """Uids with the time that was asked for, newest first."""
 
@@ -29,8 +40,8 @@ class Found(NamedTuple):
     cut_short: bool
 
 
-def find(database: Database, wanted: Facets, sought: Sought, most: int, expired: Callable[[], bool]) -> Found:
-    """At most so many, with all facets of what is sought.
+def find(database: Database, wanted: Wanted, sought: Sought, most: int, expired: Callable[[], bool]) -> Found:
+    """At most so many, with all facets of what is sought, or as dead letters of it.
 
     Stops early when `expired` says so; raises what `Database.ask` does.
     """
@@ -38,11 +49,15 @@ def find(database: Database, wanted: Facets, sought: Sought, most: int, expired:
     for hours, before_us in _windows(database.hours("stages"), sought):
         if expired():
             return Found(_newest(found, most), more=True, cut_short=True)
-        for uid, time_us in _in_window(database, wanted, sought, hours, before_us, most):
+        window = hours, before_us
+        for uid, time_us in _in_window(database, wanted.facets, sought, window, most):
+            found[uid] = max(time_us, found.get(uid, 0))
+        for uid, time_us in _letters(database, wanted.letters, sought, window, most, expired):
             found[uid] = max(time_us, found.get(uid, 0))
         if len(found) > most:
             break
-    return Found(_newest(found, most), more=len(found) > most, cut_short=False)
+    late = wanted.letters is not None and expired()
+    return Found(_newest(found, most), more=late or len(found) > most, cut_short=late)
 
 
 def _newest(found: dict[int, int], most: int) -> dict[int, int]:
@@ -61,12 +76,22 @@ def _windows(hours: list[int], sought: Sought) -> Iterator[tuple[list[int], int]
         yield hours[:size], min(until_us, (hours[0] + 1) * HOUR_US)
 
 
+def _letters(
+    database: Database, wanted: Letters | None, sought: Sought, window: _Window, most: int, expired: Callable[[], bool]
+) -> Iterator[tuple[int, int]]:
+    """The newest 100,000 ranges in a window are looked at."""
+    if wanted:
+        each = _ranges(database, wanted.facets, sought, window, _MOST_RANGES)
+        fitting = published(database, wanted, each, expired)
+        yield from (one for row in fitting for one in _uids(row, most))
+
+
 def _in_window(
-    database: Database, wanted: Facets, sought: Sought, hours: list[int], before_us: int, most: int
+    database: Database, wanted: Facets, sought: Sought, window: _Window, most: int
 ) -> Iterator[tuple[int, int]]:
     limit = _SEVERAL * (most + 1)
     while True:
-        rows = _ranges(database, wanted, sought, (hours, before_us), limit)
+        rows = _ranges(database, wanted, sought, window, limit)
         found = dict(reversed([one for row in rows for one in _uids(row, most)]))
         if len(found) > most or len(rows) < limit or limit >= _MOST_RANGES:
             yield from found.items()
@@ -74,7 +99,7 @@ def _in_window(
         limit *= _SEVERAL
 
 
-def _ranges(database: Database, wanted: Facets, sought: Sought, window: tuple[list[int], int], limit: int) -> list[Row]:
+def _ranges(database: Database, wanted: Facets, sought: Sought, window: _Window, limit: int) -> list[Row]:
     hours, before_us = window
     bounds = "epoch_us(time) >= $since and epoch_us(time) < $before"
     first = Part("stages", _COLUMNS, f"{bounds} and {wanted.conditions[0]}", hours)

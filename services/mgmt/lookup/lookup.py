@@ -15,6 +15,7 @@ from services.common.restored import Restored
 from services.common.runtime import shielded
 from services.common.trace import Journey, Trace, trace_ids
 from services.mgmt.lookup.jaeger import Jaeger
+from services.mgmt.lookup.present import Present, claims, owners, unanswered
 from services.mgmt.lookup.undone import undone
 from services.mgmt.lookup.unfiled import unsure
 
@@ -52,11 +53,13 @@ class LookUp:
         restored: Callable[[], Restored | None] = lambda: None,
         spans: Sequence[Path] = (),
         jaeger: Jaeger | None = None,
+        present: Present = Present(),  # noqa: B008 - frozen
     ) -> None:
         """`trouble` tells why nothing is filed at the moment; "" where all is. `restored` is the last restore.
 
-        `spans` are folders of spans in files.
+        `spans` are folders of spans in files. `present` is asked what the record cannot tell yet.
         """
+        self._present = present
         self._spans = spans
         self._jaeger = jaeger or Jaeger("")
         self._folder = folder
@@ -107,11 +110,20 @@ class LookUp:
     async def _asked(self, question: _Question[Trace]) -> Trace:
         before = self._trouble()
         trace = await self._in_turn(question)
-        trouble = self._trouble() or before
-        linked = [await self._linked(journey) for journey in (unsure(trace.journeys) if trouble else trace.journeys)]
+        unnoticed, journeys = await asyncio.gather(self._unnoticed(trace), self._answered_for(trace.journeys))
+        trouble = self._trouble() or before or unnoticed
+        linked = [await self._linked(journey) for journey in (unsure(journeys) if trouble else journeys)]
         restored = self._restored()
         told = str(restored) if undone(trace.journeys, restored) else ""
         return trace.model_copy(update={"journeys": linked, "trouble": trouble, "restored": told})
+
+    async def _unnoticed(self, trace: Trace) -> str:
+        return await self._present.trouble() if claims(trace.journeys) else ""
+
+    async def _answered_for(self, journeys: Sequence[Journey]) -> Sequence[Journey]:
+        asked = owners(journeys)
+        silent = await self._present.silent(asked) if asked else ()
+        return unanswered(journeys, silent) if silent else journeys
 
     async def _in_turn(self, question: _Question[_T]) -> _T:
         if self._waiting >= _MOST_WAITING:

@@ -11,6 +11,8 @@ if TYPE_CHECKING:
 
 KINDS: Mapping[type, str] = {bool: "Boolean", int: "Long", float: "Double", str: "String", list: "List", dict: "Map"}
 """What a value may be, and what Broker-J's metadata calls it."""
+CONTENT = "Content"
+"""What an operation returns that gives bytes as they are."""
 MASK = "********"
 """In place of a value that is secret."""
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from services.mgmt.model.attribute import APART, SINCE, Statistic, derived, resetting
+from services.mgmt.model.attribute import APART, SINCE, Operation, Statistic, derived, resetting
 from services.mgmt.model.configured_object import ConfiguredObject
 
 _APART = f"{SINCE}, {APART.format('CONNECTIONS')}"
@@ -41,3 +41,5 @@ class Session(ConfiguredObject):
 
     consumer_count = Statistic("consumers", "COUNT")
     unacknowledged_messages = Statistic("deliveries that are not settled")
+
+    get_consumers = Operation("Its consumers", modifying=False, returns="List")

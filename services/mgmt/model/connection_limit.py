@@ -19,6 +19,7 @@ class BrokerConnectionLimitProvider(ConfiguredObject):
     load_from_file = loading("beside those that there are")
     clear_rules = Operation("Removes all rules, and with them the provider, which is there as long as it has some")
     extract_rules = Operation("The rules as they were loaded", modifying=False, returns="String")
+    reset_counters = Operation("How often users have connected lately does not count any more")
 
 
 class VirtualHostConnectionLimitProvider(ConfiguredObject):
@@ -32,3 +33,4 @@ class VirtualHostConnectionLimitProvider(ConfiguredObject):
     load_from_file = loading("beside those that there are")
     clear_rules = Operation("Removes all rules, and with them the provider, which is there as long as it has some")
     extract_rules = Operation("The rules as they were loaded", modifying=False, returns="String")
+    reset_counters = Operation("How often users have connected lately does not count any more")

@@ -5,12 +5,26 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
-from services.mgmt.model.attribute import APART, SINCE, Operation, Statistic, attribute, derived, resetting
+from services.mgmt.model.attribute import (
+    APART,
+    CONTENT,
+    SINCE,
+    Operation,
+    Parameter,
+    Statistic,
+    attribute,
+    derived,
+    resetting,
+)
 from services.mgmt.model.configured_object import ConfiguredObject
 
 OVERFLOW = ("NONE", "RING", "REJECT", "REJECT_TO_ALTERNATE", "PRODUCER_FLOW_CONTROL")
 _APART = f"{SINCE}, {APART.format('QUEUES')}"
 EXCLUSIVE = ("NONE", "CONNECTION")
+_CHOSEN = {"messageIds": Parameter(list), "selector": Parameter(str, ""), "limit": Parameter(int, -1)}
+_GOING = {"destination": Parameter(str, mandatory=True), **_CHOSEN}
+MOST_INFOS = 10_000
+"""Messages that are described in one answer."""
 
 
 class Queue(ConfiguredObject):
@@ -78,3 +92,35 @@ class Queue(ConfiguredObject):
     reset_statistics = resetting()
     clear_queue = Operation("Drops all messages that wait; gives their number", returns="Long")
     get_consumers = Operation("Its consumers", modifying=False, returns="List")
+    move_messages = Operation(
+        "Moves messages that wait, and are chosen by all that is said, to another queue; gives their ids",
+        _GOING,
+        returns="List",
+    )
+    copy_messages = Operation(
+        "Copies messages, also those that consumers hold, into a queue; gives their ids", _GOING, returns="List"
+    )
+    delete_messages = Operation("Drops messages that wait; gives their ids", _CHOSEN, returns="List")
+    get_message_info = Operation(
+        f"Describes messages, from a place in the queue to another, {MOST_INFOS} at most; those of consumers first",
+        {"first": Parameter(int, -1), "last": Parameter(int, -1), "includeHeaders": Parameter(bool, False)},
+        modifying=False,
+        returns="List",
+    )
+    get_message_info_by_id = Operation(
+        "Describes one message",
+        {"messageId": Parameter(int, mandatory=True), "includeHeaders": Parameter(bool, True)},
+        modifying=False,
+        returns="Map",
+    )
+    get_message_content = Operation(
+        "The body of a message: as it is, or as JSON of a map, a list or a text",
+        {
+            "messageId": Parameter(int, mandatory=True),
+            "limit": Parameter(int, -1),
+            "returnJson": Parameter(bool, False),
+            "decompressBeforeLimiting": Parameter(bool, False),
+        },
+        modifying=False,
+        returns=CONTENT,
+    )

@@ -50,8 +50,8 @@ def attributes_of(table: Mapping[str, Any]) -> dict[str, Any]:
             argument.name: argument.of(found) for argument in _GROUPS if argument.name in found
         }
     attributes |= {argument.name: found[argument.name] for argument in _PLAIN if argument.name in found}
-    if queue.SINGLE_ACTIVE.of(found):
-        attributes["maximumLiveConsumers"] = 1
+    if live := 1 if queue.SINGLE_ACTIVE.of(found) else queue.LIVE_CONSUMERS.of(found):
+        attributes["maximumLiveConsumers"] = live
     if (exchange := queue.DEAD_LETTER_EXCHANGE.of(found)) is not None:
         attributes["alternateBinding"] = _alternate(exchange, queue.DEAD_LETTER_KEY.of(found))
     return attributes

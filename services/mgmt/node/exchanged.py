@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from services.common import errors as e
 from services.common.errors import BrokerError, SyntaxFault
+from services.mgmt.model.answer import ToPublish
 from services.mgmt.model.faults import AlreadyExists, IllegalConfiguration, IllegalTransition, NotOffered
 
 LARGEST: Final = 4 << 20
@@ -86,18 +87,19 @@ def _no_number(text: str) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """`status` as HTTP's."""
+    """`status` as HTTP's; `publish` is published before it is given."""
 
     status: int
     description: str
     body: bytes = b""  # JSON
+    publish: ToPublish | None = None
 
     @classmethod
-    def of(cls, body: object, status: HTTPStatus = HTTPStatus.OK) -> Reply:
+    def of(cls, body: object, status: HTTPStatus = HTTPStatus.OK, publish: ToPublish | None = None) -> Reply:
         """One that says that it is done; `body` None is none. Raises TooMuch."""
         told = b"" if body is None else json.dumps(body, ensure_ascii=False).encode()
         check_length(len(told))
-        return cls(status, status.phrase, told)
+        return cls(status, status.phrase, told, publish)
 
     @classmethod
     def refusal(cls, error: BrokerError) -> Reply:

@@ -29,12 +29,19 @@ class Node:
         """What went wrong is a reply as well: `Reply.refusal`."""
         who = request.who
         principal = Principal(who.name, who.provider, frozenset(who.groups), frozenset(who.tags))
-        caller = Caller(self._guard, principal, who.host)
+        caller = Caller(self._guard, principal, who.host, publishes=request.publishes)
         try:
             reply = await self._answer(caller, Asked.from_json(request.virtual_host, request.request))
         except BrokerError as error:
             reply = Reply.refusal(error)
-        return pb.ManageReply(status=reply.status, description=reply.description, body=reply.body)
+        told = pb.ManageReply(status=reply.status, description=reply.description, body=reply.body)
+        if to := reply.publish:
+            told.publish.CopyFrom(
+                pb.ByHand(
+                    exchange=to.exchange, routing_key=to.key, format=to.format, properties=to.properties, body=to.body
+                )
+            )
+        return told
 
     async def _answer(self, caller: Caller, asked: Asked) -> Reply:
         await caller.check([ASK_MGMT])

@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from services.common.access.action import Action
 from services.common.errors import AccessRefused, NotFound, SyntaxFault
+from services.mgmt.model.answer import Answer
 from services.mgmt.model.configured_object import ConfiguredObject
 from services.mgmt.model.faults import NotOffered
 from services.mgmt.node.exchanged import Asked, Reply
@@ -152,7 +153,8 @@ class Objects:
             await self._caller.check([self._keeper.sees])
             self._found(path)
             raise NotOffered("Not implemented")
-        return Reply.of(await self._changes.invoke(self._caller, path, operation, self._arguments()))
+        answer = await self._changes.invoke(self._caller, path, operation, self._arguments())
+        return Reply.of(answer.value, publish=answer.publish) if isinstance(answer, Answer) else Reply.of(answer)
 
     def _arguments(self) -> dict[str, Any]:
         """Of properties and, where that is a map, the body."""

@@ -6,9 +6,11 @@ import json
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
+from services.common.arguments import policies
 from services.common.errors import AccessRefused, BrokerError, InternalError, NotFound, PreconditionFailed, SyntaxFault
-from services.mgmt.rabbitmq.forms import BindingForm, ExchangeForm, QueueForm
+from services.mgmt.rabbitmq.forms import BindingForm, ExchangeForm, PolicyForm, QueueForm
 from services.mgmt.rabbitmq.objects import DEFAULT, properties_key
+from services.mgmt.rabbitmq.policies import GovernedQueues, row
 from services.mgmt.tree.destinations import PREDECLARED
 from services.mgmt.tree.house import House
 from services.mgmt.tree.kept_arguments import dumped
@@ -21,6 +23,8 @@ from services.rpc.router_pb2 import (
     DeclareQueue,
     DeleteExchange,
     DeleteVirtualHost,
+    Policy,
+    PolicyKey,
 )
 
 _REFUSED: Final[Mapping[int, tuple[type[BrokerError], str]]] = {
@@ -34,6 +38,7 @@ class Changes:
 
     def __init__(self, house: House) -> None:
         self._house = house
+        self._governed = GovernedQueues(house.mirror)
 
     # -------------------------------------------------------------- virtual hosts
 
@@ -107,6 +112,26 @@ class Changes:
 
     def _has_queue(self, number: int) -> bool:
         return bool(self._house.mirror.grouped("queue", "id").get(number))
+
+    # -------------------------------------------------------------- policies
+
+    async def set_policy(self, virtual_host: str, name: str, told: PolicyForm, *, operator: bool) -> bool:
+        """Whether there was none of that name. It counts when this returns. Raises PreconditionFailed."""
+        policy = Policy(name=name, pattern=told.pattern, apply_to=told.apply_to, priority=told.priority)
+        policy.definition, policy.operator = policies.dumped(told.definition), operator
+        reply = await self._house.topology.change(virtual_host, set_policy=policy)
+        wanted = {**told.model_dump(by_alias=True), "vhost": virtual_host, "name": name}
+        await self._until(lambda: self._policy(virtual_host, name, operator=operator) == wanted)
+        return reply.created
+
+    async def clear_policy(self, virtual_host: str, name: str, *, operator: bool) -> None:
+        """Raises NotFound."""
+        await self._house.topology.change(virtual_host, clear_policy=PolicyKey(name=name, operator=operator))
+        await self._until(lambda: self._policy(virtual_host, name, operator=operator) is None)
+
+    def _policy(self, virtual_host: str, name: str, *, operator: bool) -> Mapping[str, Any] | None:
+        found = self._governed.policies(virtual_host).get(name, operator=operator)
+        return row(found) if found else None
 
     # -------------------------------------------------------------- bindings
 

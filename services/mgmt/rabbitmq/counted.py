@@ -53,15 +53,18 @@ class Counted:
             "type": _type(row),
             "node": self._owner(row["partition"]),
             "state": self._state(row),
-            "policy": None,
-            "operator_policy": None,
-            "effective_policy_definition": {},
+            **self._governed(row),
             **_messages(counts.ready, counts.unsettled),
             "memory": counts.bytes,
             "consumers": len(consumers),
             "exclusive_consumer_tag": next((each.tag for each in consumers if each.exclusive), None),
             "single_active_consumer_tag": self._single(row, consumers),
         }
+
+    def _governed(self, row: Row) -> Row:
+        found = self._objects.governed.of(row)
+        policy, operator = (each and each.name for each in found)
+        return {"policy": policy, "operator_policy": operator, "effective_policy_definition": found.definition}
 
     def _state(self, row: Row) -> str:
         return "running" if row["id"] in self._rows else "starting"

@@ -79,6 +79,17 @@ class BindingForm(_Form):
     arguments: Table = Field(default_factory=dict)
 
 
+class PolicyForm(_Form):
+    """A policy; the router says which definitions there are."""
+
+    model_config = ConfigDict(frozen=True, populate_by_name=True)
+
+    pattern: str
+    definition: dict[str, Any]
+    apply_to: str = Field("all", alias="apply-to")
+    priority: int = Field(0, ge=-(1 << 31), lt=1 << 31)
+
+
 class UserForm(_Form):
     """A user: a password, or the hash of one."""
 
@@ -148,6 +159,19 @@ class NamedUser(UserForm):
 
     name: str = Field(min_length=1)
     limits: Annotated[dict[str, Limit], _NONE_IN_LIST] = Field(default_factory=dict)
+
+
+class NamedPolicy(PolicyForm, _InVirtualHost):
+    """A policy with its place."""
+
+    name: Short
+
+
+class NamedOperatorPolicy(_InVirtualHost):
+    """An operator's policy: a parameter."""
+
+    name: Short
+    value: PolicyForm
 
 
 class PlacedLimits(_InVirtualHost):

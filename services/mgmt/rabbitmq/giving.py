@@ -10,6 +10,7 @@ from services.common.release import RELEASE
 from services.mgmt.rabbitmq.forms import LIMITS, VIRTUAL_HOST_LIMITS
 from services.mgmt.rabbitmq.grants import permissions, topic_permissions
 from services.mgmt.rabbitmq.objects import Objects, Row
+from services.mgmt.rabbitmq.policies import parameter
 from services.mgmt.rabbitmq.users import hash_of
 from services.mgmt.tree.house import House
 
@@ -41,9 +42,12 @@ async def give(house: House, objects: Objects) -> dict[str, Any]:
         "vhosts": [{"name": name} for name in hosts],
         "permissions": permissions(granted, hosts),
         "topic_permissions": topic_permissions(granted),
-        "parameters": [{**_limits(of_hosts[name]), "vhost": name} for name in hosts if name in of_hosts],
+        "parameters": [
+            *({**_limits(of_hosts[name]), "vhost": name} for name in hosts if name in of_hosts),
+            *(parameter(row) for name in hosts for row in objects.governed.rows(name, operator=True)),
+        ],
         "global_parameters": [],
-        "policies": [],
+        "policies": [row for name in hosts for row in objects.governed.rows(name, operator=False)],
         **_topology(objects, hosts, without=()),
     }
 
@@ -54,8 +58,11 @@ async def give_virtual_host(house: House, objects: Objects, name: str) -> dict[s
     of_hosts = await house.grants.limits(VIRTUAL_HOST)
     return {
         "rabbit_version": SPOKEN,
-        "parameters": [_limits(of_hosts[name])] if name in of_hosts else [],
-        "policies": [],
+        "parameters": [
+            *([_limits(of_hosts[name])] if name in of_hosts else []),
+            *(_without_host(parameter(row)) for row in objects.governed.rows(name, operator=True)),
+        ],
+        "policies": [_without_host(row) for row in objects.governed.rows(name, operator=False)],
         **_topology(objects, [name], without=("vhost",)),
     }
 
@@ -86,6 +93,10 @@ def _topology(objects: Objects, hosts: Iterable[str], without: Iterable[str]) ->
         found["exchanges"] += [_only(row, _EXCHANGE, without) for row in exchanges]
         found["bindings"] += [_only(row, _BINDING, without) for row in bindings]
     return found
+
+
+def _without_host(row: Row) -> Row:
+    return {name: value for name, value in row.items() if name != "vhost"}
 
 
 def _is_everywhere(exchange: str) -> bool:

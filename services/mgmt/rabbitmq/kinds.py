@@ -9,7 +9,8 @@ from services.common.access import questions
 from services.common.access.action import Action
 from services.common.access.asked import Asked
 from services.common.errors import SyntaxFault
-from services.mgmt.rabbitmq.forms import ExchangeForm, QueueForm
+from services.mgmt.access.operations import CONFIGURE
+from services.mgmt.rabbitmq.forms import ExchangeForm, PolicyForm, QueueForm
 from services.mgmt.rabbitmq.needs import to_declare_exchange, to_declare_queue
 from services.mgmt.rabbitmq.reading import read
 from services.mgmt.rabbitmq.sections import Broker
@@ -29,7 +30,7 @@ class Declared(NamedTuple):
 def declared(kind: Any) -> Declared:  # noqa: ANN401 - a number of the contract's
     """Raises SyntaxFault for what is none of them."""
     if kind not in _DECLARED:
-        raise SyntaxFault("queues and exchanges are declared and deleted, and nothing else")
+        raise SyntaxFault("queues, exchanges and policies are declared and deleted, and nothing else")
     return _DECLARED[kind]
 
 
@@ -39,6 +40,17 @@ async def _declare_queue(broker: Broker, request: pb.DeclareRequest) -> bool:
 
 async def _declare_exchange(broker: Broker, request: pb.DeclareRequest) -> bool:
     return await broker.changes.declare_exchange(request.virtual_host, request.name, read(ExchangeForm, request.told))
+
+
+async def _set_policy(broker: Broker, request: pb.DeclareRequest) -> bool:
+    where, told = (request.virtual_host, request.name), read(PolicyForm, request.told)
+    return await broker.changes.set_policy(*where, told, operator=request.kind == pb.OPERATOR_POLICY)
+
+
+async def _clear_policy(broker: Broker, request: pb.DeleteRequest) -> int:
+    where = request.virtual_host, request.name
+    await broker.changes.clear_policy(*where, operator=request.kind == pb.OPERATOR_POLICY)
+    return 0
 
 
 async def _delete_queue(broker: Broker, request: pb.DeleteRequest) -> int:
@@ -65,4 +77,11 @@ _DECLARED: Final[Mapping[int, Declared]] = {
         lambda told: questions.delete_exchange(told.virtual_host, told.name),
         _delete_exchange,
     ),
+    pb.POLICY: Declared(
+        lambda told: questions.set_policies(told.virtual_host),
+        _set_policy,
+        lambda told: questions.set_policies(told.virtual_host),
+        _clear_policy,
+    ),
+    pb.OPERATOR_POLICY: Declared(lambda _: CONFIGURE, _set_policy, lambda _: CONFIGURE, _clear_policy),
 }

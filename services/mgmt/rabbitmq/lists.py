@@ -117,6 +117,14 @@ async def _bindings(broker: Broker, hosts: list[str]) -> Rows:
     return Rows(row for host in hosts for row in broker.objects.each_binding(host))
 
 
+async def _policies(broker: Broker, hosts: list[str]) -> Rows:
+    return Rows(row for host in hosts for row in broker.objects.governed.rows(host, operator=False))
+
+
+async def _operator_policies(broker: Broker, hosts: list[str]) -> Rows:
+    return Rows(row for host in hosts for row in broker.objects.governed.rows(host, operator=True))
+
+
 async def _consumers(broker: Broker, hosts: list[str]) -> Rows:
     counted = Counted(broker)
 
@@ -140,6 +148,8 @@ _LISTED: Final = {
     pb.BINDING: _bindings,
     pb.CONSUMER: _consumers,
     pb.CONNECTION: _connections,
+    pb.POLICY: _policies,
+    pb.OPERATOR_POLICY: _operator_policies,
 }
 
 

@@ -24,7 +24,7 @@ _LONGEST: Final = 15.0  # seconds
 """Of messages that are got at once: then no more are. mgmt does nothing else while it writes them as JSON."""
 _PROPERTIES: Final = (
     "content_type", "content_encoding", "headers", "delivery_mode", "priority", "correlation_id", "reply_to",
-    "expiration", "message_id", "timestamp", "type", "user_id", "app_id", "cluster_id",
+    "expiration", "message_id", "timestamp", "type", "user_id", "app_id", "cluster_id", "unreadable_headers",
 )  # fmt: skip
 
 _Text = Annotated[str, BeforeValidator(lambda value: str(value) if isinstance(value, int) else value)]

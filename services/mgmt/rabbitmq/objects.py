@@ -12,6 +12,7 @@ from urllib.parse import quote_plus
 
 from services.common.errors import NotFound, ResourceLocked
 from services.mgmt.rabbitmq.plain import plain
+from services.mgmt.rabbitmq.policies import GovernedQueues
 from services.mgmt.tree.destinations import PREDECLARED
 from services.mgmt.tree.house import House
 from services.mgmt.tree.mirror import Kept
@@ -31,6 +32,7 @@ class Objects:
     def __init__(self, house: House) -> None:
         self._house = house
         self._rows: dict[str, _Rows] = {}  # of queues, by virtual host
+        self.governed = GovernedQueues(house.mirror)
 
     async def known(self, *, counted: bool = False) -> None:
         """Returns when there is something to read; counts of queues are five seconds old at most then."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterator, Mapping
-from typing import Any, Final, NamedTuple, NoReturn
+from typing import Any, Final, NamedTuple
 
 from services.common.access.records import Permission, TopicPermission
 from services.common.errors import BrokerError, SyntaxFault
@@ -12,6 +12,8 @@ from services.mgmt.rabbitmq.changes import BindingEnds, Changes
 from services.mgmt.rabbitmq.forms import (
     VIRTUAL_HOST_LIMITS,
     NamedExchange,
+    NamedOperatorPolicy,
+    NamedPolicy,
     NamedQueue,
     NamedUser,
     NamedVirtualHost,
@@ -19,8 +21,10 @@ from services.mgmt.rabbitmq.forms import (
     PlacedLimits,
     PlacedPermission,
     PlacedTopicPermission,
+    PolicyForm,
 )
 from services.mgmt.rabbitmq.objects import Objects
+from services.mgmt.rabbitmq.policies import OPERATORS
 from services.mgmt.rabbitmq.users import put_user
 from services.mgmt.tree.house import House
 
@@ -30,7 +34,6 @@ _PLUGINS: Final = {
     "federation-upstream": "there is no federation here",
     "federation-upstream-set": "there is no federation here",
     "shovel": "there are no shovels here",
-    "operator_policy": "there are no policies here",
 }
 
 
@@ -114,6 +117,9 @@ async def _parameter(broker: Broker, item: Mapping[str, Any]) -> str:
         told = PlacedLimits.model_validate(item)
         await broker.house.grants.put_limits(Subject(VIRTUAL_HOST, told.vhost), told.value)
         return ""
+    if component == OPERATORS:
+        await _operator_policy(broker, item)
+        return ""
     raise NotTaken(_PLUGINS.get(component, f"there is nothing here that has parameters of {component!r}"))
 
 
@@ -123,8 +129,18 @@ async def _global_parameter(_broker: Broker, item: Mapping[str, Any]) -> str:
     raise NotTaken("there are no global parameters here")
 
 
-async def _policy(_broker: Broker, _item: Mapping[str, Any]) -> NoReturn:
-    raise NotTaken("there are no policies here: say it in the arguments of queues and exchanges")
+async def _policy(broker: Broker, item: Mapping[str, Any]) -> str:
+    told = NamedPolicy.model_validate(item)
+    broker.objects.check_virtual_host(told.vhost)
+    form = PolicyForm.model_validate(item)
+    await broker.changes.set_policy(told.vhost, told.name, form, operator=False)
+    return ""
+
+
+async def _operator_policy(broker: Broker, item: Mapping[str, Any]) -> None:
+    told = NamedOperatorPolicy.model_validate(item)
+    broker.objects.check_virtual_host(told.vhost)
+    await broker.changes.set_policy(told.vhost, told.name, told.value, operator=True)
 
 
 Take = Callable[[Broker, Mapping[str, Any]], Awaitable[str]]

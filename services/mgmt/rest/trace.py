@@ -55,8 +55,8 @@ def trace_routes(look_up: LookUp) -> APIRouter:
         client: Annotated[
             str,
             _pattern(
-                "the publisher: the name of its application, its user, address or connection; dead letters have none, "
-                "they are told with what was published"
+                "the publisher: the name of its application, its user, address or connection; of a dead letter, who "
+                "published it at first"
             ),
         ] = "",
         consumer: Annotated[str, _pattern("the consumer: its tag, or as `client`")] = "",

@@ -14,11 +14,17 @@ if TYPE_CHECKING:
 
 
 class Caller:
-    """A user who has signed in, from an address; `login` is with what, where that is known."""
+    """A user who has signed in, from an address; `login` is with what, where that is known.
 
-    def __init__(self, guard: Guard, who: Principal, peer: str, login: Login | None = None) -> None:
+    `publishes`: whoever asks for it publishes messages for it.
+    """
+
+    def __init__(
+        self, guard: Guard, who: Principal, peer: str, login: Login | None = None, *, publishes: bool = False
+    ) -> None:
         self.name = who.name
         self.login = login
+        self.publishes = publishes
         self._guard = guard
         self._who = who
         self._peer = peer

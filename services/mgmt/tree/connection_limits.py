@@ -44,7 +44,11 @@ class _Rules(Keeper):
     async def invoke(self, found: ConfiguredObject, operation: str, arguments: Mapping[str, Any]) -> str | None:
         if operation == "extractRules":
             return str(found.actual["rules"])
-        virtual_host, more = _host_of(found.parent), await rules_at(arguments["path"], _check_more)
+        virtual_host = _host_of(found.parent)
+        if operation == "resetCounters":
+            await self.house.gateways.reset_limits(virtual_host)
+            return None
+        more = await rules_at(arguments["path"], _check_more)
         text = await self.house.grants.add_limit_rules(virtual_host, more)
         await self.house.mirror.until(lambda: self._text(virtual_host).startswith(text))  # others may have come since
         return None

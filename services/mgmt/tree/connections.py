@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from typing import Final
+from typing import Any, Final
 
 from services.mgmt.model.configured_object import ConfiguredObject
 from services.mgmt.model.connection import Connection, Session
@@ -65,6 +65,14 @@ class Sessions(Keeper):
     def measure(self, found: ConfiguredObject) -> Mapping[str, int]:
         told = _sessions_of(self.house, found.parent).get(found.actual["channelId"])
         return {"consumerCount": told.consumers, "unacknowledgedMessages": told.unsettled} if told else {}
+
+    async def invoke(self, found: ConfiguredObject, operation: str, arguments: Mapping[str, Any]) -> list[str]:  # noqa: ARG002 - it is getConsumers
+        """As a queue calls them. None of an older gateway, which tells no single ones."""
+        connection = found.path[-2]
+        told = await self.house.gateways.connection(connection)
+        sessions = {each.number: each for each in told.sessions} if told else {}
+        session = sessions.get(found.actual["channelId"], pb.Session())
+        return [f"{connection}|{each.tag}" for each in session.each]
 
 
 def _sessions_of(house: House, connection: ConfiguredObject | None) -> Mapping[int, pb.Session]:

@@ -11,7 +11,7 @@ import structlog
 from services.common.audit.audit import Audit
 from services.common.clients.calls import result, stream
 from services.common.containment import contained
-from services.common.errors import BrokerError, NotFound
+from services.common.errors import BrokerError, NotFound, Unavailable
 from services.common.grpc_channel import connect
 from services.mgmt.tree.mirror import Mirror
 from services.mgmt.tree.recorded import record
@@ -52,6 +52,13 @@ class Gateways:
         told = await asyncio.gather(*(self._of(*each) for each in self.addresses()))
         return [each for connections in told for each in connections]
 
+    async def connection(self, name: str) -> pb.Connection | None:
+        """One, with the consumers of its sessions; None where it is gone, or its gateway does not answer."""
+        gateway = gateway_of(name)
+        if (address := dict(self.addresses()).get(gateway)) is None:
+            return None
+        return next(iter(await self._of(gateway, address, name)), None)
+
     async def close(self, name: str, reason: str) -> None:
         """Raises NotFound where no gateway has it, Unavailable where its gateway does not answer.
 
@@ -69,12 +76,19 @@ class Gateways:
             await channel.close()
         record(self._audit, "connection", "closed", name)
 
-    async def _of(self, name: str, address: str) -> list[pb.Connection]:
+    async def reset_limits(self, virtual_host: str | None) -> None:
+        """Of the rules of a virtual host, or of the broker. Raises Unavailable where a gateway does not do it."""
+        there = list(self.addresses())
+        done = await asyncio.gather(*(_reset_at(address, virtual_host) for _, address in there))
+        if failed := [name for (name, _), well in zip(there, done, strict=True) if not well]:
+            raise Unavailable(f"{', '.join(failed)} counts on: it does not answer; try again")
+
+    async def _of(self, name: str, address: str, connection: str = "") -> list[pb.Connection]:
         channel = connect(address)
         stub: GatewayAsyncStub = GatewayStub(channel)
         found: list[pb.Connection] = []
         try:
-            async for told in stream(stub.Connections(pb.ConnectionsRequest(), timeout=_DEADLINE)):
+            async for told in stream(stub.Connections(pb.ConnectionsRequest(name=connection), timeout=_DEADLINE)):
                 found += told.connections
         except BrokerError as failure:
             log.info("a gateway does not list its connections", gateway=name, reason=failure.text)
@@ -83,6 +97,18 @@ class Gateways:
         finally:
             await channel.close()
         return found
+
+
+async def _reset_at(address: str, virtual_host: str | None) -> bool:
+    channel = connect(address)
+    stub: GatewayAsyncStub = GatewayStub(channel)
+    try:
+        await result(stub.ResetLimits(pb.ResetLimitsRequest(virtual_host=virtual_host), timeout=_DEADLINE))
+    except BrokerError:
+        return False
+    finally:
+        await channel.close()
+    return True
 
 
 def gateway_of(connection: str) -> str:

@@ -19,6 +19,7 @@ from services.common.clock import epoch_ms
 from services.common.config import Settings
 from services.common.runtime import Tasks
 from services.mgmt.access.grants import Grants
+from services.mgmt.in_queues.messages import QueueMessages
 from services.mgmt.model.configured_object import ConfiguredObject
 from services.mgmt.model.faults import IllegalConfiguration
 from services.mgmt.providers import Providers
@@ -62,6 +63,7 @@ class House:
     stores: Stores
     gather: Gather
     dry_runs: DryRuns
+    messages: QueueMessages
 
     def __post_init__(self) -> None:
         self.mirror = Mirror()

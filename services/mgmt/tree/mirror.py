@@ -18,7 +18,7 @@ from services.rpc.store_pb2 import Record, Records, Unchanged
 OVERLAY: Final = "configured_object"
 """What only management has of an object: its description, its variables, its creator."""
 KINDS: Final = (
-    "virtual_host", "exchange", "queue", "binding", "user", "group", "acl", "authentication_provider", "port",
+    "virtual_host", "policy", "exchange", "queue", "binding", "user", "group", "acl", "authentication_provider", "port",
     "connection_limits", "port_state", "watcher", "key_store", "trust_store", "preference", OVERLAY,
 )  # fmt: skip
 _NOT_SEEN: Final = "it is done, but not seen here yet: the store does not tell"

@@ -22,6 +22,7 @@ from services.mgmt.tree.destinations import is_exchange, is_queue
 from services.mgmt.tree.house import House
 from services.mgmt.tree.kept_arguments import dumped, named
 from services.mgmt.tree.mirror import Kept
+from services.mgmt.tree.queue_messages import OF_MESSAGES
 from services.mgmt.tree.recorded import record
 from services.rpc.counts_pb2 import Consumer
 from services.rpc.router_pb2 import DeclareQueue, DeleteQueue
@@ -107,6 +108,13 @@ class Queues(Keeper):
     def needs_to_invoke(self, operation: str, path: tuple[str, ...], arguments: Mapping[str, Any]) -> Iterable[Asked]:
         if operation == "clearQueue":
             yield questions.of_queue(Action.PURGE, *_place(path), properties_of(self.house.mirror, *_place(path)))
+        elif of_messages := OF_MESSAGES.get(operation):
+            if not self.kind.operations[operation].modifying:
+                yield self.sees
+            host, name = _place(path)
+            yield questions.of_queue(of_messages.needs, host, name, properties_of(self.house.mirror, host, name))
+            if (destination := arguments.get("destination")) is not None:
+                yield questions.publish(host, "", destination)
         else:
             yield from super().needs_to_invoke(operation, path, arguments)
 
@@ -145,12 +153,14 @@ class Queues(Keeper):
         await self.house.topology.change(host, delete_queue=delete)
         await self.house.mirror.until(lambda: not self.house.mirror.grouped("queue", "id").get(number))
 
-    async def invoke(self, found: ConfiguredObject, operation: str, arguments: Mapping[str, Any]) -> Any:  # noqa: ANN401, ARG002 - as said
+    async def invoke(self, found: ConfiguredObject, operation: str, arguments: Mapping[str, Any]) -> Any:  # noqa: ANN401 - as said
         if operation == "clearQueue":
             number, name = int(found.incarnation), found.actual["name"]
             count = await self.house.purging.purge(number, found.actual["partition"], name)
             record(self.house.audit, "queue", "purged", found.path[1], name)
             return count
+        if of_messages := OF_MESSAGES.get(operation):
+            return await of_messages.carry_out(self.house, found, arguments)
         return [
             f"{each.connection}|{each.tag}" for each in self.house.counts.last.consumers.get(int(found.incarnation), ())
         ]

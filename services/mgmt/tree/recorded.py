@@ -20,6 +20,8 @@ _CHANGES: Final[Mapping[str, tuple[str, str]]] = {
     "delete_exchange": ("exchange", "deleted"),
     "bind": ("binding", "put"),
     "unbind": ("binding", "deleted"),
+    "set_policy": ("policy", "set"),
+    "clear_policy": ("policy", "deleted"),
 }
 """By the field of a change of the topology. Virtual hosts are told by the store, as other records are."""
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from services.common.message.columns import put
 from services.common.message.indexes import pick
-from services.queue.machine.columns import Columns
+from services.queue.machine.columns import Columns, Raw
 from services.queue.machine.journal_draft import ContentDraft, EntryDraft
 from services.rpc import store_pb2
 from services.rpc.queue_pb2 import PublishBatch, Traced
@@ -15,7 +15,7 @@ class Source:
 
     __slots__ = ("columns", "raw", "traced")
 
-    def __init__(self, raw: bytes, batch: PublishBatch, columns: Columns) -> None:
+    def __init__(self, raw: Raw, batch: PublishBatch, columns: Columns) -> None:
         self.raw = raw
         self.columns = columns
         self.traced = list(batch.traced)
@@ -36,7 +36,7 @@ def add_content(frame: store_pb2.JournalFrame, draft: ContentDraft, content_id: 
     source: Source = draft.source
     wanted = _wanted(draft)
     if len(wanted) == len(source.uids):
-        columns, places = source.raw, None
+        columns, places = bytes(source.raw), None
     else:
         kept = sorted(wanted)
         columns = _subset(source, kept).SerializeToString()

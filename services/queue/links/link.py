@@ -23,9 +23,10 @@ from services.queue.links.full import Full
 from services.queue.links.outbox import Outbox
 from services.queue.links.peer_reports import PeerReports
 from services.queue.links.releasing import release_held_by
+from services.queue.links.selecting import Selecting
 from services.queue.links.transactions import Transactions
 from services.queue.machine.claims import FINAL
-from services.queue.machine.columns import Columns, queue_ids_of
+from services.queue.machine.columns import Columns, Raw, decoded, queue_ids_of
 from services.queue.machine.consumers import Consumer
 from services.queue.machine.entry import Holder
 from services.queue.machine.newcomer import newcomer
@@ -53,16 +54,16 @@ class PeerLink(Holder):
         self.deliveries = self.outbox.deliveries
         self._wake = wake
         self._fail = fail
-        self.name = ""
         self._host = host
         self._consumers: dict[int, tuple[Consumer, Queue]] = {}
         self._awaiting: dict[int, tuple[Awaited, pb.AttachConsumer]] = {}  # by consumer
         self._touched: WeakKeyDictionary[Queue, None] = WeakKeyDictionary()  # in the order of use
         self._transactions = Transactions(host, self)
-        self._suspended: list[pb.LinkFrame] = []
+        self._suspended: list[tuple[pb.LinkFrame, Sequence[Raw]]] = []
         self._settling = 0  # frames with settlements, so far
         self._tells = False
-        self.member = ""  # the queue process that the peer addresses: perhaps a former one at this address
+        self.name = self.member = ""  # `member` is whom the peer addresses: perhaps a former one at this address
+        self.selections: dict[int, Selecting] = {}  # by their requests
         self.told = PeerReports(host.registry)
         self._receiving = False
         self._unused: list[Queue] = []  # queues left without a consumer
@@ -86,12 +87,12 @@ class PeerLink(Holder):
 
     # -------------------------------------------------------------- frames
 
-    def receive(self, frame: pb.LinkFrame) -> None:
-        """Carries a frame out; one that comes while leases may have run out waits until they are renewed."""
+    def receive(self, frame: pb.LinkFrame, publishes: Sequence[Raw]) -> None:
+        """Carries a frame out, and the batches in it; one that comes while leases may have run out waits for them."""
         if self.broken:
             return
         if not self._host.certain:
-            self._suspended.append(frame)
+            self._suspended.append((frame, publishes))
             return
         self._receiving = True
         self.told.begin()
@@ -104,8 +105,8 @@ class PeerLink(Holder):
         # Before messages: an immediate one needs a consumer with credit, and its publisher knows of this consumer.
         if frame.credits:
             self._credit_all(frame.credits, now)
-        if frame.publishes:
-            for_each("taking messages in", frame.publishes, partial(self._publish, now=now), self._not_taken)
+        if publishes:
+            for_each("taking messages in", publishes, partial(self._publish, now=now), self._not_taken)
         if frame.requests:
             requests.answer_all(self._host, self, frame.requests)
         if frame.detaches:
@@ -121,9 +122,9 @@ class PeerLink(Holder):
     def resume(self) -> None:
         """Carries out the frames that have waited for the leases."""
         frames, self._suspended = self._suspended, []
-        for frame in frames:
+        for frame, publishes in frames:
             try:
-                self.receive(frame)
+                self.receive(frame, publishes)
             except Exception as fault:  # noqa: BLE001 - as when it is carried out at once
                 self._fail(fault)
         if frames:
@@ -231,19 +232,19 @@ class PeerLink(Holder):
 
     # -------------------------------------------------------------- the parts of a frame
 
-    def _publish(self, raw: bytes, now: int) -> None:
-        batch = pb.PublishBatch.FromString(raw)
-        raw = put_right(raw, batch, now)
-        source = Source(raw, batch, Columns(batch, self._host.interned))
+    def _publish(self, raw: Raw, now: int) -> None:
+        batch, bodies = decoded(raw)
+        raw = put_right(raw, batch, bodies, now)
+        source = Source(raw, batch, Columns(batch, bodies, self._host.interned))
         if batch.transaction:
             self._transactions.publish(batch, source)
         else:
             answers = TracedAnswers(TracedBatch(self._host, source), self) if source.traced else self
             publishing.accept(self._host, self._batches.begin(answers, batch), source, now)
 
-    def _not_taken(self, raw: bytes, error: BrokerError) -> None:
+    def _not_taken(self, raw: Raw, error: BrokerError) -> None:
         """Refuses the whole batch, though some of it may have been taken; its transaction cannot be prepared."""
-        batch = pb.PublishBatch.FromString(raw)
+        batch, _ = decoded(raw)
         if batch.transaction:
             self._transactions.spoil(batch.transaction, error.text)
         for queue_id in queue_ids_of(batch):
@@ -391,8 +392,7 @@ class PeerLink(Holder):
         if awaited := self._awaiting.get(handle):
             awaited[0].waiting.append(partial(self._detach_all, (handle,), now))
             return
-        found = self._consumers.pop(handle, None)
-        if found:
+        if found := self._consumers.pop(handle, None):
             consumer, queue = found
             self._host.events.publish(detached(consumer, queue.options, self.name))
             if queue.detach(consumer, now):

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from services.queue.journal.content import Source
 from services.queue.machine.arrival import Arrival
-from services.queue.machine.entry import Entry, Holder, Undecided
+from services.queue.machine.entry import Entry, Undecided
 from services.queue.machine.journal_draft import ContentDraft
 from services.queue.machine.queue import Queue
 from services.queue.observe.traced_batch import TracedBatch
@@ -37,6 +37,7 @@ class HeldEntries:
     entries: list[Entry]
     coming: list[int]
     staged: bool  # the staged part of the journal dequeues the entries
+    moved: pb.Settle | None = None  # what was asked for, where they were moved
 
 
 @dataclass(slots=True, eq=False)
@@ -75,6 +76,5 @@ class OpenTransaction(Undecided):
         returning: dict[object, list[Entry]] = defaultdict(list)
         for entry in settlement.entries:
             if entry.holder is self:
-                holder = self.heirs.get(entry, link)
-                returning[None if isinstance(holder, Holder) and holder.over else holder].append(entry)
+                returning[self.heirs.get(entry, link)].append(entry)
         return returning

@@ -4,12 +4,27 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
+from typing import NamedTuple
 
+from services.common.message import in_front
 from services.common.message.columns import put
 from services.common.message.weight import FRAME_BYTES
 from services.queue.links.pieces import pieces
 from services.queue.machine.deliveries import Columns, Deliveries
 from services.rpc import queue_pb2 as pb
+
+
+class Outgoing(NamedTuple):
+    """A frame; `deliveries` are large ones that go in front of it."""
+
+    frame: pb.QueueFrame
+    deliveries: in_front.Parts | None
+
+    def wire(self) -> bytes | in_front.Parts:
+        """Its wire form."""
+        if self.deliveries is None:
+            return self.frame.SerializeToString()
+        return in_front.frame(in_front.DELIVERIES, [self.deliveries], self.frame)
 
 
 class Outbox:
@@ -61,32 +76,39 @@ class Outbox:
         """Whether there is something to send."""
         return self._begun or bool(self._pieces) or bool(self.deliveries.runs)
 
-    def take(self) -> pb.QueueFrame | None:
+    def take(self) -> Outgoing | None:
         """The next frame, or None when there is nothing to send. It exceeds the size only for one large message."""
         if not self.pending:
             return None
         frame = self._frame
         self._frame, self._begun = pb.QueueFrame(), False
-        if self._pieces or self.deliveries.runs:
-            self._add_deliveries(frame.deliveries)
+        deliveries = self._add_deliveries(frame) if self._pieces or self.deliveries.runs else None
         if self._pieces or self.deliveries.runs:
             self._postpone(frame)
         if frame.done:
             self._unheard.append(list(frame.done))
         self._add_replies(frame)
-        return frame
+        return Outgoing(frame, deliveries)
 
-    def _add_deliveries(self, batch: pb.DeliveryBatch) -> None:
+    def _add_deliveries(self, frame: pb.QueueFrame) -> in_front.Parts | None:
+        """Puts deliveries into the frame, or gives them where they go in front of it."""
         deliveries = self.deliveries
         if not self._pieces:
             self._pieces.extend(pieces(deliveries.columns, deliveries.carried))
             deliveries.reset()
+        batch = frame.deliveries
         if deliveries.traced:
             # All of them, even if deliveries are left for the next frame: they may come early, and never late.
             batch.traced.extend(deliveries.traced)
             deliveries.traced.clear()
         piece = self._pieces.popleft()
-        encode(piece, batch)
+        _describe(piece, batch)
+        if not in_front.pays(piece.bodies, sum(map(len, piece.bodies))):
+            batch.bodies.extend(piece.bodies)
+            return None
+        large = in_front.batch(in_front.DELIVERIES, piece.bodies, batch)
+        frame.ClearField("deliveries")
+        return large
 
     def _add_replies(self, frame: pb.QueueFrame) -> None:
         size = 0
@@ -109,8 +131,13 @@ class Outbox:
 
 def encode(piece: Columns, batch: pb.DeliveryBatch) -> None:
     """Puts deliveries on the wire."""
-    batch.uids.extend(piece.uids)
+    _describe(piece, batch)
     batch.bodies.extend(piece.bodies)
+
+
+def _describe(piece: Columns, batch: pb.DeliveryBatch) -> None:
+    """All but their bodies."""
+    batch.uids.extend(piece.uids)
     put(batch, piece.facts, piece.properties)
     for run in piece.runs:
         attempts = run.attempts

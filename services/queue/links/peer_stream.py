@@ -5,6 +5,7 @@ from __future__ import annotations
 import grpc
 import structlog
 
+from services.common.message import in_front
 from services.common.streams.grpc_fields import trailers
 from services.common.streams.soon import Soon
 from services.common.streams.stream import Stream
@@ -31,10 +32,11 @@ class PeerStream:
 
     def received(self, message: bytes) -> None:
         """Carries out a frame. Raises DecodeError when the bytes are none."""
-        frame = LinkFrame.FromString(message)
+        publishes, rest = in_front.batches(in_front.PUBLISHES, message)
+        frame = LinkFrame.FromString(message[rest:] if rest else message)
         if frame.HasField("hello") and not self._welcomed(frame.hello):
             return
-        self._link.receive(frame)
+        self._link.receive(frame, [*publishes, *frame.publishes])
         self._write_soon.now()
 
     def writable(self) -> None:
@@ -60,5 +62,5 @@ class PeerStream:
 
     def _write(self) -> None:
         stream, outbox = self._stream, self._link.outbox
-        while not stream.full and (frame := outbox.take()) is not None:
-            stream.write(frame.SerializeToString())
+        while not stream.full and (outgoing := outbox.take()) is not None:
+            stream.write(outgoing.wire())

@@ -1,17 +1,18 @@
-"""Questions to one queue: get, purge, delete, inspect."""
+"""Questions to one queue: get, purge, delete, inspect, and messages of it that somebody chose."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from services.common.containment import contained, for_each
 from services.common.errors import BrokerError, NotFound
 from services.queue.host import Host
 from services.queue.journal.ticket import Written
 from services.queue.links.outbox import encode
+from services.queue.links.selecting import Selecting
 from services.queue.machine import turn
 from services.queue.machine.deliveries import Columns, DeliveryRun
 from services.queue.machine.entry import Entry
@@ -60,14 +61,10 @@ def _ask(host: Host, link: PeerLink, request: pb.QueueRequest) -> None:
 
 
 def answer(host: Host, link: PeerLink, request: pb.QueueRequest, queue: Queue, now: int) -> None:
-    """Carries a request out; a delete answers when the router has deleted the definition."""
-    reply = pb.QueueReply(id=request.id)
-    kind = request.WhichOneof("request")
-    if kind == "delete":
-        _delete(host, link, request, queue, reply)
-        return
-    if kind == "purge":
-        _purge(host, link, queue, reply)
+    """Carries a request out. A reply that takes longer, or waits for others, comes when it is there."""
+    reply, kind = pb.QueueReply(id=request.id), request.WhichOneof("request")
+    if later := _LATER.get(kind or ""):
+        later(host, link, request, queue, reply)
         return
     if kind == "get":
         _get(host, link, request.get, queue, reply, now)
@@ -78,7 +75,7 @@ def answer(host: Host, link: PeerLink, request: pb.QueueRequest, queue: Queue, n
     link.outbox.reply(reply)
 
 
-def _purge(host: Host, link: PeerLink, queue: Queue, reply: pb.QueueReply) -> None:
+def _purge(host: Host, link: PeerLink, _request: pb.QueueRequest, queue: Queue, reply: pb.QueueReply) -> None:
     """Drops what is ready now, some in each turn: what comes meanwhile stays, wherever its place in the order is."""
     before, written = queue.next_position, Written()
     reply.message_count = _purge_some(host, queue, before, written)
@@ -124,6 +121,35 @@ async def _is_next(host: Host, queue: Queue) -> bool:
 
 def _is_here(host: Host, queue: Queue) -> bool:
     return host.registry.queues.get(queue.options.queue_id) is queue
+
+
+def _select(host: Host, link: PeerLink, request: pb.QueueRequest, queue: Queue, reply: pb.QueueReply) -> None:
+    link.selections[request.id] = selecting = Selecting(link, queue, request.select)
+    _next_portion(host, link, request.id, selecting, reply)
+
+
+def _more(host: Host, link: PeerLink, request: pb.QueueRequest, queue: Queue, reply: pb.QueueReply) -> None:
+    selecting = link.selections.get(request.more.number)
+    if selecting is None or selecting.queue is not queue:
+        link.outbox.reply(pb.QueueReply(id=request.id, reason=pb.NOT_OWNER))
+    else:
+        _next_portion(host, link, request.more.number, selecting, reply)
+
+
+def _next_portion(host: Host, link: PeerLink, number: int, selecting: Selecting, reply: pb.QueueReply) -> None:
+    portion = _answer_portion(host, link, number, selecting, reply)
+    host.tasks.start(portion, f"messages of queue {selecting.queue.options.name}")
+
+
+async def _answer_portion(host: Host, link: PeerLink, number: int, selecting: Selecting, reply: pb.QueueReply) -> None:
+    try:
+        reply.MergeFrom(await selecting.portion(host))
+    except Exception as fault:  # noqa: BLE001 - as when it is carried out at once
+        name = selecting.queue.options.name
+        reply.reason, reply.text = pb.OTHER, contained("choosing messages", fault, queue=name).text
+    if not reply.more:
+        link.selections.pop(number, None)
+    link.outbox.reply(reply)
 
 
 def _get(host: Host, link: PeerLink, request: pb.GetRequest, queue: Queue, reply: pb.QueueReply, now: int) -> None:
@@ -180,3 +206,7 @@ async def _delete_definition(host: Host, link: PeerLink, queue_id: int, reply: p
     finally:
         host.registry.deleting.over(queue_id)
     link.outbox.reply(reply)
+
+
+_Later = Callable[[Host, "PeerLink", pb.QueueRequest, Queue, pb.QueueReply], None]
+_LATER: Final[Mapping[str, _Later]] = {"delete": _delete, "purge": _purge, "select": _select, "more": _more}

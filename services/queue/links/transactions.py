@@ -26,6 +26,7 @@ from services.common.errors import BrokerError, PreconditionFailed
 from services.queue.host import Host
 from services.queue.journal.content import Source
 from services.queue.journal.ticket import Receipt
+from services.queue.links.moved import tell_moved
 from services.queue.links.open_transaction import HeldEntries, OpenTransaction
 from services.queue.links.publishing import arrivals
 from services.queue.machine.arrival import Arrival
@@ -62,6 +63,7 @@ class Transactions:
 
     def publish(self, batch: pb.PublishBatch, source: Source) -> None:
         """Keeps a batch for its transaction."""
+        source.raw = bytes(source.raw)  # and nothing more of the frame that it came in: it may be kept for long
         transaction = self._of(batch.transaction)
         transaction.batches.append((batch.sequence, source))
         size = _COPIES * source.size
@@ -223,7 +225,8 @@ class Transactions:
         ends = settle.outcome == pb.ACCEPT or (settle.outcome == pb.REJECT and options.dead_letter_exchange is None)
         uids = settle.uids if settle.outcome in FINAL else queue.not_others(settle.uids, self._link)
         entries, coming = queue.hold(uids, transaction)
-        transaction.settlements.append(HeldEntries(queue, settle.outcome, entries, coming, ends))
+        moved = settle if settle.successors else None
+        transaction.settlements.append(HeldEntries(queue, settle.outcome, entries, coming, ends, moved))
 
     def _stage(self, number: int, transaction: OpenTransaction) -> None:
         partitions = self._host.registry.partitions
@@ -308,6 +311,8 @@ class Transactions:
             if settlement.outcome not in FINAL:
                 # Entries that the gateway has given back meanwhile may have another holder.
                 entries = [entry for entry in entries if entry.holder is transaction]
+            if settlement.moved:
+                tell_moved(self._host, settlement.queue, settlement.moved)
             settlement.queue.settle_held(settlement.outcome, entries, now, staged=settlement.staged)
             settlement.queue.settle_coming(settlement.outcome, settlement.coming, transaction, now)
         else:

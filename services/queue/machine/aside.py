@@ -1,7 +1,8 @@
 """Messages that may not be delivered yet: they stand aside until their time has come, and hold nobody up.
 
-A queue that holds (Broker-J's `holdOnPublishEnabled`) has this. They are its messages like others: they count, expire,
-are purged, and are there for the next owner, who knows their times by their facts.
+A queue that holds (Broker-J's `holdOnPublishEnabled`), or lets time pass before a retry, has this. They are its
+messages like others: they count, expire, are purged, and are there for the next owner, who knows their times by their
+facts, but not those of retries.
 """
 
 from __future__ import annotations
@@ -33,10 +34,20 @@ class Aside(ByTime):
     def __iter__(self) -> Iterator[Entry]:
         return (entry for entry in self._known if entry.state == ASIDE)
 
+    def ranked(self, rank: Callable[[Entry], Any]) -> None:
+        """From now on `oldest` is to be asked, by these places."""
+        if self._rank is None:
+            self._rank = rank
+            self._by_rank.put([(rank(entry), entry) for entry in self], self.count, self._holding.size)
+
     def keep(self, entries: Iterable[Entry], now: int) -> list[Entry]:
         """Takes those whose time has not come. Gives the others."""
         timed = [(entry.message.facts.not_before or 0, entry) for entry in entries]
-        early = [(time, entry) for time, entry in timed if time > now]
+        self.set([(time, entry) for time, entry in timed if time > now])
+        return [entry for time, entry in timed if time <= now]
+
+    def set(self, early: list[tuple[int, Entry]]) -> None:
+        """Takes all of these, until their times."""
         for _, entry in early:
             entry.state = ASIDE
             self.count += 1
@@ -45,7 +56,6 @@ class Aside(ByTime):
         if rank := self._rank:
             self._by_rank.put([(rank(entry), entry) for _, entry in early], self.count, self._holding.size)
         self._by_uid = None
-        return [entry for time, entry in timed if time <= now]
 
     def release(self, now: int) -> list[Entry]:
         """Those whose time has come, as many as go in one turn; they are to have their places in the list."""

@@ -17,10 +17,9 @@ from services.queue.machine.record import uids_of
 class Backlog:
     """Of one queue; `returning` counts those who give back in parts what they held."""
 
-    __slots__ = ("_behind", "_delivery", "_entries", "_may_expire", "options", "returning")
+    __slots__ = ("_behind", "_delivery", "_entries", "_may_expire", "returning")
 
     def __init__(self, entries: Entries, delivery: Delivery) -> None:
-        self.options = entries.options
         self._entries = entries
         self._delivery = delivery
         self._may_expire = False
@@ -98,4 +97,4 @@ class Backlog:
         its.discard(expired, EXPIRED, now)
 
     def _look_soon(self) -> None:
-        self._entries.context.expect(self.options.queue_id)
+        self._entries.context.expect(self._entries.options.queue_id)

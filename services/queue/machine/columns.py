@@ -4,14 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from itertools import groupby
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
-from services.common.message import columns
+from services.common.message import columns, in_front
 from services.common.message.facts import Facts, from_run
 from services.common.message.indexes import chosen, condensed
 from services.queue.machine.message import Interned, Message
 from services.queue.machine.times import times_of
 from services.rpc.queue_pb2 import PublishBatch
+
+Raw: TypeAlias = bytes | memoryview
+"""A batch as it came."""
+
+
+def decoded(raw: Raw) -> tuple[PublishBatch, list[bytes]]:
+    """A batch, and its bodies, which it need not have. Raises DecodeError when the bytes are none."""
+    bodies, rest = in_front.bodies(in_front.PUBLISHES, raw)
+    batch = PublishBatch.FromString(bytes(raw[rest:]))
+    return batch, bodies + list(batch.bodies)
 
 
 class Alike(NamedTuple):
@@ -47,10 +57,10 @@ class Columns:
         "uids",
     )
 
-    def __init__(self, batch: PublishBatch, interned: Interned) -> None:
+    def __init__(self, batch: PublishBatch, bodies: list[bytes], interned: Interned) -> None:
         """Raises InternalError for a batch that contradicts itself."""
         self.uids: list[int] = list(batch.uids)
-        self.bodies: list[bytes] = list(batch.bodies)
+        self.bodies = bodies
         self.times: int | list[int] = times_of(batch)
         self._messages: list[Message | None] | None = None
         if batch.runs:

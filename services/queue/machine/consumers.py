@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final, Protocol
 
 from services.common.ledger.place import LedgerPlace
 from services.queue.machine.deliveries import Deliveries
-from services.queue.machine.delivery.single_active import SingleActive
+from services.queue.machine.delivery.live import LiveConsumers
 from services.rpc.queue_pb2 import Reason
 
 if TYPE_CHECKING:
@@ -113,8 +113,8 @@ class Unwatched:
 class Consumers:
     """Rings of consumers with credit, one for each priority, highest first. Browsers are in none: they take nothing."""
 
-    def __init__(self, single_active: SingleActive | None = None) -> None:
-        self._single_active = single_active
+    def __init__(self, live: LiveConsumers | None = None) -> None:
+        self._live = live
         self.watcher: Watcher = Unwatched()
         self._all: dict[Consumer, None] = {}  # in the order in which they came
         self._rings: list[tuple[int, deque[Consumer]]] = []
@@ -134,31 +134,28 @@ class Consumers:
         """A newcomer is not let in where one has the queue to itself, nor where it wants that and there are others."""
         return self.exclusive is not None or (exclusive and len(self._all) > 0)
 
-    @property
-    def active(self) -> Consumer | None:
-        """The single active one, since there was something to deliver."""
-        return self._single_active.chosen if self._single_active else None
+    def is_live(self, consumer: Consumer) -> bool:
+        """Where few are, since there was something to deliver; else any is."""
+        return self._live is None or consumer in self._live.chosen
 
     @property
     def ring(self) -> deque[Consumer]:
         """Those of the highest priority that have credit, whose turn it is first; empty when nobody can take.
 
-        To be asked for when there is something to take: a single active consumer is chosen then.
+        To be asked for when there is something to take: where few are live, they are chosen then.
         """
-        self.choose_active()
+        if self._live is not None:
+            self.choose_live()
         rings = self._rings
         while rings and not rings[0][1]:
             rings.pop(0)
         return rings[0][1] if rings else _NOBODY
 
-    def choose_active(self) -> None:
-        """Where a single one is active, and there is none: there is something to take."""
-        single_active = self._single_active
-        if single_active is None or single_active.chosen is not None:
-            return
-        single_active.choose(self._all)
-        if single_active.chosen is not None:
-            self.refresh(single_active.chosen)
+    def choose_live(self) -> None:
+        """Where few are live, and there is room for more: there is something to take."""
+        if self._live is not None and len(self._live.chosen) < self._live.most:
+            for consumer in self._live.choose(self._all):
+                self.refresh(consumer)
 
     def capacity(self) -> int:
         """How many messages all of them together may be sent, as far as bytes allow any."""
@@ -167,20 +164,20 @@ class Consumers:
     def add(self, consumer: Consumer) -> None:
         """A newcomer, or one that comes again after a change of owner."""
         self._all[consumer] = None
-        if self._single_active and not consumer.browse:
-            self._single_active.came(consumer)
+        if self._live is not None and not consumer.browse:
+            self._live.came(consumer)
         self.refresh(consumer)
         self.watcher.came(consumer)
 
     def remove(self, consumer: Consumer) -> None:
-        """It takes nothing any more; if it was the active one, the next by age may become it."""
+        """It takes nothing any more; if it was live, the next by age may become it."""
         was_there = consumer in self._all
         self._all.pop(consumer, None)
         if consumer.queued:
             self._ring_of(consumer.priority).remove(consumer)
             consumer.queued = False
-        if self._single_active:
-            self._single_active.went(consumer)
+        if self._live is not None:
+            self._live.went(consumer)
         if was_there:
             self.watcher.went(consumer)
 
@@ -188,7 +185,7 @@ class Consumers:
         """Its credit has grown: it may get a place at the end of its ring."""
         if consumer.queued or consumer.browse or consumer.messages <= 0 or consumer.size <= 0:
             return
-        if self._single_active is not None and consumer is not self._single_active.chosen:
+        if not self.is_live(consumer):
             return
         consumer.queued = True
         self._ring_of(consumer.priority).append(consumer)

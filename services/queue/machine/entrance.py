@@ -64,7 +64,7 @@ class Entrance:
     def _pass_by(self, arrival: Arrival) -> int:
         """Delivers what consumers can take at once, past the list; gives how many."""
         its = self._entries
-        if its.aside:  # some of it may not be delivered yet
+        if its.aside or its.ring is not None:  # some of it may not be delivered yet, or drives out others
             return 0
         position = its.place_of(arrival)
         done = self._delivery.direct(arrival)
@@ -108,14 +108,16 @@ class Entrance:
         return [(index, 1, pb.NO_CONSUMERS) for index in range(first, len(arrival)) if arrival.uids[index] in gone]
 
     def _store(self, arrival: Arrival, first: int, now: int, *, reserved: bool) -> list[Refused]:
-        end = len(arrival)
+        its, end = self._entries, len(arrival)
         while first < end:
             last = self._at_once(first, end)
             admitted = last - first if reserved else self._admitted(arrival, first, last, now)
             if admitted:
-                self._entries.append(arrival, first, first + admitted, now)
+                its.append(arrival, first, first + admitted, now)
                 self._backlog.dispatch(now)
                 self._room.trim(now)
+                if its.ring is not None and its.on_settled:  # what was somebody's kept others from something
+                    self._backlog.dispatch(now)
             first += admitted
             if not admitted:
                 return self._refuse(arrival, first, end, now)
@@ -140,7 +142,7 @@ class Entrance:
 
     def _waits(self, facts: Facts, now: int) -> bool:
         """Whether a message has to wait for its time."""
-        return self._entries.aside is not None and (facts.not_before or 0) > now
+        return self._entries.options.holds and (facts.not_before or 0) > now
 
     @property
     def _serves(self) -> bool:

@@ -13,9 +13,11 @@ from services.queue.machine.context import DeadLetter, QueueContext
 from services.queue.machine.entry import ACQUIRED, ASIDE, AVAILABLE, GONE, WAITING, Entry
 from services.queue.machine.expiring import Expiring
 from services.queue.machine.message import Holding
-from services.queue.machine.options import QueueOptions
+from services.queue.machine.options import RING, QueueOptions
 from services.queue.machine.order.ready import CreateReady
 from services.queue.machine.record import uids_of
+from services.queue.machine.ring import Ring
+from services.queue.machine.walk import Walk
 
 if TYPE_CHECKING:
     from services.queue.machine.consumers import Consumer
@@ -28,7 +30,7 @@ class Entries:
     over. `on_settled` hears of those that nobody holds any more, where that matters to others; `on_held` of each that
     is somebody's to whom it was not delivered here, and of the consumer whose it was, if that one has come again;
     `on_more`, with the queue's id, that more waits, however it came.
-    `aside` is for what may not be delivered yet, in a queue that holds it.
+    `aside` is for what may not be delivered yet, in a queue that holds it; `ring` knows what goes, in one that is one.
     """
 
     __slots__ = (
@@ -44,6 +46,7 @@ class Entries:
         "position",
         "ready",
         "record",
+        "ring",
         "unsettled",
     )
 
@@ -59,7 +62,8 @@ class Entries:
         self.on_held: Callable[[Consumer | None, Entry], None] | None = None
         self.on_more: Callable[[int], None] | None = None
         self.ready = create_ready(options, self.unsettled.__contains__)
-        self.aside = Aside(self.holding, self.ready.rank if options.limited else None) if options.holds else None
+        self.aside = self._new_aside()
+        self.ring = self._new_ring()
         self.expiring = Expiring(in_order=self.ready.by_arrival and self.aside is None)
 
     def __iter__(self) -> Iterator[Entry]:
@@ -78,7 +82,31 @@ class Entries:
         """Bytes of their bodies."""
         return self.ready.size + (self.aside.size if self.aside else 0)
 
+    def walk(self, *, held: bool) -> Walk:
+        """Looks at what is here now, a part at a time; `held`: also at what is somebody's, first."""
+        return Walk(self, list(self.unsettled.values()) if held else [])
+
     # -------------------------------------------------------------- in
+
+    def adopt(self, options: QueueOptions) -> None:
+        """Its policies say something else. Those that are here expire when they would have."""
+        if options.ttl_ms != self.options.ttl_ms and (self.count or self.unsettled):
+            self.expiring.mixed()
+        self.options = options
+        if self.aside and options.limited:
+            self.aside.ranked(self.ready.rank)
+        elif self.aside is None and (aside := self._new_aside()):
+            self.aside = aside
+            self.expiring.mixed()
+        if (self.ring is None) is (options.overflow == RING):
+            self.ring = self._new_ring()
+
+    def _new_aside(self) -> Aside | None:
+        options = self.options
+        return Aside(self.holding, self.ready.rank if options.limited else None) if options.sets_aside else None
+
+    def _new_ring(self) -> Ring | None:
+        return Ring(self.ready.worth, self) if self.options.overflow == RING else None
 
     def place_of(self, arrival: Arrival) -> int:
         """The position of its first message."""
@@ -141,12 +169,19 @@ class Entries:
 
     def _past_aside(self, entries: list[Entry], now: int) -> list[Entry]:
         """Those that need not stand aside."""
-        if self.aside is None:
+        if self.aside is None or not self.options.holds:
             return entries
         ready = self.aside.keep(entries, now)
         if self.aside.count:
             self.context.expect(self.options.queue_id)
         return ready
+
+    def set_aside(self, early: list[tuple[int, Entry]]) -> None:
+        """Acquired ones wait again, until these times and then at their places."""
+        if self.aside is not None:
+            self.aside.set(early)
+            self.context.expect(self.options.queue_id)
+            self._wait([entry for _, entry in early])
 
     def release(self, now: int) -> None:
         """What stands aside and may be delivered by now has its place in the list."""
@@ -155,6 +190,8 @@ class Entries:
             self._drop_displaced()
 
     def _wait(self, entries: list[Entry]) -> None:
+        if self.ring is not None:
+            self.ring.came(entries)
         self._drop_displaced()
         if self.on_more:
             self.on_more(self.options.queue_id)
@@ -226,12 +263,23 @@ class Entries:
             self.record.settled(uids_of(entries) if uids is None else uids)
         self.forget(entries)
 
+    def take_out(self, entry: Entry) -> Entry:
+        """One that waits, or that somebody holds: nobody's from now on."""
+        if held := self.take_unsettled([entry.message.uid]):
+            return held[0]
+        self.expiring.disown(entry)
+        return self._withdraw(entry)
+
     def forget(self, entries: list[Entry]) -> None:
         """They are done with: gives their memory back, and dequeues those that are on disk."""
+        if self.ring is not None:
+            self.ring.left(entries)
         self.context.forget(entries, self.holding, durable=self.journalled)
 
     def forget_dequeued(self, entries: list[Entry]) -> None:
         """The same of those of which the journal has that already."""
+        if self.ring is not None:
+            self.ring.left(entries)
         self.context.forget(entries, self.holding, durable=False)
 
     def drop(self, entries: list[Entry], reason: str) -> None:
@@ -247,6 +295,8 @@ class Entries:
         if self.options.dead_letter_exchange is None:
             self.drop(entries, reason)
         else:
+            if self.ring is not None:
+                self.ring.left(entries)
             self.context.bury([DeadLetter(self.options, entry, reason, now, self.holding) for entry in entries])
 
     def take_before(self, position: int, most: int) -> list[Entry]:

@@ -23,6 +23,7 @@ class Holder:
 
     broken = False
     over = False  # and nothing is kept for it any more
+    moves = False  # what it has is on its way to another queue: nobody was shown it, and it comes back as it left
 
     def __init__(self, origin: int = 0) -> None:
         self.origin = origin

@@ -27,6 +27,10 @@ class Expiring(ByTime):
         """Entries come that expire; `own`: some have a time of their own, not just that of their queue."""
         self.some = self.some or own or not self._in_order
 
+    def mixed(self) -> None:
+        """What comes from now on may expire before what is there."""
+        self._in_order = False
+
     def add(self, entries: Iterable[Entry], count: int, kept: int) -> None:
         """They wait from now on, or again; `count` do, in a queue that keeps so many bytes."""
         some = [each for each in entries if each.expires and each.state in WAITING and self._goes_alone(each)]

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any, Final
 
+from services.common.arguments import policies
 from services.common.arguments import queue as argument
 from services.common.arguments.argument import Argument
-from services.common.arguments.broker_j import FLOW_CONTROL, NO_OVERFLOW
+from services.common.arguments.broker_j import FLOW_CONTROL, NO_OVERFLOW, RING
 from services.common.arguments.reading import said
 
 _TAKE_ALL = frozenset({NO_OVERFLOW, FLOW_CONTROL})
+__all__ = ["RING", "QueueOptions", "read_options"]
 PRIORITY, SORTED, LAST_VALUE = "priority", "sorted", "last-value"
 
 
@@ -47,7 +50,11 @@ class QueueOptions:
     holds: bool = False
     default_selector: str = ""
     single_active: bool = False
+    few_live: int = 0
     delivery_limit: int | None = None
+    retry: str = "disabled"
+    retry_min_ms: int = 0
+    retry_max_ms: int | None = None
     consumer_timeout_ms: int = 0
     dead_letter_exchange: str | None = None
     dead_letter_key: str | None = None
@@ -56,6 +63,16 @@ class QueueOptions:
     def limited(self) -> bool:
         """Whether ready messages may become too many."""
         return self.overflow not in _TAKE_ALL and (self.max_length is not None or self.max_bytes is not None)
+
+    @property
+    def sets_aside(self) -> bool:
+        """Whether some of its messages may not be delivered yet."""
+        return self.holds or (self.retry_min_ms > 0 and self.retry != argument.RETRY.default)
+
+    @property
+    def live_consumers(self) -> int:
+        """How many consumers at most are given messages while the others wait; 0: all are."""
+        return 1 if self.single_active else self.few_live
 
     def lifetime(self, own_ms: int | None) -> int | None:
         """For how long a message may wait that says this itself; None: for ever."""
@@ -91,7 +108,11 @@ _SAID_BY: Final[Mapping[str, Argument[Any]]] = {
     "holds": argument.HOLDS,
     "default_selector": argument.DEFAULT_FILTERS,
     "single_active": argument.SINGLE_ACTIVE,
+    "few_live": argument.LIVE_CONSUMERS,
     "delivery_limit": argument.DELIVERY_LIMIT,
+    "retry": argument.RETRY,
+    "retry_min_ms": argument.RETRY_LEAST,
+    "retry_max_ms": argument.RETRY_MOST,
     "dead_letter_exchange": argument.DEAD_LETTER_EXCHANGE,
     "dead_letter_key": argument.DEAD_LETTER_KEY,
 }
@@ -103,12 +124,13 @@ def read_options(
     name: str,
     partition: int,
     table: Mapping[str, Any],
+    policy: policies.Definition = MappingProxyType({}),
     *,
     durable: bool = False,
     auto_delete: bool = False,
 ) -> QueueOptions:
-    """The options of a queue whose arguments the router has checked."""
-    found = said(table)
+    """The options of a queue whose arguments, and what its policies say, the router has checked."""
+    found = policies.effective(said(table), policy)
     return QueueOptions(
         queue_id,
         virtual_host,

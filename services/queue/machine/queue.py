@@ -16,7 +16,7 @@ from services.queue.machine.claims import Claims
 from services.queue.machine.consumers import Consumer, ConsumerLink, Consumers
 from services.queue.machine.context import QueueContext
 from services.queue.machine.delivery.dispatcher import Dispatcher
-from services.queue.machine.delivery.single_active import SingleActive
+from services.queue.machine.delivery.live import LiveConsumers
 from services.queue.machine.entrance import Entrance, Refused
 from services.queue.machine.entries import Entries
 from services.queue.machine.entry import Entry, Holder, Undecided
@@ -29,6 +29,7 @@ from services.queue.machine.record import QueueRecord, uids_of
 from services.queue.machine.room import Room
 from services.queue.machine.settlement import EntrySettlement
 from services.queue.machine.use import Use
+from services.queue.machine.walk import Walk
 from services.rpc import queue_pb2 as pb
 
 
@@ -41,13 +42,13 @@ class Queue:
         self, create_ready: CreateReady, options: QueueOptions, context: QueueContext, policy: OverflowPolicy, now: int
     ) -> None:
         self.options = options
-        self.consumers = Consumers(SingleActive(context.epoch) if options.single_active else None)
+        most = options.live_consumers
+        self.consumers = Consumers(LiveConsumers(context.epoch, most) if most else None)
         self.use = Use(options, self.consumers, now)
         self._entries = Entries(options, context, create_ready)
         self._claims = Claims(self._entries)
         self._room = Room(self._entries, policy)
-        self.flow = Flow(self._entries) if policy.holds_back else None
-        self._entries.on_more = context.on_more if self.flow else None
+        self._heed_flow(policy)
         self._delivery = delivery = Dispatcher(self._entries, self.consumers)
         self._backlog = Backlog(self._entries, delivery)
         self._settlement = EntrySettlement(self._entries, self._claims, self._backlog, self._room)
@@ -56,6 +57,23 @@ class Queue:
         )
         if options.unused_ms is not None:
             context.expect(options.queue_id)
+
+    def adopt(self, options: QueueOptions, policy: OverflowPolicy, now: int) -> None:
+        """Its policies say something else, and it heeds that from now on; the clock drops what is too much then.
+
+        Those that are here expire when they would have, as in RabbitMQ.
+        """
+        self.use.adopt(options, now)
+        self._entries.adopt(options)
+        self.options, self._room.policy = options, policy
+        self._heed_flow(policy)
+        self._entries.context.expect(options.queue_id)
+
+    def _heed_flow(self, policy: OverflowPolicy) -> None:
+        self.flow = Flow(self._entries) if policy.holds_back else None
+        self._entries.on_more = self._entries.context.on_more if self.flow else None
+        if self._entries.on_more and self._entries.count:
+            self._entries.on_more(self.options.queue_id)
 
     @property
     def record(self) -> QueueRecord:
@@ -117,6 +135,25 @@ class Queue:
             self._entries.handed_out([entry])
         return entry
 
+    def walk(self, *, held: bool) -> Walk:
+        """Looks at what is in it now, a part at a time; `held`: also at what is somebody's."""
+        return self._entries.walk(held=held)
+
+    def take(self, entries: list[Entry], link: ConsumerLink) -> list[Entry]:
+        """Those of these that wait yet are `link`'s, who moves them: nobody is shown them. Gives them."""
+        its, taken = self._entries, self._entries.take_back(entries)
+        for entry in taken:
+            entry.holder = link
+            its.unsettled[entry.message.uid] = entry
+            its.tell_held(None, entry)
+        return taken
+
+    def drop(self, entries: list[Entry]) -> list[Entry]:
+        """Drops those of these that wait yet; gives them."""
+        taken = self._entries.take_back(entries)
+        self._entries.drop(taken, PURGED)
+        return taken
+
     @property
     def next_position(self) -> int:
         """That of the next newcomer: what is here now stands before it."""
@@ -166,9 +203,9 @@ class Queue:
 
     def detach(self, consumer: Consumer, now: int) -> bool:
         """Ends a consumer, what it holds stays unsettled; True when the queue is to be deleted with its last one."""
-        was_active = self.consumers.active is consumer
+        was_live = self.options.live_consumers and self.consumers.is_live(consumer)
         self.consumers.remove(consumer)
-        if was_active or self._delivery.chooses:
+        if was_live or self._delivery.chooses:
             self.dispatch(now)
         return self.use.detached(now)
 
@@ -211,13 +248,13 @@ class Queue:
         if len(uids) > turn.AT_ONCE:
             self._backlog.returning += 1
             return uids
-        self.settle(pb.ABANDON, uids, now)
+        self.settle(_given_up(holder), uids, now)
         return []
 
     def release(self, uids: Sequence[int], holder: object, now: int, *, last: bool) -> None:
         """Gives back what `holder` has of these yet; `last`: there is no more."""
         self._backlog.returning -= last
-        self.settle(pb.ABANDON, self._claims.held_by(holder, uids), now)
+        self.settle(_given_up(holder), self._claims.held_by(holder, uids), now)
         self.dispatch(now)
 
     # -------------------------------------------------------------- transactions
@@ -251,20 +288,23 @@ class Queue:
         return self._claims.let_go(uids, holder)
 
     def unhold(self, entries: list[Entry], holder: object, now: int) -> None:
-        """The transaction is off: they are `holder`'s again, or released when there is none."""
+        """The transaction is off: they are `holder`'s again, or released when there is none, or it is over."""
         for entry in entries:
             entry.holder = holder
-        if holder is None:
-            self.settle(pb.ABANDON, uids_of(entries), now)
+        if holder is None or (isinstance(holder, Holder) and holder.over):
+            self.settle(_given_up(holder), uids_of(entries), now)
 
     # -------------------------------------------------------------- life
 
     def expire(self, now: int) -> None:
-        """The clock's: discards messages that are past their time, as many as go in one turn."""
+        """The clock's: discards messages that are past their time, or too many, as many as go in one turn."""
         self._backlog.expire(now)
+        self._room.trim(now)
 
     def deadline(self) -> int:
         """When `expire` has something to do next, or the queue is to be deleted, or 0."""
+        if self._room.is_over:
+            return 1
         return min([*self.use.deadlines(), *self._backlog.deadlines()], default=0)
 
     def end(self, *, durable: bool) -> int:
@@ -276,3 +316,8 @@ class Queue:
         else:
             self._entries.forget_dequeued(entries)
         return count
+
+
+def _given_up(holder: object) -> pb.Outcome.ValueType:
+    """How what somebody had goes back who is there no more."""
+    return pb.RESTORE if isinstance(holder, Holder) and holder.moves else pb.ABANDON

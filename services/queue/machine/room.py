@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from services.queue.machine import turn
 from services.queue.machine.context import MAXLEN
 from services.queue.machine.entries import Entries
-from services.queue.machine.order.ready import too_much
+from services.queue.machine.entry import Entry, Undecided
+from services.queue.machine.order.ready import is_over, too_much
 from services.queue.machine.overflow import OverflowPolicy
+from services.queue.machine.ring import Ring
 
 
 class Room:
@@ -40,8 +43,34 @@ class Room:
         self.count -= count
         self.size -= size
 
-    def trim(self, now: int) -> None:
-        """Drops from the head what is too much."""
+    @property
+    def is_over(self) -> bool:
+        """Whether `trim` has something to do."""
         its = self._entries
-        if its.options.limited and self.policy.drops_head and (dropped := too_much(its, its.options)):
+        if its.ring is not None:
+            return its.ring.is_over(its.options) and not its.ring.full
+        return its.options.limited and self.policy.drops_head and is_over(its, its.options)
+
+    def trim(self, now: int) -> None:
+        """Drops from the head what is too much, as much as goes in one turn: the clock goes on with it."""
+        its = self._entries
+        if its.ring is not None:
+            self._drop_round(its.ring)
+        elif its.options.limited and self.policy.drops_head and (dropped := too_much(its, its.options)):
             its.discard(dropped, MAXLEN, now)
+
+    def _drop_round(self, ring: Ring) -> None:
+        """What others hold goes as well, but not what a transaction has: that may be gone already."""
+        its, gone = self._entries, list[Entry]()
+        if not ring.is_over(its.options):
+            return
+        for entry in ring.first(its.position - 1, turn.AT_ONCE):
+            held = its.unsettled.get(entry.message.uid)
+            if held is not None and isinstance(held.holder, Undecided):
+                continue
+            ring.left([entry])
+            gone.append(its.take_out(entry))
+            if not ring.is_over(its.options):
+                break
+        its.drop(gone, MAXLEN)
+        ring.full = not gone

@@ -12,6 +12,7 @@ from services.queue.machine.context import DELIVERY_LIMIT, REJECTED
 from services.queue.machine.entries import Entries
 from services.queue.machine.entry import Entry, Undecided
 from services.queue.machine.record import uids_of
+from services.queue.machine.retry import due, is_delayed
 from services.queue.machine.room import Room
 from services.rpc import queue_pb2 as pb
 
@@ -86,7 +87,10 @@ class EntrySettlement:
         entries = self._claims.inherited(tried)
         if its.record.on and entries:
             its.record.requeued(uids_of(entries), _BACK[outcome])
-        its.put_back(entries)
+        if is_delayed(its.options, outcome):
+            its.set_aside(due(its.options, entries, now))
+        else:
+            its.put_back(entries)
         self._backlog.dispatch(now)
         self._room.trim(now)
 

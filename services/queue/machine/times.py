@@ -22,7 +22,7 @@ def times_of(batch: PublishBatch) -> int | list[int]:
     return list(chain.from_iterable(of_runs))
 
 
-def put_right(raw: bytes, batch: PublishBatch, now: int) -> bytes:
+def put_right(raw: bytes | memoryview, batch: PublishBatch, bodies: list[bytes], now: int) -> bytes | memoryview:
     """What came just now is not far from `now`; gives the batch as it is from then on.
 
     Where it seems to be, its gateway's clock differs, or it has waited there: it begins to live now, as in RabbitMQ.
@@ -33,12 +33,13 @@ def put_right(raw: bytes, batch: PublishBatch, now: int) -> bytes:
     resent = set(batch.resent) | {index for index, run in enumerate(batch.runs) if run.resent}
     if not batch.times_ms and not resent:
         batch.time_ms = now
-        return raw + PublishBatch(time_ms=now).SerializeToString()  # of a field that comes twice the last counts
+        return bytes(raw) + PublishBatch(time_ms=now).SerializeToString()  # of a field that comes twice the last counts
     times = list(batch.times_ms) or [batch.time_ms] * len(batch.runs or batch.uids)
     right = [now if _astray(time, now) and at not in resent else time for at, time in enumerate(times)]
     if right == times:
         return raw
     batch.times_ms[:] = right
+    batch.bodies[:] = bodies  # some may have been in front
     return batch.SerializeToString()
 
 

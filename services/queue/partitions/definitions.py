@@ -20,6 +20,9 @@ class Definitions:
             self._registry.open(definition, partition)
         self._registry.unheard.heard(definition.id)
 
+    def on_queue_changed(self, definition: QueueDefinition) -> None:
+        self._registry.change(definition)
+
     def on_queue_deleted(self, definition: QueueDefinition) -> None:
         self._registry.delete(definition)
 

@@ -70,7 +70,12 @@ def _unwritten(queue: Queue, undecided: AbstractSet[object]) -> Iterator[Row]:
         held = entry.state == ACQUIRED
         # An undecided transaction may still commit: it dequeues its entries at their present place in the journal.
         if entry.part is None or (entry.holder not in undecided if held else _is_news(options, entry)):
-            yield Row(options.queue_id, entry, entry.holder.origin if held and isinstance(entry.holder, Holder) else 0)
+            yield Row(options.queue_id, entry, _origin_of(entry.holder) if held else 0)
+
+
+def _origin_of(holder: object) -> int:
+    """Who will say what becomes of it; 0: nobody, as of what was to be moved."""
+    return holder.origin if isinstance(holder, Holder) and not holder.moves else 0
 
 
 def _is_news(options: QueueOptions, entry: Entry) -> bool:

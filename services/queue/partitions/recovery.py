@@ -8,7 +8,7 @@ from typing import Final
 
 from services.common.ledger.stages import HANDED_OVER, HELD, JOURNAL
 from services.queue.journal.known import Known
-from services.queue.machine.columns import Columns
+from services.queue.machine.columns import Columns, decoded
 from services.queue.machine.entry import ACQUIRED, Entry, Former, JournalPart
 from services.queue.machine.message import NOBODYS, Interned, MemoryAccount
 from services.queue.machine.options import QueueOptions
@@ -57,7 +57,7 @@ class Recovery:
             return
         self.highest = max(self.highest, batch.entries.id)
         columns, index = EntryColumns.FromString(batch.entries.entries), 0
-        reader = _Reader(batch, columns, _Content(PublishBatch.FromString(batch.columns), self._interned))
+        reader = _Reader(batch, columns, _Content(*decoded(batch.columns), self._interned))
         runs = zip(columns.queue_id, columns.first, columns.count, strict=True)
         self.known.recover_batch(batch.entries.id, runs, reader.content.uids, handed_over=bool(columns.attempts))
         for number, (queue_id, count) in enumerate(zip(columns.queue_id, columns.count, strict=True)):
@@ -155,8 +155,8 @@ class _Reader:
 class _Content:
     """A publish batch whose messages become objects when an entry needs them."""
 
-    def __init__(self, batch: PublishBatch, interned: Interned) -> None:
-        self._columns = Columns(batch, interned)
+    def __init__(self, batch: PublishBatch, bodies: list[bytes], interned: Interned) -> None:
+        self._columns = Columns(batch, bodies, interned)
         self.uids = self._columns.uids  # outlives the rest
         self.message = self._columns.message
         self.received = self._columns.received

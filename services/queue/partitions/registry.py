@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from operator import call
 
 from services.common import plugins
+from services.common.arguments import policies
 from services.common.clock import Epoch
 from services.common.containment import contained
 from services.common.ledger import stages
@@ -104,6 +105,7 @@ class Registry:
             definition.name,
             definition.partition,
             arguments.load(definition.arguments),
+            policies.loaded(definition.policy),
             durable=definition.durable,
             auto_delete=definition.auto_delete,
         )
@@ -128,6 +130,13 @@ class Registry:
         except Exception as fault:  # noqa: BLE001 - one queue's fault must not keep the others from being served
             self.unusable.add(definition.id)
             contained("opening a queue", fault, do=_DO, queue=definition.name, virtual_host=definition.virtual_host)
+
+    def change(self, definition: QueueDefinition) -> None:
+        """Its policies say something else: the queue heeds that from now on, its next owner from when it begins."""
+        partition = self.partitions.get(definition.partition)
+        if partition and (queue := partition.queues.get(definition.id)):
+            options = self.options(definition)
+            queue.adopt(options, plugins.load("overflow_policies", options.overflow)(), self.now())
 
     def serve(self, partition: Partition) -> None:
         """The partition has been read back."""

@@ -41,7 +41,7 @@ class News:
     records: dict[RecordKey, Record | None] = field(default_factory=dict)  # for routers, in place of all that
 
     def __bool__(self) -> bool:
-        return bool(self.queues or self.deleted_queues or self.virtual_hosts or self.forget)
+        return bool(self.queues or self.deleted_queues or self.virtual_hosts or self.forget or self.records)
 
     def delete_queue(self, queue_id: int) -> None:
         """Nobody needs the definition any more; whoever has it must drop it."""

@@ -41,13 +41,24 @@ def _check_kinds(found: Said, kinds: Kinds) -> None:
     orders = [order.name for order in queue.ORDERS if order.of(found)]
     if len(orders) > 1:
         raise Wrong(orders[1], f"is not for a queue with {orders[0]}")
+    if queue.SINGLE_ACTIVE.of(found) and queue.LIVE_CONSUMERS.of(found):
+        raise Wrong(queue.LIVE_CONSUMERS.name, f"says something else than '{queue.SINGLE_ACTIVE.name}'")
     most = queue.MESSAGE_TTL.of(found)
     if most is not None and queue.LEAST_TTL.of(found) > most:
         raise Wrong(queue.LEAST_TTL.name, f"must be no more than {queue.MESSAGE_TTL.name}, {most}")
     if (resume := queue.RESUME_BYTES.of(found)) is not None and resume > (queue.MAX_LENGTH_BYTES.of(found) or 0):
         raise Wrong(queue.RESUME_BYTES.name, f"must be no more than {queue.MAX_LENGTH_BYTES.name}")
+    _check_retry(found)
     if queue.DEAD_LETTER_KEY.name in found and queue.DEAD_LETTER_EXCHANGE.name not in found:
         raise Wrong(queue.DEAD_LETTER_KEY.name, f"needs {queue.DEAD_LETTER_EXCHANGE.name}")
+
+
+def _check_retry(found: Said) -> None:
+    if queue.RETRY.of(found) != queue.RETRY.default and not queue.RETRY_LEAST.of(found):
+        raise Wrong(queue.RETRY.name, f"needs {queue.RETRY_LEAST.name}")
+    most = queue.RETRY_MOST.of(found)
+    if most is not None and queue.RETRY_LEAST.of(found) > most:
+        raise Wrong(queue.RETRY_LEAST.name, f"must be no more than {queue.RETRY_MOST.name}, {most}")
 
 
 def compared(table: Mapping[str, Any]) -> Said:

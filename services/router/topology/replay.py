@@ -49,6 +49,13 @@ def _put_virtual_host(state: TopologyState, value: bytes) -> None:
         state.add_host(definition)
 
 
+def _put_policy(state: TopologyState, value: bytes) -> None:
+    policy = records.read_policy(value)
+    host = state.virtual_hosts[policy.virtual_host]
+    host.policies.set(policy)
+    state.govern(host)
+
+
 def _put_exchange(state: TopologyState, value: bytes) -> None:
     exchange = records.read_exchange(value)
     host = state.virtual_hosts[exchange.virtual_host]
@@ -80,6 +87,13 @@ def _drop_virtual_host(state: TopologyState, key: str) -> None:
     state.virtual_hosts.pop(key, None)
 
 
+def _drop_policy(state: TopologyState, key: str) -> None:
+    virtual_host, operator, name = records.policy_of_key(key)
+    if host := state.virtual_hosts.get(virtual_host):
+        host.policies.clear(name, operator=operator)
+        state.govern(host)
+
+
 def _drop_exchange(state: TopologyState, key: str) -> None:
     virtual_host, name = json.loads(key)
     host = state.virtual_hosts.get(virtual_host)
@@ -105,12 +119,14 @@ def _drop_binding(state: TopologyState, key: str) -> None:
 
 _PUT: Mapping[str, Callable[[TopologyState, bytes], None]] = {
     records.VIRTUAL_HOST: _put_virtual_host,
+    records.POLICY: _put_policy,
     records.EXCHANGE: _put_exchange,
     records.QUEUE: _put_queue,
     records.BINDING: _put_binding,
 }
 _DROP: Mapping[str, Callable[[TopologyState, str], None]] = {
     records.VIRTUAL_HOST: _drop_virtual_host,
+    records.POLICY: _drop_policy,
     records.EXCHANGE: _drop_exchange,
     records.QUEUE: _drop_queue,
     records.BINDING: _drop_binding,

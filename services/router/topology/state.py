@@ -10,6 +10,7 @@ from services.common.topology import records
 from services.common.topology.definitions import Host, Queue
 from services.common.topology.records import Record, RecordKey
 from services.router.topology.effects import Effects
+from services.router.topology.governing import governed
 from services.router.topology.kinds import Kinds
 from services.router.topology.virtual_host import VirtualHost
 
@@ -60,8 +61,18 @@ class TopologyState:
         return host
 
     def add_queue(self, queue: Queue, effects: Effects) -> None:
+        host = self.virtual_hosts[queue.virtual_host]
+        queue = governed(host, queue)
         self._index(queue)
-        self.virtual_hosts[queue.virtual_host].add_queue(queue, effects)
+        host.add_queue(queue, effects)
+
+    def govern(self, host: VirtualHost) -> list[Queue]:
+        """Policies of a virtual host have changed: gives its queues of which they say something else now."""
+        changed = [now for queue in host.queues.values() if (now := governed(host, queue)) != queue]
+        for queue in changed:
+            self.queues[queue.id] = queue
+            host.replace_queue(queue)
+        return changed
 
     def remove_queue(self, queue: Queue, effects: Effects) -> None:
         self._unindex(queue)
@@ -74,8 +85,10 @@ class TopologyState:
 
     def restore_queue(self, queue: Queue) -> None:
         """From its record: no effects."""
+        host = self.virtual_hosts[queue.virtual_host]
+        queue = governed(host, queue)
         self._index(queue)
-        self.virtual_hosts[queue.virtual_host].restore_queue(queue)
+        host.restore_queue(queue)
 
     def restore(self, stored: Iterable[Stored]) -> list[Unreadable]:
         """Takes over all records, in any order; gives those that cannot be.
@@ -88,6 +101,7 @@ class TopologyState:
             by_kind[kind].append((key, value))
         takes = {
             records.VIRTUAL_HOST: self._restore_host,
+            records.POLICY: self._restore_policy,
             records.EXCHANGE: self._restore_exchange,
             records.QUEUE: self._restore_queue,
             records.BINDING: self._restore_binding,
@@ -121,6 +135,11 @@ class TopologyState:
 
     def _restore_host(self, value: bytes) -> None:
         self.add_host(records.read_virtual_host(value))
+
+    def _restore_policy(self, value: bytes) -> None:
+        policy = records.read_policy(value)
+        if host := self.virtual_hosts.get(policy.virtual_host):
+            host.policies.set(policy)
 
     def _restore_exchange(self, value: bytes) -> None:
         exchange = records.read_exchange(value)

@@ -18,6 +18,7 @@ from services.router.topology.delete_queue import close_connection, delete_exclu
 from services.router.topology.effects import Effects
 from services.router.topology.kinds import Kinds
 from services.router.topology.outcome import Outcome
+from services.router.topology.policies import clear_policy, set_policy
 from services.router.topology.replay import Change, replay
 from services.router.topology.state import Stored, TopologyState, Unreadable
 from services.router.topology.virtual_host import VirtualHost
@@ -34,6 +35,8 @@ _CHANGES: Mapping[str, Callable[[TopologyState, ChangeRequest, Effects], Outcome
     "create_virtual_host": create_virtual_host,
     "delete_virtual_host": delete_virtual_host,
     "close_connection": close_connection,
+    "set_policy": set_policy,
+    "clear_policy": clear_policy,
 }
 
 

@@ -8,6 +8,7 @@ from collections.abc import Set as AbstractSet
 from services.common.topology import records
 from services.common.topology.definitions import Exchange, Host, Queue
 from services.common.topology.exchanges.exchange_type import Binding, Destination
+from services.common.topology.policies import Policies
 from services.common.topology.predeclared import DEFAULT_EXCHANGE, is_predeclared, predeclared
 from services.common.topology.records import Record, RecordKey
 from services.common.topology.source import Source
@@ -23,6 +24,7 @@ class VirtualHost:
         self.name = definition.name
         self.sources: dict[str, Source] = {}
         self.queues: dict[str, Queue] = {}
+        self.policies = Policies()
         self._queues_by_id: dict[int, Queue] = {}
         self._kinds = kinds
         self._inbound: dict[Destination, dict[tuple[str, Binding], None]] = {}
@@ -63,6 +65,10 @@ class VirtualHost:
         # Until here, for the names of what was bound.
         del self._queues_by_id[queue.id]
         effects.happened.append(Happened(created=False, what=queue))
+
+    def replace_queue(self, queue: Queue) -> None:
+        """The same queue, under other policies."""
+        self.queues[queue.name] = self._queues_by_id[queue.id] = queue
 
     def queue(self, queue_id: int) -> Queue:
         """One that is there; raises KeyError."""
@@ -140,6 +146,8 @@ class VirtualHost:
     def all_records(self) -> Iterator[tuple[RecordKey, Record]]:
         """Everything that the store should hold about it."""
         yield records.virtual_host_key(self.name), records.virtual_host_record(self.definition)
+        for policy in self.policies:
+            yield records.policy_key(policy), records.policy_record(policy)
         for queue in self.queues.values():
             yield records.queue_key(queue), records.queue_record(queue)
         for name, source in self.sources.items():

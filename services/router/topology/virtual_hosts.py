@@ -36,6 +36,7 @@ def delete_virtual_host(state: TopologyState, request: ChangeRequest, effects: E
         if exchange in host.sources and not is_predeclared(exchange):
             host.remove_exchange(exchange, effects)
     host.remove_remaining(effects)
+    effects.records.update((records.policy_key(policy), None) for policy in host.policies)
     del state.virtual_hosts[name]
     effects.records[records.virtual_host_key(name)] = None
     effects.news.virtual_hosts[name] = False

@@ -13,7 +13,8 @@ from services.common.message.amqp_1_0 import values as v
 from services.common.message.amqp_1_0.encode import encode
 from services.common.message.amqp_1_0.sections import Properties
 from services.gateway import vocabulary as to_broker
-from services.gateway.protocols.amqp_1_0.performatives import Attach, Detach
+from services.gateway.protocols.amqp_1_0.filters import Filters
+from services.gateway.protocols.amqp_1_0.performatives import Attach, Detach, End
 from services.gateway.protocols.amqp_1_0.states import Rejected
 from tests.support.amqp_1_0_playbook import Playbook, data, framed, receiving, sending, settled, transfer
 
@@ -35,9 +36,32 @@ def test_names_of_links(end: Any) -> None:
     """Section 2.6.1: any name will do, of a length with which many can be kept."""
     book = Playbook().begun()
     assert book.does(0, replace(end("q"), name="n" * 1024))[0].name == "n" * 1024
-    attach, detach = book.does(0, replace(end("q", 1), name="n" * 1025))
-    assert (attach.source if attach.role is False else attach.target) is None
+    [ended] = book.does(0, replace(end("q", 1), name="n" * 1025))
+    assert ended.error.condition == "amqp:invalid-field"
+    assert book.engine._peer.links == {}
+
+
+def test_what_is_said_of_long_addresses() -> None:
+    """Section 2.4.1: a peer may take no more than 512 bytes at a time, and answers to many may have to wait."""
+    book = Playbook().opened(max_frame_size=512)
+    book.begun()
+    book.says(0, replace(sending("/é" * 5000), name="n"))
+    _, detach = book.answers()
     assert detach.error.condition == "amqp:invalid-field"
+    assert len(framed(0, detach)) <= 512
+    assert len(framed(0, End(detach.error))) <= 512
+
+
+def test_what_refused_links_said() -> None:
+    """A peer need not detach from those: neither addresses nor selectors of theirs stay."""
+    book = Playbook().begun()
+    said = {v.Symbol("s"): v.Described(v.Symbol("apache.org:selector-filter:string"), "a = 1")}
+    attach, detach = book.does(0, replace(receiving("n" * 5000, source={"filter": said}), name="n"))
+    assert (attach.source, detach.error.condition) == (None, "amqp:not-found")
+    [link] = book.engine._sessions[0]._ours.values()
+    kept = [getattr(link, name) for name in link.__dict__]
+    assert "n" * 5000 not in kept
+    assert Filters(selector="a = 1") not in kept
 
 
 def test_tags_of_long_names() -> None:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
+from services.common.message.amqp_1_0 import values as v
 from services.gateway import vocabulary as to_broker
 from services.gateway.protocols.amqp_1_0.incoming_link import CREDIT
-from services.gateway.protocols.amqp_1_0.performatives import SETTLED, Disposition, Flow, Transfer
+from services.gateway.protocols.amqp_1_0.performatives import SETTLED, Detach, Disposition, Flow, Transfer
 from services.gateway.protocols.amqp_1_0.states import Accepted
 from services.gateway.protocols.limits import Limits
 from services.gateway.vocabulary import Outcome
@@ -249,6 +251,17 @@ def test_publishers_are_held_back() -> None:
         (0, 2, CREDIT),
         (2, 0, CREDIT),
     ]
+
+
+def test_what_is_not_sent_to_queues_does_not_count() -> None:
+    """A consumer that settles for long, while it is blocked, may publish late all the same."""
+    book = Playbook(Limits(frame_max=1 << 20)).sender()
+    book.engine.blocked("a queue is full")
+    for _ in range(20):
+        book.does(0, replace(receiving("q", 1), properties={v.Symbol("p"): "x" * 100_000}))
+        book.does(0, Detach(1, True))
+    book.says(0, transfer(0), data())
+    assert book.engine.holds_back
 
 
 def test_a_publisher_that_is_not_held_back_by_its_credit() -> None:

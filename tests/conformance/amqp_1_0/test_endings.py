@@ -180,10 +180,12 @@ def test_nothing_is_kept_of_sessions_that_are_refused() -> None:
     """The broker answers nothing that is asked of them, however often a client tries."""
     book = Playbook().opened()
     book.refused = {to_broker.OpenSession: NotAllowed("limit")}
-    book.waits = {to_broker.Confirms, to_broker.CloseSession}
-    for _ in range(3):
-        assert [type(each) for each in book.does(0, Begin(None, 0, 10, 10))] == [Begin, End]
+    book.waits = {to_broker.Confirms, to_broker.FindNode, to_broker.CloseSession}
+    for number in range(3):
+        book.receives(framed(0, Begin(None, 0, 10, 10)) + framed(0, sending("q", number)))
+        assert [type(each) for each in book.answers()] == [Begin, End]
         assert book.does(0, End()) == []
+    assert book.engine._peer.links == {}
     assert not any(isinstance(each, to_broker.CloseSession) for each in book.asked)
     assert book.engine._peer.asked == {}
 
@@ -196,6 +198,21 @@ def test_nothing_is_kept_of_what_a_session_asked_that_we_have_ended() -> None:
         book.says(0, receiving("q", handle))
     book.does(0, Detach(7, True))
     assert book.engine._peer.asked == {}
+
+
+def test_little_is_kept_of_a_session_whose_peer_says_nothing_more() -> None:
+    """We have ended it, and its peer need not answer: links that waited would keep all that their attaches say."""
+    book = Playbook()
+    tag = book.receiver()
+    book.says(0, _credit(10))
+    book.deliver(tag, 1, b"a", b"b")
+    book.waits = {to_broker.FindNode}
+    book.says(0, receiving("q", 1))
+    book.says(0, sending("q", 2))
+    book.does(0, Detach(7, True))
+    [session] = book.engine._sessions.values()
+    assert (session._links, session._ours, session._consumers, session.deliveries._unsettled) == ({}, {}, {}, {})
+    assert (book.engine._peer.links, book.engine._peer.asked) == ({}, {})
 
 
 def test_a_publish_of_a_former_session_fails() -> None:
@@ -231,11 +248,11 @@ def test_a_link_from_an_exchange_is_refused(refused: type[Any]) -> None:
     book.refused = {refused: AccessRefused("no")}
     _, detach = book.does(0, receiving("x"))
     assert detach.error.condition == "amqp:unauthorized-access"
-    assert _waiting(book, to_broker.DeleteQueue).name == "own"
+    assert _waiting(book, to_broker.DropQueue).name == "own"
     book.refused = {}
     book.does(0, receiving("x", 1))
     book.does(0, Detach(1, True))
-    assert len([each for each in book.asked if isinstance(each, to_broker.DeleteQueue)]) == 1
+    assert len([each for each in book.asked if isinstance(each, to_broker.DropQueue)]) == 1
 
 
 @pytest.mark.parametrize("attach", [sending, receiving])

@@ -32,6 +32,7 @@ class Disk:
         self.provider: Any = engine.provider
         self._disk = engine._disk
         self._disk._room = lambda: self.found
+        self._disk._shortage.first = 0  # nobody waits once there is room
         self._gateway = broker.gateways[0]._broker.unwritable
         self.provider.commit = self._commit
 

@@ -1,11 +1,12 @@
-"""Exclusive is exclusive: queues of one connection, consumers alone on their queue, single active ones."""
+"""Exclusive is exclusive: queues of one connection, consumers alone on their queue, single active ones, or few live."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
+from tests.simulation.choices import LIVE, SINGLE
 from tests.simulation.history import Consuming, Delivered
-from tests.simulation.judge.facts import Facts, Violation
+from tests.simulation.judge.facts import Facts, Queue, Violation
 
 
 def touched(facts: Facts) -> Iterator[Violation]:
@@ -49,12 +50,17 @@ def _end(consuming: Consuming) -> int:
     return consuming.ending if consuming.ending is not None else consuming.channel.held_until
 
 
+def _most(queue: Queue) -> int:
+    """How many of its consumers are live; 0: all are."""
+    return 1 if queue.arguments.get(SINGLE) else int(str(queue.arguments.get(LIVE, 0)))
+
+
 def two_active(facts: Facts) -> Iterator[Violation]:
-    """Of a queue's consumers the oldest is active; judged where nothing fails, so that ages are known."""
+    """The oldest of a queue's consumers are active, one or few; judged where nothing fails, so that ages are known."""
     if facts.history.faults:
         return
     for at, queue in facts.queues.items():
-        if not queue.arguments.get("x-single-active-consumer"):
+        if not (most := _most(queue)):
             continue
         consumers = [
             each for each in facts.consumers.get(at, ()) if each.attached is not None and not facts.browses(each)
@@ -62,30 +68,31 @@ def two_active(facts: Facts) -> Iterator[Violation]:
         for each in facts.taken:
             if (each.host, each.queue) != at or each.consumer is None or each.consumer.tag == "drain":
                 continue
-            for older in consumers:
-                alive = min(_end(older), older.channel.held_until) > each.at
-                if older.attached < each.consumer.asked and alive and older is not each.consumer:  # type: ignore[operator]
-                    yield Violation(
-                        "single active is one",
-                        f"{each.consumer.tag} was given {each.id} from {at[1]} beside {older.tag}",
-                    )
+            beside = [
+                older.tag
+                for older in consumers
+                if older.attached < each.consumer.asked  # type: ignore[operator]
+                and min(_end(older), older.channel.held_until) > each.at
+                and older is not each.consumer
+            ]
+            if len(beside) >= most:
+                text = f"{each.consumer.tag} was given {each.id} from {at[1]} beside {', '.join(beside)}"
+                yield Violation("single active is one", text)
 
 
 def two_served(facts: Facts) -> Iterator[Violation]:
-    """The active consumer stays so until it ends, also after a change of owner: of those that live one is served."""
+    """Who is active stays so until it ends, also with a next owner: of those that live one, or few, are served."""
     if _may_go_unheard(facts):
         return
     for at, queue in facts.queues.items():
-        if not queue.arguments.get("x-single-active-consumer"):
+        if not (most := _most(queue)):
             continue
         served: dict[Consuming, None] = {}
         for each in _pushed(facts, at):
             assert each.consumer is not None
-            other = next((other for other in served if _both_live(facts, other, each)), None)
-            if other:
-                text = (
-                    f"{each.consumer.tag} was given {each.id} from {at[1]}, after {other.tag} and while that was there"
-                )
+            others = [other.tag for other in served if _both_live(facts, other, each)]
+            if len(others) >= most:
+                text = f"{each.consumer.tag} was given {each.id} from {at[1]}, after and beside {', '.join(others)}"
                 yield Violation("single active is one", text)
             served[each.consumer] = None
 

@@ -77,7 +77,8 @@ def _due_by(sent: Sent, taken: float) -> float:
 def _may_be_gone(facts: Facts, sent: Sent, queue: Queue, due: float) -> bool:
     at = queue.host, queue.name
     ended = any(facts.asked(what, *at) for what in ("purge", "delete_queue"))
-    return ended or (sent.ttl is not None and sent.time + sent.ttl / 1000 < due + _PATIENCE)
+    refused = sent.immediate or sent.returned is not None  # nobody can take at once what is not due
+    return ended or refused or (sent.ttl is not None and sent.time + sent.ttl / 1000 < due + _PATIENCE)
 
 
 def _waits(facts: Facts, consumer: Consuming, due: float) -> bool:

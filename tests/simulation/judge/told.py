@@ -10,6 +10,7 @@ from pamqp import commands
 
 from services.rpc.ledger_pb2 import LedgerBatch
 from tests.simulation.amqp_1_0.messages import DESCRIBED, read
+from tests.simulation.choices import is_ring
 from tests.simulation.history import Delivered, Sent
 from tests.simulation.judge.facts import Facts, Violation, told
 from tests.simulation.judge.lost import promised
@@ -89,8 +90,10 @@ def _of_delivery(facts: Facts, record: Record, sent: Sent, delivered: Delivered)
     acknowledged = delivered.settled_as == "ack" and delivered.known is not None and not delivered.transaction
     if facts.may_be_taken_from(delivered, facts.history.time_of(delivered.settled or 0)):
         acknowledged = False
-    # An owner whose leases ran out drops what is not on disk, and what was acknowledged meanwhile with it.
-    gone = not facts.is_on_disk(delivered) and any(stage == "dropped" for stage, *_ in rows)
+    # An owner whose leases ran out drops what is not on disk, and what was acknowledged meanwhile with it; a ring drops
+    # what somebody holds.
+    may_go = is_ring(facts.queues[delivered.host, delivered.queue].arguments) or not facts.is_on_disk(delivered)
+    gone = may_go and any(stage == "dropped" for stage, *_ in rows)
     terms = [epoch for stage, outcome, epoch in rows if (stage, outcome) == ("settled", "accepted")]
     # The next owner hears it again, and tells it, where the one before could not write it down.
     once = len(terms) == len(set(terms)) and (gone or terms)

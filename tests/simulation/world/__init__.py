@@ -21,6 +21,7 @@ slowed must be opened on a host of their own.
     cluster = world.cluster
     await cluster.start()                     # returns when clients can connect; user guest, password guest
     await cluster.create_virtual_host(name)   # as `hopline vhosts add`; "/" is there from the beginning
+    cluster.policy(host, name, pattern, says) # as `hopline policies set`; clears it where it says {}
     cluster.processes                         # names of all: store-1, nats-1, router-1 …, queue-1 …, gateway-1 …,
                                               # and mgmt-1 with Shape.filing
     cluster.amqp_addresses                    # [(host, port)] of the gateways, dead or alive: inside the world

@@ -6,14 +6,18 @@ import asyncio
 from collections.abc import Callable
 from pathlib import Path
 from random import Random
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from services.common.clients.calls import result
 from services.common.clients.partition_table import ROLE
 from services.common.clients.placement import PlacementClient
 from services.common.clients.store import StoreClient
 from services.common.clients.virtual_hosts import VirtualHostsClient
 from services.common.errors import BrokerError
+from services.common.grpc_channel import connect
 from services.common.users import RECORD_KIND
+from services.rpc.router_pb2 import ChangeRequest, Policy, PolicyKey
+from services.rpc.router_pb2_grpc import RouterStub
 from services.rpc.store_pb2 import Record
 from tests.simulation.world.addresses import Network
 from tests.simulation.world.ledger import Ledger
@@ -22,7 +26,11 @@ from tests.simulation.world.services import AMQP_PORT, GUEST, RPC_PORT, STORE, M
 from tests.simulation.world.shape import Shape
 from tests.simulation.world.supervisor import Supervised
 
+if TYPE_CHECKING:
+    from services.rpc.router_pb2_grpc import RouterAsyncStub
+
 _LOOK = 0.05  # seconds between looks at whether all serve
+_LONG = 10.0  # seconds for a change of the topology
 _STARVED = 0.003  # seconds of a turn
 
 
@@ -214,6 +222,28 @@ class Cluster:
             await client.move([partition], queue_process)
 
         await self._placement(ask)
+
+    def policy(self, virtual_host: str, name: str, pattern: str, says: str) -> asyncio.Task[None]:
+        """As `hopline policies set`, or clear where it says nothing, in the background; in vain without a router."""
+        task = self._loop.create_task(self._policy(virtual_host, name, pattern, says), name=f"policy {name}")
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        return task
+
+    async def _policy(self, virtual_host: str, name: str, pattern: str, says: str) -> None:
+        if says == "{}":
+            change = ChangeRequest(virtual_host=virtual_host, clear_policy=PolicyKey(name=name))
+        else:
+            policy = Policy(name=name, pattern=pattern, apply_to="queues", definition=says.encode())
+            change = ChangeRequest(virtual_host=virtual_host, set_policy=policy)
+        channel = connect(f"router-1:{RPC_PORT}")
+        stub: RouterAsyncStub = RouterStub(channel)
+        try:
+            await result(stub.Change(change, timeout=_LONG))
+        except BrokerError:
+            pass  # no router writes, or there is no such policy
+        finally:
+            await channel.close()
 
     # -------------------------------------------------------------- whether all is well
 

@@ -264,6 +264,41 @@ def test_fitting(sought: Sought, fitting: list[tuple[int, int]] | None) -> None:
     assert (line and line.uids) == fitting
 
 
+LETTER = LedgerPlace(virtual_host="/", queue="parked", routing_key="dead")
+
+
+@pytest.mark.parametrize(
+    ("sought", "told"),
+    [
+        (Sought("/", "parked", client="shop"), [(12, 12), (21, 21)]),
+        (Sought("/", "parked", client="crm"), [(13, 13)]),
+        (Sought("/", "parked", client="shop", key="dea?"), [(12, 12), (21, 21)]),
+        (Sought("/", "parked", client="shop", key="eu.*"), []),
+        (Sought("/", "parked", client="nobody"), []),
+    ],
+)
+def test_dead_letters(sought: Sought, told: list[tuple[int, int]]) -> None:
+    """They are of who published their first message, also where that is told later than what came of it."""
+    following = Following(sought)
+    here = LedgerPlace(virtual_host="/", queue="work")
+    payload = _payload(
+        _row(DEAD_LETTERED, here, [1, 2, 3])._replace(successors=range(11, 14)),
+        _row(DEAD_LETTERED, here, [11])._replace(successors=range(21, 22)),
+        _row(ROUTED, LETTER, [12, 13, 21]), _row(SETTLED, LETTER, [12, 13, 21, 22], "accepted"),
+    )  # fmt: skip
+    lines = list(following.lines(payload))
+    list(
+        following.lines(
+            _payload(
+                _row(RECEIVED, PUBLISHED, [1, 2]),
+                _row(RECEIVED, PUBLISHED._replace(connection="5.2", client="crm"), [3]),
+            )
+        )
+    )
+    found = {line.stage: line.uids for each in lines if (line := following.fitting(each))}
+    assert found.get("settled", []) == told
+
+
 @pytest.mark.parametrize(("queue", "told"), [("work", [(2, 2)]), ("w*", [(2, 2)]), ("other", [(1, 1)]), ("none", None)])
 def test_refused(queue: str, told: list[tuple[int, int]] | None) -> None:
     """What was refused is in no queue: where it was to go is what it was routed to, as in a search."""

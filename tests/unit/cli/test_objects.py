@@ -26,6 +26,7 @@ def mgmt(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Told:
 LISTS = {
     "queues": "orders / 12 3 1 classic yes queue-1",
     "exchanges": "(default) / direct yes no no -",
+    "policies": 'short / ^jobs queues max-length=5 overflow="drop-head" 1',
     "bindings": r'(default) / orders queue eu.\x1b[31m {"x": "\u001b[2J\u202e"}',
     "consumers": "orders / mine 3.2 yes no yes 7",
     "connections": r"3.2 anna / shop \x1b]0;owned\x07 [::1]:5000 1 gateway-3",

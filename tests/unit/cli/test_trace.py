@@ -9,7 +9,6 @@ from rich.console import Console
 from services.cli.durations import duration
 from services.cli.steps import detail
 from services.cli.trace import show
-from services.common.question import Sought
 from services.common.trace import Copy, Gap, Journey, Match, Message, Name, Span, Step, Trace, nothing
 
 NOON = 1_787_313_600_000_000
@@ -202,8 +201,6 @@ def test_fates(fate: str, gap: Gap | None, end: str) -> None:
 def test_nothing_on_record() -> None:
     """Where nothing is found, the gaps are named in which it may have been received."""
     assert nothing("x", Trace(id="x", journeys=[], more=False)) == "nothing is on record of 'x'"
-    sought = Sought(queue="a.parked", client="shop")
-    assert "of a dead letter no publisher is on record" in nothing(sought, Trace(id="", journeys=[], more=False))
     two = Trace(id="x", journeys=[], more=False, gaps=[SILENT, SILENT])
     assert nothing("x", two) == f"nothing is on record of 'x'; it may be what is missing of {BLAMED} and 1 other gap"
 

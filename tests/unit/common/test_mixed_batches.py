@@ -9,8 +9,9 @@ from hypothesis import strategies as st
 
 from services.common.clients.outbound import Attempt, Delivery, Messages, encode, frames_of
 from services.common.clients.refusals import Refusals
+from services.common.message.in_front import Parts
 from services.common.message.indexes import choice, condensed
-from services.queue.machine.columns import Columns
+from services.queue.machine.columns import Columns, decoded
 from services.queue.machine.message import Interned
 from services.rpc import queue_pb2 as pb
 from tests.support.messages import facts
@@ -21,14 +22,15 @@ KINDS = [facts("x", str(number % 3), persistent=number % 2 == 0, priority=number
 
 @st.composite
 def mixtures(draw: st.DrawFn) -> Messages:
-    """Of any facts, to any of three queues."""
-    count = draw(st.integers(1, 12))
+    """Of any facts, to any of three queues; small ones, or large ones."""
+    count, largest = draw(st.integers(1, 12)), draw(st.sampled_from([0, 100, 20_000]))
+    sizes = draw(st.lists(st.sampled_from([0, largest]), min_size=count, max_size=count))
     targets = draw(st.lists(st.sets(st.sampled_from(QUEUES), min_size=1), min_size=count, max_size=count))
     return Messages(
         range(10, 10 + count),
         draw(st.lists(st.sampled_from(KINDS), min_size=count, max_size=count)),
         draw(st.lists(st.sampled_from([b"p", b"q"]), min_size=count, max_size=count)),
-        [b"%d" % number for number in range(count)],
+        [b"%d" % number + bytes(size) for number, size in enumerate(sizes)],
         [tuple(sorted(some)) for some in targets],
         range(count),
         frozenset(draw(st.sets(st.integers(0, count - 1)))),
@@ -53,9 +55,9 @@ def expected(some: list[Messages]) -> dict[int, list[Row]]:
     return rows
 
 
-def arrived(raw: bytes) -> dict[int, list[Row]]:
+def arrived(batch: bytes | Parts) -> dict[int, list[Row]]:
     """What each queue gets of a batch."""
-    its = Columns(pb.PublishBatch.FromString(raw), Interned())
+    its = Columns(*decoded(batch if isinstance(batch, bytes) else b"".join(batch)), Interned())
     rows: dict[int, list[Row]] = {queue_id: [] for queue_id in QUEUES}
     for queue_id, indexes in its.queues:
         for some in its.alike(indexes):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, cast
 
 from services.common.clients.partition_table import PartitionTable
 from services.common.clients.pressure import Congestion, Held, Pressure
@@ -60,6 +60,18 @@ def test_those_of_other_queues() -> None:
     assert went == [0, 2, 1]
 
 
+def test_another_queue_of_the_same_process() -> None:
+    """Who waits for one, and has published to another one meanwhile, waits for both."""
+    held, link, went = Held(), Link(), list[int]()
+    for number in (1, 2):
+        held.add(Pressure(Congestion.BLOCKED, cast("Any", link), (number,)), "who", lambda: went.append(1))
+    for full in (1, 2):
+        held.let_go(cast("Any", link), Congestion.BLOCKED, lambda queue_ids, full=full: full in queue_ids)
+    assert went == []
+    held.let_go(cast("Any", link), Congestion.BLOCKED, lambda queue_ids: 3 in queue_ids)
+    assert went == [1]
+
+
 def test_who_is_gone() -> None:
     """A publisher that does not wait any more is forgotten."""
     held, link = Held(), Link()
@@ -93,11 +105,11 @@ async def test_what_a_frame_does_not_change() -> None:
     link.full, link.outstanding = {0, 1, 2}, 100 << 20
     blocked = _waiting(publisher.when_relieved, link, Congestion.BLOCKED)
     full = _waiting(publisher.when_relieved, link, Congestion.FULL)
-    publisher.received(link, pb.QueueFrame())
+    publisher.received(link, pb.QueueFrame(), [])
     assert (link.looks, blocked, full) == (0, [], [])
     link.outstanding = 0
-    publisher.received(link, pb.QueueFrame())
+    publisher.received(link, pb.QueueFrame(), [])
     assert (link.looks, blocked, full) == (0, [], [0, 1, 2])
     link.full = {1}
-    publisher.received(link, pb.QueueFrame(blocked=pb.Blocked(queue_ids=[1])))
+    publisher.received(link, pb.QueueFrame(blocked=pb.Blocked(queue_ids=[1])), [])
     assert (link.looks, blocked) == (3, [0, 2])

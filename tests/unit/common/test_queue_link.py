@@ -47,16 +47,22 @@ async def test_a_stopped_link_connects_no_more(given_up: bool) -> None:
 
 
 async def test_many_attaches_at_once() -> None:
-    """All consumers of a process's queues come when its stream does: in frames that it takes, in their order."""
+    """All consumers of a process's queues come when its stream does: in frames that it takes, in their order.
+
+    Those of a queue are in one: what none of them holds goes to others as soon as the frame is carried out.
+    """
     written: list[pb.LinkFrame] = []
     link = QueueLink("queue-1", "127.0.0.1:1", lambda member: pb.Hello(member=member), Mock())
     for number in range(10):
-        link.attach(pb.AttachConsumer(consumer=number, selector="x" * (1 << 20)))
+        link.attach(pb.AttachConsumer(consumer=number, queue_id=number // 3, selector="x" * (1 << 20)))
     link.told(1, 1, [])
     link.up, link._stream = True, Mock(full=False, write=lambda raw: written.append(pb.LinkFrame.FromString(raw)))
     link._write()
-    assert all(frame.ByteSize() <= 5 << 20 for frame in written)
+    assert all(frame.ByteSize() <= 6 << 20 for frame in written)
+    assert len(written) > 1
     assert [each.consumer for frame in written for each in frame.attaches] == list(range(10))
+    queues = [{each.queue_id for each in frame.attaches} for frame in written]
+    assert sum(map(len, queues)) == len(set().union(*queues)) == 4
     assert [bool(frame.told) for frame in written] == [False] * (len(written) - 1) + [True]
 
 
@@ -65,5 +71,5 @@ async def test_what_a_client_gave_back_untried() -> None:
     link = QueueLink("queue-1", "127.0.0.1:1", lambda member: pb.Hello(member=member), Mock())
     for outcome, uid in ((pb.RETURN, 1), (pb.RETURN, 2), (pb.RESTORE, 3), (pb.RELEASE, 4)):
         link.settle(1, outcome, [uid])
-    settles = [(each.outcome, each.had, list(each.uids)) for each in link._frame.settles]
+    settles = [(each.outcome, each.had, list(each.uids)) for each in link._frame.fields.settles]
     assert settles == [(pb.RESTORE, True, [1, 2]), (pb.RESTORE, False, [3]), (pb.RELEASE, False, [4])]

@@ -152,6 +152,7 @@ ROUTES: dict[tuple[str, str], set[str]] = {
     ("DELETE", "/api/access/groups/{name}"): ADMINISTRATORS,
     ("GET", "/service/metadata"): OBSERVERS,
     ("GET", "/service/structure"): OBSERVERS,
+    ("GET", "/service/timezones"): OBSERVERS,
     ("GET", "/metrics"): OBSERVERS,
     ("GET", "/metrics/per-object"): OBSERVERS,
     **_MODEL,

@@ -30,7 +30,7 @@ async def test_of_rabbitmq(get: Get) -> None:
         responses = paths[path]["put"]["responses"]
         assert [responses[status].get("content") for status in ("201", "204")] == [None, None]
     assert {"200", "204"} <= set(paths["/api/definitions"]["post"]["responses"])
-    never = paths["/api/policies/{vhost}/{name}"]
+    never = paths["/api/parameters/{component}/{vhost}/{name}"]
     assert not {"200", "201", "204"} & {status for each in never.values() for status in each["responses"]}
 
 

@@ -53,7 +53,8 @@ def of_runs(messages: int) -> pb.PublishBatch:
 @pytest.mark.parametrize("batch_of", [of_columns, of_runs])
 def test_queues_do_not_look_at_one_another(messages: int, batch_of: Callable[[int], pb.PublishBatch]) -> None:
     """However many queues a batch is for, each sees to its own messages: all of them are gone through once."""
-    columns = Columns(batch_of(messages), Interned())
+    batch = batch_of(messages)
+    columns = Columns(batch, list(batch.bodies), Interned())
     columns.queues = looked = Looked(columns.queues)
     found: list[Arrival] = [arrival for _, arrival, _ in arrivals(columns, ContentDraft(lambda: 1))]
     messages_of = [arrival.messages(0, 1)[0] for arrival in found]

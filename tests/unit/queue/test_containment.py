@@ -37,7 +37,8 @@ def _break(monkeypatch: pytest.MonkeyPatch, method: str, part: type[Queue | Back
     works = getattr(part, method)
 
     def fails(self: Any, *args: Any, **more: Any) -> Any:
-        if self.options.name == "faulty":
+        options = self.options if isinstance(self, Queue) else self._entries.options
+        if options.name == "faulty":
             raise ZeroDivisionError(method)
         return works(self, *args, **more)
 

@@ -17,7 +17,9 @@ from tests.support.messages import facts
 def draft() -> ContentDraft:
     batch = PublishBatch(uids=range(1, 7), bodies=[bytes([number]) for number in range(6)], time_ms=9)
     put(batch, [facts(routing_key=str(number % 2)) for number in range(6)], [b"a", b"b", b"s", b"s", b"c", b"d"])
-    return ContentDraft(count(1).__next__, Source(batch.SerializeToString(), batch, Columns(batch, Interned())))
+    return ContentDraft(
+        count(1).__next__, Source(batch.SerializeToString(), batch, Columns(batch, list(batch.bodies), Interned()))
+    )
 
 
 def written(content: ContentDraft) -> tuple[store_pb2.JournalFrame, PublishBatch]:

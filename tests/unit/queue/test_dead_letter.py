@@ -53,6 +53,16 @@ def test_same_death_again() -> None:
     assert headers["x-first-death-reason"] == "expired"
 
 
+def test_many_keys() -> None:
+    """Each death names all keys: what the publisher said is kept nevertheless, and a circle seen."""
+    properties = FORMAT.with_headers(b"\x00\x00", {"CC": [f"key{number}" for number in range(1500)], "app": "mine"})
+    for queue in ("a", "b", "c"):
+        properties, headers = rewrite(letter(properties, "expired", queue=queue))
+        assert headers["app"] == "mine"
+    assert [death["queue"] for death in headers["x-death"]] == ["c", "b", "a"]
+    assert is_circle(letter(properties, "expired"), headers, "a")
+
+
 def test_circle() -> None:
     """To a queue that it was in before is a cycle, unless a consumer rejected it in between or now."""
     properties, headers = rewrite(letter(b"\x00\x00", "expired"))

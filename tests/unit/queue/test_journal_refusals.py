@@ -56,7 +56,7 @@ def alternating() -> ContentDraft:
     for queue_id, indexes in ((1, EVEN), (2, ODD)):
         batch.queues.add(queue_id=queue_id, indexes=indexes)
     put(batch, [facts(persistent=True)] * COUNT, [PROPERTIES] * COUNT)
-    source = Source(batch.SerializeToString(), batch, Columns(batch, Interned()))
+    source = Source(batch.SerializeToString(), batch, Columns(batch, list(batch.bodies), Interned()))
     content = ContentDraft(lambda: 1, source)
     for queue_id, arrival, _ in arrivals(source.columns, content):
         options = read_options(queue_id, "/", f"q{queue_id}", 0, {}, durable=True, auto_delete=False)

@@ -184,7 +184,7 @@ def test_sent_again_when_it_was_done_with(
     for index in range(2):
         batch.traced.add(index=index, context=new_root().to_bytes())
     host: Any = SimpleNamespace(journeys=journeys, registry=SimpleNamespace(definitions={7: QUEUE}))
-    traced = TracedBatch(host, Source(b"", batch, Columns(batch, Interned())))
+    traced = TracedBatch(host, Source(b"", batch, Columns(batch, list(batch.bodies), Interned())))
     if refused:  # by a full queue that dead-letters it, of which the journey has to hear yet
         traced.refuse([0], 7, pb.OVERFLOW)
     record.enqueued([UID + 1])

@@ -87,6 +87,6 @@ def test_messages_whose_time_is_astray(fields: dict[str, Any]) -> None:
         ([100_000, 199_998, 199_999], [100_000, 199_998, 199_999]),
     ):
         batch = PublishBatch(time_ms=100_000, times_ms=given, **fields)
-        raw = put_right(batch.SerializeToString(), batch, 200_000)
+        raw = put_right(batch.SerializeToString(), batch, list(batch.bodies), 200_000)
         assert list(batch.times_ms) == right
         assert PublishBatch.FromString(raw) == batch

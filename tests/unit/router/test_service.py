@@ -249,6 +249,9 @@ class _Notes:
     def on_queue(self, definition: Any) -> None:
         self.seen.append(("queue", definition.name))
 
+    def on_queue_changed(self, definition: Any) -> None:
+        self.seen.append(("changed", definition.name))
+
     def on_queue_deleted(self, definition: Any) -> None:
         self.seen.append(("deleted", definition.name))
 

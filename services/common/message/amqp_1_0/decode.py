@@ -30,10 +30,10 @@ def decode(data: bytes) -> Any:  # noqa: ANN401 - whatever the peer says
     return value
 
 
-def decode_at(data: bytes, position: int, depth: int = 0) -> tuple[Any, int]:
-    """The value at `position`, and where it ends; raises SyntaxFault, also where there is too much to read at once."""
-    if len(data) - position > LITTLE and has_many(data, (position,), MOST_READ):
-        raise SyntaxFault(f"more than {MOST_READ} values within one")
+def decode_at(data: bytes, position: int, depth: int = 0, most: int = MOST_READ) -> tuple[Any, int]:
+    """The value at `position`, and where it ends; raises SyntaxFault, also where it has more than `most` in it."""
+    if len(data) - position > LITTLE and has_many(data, (position,), most):
+        raise SyntaxFault(f"more than {most} values within one")
     try:
         return _value(data, position, depth)
     except (struct.error, IndexError) as error:

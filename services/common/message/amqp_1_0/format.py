@@ -30,6 +30,7 @@ from services.common.message.amqp_1_0.sections import (
     Section,
     sections,
 )
+from services.common.message.bounds import MOST_KEPT
 from services.common.message.facts import Attributes
 from services.common.message.remembered import ENTRIES, LONGEST, remembered
 from services.common.telemetry.context import SpanContext, parse
@@ -93,12 +94,12 @@ class _Parts:
 
     def _composite(self, code: int, kind: type[C]) -> C:
         section = self._sections.get(code)
-        return composite.read(kind, decode_at(self._raw, section.value)[0] if section else [])
+        return composite.read(kind, decode_at(self._raw, section.value, most=MOST_KEPT)[0] if section else [])
 
     def map(self, code: int) -> dict[Any, Any]:
         """The map in a section, empty where that is not there."""
         section = self._sections.get(code)
-        value = decode_at(self._raw, section.value)[0] if section else {}
+        value = decode_at(self._raw, section.value, most=MOST_KEPT)[0] if section else {}
         if not isinstance(value, dict):
             raise SyntaxFault(f"section {code:#04x} of a message is no map")
         return value

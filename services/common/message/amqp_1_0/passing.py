@@ -14,6 +14,7 @@ DEEPEST: Final = 50
 DESCRIBED: Final = 0x00
 
 _FAULTS: Final = (struct.error, IndexError, KeyError)
+_IN_BYTE: Final = 3  # values, at most, that an array's descriptors have: those in arrays of no width take none
 _MOST_IN_DESCRIBED: Final = 2 * DEEPEST + 1  # a value with so many descriptors, one within the other
 
 
@@ -54,7 +55,7 @@ def has_many(data: bytes, starts: Iterable[int], most: int) -> bool:
             most = _left(data, start, most)
             if most < 0:
                 return True
-    except _FAULTS:
+    except (*_FAULTS, SyntaxFault):
         pass
     return False
 
@@ -76,13 +77,22 @@ def _left(data: bytes, position: int, most: int) -> int:
             waiting += [(count, None)] * (count > 0)
         elif layout := _ARRAYS.get(code):
             count, position = layout.unpack_from(data, position)[1], position + layout.size
-            if data[position] == DESCRIBED:  # nobody knows how many, without a look at each: by their bytes
-                most -= len(data) - position
+            if data[position] == DESCRIBED:
+                begin, position, descriptors = position, *_behind_descriptors(data, position)
+                most -= _IN_BYTE * (position - begin) + count * descriptors
             waiting += [(count, data[position])] * (count > 0)
             position += 1
         else:
             position = _WIDTHS[code >> 4](data, position)
     return most
+
+
+def _behind_descriptors(data: bytes, position: int) -> tuple[int, int]:
+    """Where the code of an array's elements is, and how many descriptors are in front of it."""
+    count = 0
+    while data[position] == DESCRIBED:
+        position, count = skip(data, position + 1), count + 1
+    return position, count
 
 
 SHORT_COMPOUND: Final = struct.Struct(">BB")

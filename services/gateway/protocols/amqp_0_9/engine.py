@@ -190,7 +190,7 @@ class AmqpEngine(StreamEngine):
     def deliver(self, session: int, deliveries: Deliveries) -> None:
         """As Engine says."""
         if deliveries.bodies and self._channels.is_open(session):
-            self._peer.out.append(outgoing.deliveries(session, deliveries, self._peer.frame_max, self._peer.recode))
+            self._peer.out += outgoing.deliveries(session, deliveries, self._peer.frame_max, self._peer.recode)
 
     def confirm(self, session: int, first: int, last: int, *, cumulative: bool, accepted: bool) -> None:
         """As Engine says."""

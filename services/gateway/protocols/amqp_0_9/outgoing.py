@@ -2,6 +2,7 @@
 
 Frames of messages that are alike in facts, properties and body length differ only in delivery tag and body, so they are
 laid out as columns and joined once. Where they differ, what stands around tags and bodies is made once of each sort.
+Large bodies are not joined: they are written from where they are.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from services.gateway.protocols.amqp_0_9.foreign import native
 from services.gateway.protocols.amqp_0_9.method import Method, encode
 from services.gateway.protocols.amqp_0_9.methods import basic
 from services.gateway.protocols.amqp_0_9.wire import short_string
+from services.gateway.protocols.dealings import Chunk
 from services.gateway.vocabulary import Deliveries
 
 _TAG = struct.Struct(">Q")
@@ -25,18 +27,19 @@ _HEADER = struct.Struct(">HHQ")
 _HEADER_FRAME = struct.Struct(">BHIHHQ")  # up to the properties
 _BODY_HEAD = struct.Struct(">BBHI")  # with the end of the frame before
 _CLASS_BASIC = 60
+_LARGE = 4096  # bytes of a body, on average: below, joining costs less than writing in pieces
 _TAG_AT = 4  # in basic.ack and basic.nack: behind class and method id
 
 
 def content(channel: int, method: Method, properties: bytes, body: bytes, frame_max: int) -> bytes:
     """A method frame with the content that belongs to it."""
-    parts = [frames.frame(frames.METHOD, channel, encode(method))]
+    parts: list[Chunk] = [frames.frame(frames.METHOD, channel, encode(method))]
     parts += _content_parts(channel, properties, body, frame_max)
     return b"".join(parts)
 
 
-def deliveries(channel: int, run: Deliveries, frame_max: int, recode: Recode | None = None) -> bytes:
-    """Some basic.deliver, for one consumer."""
+def deliveries(channel: int, run: Deliveries, frame_max: int, recode: Recode | None = None) -> Sequence[Chunk]:
+    """Some basic.deliver, for one consumer, in chunks."""
     bodies, properties, facts = run.bodies, run.properties, run.facts
     distinct = objects(facts)
     if any(each.format != NAME for each in distinct.values()):
@@ -53,8 +56,8 @@ def deliveries(channel: int, run: Deliveries, frame_max: int, recode: Recode | N
     size = len(bodies[0])
     alike = len(around) == 1 and size <= chunk and are_alike(properties)
     if alike and len(set(map(len, bodies))) == 1:
-        return _alike(channel, *around[id(facts[0])], tags, properties[0], bodies)
-    parts: list[bytes] = []
+        return _chunks(_alike(channel, *around[id(facts[0])], tags, properties[0], bodies), bodies)
+    parts: list[Chunk] = []
     sole = around[id(facts[0])] if len(around) == 1 else None
     heads: dict[tuple[bytes, int], bytes] = {}
     for tag, its_facts, its_properties, body in zip(tags, facts, properties, bodies, strict=True):
@@ -68,7 +71,11 @@ def deliveries(channel: int, run: Deliveries, frame_max: int, recode: Recode | N
         if head is None:
             head = heads[key] = _head(channel, its_properties, size)
         parts += (before, tag, after, head, body, frames.END_OCTET)
-    return b"".join(parts)
+    return _chunks(parts, bodies)
+
+
+def _chunks(parts: Sequence[Chunk], bodies: Sequence[bytes]) -> Sequence[Chunk]:
+    return parts if sum(map(len, bodies)) > _LARGE * len(bodies) else (b"".join(parts),)
 
 
 def confirms(channel: int, first: int, last: int, *, accepted: bool) -> bytes:
@@ -109,20 +116,20 @@ def _head(channel: int, properties: bytes, size: int) -> bytes:
 
 def _alike(
     channel: int, before: bytes, after: bytes, tags: Sequence[bytes], properties: bytes, bodies: Sequence[bytes]
-) -> bytes:
+) -> list[Chunk]:
     count, size = len(bodies), len(bodies[0])
     middle, end = after + _header_frame(channel, properties, size), b""
     if size:
         middle, end = after + _head(channel, properties, size), frames.END_OCTET
-    parts = [before] * (5 * count)
+    parts: list[Chunk] = [before] * (5 * count)
     parts[1::5] = tags
     parts[2::5] = [middle] * count
     parts[3::5] = bodies
     parts[4::5] = [end] * count
-    return b"".join(parts)
+    return parts
 
 
-def _content_parts(channel: int, properties: bytes, body: bytes, frame_max: int) -> Iterable[bytes]:
+def _content_parts(channel: int, properties: bytes, body: bytes, frame_max: int) -> Iterable[Chunk]:
     """The content frames of one message, in pieces."""
     size, chunk = len(body), frame_max - frames.OVERHEAD
     header = _header_frame(channel, properties, size)
@@ -130,8 +137,9 @@ def _content_parts(channel: int, properties: bytes, body: bytes, frame_max: int)
         return (header,)
     if size <= chunk:
         return (_head(channel, properties, size), body, frames.END_OCTET)
-    parts = [header]
+    parts: list[Chunk] = [header]
+    whole = memoryview(body)
     for start in range(0, size, chunk):
-        piece = body[start : start + chunk]
+        piece = whole[start : start + chunk]
         parts += (frames.HEAD.pack(frames.BODY, channel, len(piece)), piece, frames.END_OCTET)
     return parts

@@ -76,8 +76,10 @@ _CONDITIONS: dict[type[BrokerError], str] = {
     MessageSizeExceeded: "amqp:link:message-size-exceeded",
 }
 _FAULT_OF_OURS = "amqp:internal-error"
+_LONGEST = 384  # bytes of a description: with all else of an end or a detach in the smallest frame that a peer may want
 
 
 def told(error: BrokerError) -> Error:
-    """As the peer is told of it."""
-    return Error(Symbol(_CONDITIONS.get(type(error), _FAULT_OF_OURS)), error.text)
+    """As the peer is told of it: a text that repeats what the peer has said may be as long as that."""
+    text = error.text.encode()[:_LONGEST].decode(errors="ignore")
+    return Error(Symbol(_CONDITIONS.get(type(error), _FAULT_OF_OURS)), text)

@@ -165,8 +165,9 @@ class Deliveries:
         self._waits(waited)
 
     def end(self) -> None:
-        """Nothing more goes out."""
+        """Nothing more goes out, and what has is the broker's to give back."""
         self._give_back(self._parked.drop_all())
+        self._unsettled.clear()
 
     def give_back(self, what: to_broker.Deliveries) -> None:
         """Nobody was sent these, and others may be."""

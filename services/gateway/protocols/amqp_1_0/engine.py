@@ -53,12 +53,6 @@ class Amqp10Engine(StreamEngine):
 
     # -------------------------------------------------------------- from the peer
 
-    def receive(self, data: bytes) -> list[Request]:
-        """As Engine says."""
-        if self._peer.blocked:
-            self._peer.since += len(data)
-        return super().receive(data)
-
     def _parse(self, data: bytes) -> None:
         position, needed = 0, frames.HEAD.size
         while self._connection.wants_header and position < len(data):

@@ -16,7 +16,7 @@ from typing import Any, Final
 
 from services.common.errors import NotImplementedHere
 from services.common.message.amqp_1_0.values import Described
-from services.common.selectors.selector import InvalidSelector, selector
+from services.common.selectors.selector import InvalidSelector, said_now
 from services.gateway.protocols.amqp_1_0.conditions import InvalidField
 
 _BINDING, _NO_LOCAL, _SELECTOR = "binding", "no_local", "selector"
@@ -73,6 +73,6 @@ def _read(name: object, given: object) -> tuple[str, Any]:
 
 def _check_selector(name: str, text: str) -> None:
     try:
-        selector(text)
+        said_now(text)
     except InvalidSelector as error:
         raise InvalidField(f"filter {name}: {text!r} is no selector: {error}") from None

@@ -50,7 +50,7 @@ class IncomingLink(Link):
 
     # -------------------------------------------------------------- beginning
 
-    def _begin(self) -> None:
+    def begin(self) -> None:
         """As Link says."""
         target, attach = self._attach.target, self._attach
         if not isinstance(target, Target):
@@ -114,6 +114,8 @@ class IncomingLink(Link):
                 raise TransferLimitExceeded("a transfer before there was credit")
             return
         first = self._of_begun(transfer) or self._first(transfer)
+        if self.session.peer.blocked:
+            self.session.peer.since += len(payload)
         self._settled = self._settled or bool(transfer.settled)
         if transfer.aborted or transfer.more:
             self.session.peer.effort += _PIECE

@@ -5,10 +5,10 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from dataclasses import replace
 from enum import Enum
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 from services.common.errors import BrokerError
-from services.gateway.protocols.amqp_1_0.conditions import InvalidField, told
+from services.gateway.protocols.amqp_1_0.conditions import told
 from services.gateway.protocols.amqp_1_0.performatives import SENDER, Attach, Detach, Flow
 from services.gateway.vocabulary import FindNode, Request
 
@@ -17,9 +17,6 @@ if TYPE_CHECKING:
 
     from services.gateway.protocols.amqp_1_0.addresses import Meant
     from services.gateway.protocols.amqp_1_0.session import Session
-
-
-_LONGEST_NAME: Final = 1024
 
 
 class LinkState(Enum):
@@ -32,18 +29,21 @@ class LinkState(Enum):
 
 
 class Link(ABC):
-    """`number` is what requests to the broker call it. `handle` is ours; a peer's is free when it has detached."""
+    """`number` is what requests to the broker call it, and no other link of the connection, also of those to come.
+    `handle` is ours; a peer's is free when it has detached.
+    """
 
     def __init__(self, session: Session, attach: Attach, handle: int) -> None:
         self.session = session
         self.name = attach.name
         self.identity = attach.role, attach.name  # in its connection
         self.handle = handle
-        self.number = handle + 1
+        self.number = next(session.peer.numbers)
         self.state = LinkState.ATTACHING
         self.rcv_settle_mode = attach.rcv_settle_mode
         # A link may live long, and there may be many: what it wanted is kept until it is answered only.
         self._attach = replace(attach, offered_capabilities=None, desired_capabilities=None, properties=None)
+        self._is_answered = False  # the peer's attach
         self._closed = False  # the peer's detach says so
 
     @property
@@ -53,15 +53,9 @@ class Link(ABC):
 
     # -------------------------------------------------------------- beginning
 
+    @abstractmethod
     def begin(self) -> None:
         """Asks the broker for what the link needs; raises BrokerError for what is not offered."""
-        if len(self.name.encode()) > _LONGEST_NAME:
-            raise InvalidField(f"the name of a link has no more than {_LONGEST_NAME} bytes")
-        self._begin()
-
-    @abstractmethod
-    def _begin(self) -> None:
-        """The same for a link of its kind."""
 
     def _attached(self, **ends: Any) -> None:  # noqa: ANN401 - fields of attach
         """Answers the peer's attach (2.6.3)."""
@@ -69,7 +63,7 @@ class Link(ABC):
         self.session.send(
             Attach(self.name, self.handle, not its.role, rcv_settle_mode=its.rcv_settle_mode, **ends),
         )
-        self._attach = Attach("", its.handle, its.role)
+        self._attach, self._is_answered = Attach("", its.handle, its.role), True
 
     def _find(self, meant: Sequence[Meant], found: Callable[[Meant], None], *, to_send: bool = False) -> None:
         """Goes on with the first of them that is there."""
@@ -77,19 +71,22 @@ class Link(ABC):
         find = FindNode(self.session.number, list(by_node), to_send, link=self.number)
         self._ask_for(find, lambda node: found(by_node[node]))
 
-    def _ask_for(self, request: Request, done: Callable[[Any], None]) -> None:
-        """Goes on when the broker has done it, unless the link has failed meanwhile."""
-        self.session.ask_for(
-            request, lambda answer: None if self.state is LinkState.FAILED else done(answer), self.refuse
-        )
+    def _ask_for(
+        self, request: Request, done: Callable[[Any], None], in_vain: Callable[[Any], None] = lambda _: None
+    ) -> None:
+        """Asks for what comes before it is attached, one after the other, and goes on when the broker has done it.
+
+        Where the link or its session has ended meanwhile it does not: the number may be the next session's.
+        """
+        self.session.ask_for(request, lambda answer: done(answer) if self._goes_on else in_vain(answer), self.refuse)
+
+    @property
+    def _goes_on(self) -> bool:
+        return self.state is not LinkState.FAILED and self.session.is_heard
 
     def refuse(self, error: BrokerError) -> None:
         """There is no such link, though its client may have ended it already."""
-        if self.state is LinkState.DETACHING:
-            self._nowhere()
-            self._gone(Detach(self.handle, True, told(error)))
-        else:
-            self.fail(error)
+        self.fail(error)
 
     def _nowhere(self) -> None:
         """An attach without the terminus that was asked for says that there is none (2.6.3)."""
@@ -101,7 +98,7 @@ class Link(ABC):
         """Ends it, and says why."""
         if self.state is LinkState.FAILED:
             return
-        if self.state is LinkState.ATTACHING:
+        if not self._is_answered:
             self._nowhere()
         before, self.state = self.state, LinkState.FAILED
         self.session.send(Detach(self.handle, True, told(error)))
@@ -121,11 +118,11 @@ class Link(ABC):
                 self.state = LinkState.DETACHING
                 self.end()
 
-    def _gone(self, detach: Detach | None = None) -> None:
+    def _gone(self) -> None:
         """All is done: answers the peer's detach, unless a failure was the answer."""
         if self.state is LinkState.FAILED:
             return
-        self.session.send(detach or Detach(self.handle, self._closed))
+        self.session.send(Detach(self.handle, self._closed))
         self.session.forget(self)
 
     @abstractmethod

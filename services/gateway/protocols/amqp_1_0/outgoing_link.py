@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from services.common.arguments.filters import SELECTOR
 from services.common.errors import NotImplementedHere
@@ -21,7 +21,7 @@ from services.gateway.vocabulary import (
     Consume,
     Credit,
     DeclareQueue,
-    DeleteQueue,
+    DropQueue,
     Node,
     QueueDeclared,
 )
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from services.gateway.protocols.amqp_1_0.session import Session
 
 _COPY = "copy"  # distribution-mode (3.5.3): the link takes nothing
+_NAMED = 200  # bytes of a link's name that its consumer's tag says
 _ANY_SIZE = 1 << 31  # bytes that no message here has
 _EVERYTHING = "#"  # the key by which a topic exchange gives all that it has
 
@@ -49,12 +50,14 @@ class OutgoingLink(Link):
         self.largest = said if said < _ANY_SIZE else 0  # bytes of a message that the peer takes; 0: any
         self.sent = 0
         self.places = range(0)  # among which are those in its session of what it has not settled
-        self.tag = session.new_tag(attach.name)
+        # Each delivery's record says it, so of a long name it says the beginning.
+        self.tag = f"{self.name.encode()[:_NAMED].decode(errors='ignore')}.{session.number}.{self.number}"
         self._skipped = 0  # credit that was drained
         self._up_to = 0  # deliveries that there is credit for, counted from the first
         self._kind = Node.QUEUE
         self._made = ""  # a queue for it, which has had no consumer
-        self._told = ""  # the address that the peer is told
+        self._consumes = False  # there is its consumer, of which the broker was not asked that it end
+        self._own = ""  # the address of a new queue, which the peer has asked for
         self._asked = 0  # of the broker
         self._drains = False
         self._draining: Credit | None = None  # what the broker was asked, until the peer has been told of its end
@@ -69,7 +72,7 @@ class OutgoingLink(Link):
             raise NotImplementedHere("a source of this kind is not offered")
         return source
 
-    def _begin(self) -> None:
+    def begin(self) -> None:
         """As Link says."""
         source = self._source
         self._filters = filters_of(source.filter)
@@ -79,11 +82,9 @@ class OutgoingLink(Link):
             raise InvalidField("a new queue is all its link's: there is nothing to filter, or to leave to others")
         if source.dynamic:
             self._declare(self._own_queue)
-        else:
-            self._told = str(source.address)
-        if source.address == MANAGEMENT and not source.dynamic:
+        elif source.address == MANAGEMENT:
             self._consume(MANAGEMENT, replies_to=self._own_address, selector=self._selector)
-        elif not source.dynamic:
+        else:
             self._find(meanings(source.address), self._found)
 
     def _found(self, meant: Meant) -> None:
@@ -106,30 +107,34 @@ class OutgoingLink(Link):
             self._made = declared.name
             done(declared)
 
+        def in_vain(declared: QueueDeclared) -> None:
+            self._made = declared.name
+            self._unmake()
+
         declare = DeclareQueue(self.session.number, "", exclusive=True, auto_delete=True, link=self.number)
-        self._ask_for(declare, made)
+        self._ask_for(declare, made, in_vain)
 
     def refuse(self, error: BrokerError) -> None:
         """As Link says."""
         super().refuse(error)
+        self.session.forget_tag(self.tag)
         self._unmake()
 
     def _unmake(self) -> None:
         """A queue that never had a consumer would not go by itself."""
         made, self._made = self._made, ""
         if made:
-            delete = DeleteQueue(self.session.number, made, link=self.number)
-            self.session.ask_for(delete, lambda _: None, lambda _: None)
+            self.session.peer.ask(DropQueue(0, made))
 
     def _own_queue(self, made: QueueDeclared) -> None:
-        self._told = made.name
+        self._own = made.name
         self._consume(made.name)
 
     def _bind(self, exchange: str, queue: str, key: str | None) -> None:
         key = _EVERYTHING if key is None else key
         said = {SELECTOR: self._selector} if self._selector else {}
         bind = Bind(self.session.number, exchange, queue, False, key, said, link=self.number)
-        self._ask_for(bind, lambda _: self._consume(queue, alone=True))
+        self._ask_for(bind, lambda _: self._consume(queue, alone=True), lambda _: self._unmake())
 
     @property
     def _own_address(self) -> str:
@@ -157,14 +162,26 @@ class OutgoingLink(Link):
             alone=alone,
             link=self.number,
         )
-        self._ask_for(consume, lambda _: self._begun())
+        self.session.expect(self)
+        self._ask_for(consume, lambda _: self._begun(), lambda _: self._begun_in_vain())
+
+    def _attached(self, **ends: Any) -> None:  # noqa: ANN401 - as Link says
+        """As Link says. A selector may be long, and the link live long."""
+        super()._attached(**ends)
+        self._filters = Filters()
+
+    def _begun_in_vain(self) -> None:
+        """With its consumer goes the queue that was made for it. A session that ends takes both with it."""
+        self._made = ""
+        if self.session.is_heard:
+            self._cancel(lambda: None)
 
     def _begun(self) -> None:
-        source, self._made = self._source, ""
+        source, self._made, self._consumes = self._source, "", True
         self._attached(
             snd_settle_mode=SETTLED if self.settled else UNSETTLED,
             source=Source(
-                self._told,
+                self._own or source.address,
                 dynamic=source.dynamic,
                 dynamic_node_properties=source.dynamic_node_properties,
                 distribution_mode=source.distribution_mode,
@@ -247,9 +264,9 @@ class OutgoingLink(Link):
         self._cancel(self._gone)
 
     def give_up(self) -> None:
-        """As Link says."""
-        self._cancel(lambda: None)
-        self._unmake()
+        """As Link says. What is asked for it before it is attached is undone when it has been done."""
+        if self._consumes and self.session.is_heard:
+            self._cancel(lambda: None)
 
     def _cancel(self, done: Callable[[], object]) -> None:
         """What it holds, and what comes until the broker has heard of it, is for others."""
@@ -258,5 +275,6 @@ class OutgoingLink(Link):
             self.session.forget_tag(self.tag)
             done()
 
+        self._consumes = False
         self.session.deliveries.release(self)
         self.session.ask_for(Cancel(self.session.number, self.tag, link=self.number), ended, ended)

@@ -99,12 +99,11 @@ class Parked:
 
     def drop(self, link: OutgoingLink) -> list[Whole]:
         """Takes out all that is a link's; gives the deliveries of which nothing has gone out, and that can go back."""
-        self._beyond.pop(link, None)
-        lane = self._lanes.pop(link, None)
-        if lane is None or link.settled:
+        beyond, lane = self._beyond.pop(link, []), self._lanes.pop(link, None)
+        if link.settled:
             return []
-        return [each for each in lane.waiting if isinstance(each, Whole)]
+        return [each for each in (*(lane.waiting if lane else ()), *beyond) if isinstance(each, Whole)]
 
     def drop_all(self) -> list[Whole]:
         """The same of all links."""
-        return [whole for link in list(self._lanes) for whole in self.drop(link)]
+        return [whole for link in {**self._lanes, **self._beyond} for whole in self.drop(link)]

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import count
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
 
 from services.common.errors import BrokerError
@@ -48,8 +49,9 @@ class Peer(Dealings):
     virtual_host: str = ""  # that was asked for
     asked: dict[int, Asked] = field(default_factory=dict)
     blocked: bool = False  # no credit is given …
-    since: int = 0  # … and so many bytes came since
+    since: int = 0  # … and so many bytes of messages came since
     links: dict[tuple[bool, str], Link] = field(default_factory=dict)  # of all sessions, by role and name
+    numbers: Iterator[int] = field(default_factory=lambda: count(1))  # of links: what one asked is never another's
     kinds: Memo[KindKey, Kind] = field(default_factory=lambda: Memo(_KINDS, _KIND_BYTES))
 
     def send(self, channel: int, performative: Composite) -> None:

@@ -4,12 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from enum import Enum
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Final
 
 from services.common.errors import BrokerError, Reach, ResourceError
 from services.common.message.amqp_1_0.composite import Composite
 from services.gateway import vocabulary as to_broker
-from services.gateway.protocols.amqp_1_0.conditions import FramingError, HandleInUse, LinkStolen, UnattachedHandle, told
+from services.gateway.protocols.amqp_1_0.conditions import (
+    FramingError,
+    HandleInUse,
+    InvalidField,
+    LinkStolen,
+    UnattachedHandle,
+    told,
+)
 from services.gateway.protocols.amqp_1_0.deliveries import Deliveries
 from services.gateway.protocols.amqp_1_0.incoming_link import IncomingLink
 from services.gateway.protocols.amqp_1_0.link import Link, LinkState
@@ -31,7 +38,7 @@ from services.gateway.protocols.amqp_1_0.windows import HANDLE_MAX, Windows
 from services.gateway.protocols.limits import Limits
 from services.gateway.vocabulary import CloseSession, Confirms, OpenSession, Request
 
-_NAMED = 200  # bytes of a link's name
+_LONGEST_NAME: Final = 1024  # bytes, of a link
 _Handler = Callable[[Any, Any, bytes], None]  # of Session, a performative and what stands behind it
 
 
@@ -59,7 +66,6 @@ class Session:
         self._ours: dict[int, Link] = {}  # by our handle, which it has until its detach is answered
         self._early: list[Composite] = []  # what the peer is told as soon as it is told of our begin
         self._consumers: dict[str, OutgoingLink] = {}  # by tag
-        self._tags = 0
         self.publications = Publications(peer, channel, self.number)
         self.deliveries = Deliveries(peer, channel, self.number, self._windows)
 
@@ -69,7 +75,11 @@ class Session:
         return self.peer.limits
 
     def send(self, performative: Composite) -> None:
-        """Writes a frame on its channel, behind our begin (2.5.1)."""
+        """Writes a frame on its channel, behind our begin (2.5.1); nothing behind our end."""
+        if self.state is not SessionState.FAILED:
+            self._send(performative)
+
+    def _send(self, performative: Composite) -> None:
         if self.opened:
             self.peer.send(self.channel, performative)
         else:
@@ -80,7 +90,7 @@ class Session:
         self.send(self._windows.flow(**link))
 
     def ask_for(self, request: Request, done: Callable[[Any], None], failed: Callable[[BrokerError], None]) -> None:
-        """As Peer says. Once we have ended the session its peer hears nothing more."""
+        """As Peer says. The answer comes after the session's end as well: what was made in vain has to go."""
         self.peer.ask_for(request, done, failed, self)
 
     @property
@@ -105,13 +115,14 @@ class Session:
             self.state = SessionState.RUNNING
         self.opened = True
         for each in (self._windows.begin(self.channel), *self._early):
-            self.send(each)
+            self._send(each)
         self._early.clear()
 
     def _not_begun(self, error: BrokerError) -> None:
         """The broker knows of none, and answers nothing more that was asked of it."""
         if self.state is not SessionState.FAILED:
             self._end_by(error)
+        self.drop()
         self.peer.forget(self)
         self._begun()
 
@@ -121,22 +132,22 @@ class Session:
             ended = self.ended
             self._end_by(error)
             if not ended:  # else the broker has been asked
-                self._close(lambda: None)
+                self._close()
 
     def _end_by(self, error: BrokerError) -> None:
         ended, self.state = self.ended, SessionState.FAILED
-        self.peer.forget(self)
-        self.send(End(told(error)))
+        self._send(End(told(error)))
         if ended:
             self._forget(self)
 
-    def _close(self, done: Callable[[], None]) -> None:
+    def _close(self) -> None:
         self.drop()
-        self.ask_for(CloseSession(self.number), lambda _: done(), lambda _: done())
+        self.ask_for(CloseSession(self.number), lambda _: self._closed(), lambda _: self._closed())
 
-    def _ended(self) -> None:
+    def _closed(self) -> None:
+        """All that was asked for it before is done, or dropped."""
+        self.peer.forget(self)
         if self.state is SessionState.ENDING:
-            self.peer.forget(self)
             self.send(End())
             self._forget(self)
 
@@ -144,8 +155,7 @@ class Session:
         """We have closed the connection: nobody hears of what would be delivered until its peer has answered."""
         if self.state in (SessionState.BEGINNING, SessionState.RUNNING):
             self.state = SessionState.FAILED
-            self.peer.forget(self)
-            self._close(lambda: None)
+            self._close()
 
     def drop(self) -> None:
         """Nothing of what has begun to come is waited for, and what has not gone out does not any more."""
@@ -154,6 +164,9 @@ class Session:
             self.peer.forget_link(link)
             if isinstance(link, IncomingLink):
                 link.give_up()
+        if self.state is SessionState.FAILED:  # until its peer has heard of that, which may be never
+            for each in (self._links, self._ours, self._consumers):
+                each.clear()
 
     # -------------------------------------------------------------- from the peer
 
@@ -176,14 +189,16 @@ class Session:
         if attach.handle > HANDLE_MAX:
             raise FramingError(f"handle {attach.handle} is above the maximum of {HANDLE_MAX}")
         self._check_early()
+        if (
+            len(attach.name.encode()) > _LONGEST_NAME
+        ):  # the answer says it, and the link keeps it until its peer detaches
+            raise InvalidField(f"the name of a link has no more than {_LONGEST_NAME} bytes")
         if attach.handle in self._links:
             raise HandleInUse(f"handle {attach.handle} is in use")
         handle = self._free_handle(attach.handle)
         link: Link = IncomingLink(self, attach, handle) if attach.role is SENDER else OutgoingLink(self, attach, handle)
         self._links[attach.handle] = self._ours[handle] = link
         self._steal(link)
-        if isinstance(link, OutgoingLink):
-            self._consumers[link.tag] = link
         _for_link(link.begin, link.refuse)
 
     def _check_early(self) -> None:
@@ -238,7 +253,7 @@ class Session:
 
     def _end(self, _end: End, _payload: bytes) -> None:
         self.state = SessionState.ENDING
-        self._close(self._ended)
+        self._close()
 
     _TABLE: ClassVar[Mapping[type[Composite], _Handler]] = {
         Attach: _attach,
@@ -265,13 +280,9 @@ class Session:
             del self._ours[link.handle]
         self.peer.forget_link(link)
 
-    def new_tag(self, name: str) -> str:
-        """For the consumer of a link: names come again, and may while the former one has not ended.
-
-        Each delivery's record says it, so of a long name it says the beginning.
-        """
-        self._tags += 1
-        return f"{name.encode()[:_NAMED].decode(errors='ignore')}.{self.number}.{self._tags}"
+    def expect(self, link: OutgoingLink) -> None:
+        """The broker is asked for its consumer: what is said of its tag is for it."""
+        self._consumers[link.tag] = link
 
     def forget_tag(self, tag: str) -> None:
         """Nothing more is delivered to it."""
@@ -308,7 +319,7 @@ class Session:
 
     def fail_link(self, number: int, error: BrokerError) -> None:
         """What a link asked for could not be done."""
-        link = self._ours.get(number - 1)
+        link = next((each for each in self._ours.values() if each.number == number), None)
         if link and self.state is not SessionState.FAILED:
             link.fail(error)
 

@@ -7,7 +7,6 @@ from functools import partial
 from typing import Annotated, Final
 
 from fastapi import Query, Request, Response
-from fastapi.responses import JSONResponse
 
 from services.common.authentication.principal import Principal
 from services.common.errors import NotFound
@@ -16,6 +15,7 @@ from services.mgmt.model.faults import NotOffered
 from services.mgmt.model.listing import check_name, filtered, ordered
 from services.mgmt.model.rendering import OVERSIZE, Children, Measure, Options, written, written_list
 from services.mgmt.rest.model.asking import Asking
+from services.mgmt.rest.model.invoked import answered
 from services.mgmt.rest.pieces import in_turns, piecewise
 from services.mgmt.tree.category import Source
 from services.mgmt.tree.changes import Changes
@@ -112,7 +112,7 @@ class Reading:
         kinds = {key: each.kind for key, each in operation.parameters.items()}
         said = {key: _said(values, kinds.get(key)) for key, values in parameters(request).items()}
         caller = self._asking.caller(request, principal)
-        return JSONResponse(await self._changes.invoke(caller, names[:-1], name, said))
+        return await answered(await self._changes.invoke(caller, names[:-1], name, said))
 
 
 def parameters(request: Request) -> dict[str, list[str]]:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
 from typing import Annotated, Any, NamedTuple
 
 from fastapi import APIRouter, Depends, Request, Response
 
 from services.common.authentication.principal import Principal
+from services.common.clock import epoch_ms
 from services.mgmt.access.operations import ASK_MGMT, OBSERVE
 from services.mgmt.model.configured_object import ConfiguredObject
 from services.mgmt.model.rendering import Options
@@ -19,6 +22,7 @@ from services.mgmt.rest.model.preferring import preference_routes
 from services.mgmt.rest.model.querying import query_routes
 from services.mgmt.rest.model.reading import Page, Reading, Shape, options
 from services.mgmt.rest.model.schemas import body_of, operations_of, placed, response_of
+from services.mgmt.rest.model.time_zones import time_zones
 from services.mgmt.rest.model.writing import Writing
 from services.mgmt.rest.pieces import in_turns, piecewise
 from services.mgmt.tree.tree import BROKER, Tree
@@ -129,5 +133,10 @@ def service_routes(doors: Doors, tree: Tree) -> APIRouter:
         await tree.ready(())
         may = [name for name, each in tree.categories.items() if await asking.may(request, who, each.sees)]
         return piecewise(await in_turns(structure(tree, tree.broker, may)), "application/json", {})
+
+    @router.get("/timezones", summary="Time zones of the machine that manages", responses=documented(401, 403))
+    async def get_time_zones(_who: Principal = who_asks) -> list[dict[str, Any]]:
+        """Each with its offset in minutes, as it is now."""
+        return await asyncio.to_thread(time_zones, datetime.fromtimestamp(epoch_ms() / 1000, UTC))
 
     return router

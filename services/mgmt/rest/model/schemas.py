@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from services.mgmt.model.attribute import Attribute, Parameter
+from services.mgmt.model.attribute import CONTENT, Attribute, Parameter
 from services.mgmt.model.configured_object import ConfiguredObject
 from services.mgmt.rest.model.paths import VERSIONS
 
@@ -20,7 +20,10 @@ def response_of(kind: type[ConfiguredObject]) -> dict[str, Any]:
         "properties": _properties(kind) | {"statistics": _statistics(kind)},
     }
     many = {"type": "array", "items": one}
-    return {"description": f"{kind.category}, or a list", "content": _json({"anyOf": [one, many, {}]})}
+    content = _json({"anyOf": [one, many, {}]})
+    if any(each.returns == CONTENT for each in kind.operations.values()):
+        content["*/*"] = {"schema": {"type": "string", "format": "binary", "description": "a message"}}
+    return {"description": f"{kind.category}, or a list", "content": content}
 
 
 def placed(path: str, names: str, **more: Any) -> dict[str, Any]:  # noqa: ANN401 - of an operation

@@ -18,6 +18,7 @@ from services.mgmt.model.faults import IllegalConfiguration
 from services.mgmt.model.rendering import Options, rendered
 from services.mgmt.rest.bodies import body, json_in
 from services.mgmt.rest.model.asking import Asking
+from services.mgmt.rest.model.invoked import answered
 from services.mgmt.rest.model.paths import path_of
 from services.mgmt.rest.model.reading import Reading
 from services.mgmt.tree.caller import Caller
@@ -110,7 +111,7 @@ class Writing:
         if name not in self._kind.operations:
             await caller.check([CONFIGURE])
             raise NotFound(f"{self._kind.category} has no operation '{name}'")
-        return JSONResponse(await self._changes.invoke(caller, path, name, said, fault))
+        return await answered(await self._changes.invoke(caller, path, name, said, fault))
 
 
 async def _body(request: Request) -> tuple[dict[str, Any], HTTPException | None]:

@@ -23,8 +23,6 @@ class _Kind(NamedTuple):
 
 
 _KINDS: Final = (
-    _Kind("policies", "/{vhost:encoded}/{name:encoded}", "policies"),
-    _Kind("operator-policies", "/{vhost:encoded}/{name:encoded}", "operator policies"),
     _Kind("parameters", "/{component:encoded}/{vhost:encoded}/{name:encoded}", "parameters: no federation, no shovels"),
     _Kind("global-parameters", "/{name:encoded}", "global parameters"),
 )

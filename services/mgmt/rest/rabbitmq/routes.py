@@ -18,6 +18,7 @@ from services.mgmt.rest.rabbitmq.limits import user_limit_routes, virtual_host_l
 from services.mgmt.rest.rabbitmq.messages import message_routes
 from services.mgmt.rest.rabbitmq.overview import node_routes, overview_routes
 from services.mgmt.rest.rabbitmq.permissions import permission_routes, topic_permission_routes
+from services.mgmt.rest.rabbitmq.policies import policy_routes
 from services.mgmt.rest.rabbitmq.queues import consumer_routes, queue_changes, queue_routes
 from services.mgmt.rest.rabbitmq.users import user_changes, user_routes, who_routes
 from services.mgmt.rest.rabbitmq.virtual_hosts import grants_in_virtual_hosts, virtual_host_routes
@@ -50,6 +51,7 @@ def rabbitmq_routes(doors: Doors, broker: Broker, health: StackHealth) -> Iterat
     ):
         yield routes(doors, broker)
     yield from binding_routes(doors, broker)
+    yield from policy_routes(doors, broker)
     yield health_routes(doors, broker, health)
     yield node_routes(doors, health)
     yield from absent_routes(doors)

@@ -139,7 +139,7 @@ class SelectiveDelivery:
         for cursor in self._cursors.values():
             cursor.begin()
         if self.ready.count:
-            self._consumers.choose_active()
+            self._consumers.choose_live()
         fresh = [each for each in self.ready.take_fresh() if each.entry.state == AVAILABLE]
         self._late.add(fresh)
         self._tell_free()  # behind what came back of the same group

@@ -15,6 +15,7 @@ from operator import attrgetter
 
 from services.queue.machine import turn
 from services.queue.machine.entry import ACQUIRED, AVAILABLE, GONE, Entry
+from services.queue.machine.order.chain_steps import ChainSteps
 from services.queue.machine.order.ready import Arriving
 from services.queue.machine.order.sorted_front import SortedFront
 
@@ -251,9 +252,28 @@ class EntryList(Arriving):
             if candidate.state == AVAILABLE and candidate.position > seen:
                 yield candidate
 
+    def steps(self, seen: int | None, before: int) -> ChainSteps:
+        """As Ready says."""
+        return ChainSteps(self, self._sorted_back, seen, before)
+
+    @property
+    def head(self) -> Entry | None:
+        """The first of the chain, whatever has become of it."""
+        return self._head
+
+    def has_in_chain(self, entry: Entry) -> bool:
+        """Whether what follows it in the chain is found by it: what has left links to nothing."""
+        return entry.next is not None or entry is self._tail
+
+    def _sorted_back(self) -> list[Entry]:
+        self._sort_in()
+        return self._returned
+
     def rank(self, entry: Entry) -> int:
         """As Ready says."""
         return entry.position
+
+    worth = rank
 
     def selectable(self) -> SortedFront:
         """As Ready says."""

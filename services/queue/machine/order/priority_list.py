@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from functools import partial
 
 from services.queue.machine import turn
 from services.queue.machine.entry import Entry
 from services.queue.machine.order.entry_list import EntryList
 from services.queue.machine.order.ready import Arriving
 from services.queue.machine.order.sorted_front import SortedFront
+from services.queue.machine.order.steps import Steps, StepsInTurn
 
 
 class PriorityList(Arriving):
@@ -80,9 +82,25 @@ class PriorityList(Arriving):
         merged.sort(key=lambda entry: entry.position)
         return iter(merged)
 
+    def steps(self, seen: tuple[int, int] | None, before: int) -> StepsInTurn:
+        """As Ready says: level by level."""
+        level, position = seen or (-self._highest, None)
+        steps_of = partial(self._steps_of, before)
+        return StepsInTurn(len(self._levels), self._highest + level, position, steps_of, self._rank_of)
+
+    def _steps_of(self, before: int, number: int, seen: int | None) -> Steps:
+        return self._levels[number].steps(seen, before)
+
+    def _rank_of(self, number: int, position: int) -> tuple[int, int]:
+        return number - self._highest, position
+
     def rank(self, entry: Entry) -> tuple[int, int]:
         """As Ready says."""
         return -self._level(entry), entry.position
+
+    def worth(self, entry: Entry) -> tuple[int, int]:
+        """As Ready says: the lowest priority goes first."""
+        return self._level(entry), entry.position
 
     def selectable(self) -> SortedFront:
         """As Ready says."""

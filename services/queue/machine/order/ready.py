@@ -9,6 +9,7 @@ from services.queue.machine import turn
 from services.queue.machine.arrival import Arrival
 from services.queue.machine.entry import Entry
 from services.queue.machine.options import QueueOptions
+from services.queue.machine.order.steps import Steps
 
 
 class Ready(Protocol):
@@ -48,8 +49,14 @@ class Ready(Protocol):
 
     def view(self, seen: int) -> Iterator[Entry]: ...
 
+    def steps(self, seen: Any, before: int) -> Steps:  # noqa: ANN401 - an order's own
+        """Of those behind a rank (None: all) that stand before a position."""
+
     def rank(self, entry: Entry) -> Any:  # noqa: ANN401 - an order's own
         """Its place in the order, for good: what is less leaves first."""
+
+    def worth(self, entry: Entry) -> Any:  # noqa: ANN401 - the same
+        """Its place among those of which the first goes when there is too much, whoever has it."""
 
     def selectable(self) -> Selectable:
         """The same entries for consumers that choose: made in no time, however many there are."""
@@ -145,12 +152,17 @@ class Waiting(Protocol):
     def pop(self) -> Entry | None: ...
 
 
-def too_much(waiting: Waiting, options: QueueOptions) -> list[Entry]:
-    """Takes from the front what is more than the options allow."""
-    taken: list[Entry] = []
-    while (options.max_length is not None and waiting.count > options.max_length) or (
+def is_over(waiting: Waiting, options: QueueOptions) -> bool:
+    """Whether more waits than the options allow."""
+    return (options.max_length is not None and waiting.count > options.max_length) or (
         options.max_bytes is not None and waiting.size > options.max_bytes
-    ):
+    )
+
+
+def too_much(waiting: Waiting, options: QueueOptions) -> list[Entry]:
+    """Takes from the front what is more than the options allow, as much as goes in one turn."""
+    taken: list[Entry] = []
+    while len(taken) < turn.AT_ONCE and is_over(waiting, options):
         entry = waiting.pop()
         if entry is None:
             break

@@ -11,6 +11,7 @@ from sortedcontainers import SortedKeyList
 from services.queue.machine import turn
 from services.queue.machine.entry import ACQUIRED, AVAILABLE, GONE, Entry
 from services.queue.machine.order.ready import Arriving, Fresh
+from services.queue.machine.order.steps import KeySteps
 
 _position = attrgetter("position")
 
@@ -100,9 +101,15 @@ class SortedEntries(Arriving):
         """By position, not by key: a browser comes by each entry once."""
         return iter(sorted((entry for entry in self._entries if entry.position > seen), key=_position))
 
+    def steps(self, seen: Any, before: int) -> KeySteps:  # noqa: ANN401 - an order's own
+        """As Ready says."""
+        return KeySteps(self._entries, self._key, seen, before)
+
     def rank(self, entry: Entry) -> Any:  # noqa: ANN401 - an order's own
         """As Ready says."""
         return self._key(entry)
+
+    worth = rank
 
     def selectable(self) -> SortedEntries:
         """As Ready says: all of it is in front, since all of it is sorted."""

@@ -16,6 +16,7 @@ from services.queue.machine import turn
 from services.queue.machine.entry import ACQUIRED, AVAILABLE, GONE, Entry
 from services.queue.machine.order.ready import Fresh
 from services.queue.machine.order.sorted_entries import pop_before
+from services.queue.machine.order.steps import KeySteps, Steps
 
 if TYPE_CHECKING:
     from services.queue.machine.arrival import Arrival
@@ -28,11 +29,12 @@ _ALL = 1 << 62  # bytes
 class SortedFront:
     """See Selectable. `rest` is the list behind; `_edge` is the highest rank that was ever in front."""
 
-    __slots__ = ("_edge", "_fresh", "_front", "_size", "by_arrival", "displaces", "rank", "rest")
+    __slots__ = ("_edge", "_fresh", "_front", "_size", "by_arrival", "displaces", "rank", "rest", "worth")
 
     def __init__(self, rest: Ready) -> None:
         self.rest = rest
         self.rank = rest.rank
+        self.worth = rest.worth
         self.displaces = rest.displaces
         self.by_arrival = rest.by_arrival
         self._front: SortedKeyList[Entry, Any] = SortedKeyList(key=rest.rank)
@@ -166,6 +168,9 @@ class SortedFront:
         entries += self.rest.view(seen)
         return iter(sorted(entries, key=_position))
 
+    def steps(self, seen: Any, before: int) -> Steps:  # noqa: ANN401 - an order's own
+        return _FrontSteps(KeySteps(self._front, self.rank, seen, before), self.rest.steps(seen, before))
+
     def passed_by(self, arrival: Arrival, count: int, position: int) -> None:
         self.rest.passed_by(arrival, count, position)
 
@@ -191,3 +196,31 @@ class SortedFront:
     def _left(self, entry: Entry, state: int) -> None:
         entry.state = state
         self._size -= len(entry.message.body)
+
+
+class _FrontSteps:
+    """Of what is in front, then of the rest: what comes to the front meanwhile comes before that."""
+
+    __slots__ = ("_front", "_rest", "over")
+
+    def __init__(self, front: KeySteps, rest: Steps) -> None:
+        self._front = front
+        self._rest = rest
+        self.over = False
+
+    @property
+    def seen(self) -> Any:  # noqa: ANN401 - an order's own
+        """The rank of the last one."""
+        return self._front.seen
+
+    def some(self, most: int) -> list[Entry]:
+        """As Steps says."""
+        found = self._front.some(most)
+        if not self._front.over:
+            return found
+        found += self._rest.some(most)
+        seen = self._rest.seen
+        if seen is not None and (self._front.seen is None or seen > self._front.seen):
+            self._front.seen = seen
+        self.over = self._rest.over
+        return found

@@ -7,9 +7,16 @@ from typing import Any
 
 import pytest
 
-from services.common.arguments import queue
+from services.common import plugins
+from services.common.arguments import binding, queue
 from services.common.arguments.broker_j import ALIASES
 from services.common.arguments.reading import Wrong, checked, said
+from services.common.message import arguments
+from services.common.topology.definitions import Exchange
+from services.common.topology.exchanges.exchange_type import Binding
+from services.common.topology.message import OfHeaders
+from services.common.topology.source import Source
+from services.queue.machine.options import read_options
 
 FILTERS = {"n": {"x-filter-jms-selector": ["a = 1"]}}
 # A value that is right, what it says, one of a wrong type, and one that is impossible.
@@ -62,19 +69,23 @@ EACH: dict[str, tuple[Any, dict[str, Any], Any, Any]] = {
     "qpid.shared_msg_group": ("1", {"messageGroupType": "SHARED_GROUPS"}, [], "2"),
     "qpid.default-message-group": ("g", {"messageGroupDefaultGroup": "g"}, 1, None),
     "x-overflow": ("reject-publish", {"x-overflow": "reject-publish"}, {}, None),
+    "x-delayed-retry-type": ("failed", {"x-delayed-retry-type": "failed"}, 1, "never"),
+    "x-delayed-retry-min": (100, {"x-delayed-retry-min": 100}, "100", 0),
+    "x-delayed-retry-max": (100, {"x-delayed-retry-max": 100}, 1.5, 0),
     "x-queue-type": ("classic", {"x-queue-type": "classic"}, 1, None),
     "qpid.max_count": (5, {"x-max-length": 5, "x-overflow": "none"}, "5", -2),
     "maximumQueueDepthMessages": (-1, {"x-overflow": "none"}, "5", -2),
     "qpid.max_size": (5, {"x-max-length-bytes": 5, "x-overflow": "none"}, "5", -2),
     "maximumQueueDepthBytes": (0, {"x-max-length-bytes": 0, "x-overflow": "none"}, True, -2),
-    "qpid.policy_type": ("ring", {"x-overflow": "drop-head"}, 1, "explode"),
+    "qpid.policy_type": ("ring", {"x-overflow": "ring"}, 1, "explode"),
     "overflowPolicy": ("REJECT", {"x-overflow": "reject-publish"}, {}, "FLOW_TO_DISK"),
     "x-qpid-maximum-delivery-count": (1, {"x-delivery-limit": 0}, "1", -1),
     "maximumDeliveryAttempts": (0, {}, True, -1),
     "x-qpid-priorities": (10, {"x-max-priority": 9}, "10", 0),
     "priorities": (3, {"x-max-priority": 2, "x-qpid-lowest-priority": 3}, True, 257),
     "maximumMessageTtl": (7, {"x-message-ttl": 7}, "7", -1),
-    "maximumLiveConsumers": (1, {"x-single-active-consumer": True}, "1", 2),
+    "maximumLiveConsumers": (1, {"x-single-active-consumer": True}, "1", -1),
+    "x-qpid-live-consumers": (3, {"x-qpid-live-consumers": 3}, "3", 1),
 }
 
 
@@ -129,9 +140,26 @@ def test_names_with_different_meanings() -> None:
         Wrong, match=r"'qpid\.max_count' has another 'x-overflow' in mind than 'x-max-length': say which"
     ):
         checked(both)
-    assert checked({**both, "qpid.policy_type": "RING"}) == {"x-max-length": 5, "x-overflow": "drop-head"}
+    assert checked({**both, "qpid.policy_type": "RING"}) == {"x-max-length": 5, "x-overflow": "ring"}
 
 
 def test_what_was_accepted_once() -> None:
     """A table from before a name was known is read all the same: what is no value of it says nothing."""
     assert said({"qpid.max_count": "many", "x-max-length": 5}) == {"x-max-length": 5}
+
+
+def test_selectors_that_cost_much() -> None:
+    """They are refused where they are said now. What a former release took is heeded, or every message would pass."""
+    text = " OR ".join(f"kind LIKE '%order_event{number:02}%'" for number in range(25))
+    filters = {"n": {"x-filter-jms-selector": [text]}}
+    for name in ("defaultFilters", "qpid.default_filters"):
+        with pytest.raises(Wrong, match="more than 256 characters stand between"):
+            checked({name: filters})
+        assert read_options(1, "/", "q", 0, {name: filters}).default_selector == text
+    bound = Binding("q", "k", arguments.dump({"x-filter-jms-selector": text}))
+    with pytest.raises(Wrong, match="more than 256 characters stand between"):
+        binding.check(arguments.load(bound.arguments))
+    source = Source(Exchange("/", "e", "direct"), plugins.load("exchange_types", "direct")())
+    source.bind(bound)
+    assert source.route(["k"], OfHeaders({"kind": "other"}))[0] == set()
+    assert source.route(["k"], OfHeaders({"kind": "an order-event07 of today"}))[0] == {"q"}

@@ -65,4 +65,4 @@ def test_any_cut_of_what_is_no_message_is_a_fault(bodies: list[bytes], sizes: li
 @given(st.binary(max_size=300))
 def test_a_message_begins_with_its_length(message: bytes) -> None:
     """What we write, we read."""
-    assert MessageReader(300).feed(prefix(message) + message) == [message]
+    assert MessageReader(300).feed(prefix(len(message)) + message) == [message]

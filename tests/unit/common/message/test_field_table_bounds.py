@@ -11,7 +11,7 @@ import pytest
 from services.common.errors import PreconditionFailed, SyntaxFault
 from services.common.message import amqp_0_9, field_table
 from services.common.message.amqp_0_9 import FORMAT
-from services.common.message.bounds import LITTLE, MOST_READ, MOST_SENT
+from services.common.message.bounds import LITTLE, MOST_KEPT, MOST_READ, MOST_SENT
 
 
 def properties(headers: Mapping[str, Any]) -> bytes:
@@ -55,10 +55,11 @@ def test_the_most_that_is_published() -> None:
 
 
 def test_what_was_stored_before() -> None:
-    """More than is read at once is as what nobody can read."""
+    """What a former release took is read, up to a bound beyond which it is as what nobody can read."""
     raw = properties(named(MOST_READ + 1))
-    with pytest.raises(SyntaxFault, match="more than 4096 fields"):
-        FORMAT.headers(raw)
+    assert FORMAT.headers(raw) == named(MOST_READ + 1)
+    with pytest.raises(SyntaxFault, match="more than 65536 fields"):
+        FORMAT.headers(properties(named(MOST_KEPT + 1)))
     with pytest.raises(SyntaxFault, match="more than 4096 fields"):
         FORMAT.more_keys(raw)
     assert FORMAT.trace_context(raw) is None

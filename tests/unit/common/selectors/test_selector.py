@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from services.common.selectors.selector import LONGEST, InvalidSelector, selector
+from services.common.selectors.selector import LONGEST, InvalidSelector, said_now, selector
 from services.common.selectors.term import Equality
 
 MESSAGE: dict[str, Any] = {
@@ -186,7 +186,7 @@ def test_three_values(one: str, other: str) -> None:
 def test_invalid(text: str, why: str) -> None:
     """The refusal says what is wrong, and where."""
     with pytest.raises(InvalidSelector) as raised:
-        selector(text)
+        said_now(text)
     assert str(raised.value) == why
 
 

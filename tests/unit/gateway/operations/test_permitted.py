@@ -26,6 +26,7 @@ ASKS_NOTHING = {
     v.OpenSession,
     v.Close,
     v.CloseSession,
+    v.DropQueue,  # the connection's own, which only an engine asks for
     v.Settle,  # what was delivered was allowed when its consumer began
     v.Confirms,
     v.Credit,

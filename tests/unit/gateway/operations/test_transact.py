@@ -58,3 +58,24 @@ async def test_who_publishes_to_a_full_queue_waits() -> None:
     await client.does(v.Commit(1))
     await client.does(published([b"3"], kind(routing_key="b")), published([b"4"], kind(routing_key="a")))
     assert client.pressure == [Pressure(Congestion.BLOCKED, link, (2,))] * 2
+
+
+@pytest.mark.parametrize("everywhere", [False, True])
+@pytest.mark.parametrize("holds", [False, True], ids=["consumes", "holds"])
+async def test_who_takes_from_the_full_queue_itself_goes_on(*, everywhere: bool, holds: bool) -> None:
+    """It settles what makes room in the same transactions, and would not be read: it would stand still for ever."""
+    client = Client(ScriptedRouter({"b": (2,), "c": (3,)}))
+    link = client.handed.links[1] = client.handed.links[2] = QueueLink("", "", Mock(), Mock())
+    other = client.handed.links[3] = QueueLink("", "", Mock(), Mock())
+    link.full, link.full_everywhere, other.full = {2}, everywhere, {3}
+    client.broker.transactions.commit = AsyncMock()
+    consumer = cast("Any", Mock(queue_id=2, takes=True, browse=False))
+    if holds:
+        client.session.unsettled[1] = (consumer, 7)
+    else:
+        client.session.consumers["t"] = consumer
+    await client.does(v.SelectTransactions(1), published([b"1"], kind(routing_key="b")), v.Commit(1))
+    await client.does(published([b"2"], kind(routing_key="a")))  # full only where its process is
+    assert client.pressure == []
+    await client.does(published([b"3"], kind(routing_key="c")))
+    assert client.pressure == [Pressure(Congestion.BLOCKED, other, (3,))]

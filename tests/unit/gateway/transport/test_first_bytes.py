@@ -133,6 +133,20 @@ def test_headers_that_are_no_text(spoilt: bytes) -> None:
     assert said == ["a header is not in ASCII"]
 
 
+@pytest.mark.parametrize("line", [b"X:" + b" " * 5000 + b"\0", b"X: " + b"x" * 20_000])
+def test_heads_that_take_long_to_parse(line: bytes) -> None:
+    """Are refused with words, before they are parsed, and what comes after them is not looked at."""
+    carrier: Any = Carrier()
+    said: list[str] = []
+    websocket = WebSocket(carrier, Heard(), ["*"], said.append)
+    for _ in range(2):
+        websocket.data_received(REQUEST + line + b"\r\n\r\n")
+    assert carrier.closed
+    assert carrier.written.startswith(b"HTTP/1.1 431 ")
+    assert carrier.written.endswith(f"{said[0]}\n".encode())
+    assert len(said) == 1
+
+
 def test_a_long_origin() -> None:
     """Is not repeated at any length, neither in the log nor in the answer."""
     carrier: Any = Carrier()

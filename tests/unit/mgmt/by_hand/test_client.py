@@ -53,11 +53,12 @@ async def _closes(code: int, reader: asyncio.StreamReader, writer: asyncio.Strea
 
 
 @pytest.mark.parametrize(("code", "kind"), [(530, AccessRefused), (320, Unavailable)])
-async def test_not_let_in(code: int, kind: type[BrokerError]) -> None:
-    """It is said why, in the gateway's words: it is there, and answers."""
+async def test_not_let_in(code: int, kind: type[BrokerError], caplog: pytest.LogCaptureFixture) -> None:
+    """It is said why, in the gateway's words: it is there, and answers. Nothing is written of it."""
     server = await asyncio.start_server(partial(_closes, code), "127.0.0.1", 0)
     settings = Settings(amqp_host="127.0.0.1", amqp_port=server.sockets[0].getsockname()[1])
     with pytest.raises(kind, match="user 'anna': \"2\" is reached"):
         async with channel(settings, Login("anna", "hunter2", "127.0.0.1"), "/"):
             pass
     server.close()
+    assert not caplog.records

@@ -15,7 +15,7 @@ BOTH: list[tuple[dict[str, Any], dict[str, Any]]] = [
     ({}, {}),
     (
         {"maximumQueueDepthMessages": 5, "overflowPolicy": "RING"},
-        {"x-max-length": 5, "x-overflow": "drop-head"},
+        {"x-max-length": 5, "x-overflow": "ring"},
     ),
     (
         {"maximumQueueDepthBytes": 0, "overflowPolicy": "REJECT"},
@@ -49,6 +49,7 @@ BOTH: list[tuple[dict[str, Any], dict[str, Any]]] = [
     ({"holdOnPublishEnabled": True}, {"holdOnPublishEnabled": True}),
     ({"noLocal": True}, {"noLocal": True}),
     ({"maximumLiveConsumers": 1}, {"x-single-active-consumer": True}),
+    ({"maximumLiveConsumers": 3}, {"x-qpid-live-consumers": 3}),
     ({"alternateBinding": {"destination": "dead"}}, {"x-dead-letter-exchange": "dead"}),
     (
         {"alternateBinding": {"destination": "dead", "attributes": {"routingKey": "k"}}},
@@ -72,7 +73,7 @@ def test_both_ways(attributes: dict[str, Any], table: dict[str, Any]) -> None:
 @pytest.mark.parametrize(
     ("wanted", "why"),
     [
-        ({"maximumLiveConsumers": 2}, "must be 0 to 1, not 2"),
+        ({"maximumLiveConsumers": -1}, "must be 0 to 65536, not -1"),
         ({"alternateBinding": {"destination": ""}}, "a map with a destination is wanted"),
         ({"type": "sorted"}, "a queue of type sorted needs it"),
         ({"lvqKey": "k", "sortKey": ""}, "must be the name of a header"),

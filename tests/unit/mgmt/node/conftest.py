@@ -7,8 +7,8 @@ from typing import NamedTuple
 import pytest
 
 from services.common.clients.mgmt import MgmtClient
-from services.mgmt.service import Service
 from tests.support.broker_house import BrokerHouse
+from tests.support.managed_broker import managed_broker
 from tests.support.managing import Asking
 from tests.support.rest import Get, asking
 
@@ -24,9 +24,5 @@ class Managed(NamedTuple):
 
 @pytest.fixture
 async def managed(tmp_path: Path) -> AsyncIterator[Managed]:
-    async with BrokerHouse(tmp_path, gateways=1, http_host="127.0.0.1", http_port=0) as house:
-        mgmt = Service(house.settings)
-        await mgmt.start()
-        async with MgmtClient(house.address_of("mgmt")) as client:
-            yield Managed(house, Asking(client), asking(mgmt.http_port), client)
-        await mgmt.stop()
+    async with managed_broker(tmp_path) as (house, mgmt), MgmtClient(house.address_of("mgmt")) as client:
+        yield Managed(house, Asking(client), asking(mgmt.http_port), client)

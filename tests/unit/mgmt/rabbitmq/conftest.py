@@ -9,6 +9,7 @@ import pytest
 from services.mgmt.service import Service
 from services.mgmt.tree import recent
 from tests.support.broker_house import BrokerHouse
+from tests.support.managed_broker import managed_broker
 from tests.support.rest import Get, asking
 
 
@@ -32,10 +33,5 @@ class Asked(NamedTuple):
 @pytest.fixture
 async def asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Asked]:
     monkeypatch.setattr(recent, "OLDEST", 0.0)
-    async with BrokerHouse(tmp_path, gateways=1, http_host="127.0.0.1", http_port=0) as house:
-        gateway = f"unix:{house.settings.run_folder}/gateway-1.sock"
-        of_gateway = {"amqp_host": "127.0.0.1", "amqp_port": house.ports[0], "gateway_address": gateway}
-        mgmt = Service(house.settings.model_copy(update=of_gateway))
-        await mgmt.start()
+    async with managed_broker(tmp_path) as (house, mgmt):
         yield Asked(house, mgmt, asking(mgmt.http_port))
-        await mgmt.stop()

@@ -119,7 +119,7 @@ async def test_what_cannot_be_taken(asked: Asked) -> None:
     assert "needs a password" in reasons["users", "certified"]
     assert reasons["permissions", "anna"] == "vhost 'gone' not found"
     assert reasons["parameters", "move"] == "there are no shovels here"
-    assert "no policies" in reasons["policies", "ha"]
+    assert "definition must say something" in reasons["policies", "ha"]
     assert "x-queue-type" in reasons["queues", "log"]
     assert reasons["queues", "x"] == "no vhost 'gone'"
     assert "x-consistent-hash" in reasons["exchanges", "hash"]

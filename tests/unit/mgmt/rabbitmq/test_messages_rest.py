@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import base64
 import json
+import struct
 from typing import Any
 
 import pytest
@@ -13,6 +14,8 @@ from services.common.errors import Unavailable
 from services.mgmt.by_hand.client import Channel, Got
 from services.mgmt.rabbitmq import messages
 from services.mgmt.rabbitmq.messages import PropertiesForm, PublishForm
+from tests.support.field_tables import sized
+from tests.support.raw_amqp import frame, method, short
 from tests.unit.mgmt.rabbitmq.conftest import Asked
 
 _GUEST = base64.b64encode(b"guest:guest").decode()
@@ -51,6 +54,22 @@ async def test_a_message(asked: Asked) -> None:
     )
     assert (binary["payload"], binary["payload_encoding"], binary["properties"]) == (data, "base64", {})
     assert await _publish(asked, "m", routing_key="nowhere") == (200, {"routed": False})
+
+
+async def test_headers_that_cannot_be_read(asked: Asked) -> None:
+    """A message is told without them, with why: gateways let any bytes through that are a table."""
+    client = await asked.house.connect()
+    await client.declare("q")
+    headers = sized(b"", b"\x01\xff" + b"t\x01")
+    properties = struct.pack(">HHQH", 60, 0, 1, 0x2080) + headers + short("m")
+    client.writer.write(
+        method(60, 40, b"\0\0", short(""), short("q"), b"\0") + frame(2, 1, properties) + frame(3, 1, b"x")
+    )
+    [told] = (await _until_got(asked))[1]
+    assert (told["payload"], told["properties"]) == (
+        "x",
+        {"message_id": "m", "unreadable_headers": "a field's name is not UTF-8"},
+    )
 
 
 def test_keys() -> None:

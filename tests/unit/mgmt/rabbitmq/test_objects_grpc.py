@@ -220,7 +220,7 @@ WRONG: dict[str, tuple[Any, type[BrokerError], str]] = {
     "a virtual host": (lambda client: rows(client, pb.QUEUE, virtual_host="none"), NotFound, "no vhost 'none'"),
     "a kind": (lambda client: rows(client, pb.NOTHING), SyntaxFault, "no list of that kind"),
     "one of a kind": (lambda client: client.show(pb.BINDING, "/", "x"), SyntaxFault, "are shown one by one"),
-    "a thing": (lambda client: client.declare(pb.BINDING, "/", "x", {}), SyntaxFault, "queues and exchanges"),
+    "a thing": (lambda client: client.declare(pb.BINDING, "/", "x", {}), SyntaxFault, "queues, exchanges and policies"),
     "a field": (lambda client: client.declare(pb.QUEUE, "/", "x", {"durable": "maybe"}), SyntaxFault, "durable"),
     "a number": (
         lambda client: client.declare(pb.QUEUE, "/", "x", {"arguments": {"n": math.nan}}),

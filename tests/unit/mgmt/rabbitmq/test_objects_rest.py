@@ -219,11 +219,11 @@ async def test_details_for_owners_and_others(asked: Asked) -> None:
 
 
 async def test_what_is_not_here(asked: Asked) -> None:
-    """Policies and parameters are lists of nothing, and cannot be made, which is said."""
-    for path in ("policies", "policies/%2F", "parameters/federation-upstream/%2F", "global-parameters"):
+    """Parameters are lists of nothing, and cannot be made, which is said."""
+    for path in ("parameters", "parameters/federation-upstream/%2F", "global-parameters"):
         assert await asked.get(path) == []
-    status, told = await asked("PUT", "policies/%2F/ha", {"pattern": ".*", "definition": {}})
-    assert (status, told) == (400, {"error": "bad_request", "reason": "there are no policies here"})
+    status, told = await asked("PUT", "global-parameters/mine", {"value": 1})
+    assert (status, told) == (400, {"error": "bad_request", "reason": "there are no global parameters here"})
 
 
 async def test_bodies_that_are_none(asked: Asked) -> None:

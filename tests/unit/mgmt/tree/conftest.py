@@ -8,6 +8,7 @@ import pytest
 
 from services.mgmt.service import Service
 from tests.support.broker_house import BrokerHouse
+from tests.support.managed_broker import managed_broker
 from tests.support.rest import Get, asking
 
 HOST = "%252F/%252F"  # a virtual host that is called as a slash is, below its node, twice encoded
@@ -30,8 +31,5 @@ class Managed(NamedTuple):
 
 @pytest.fixture
 async def managed(tmp_path: Path) -> AsyncIterator[Managed]:
-    async with BrokerHouse(tmp_path, gateways=1, http_host="127.0.0.1", http_port=0) as house:
-        mgmt = Service(house.settings)
-        await mgmt.start()
+    async with managed_broker(tmp_path) as (house, mgmt):
         yield Managed(house, mgmt, asking(mgmt.http_port))
-        await mgmt.stop()

@@ -56,3 +56,16 @@ async def test_it_goes_with_its_virtual_host(managed: Managed) -> None:
     async with asyncio.timeout(5):
         while (await managed("GET", path))[0] != 404:
             await asyncio.sleep(0.05)
+
+
+@pytest.mark.parametrize(("path", "other"), [(BROKER, OF_HOST), (OF_HOST, BROKER)])
+async def test_counters_are_reset(managed: Managed, path: str, other: str) -> None:
+    """Who has connected as often as it may, may again: by those rules, and by no others."""
+    for each in (path, other):
+        assert (await managed("PUT", each, {"rules": "CLT guest connection_frequency_limit=1/h"}))[0] == 201
+    await asyncio.sleep(0.2)
+    assert not (await managed.house.connect()).of(commands.Connection.Close)
+    for each, may in ((path, False), (other, True)):
+        assert (await managed.house.connect()).of(commands.Connection.Close)
+        assert await managed("POST", f"{each}/resetCounters", {}) == (200, None)
+        assert not may or not (await managed.house.connect()).of(commands.Connection.Close)

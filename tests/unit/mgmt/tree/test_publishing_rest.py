@@ -2,32 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
-from pathlib import Path
+import asyncio
+import json
 from typing import Any
 
-import pytest
-
 from services.common.clients.mgmt import MgmtClient
-from services.mgmt.service import Service
-from tests.support.broker_house import BrokerHouse
 from tests.support.managing import Asking
-from tests.support.rest import asking
 from tests.unit.mgmt.tree.conftest import HOST, Managed
 
 _PATH = f"virtualhost/{HOST}/publishMessage"
-
-
-@pytest.fixture
-async def managed(tmp_path: Path) -> AsyncIterator[Managed]:
-    """Its gateway can be connected to."""
-    async with BrokerHouse(tmp_path, gateways=1, http_host="127.0.0.1", http_port=0) as house:
-        gateway = f"unix:{house.settings.run_folder}/gateway-1.sock"
-        at = {"amqp_host": "127.0.0.1", "amqp_port": house.ports[0], "gateway_address": gateway}
-        mgmt = Service(house.settings.model_copy(update=at))
-        await mgmt.start()
-        yield Managed(house, mgmt, asking(mgmt.http_port))
-        await mgmt.stop()
 
 
 async def _publish(managed: Managed, user: str = "guest:guest", **message: Any) -> Any:
@@ -110,11 +93,42 @@ async def test_refused(managed: Managed) -> None:
     assert (await managed("POST", "virtualhost/x/x/publishMessage", {"message": {"address": "q"}}))[0] == 404
 
 
-async def test_not_over_amqp(managed: Managed) -> None:
-    """Where the caller's password is not known: told, and nothing is published."""
+async def test_not_by_an_older_gateway(managed: Managed) -> None:
+    """Which would not publish what it is told to: nothing is published, and that is said."""
     await managed("PUT", f"queue/{HOST}/q", {})
     async with MgmtClient(managed.house.address_of("mgmt")) as client:
         host = {"type": "org.apache.qpid.VirtualHost", "index": "object-path", "key": ""}
         told = await Asking(client)("publishMessage", {"message": {"address": "q"}}, **host)
-    assert (told.status, told.description.partition(":")[0]) == (501, "publishMessage is for HTTP")
+    assert (told.status, told.description.partition(":")[0]) == (501, "publishMessage is for HTTP here")
     assert await _got(managed) == []
+
+
+async def _by_node(client: Any, message: dict[str, Any]) -> tuple[int, str, str]:
+    """Status, description and body of what the management node answers."""
+    headers = {"operation": "publishMessage", "type": "org.apache.qpid.VirtualHost", "index": "object-path", "key": ""}
+    said: dict[str, Any] = {"headers": headers, "reply_to": "replies", "content_type": "application/json"}
+    client.publish(json.dumps({"message": message}).encode(), "$management", **said)
+    while (got := await client.get("replies")) is None:
+        await asyncio.sleep(0.01)
+    told = got.properties.headers
+    return told["statusCode"], told["statusDescription"], got.body.decode()
+
+
+async def test_over_amqp(managed: Managed) -> None:
+    """It is published by the gateway as the client's own, and confirmed; what refuses it is told."""
+    client = await managed.house.connect()
+    await client.declare("replies")
+    await client.declare("q")
+    await client.declare("full", arguments={"x-max-length": 1, "x-overflow": "reject-publish"})
+    assert await _by_node(client, {"address": "q", "content": "text", "messageId": "m"}) == (200, "OK", "1")
+    got = await client.get("q")
+    assert (got.body, got.properties.message_id, got.properties.user_id) == (b"text", "m", "guest")
+    assert await _by_node(client, {"address": "nowhere"}) == (200, "OK", "0")
+    assert (await _by_node(client, {"address": "full"}))[0] == 200
+    status, why, _ = await _by_node(client, {"address": "full"})
+    assert (status, why) == (409, "a queue refuses it: it is full, or gone")
+    assert (await _by_node(client, {"address": "q", "what": 1}))[0] == 400
+    client.publish(b"m", "q")  # the client's own session is as it was
+    while (got := await client.get("q")) is None:
+        await asyncio.sleep(0.01)
+    assert got.body == b"m"

@@ -10,10 +10,9 @@ from typing import Any
 import pytest
 from pamqp import commands
 
-from services.mgmt.service import Service
 from services.mgmt.tree import recent
 from tests.support.amqp_client import AmqpClient
-from tests.support.broker_house import BrokerHouse
+from tests.support.managed_broker import managed_broker
 from tests.support.rest import asking
 from tests.unit.mgmt.tree.conftest import HOST, Managed
 
@@ -28,11 +27,8 @@ def _at_once(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 async def counting(tmp_path: Path) -> AsyncIterator[Managed]:
-    async with BrokerHouse(tmp_path, gateways=1, http_host="127.0.0.1", http_port=0, **_APART) as house:
-        mgmt = Service(house.settings)
-        await mgmt.start()
+    async with managed_broker(tmp_path, **_APART) as (house, mgmt):
         yield Managed(house, mgmt, asking(mgmt.http_port))
-        await mgmt.stop()
 
 
 async def _statistics(managed: Managed, path: str, *known: str) -> dict[str, Any]:

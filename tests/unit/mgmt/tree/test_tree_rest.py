@@ -361,6 +361,8 @@ async def test_connections_and_sessions(managed: Managed, monkeypatch: pytest.Mo
     assert first["gateway"] == f"gateway-{first['name'].split('.')[0]}"
     path = f"{HOST}/{first['name']}"
     sessions = {each["channelId"]: each for each in (await managed("GET", f"session/{path}"))[1]}
+    assert await managed("GET", f"session/{path}/1/getConsumers") == (200, [f"{first['name']}|mine"])
+    assert await managed("GET", f"session/{path}/2/getConsumers") == (200, [])
     assert sorted(sessions) == [1, 2]
     assert sessions[1]["statistics"] == {"consumerCount": 1, "unacknowledgedMessages": 2}
     assert (sessions[1]["prefetch"], sessions[2]["prefetch"]) == (2, 0)

@@ -159,7 +159,7 @@ def test_valid_arguments(bench: Bench) -> None:
 def test_names_of_broker_j(bench: Bench) -> None:
     """A queue is the same whichever names its declarations use, and its error speaks of what they say."""
     queue = bench.queue("q", arguments={"maximumQueueDepthMessages": 5, "overflowPolicy": "RING"})
-    assert bench.queue("q", arguments={"x-max-length": 5, "x-overflow": "drop-head"}) == queue
+    assert bench.queue("q", arguments={"x-max-length": 5, "x-overflow": "ring"}) == queue
     with pytest.raises(PreconditionFailed, match="inequivalent arg 'x-max-length'"):
         bench.queue("q", arguments={"qpid.max_count": 6, "qpid.policy_type": "ring"})
 
@@ -216,3 +216,28 @@ def test_as_many_as_there_may_be() -> None:
         bench.queue("c")
     bench.do("delete_queue", name="a")
     bench.queue("c")
+
+
+def test_one_live_consumer_and_several(bench: Bench) -> None:
+    """A queue has a single active consumer or so many live ones, not both; 1 is the one, by either name."""
+    with pytest.raises(PreconditionFailed, match="says something else than 'x-single-active-consumer'"):
+        bench.queue("q", arguments={"x-single-active-consumer": True, "maximumLiveConsumers": 2})
+    queue = bench.queue("q", arguments={"x-single-active-consumer": True})
+    assert bench.queue("q", arguments={"maximumLiveConsumers": 1}) == queue
+    with pytest.raises(PreconditionFailed, match="inequivalent arg"):
+        bench.queue("q", arguments={"maximumLiveConsumers": 2})
+
+
+@pytest.mark.parametrize(
+    ("says", "what"),
+    [
+        ({"x-delayed-retry-type": "all"}, "'x-delayed-retry-type' .* needs x-delayed-retry-min"),
+        ({"x-delayed-retry-min": 9, "x-delayed-retry-max": 8}, "'x-delayed-retry-min' .* x-delayed-retry-max, 8"),
+    ],
+)
+def test_delays_of_retries(bench: Bench, says: dict[str, object], what: str) -> None:
+    """There is a least where there are any, which is no more than the most."""
+    with pytest.raises(PreconditionFailed, match=what):
+        bench.queue("q", arguments=says)
+    right = {"x-delayed-retry-type": "all", "x-delayed-retry-min": 8, "x-delayed-retry-max": 8}
+    assert bench.queue("q", arguments=right)

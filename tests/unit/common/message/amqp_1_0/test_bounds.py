@@ -15,7 +15,7 @@ from services.common.message.amqp_1_0.encode import encode
 from services.common.message.amqp_1_0.format import FORMAT, _known
 from services.common.message.amqp_1_0.passing import has_many, skip
 from services.common.message.amqp_1_0.sections import NULL, sections, split
-from services.common.message.bounds import LITTLE, MOST_READ, MOST_SECTIONS, MOST_SENT
+from services.common.message.bounds import LITTLE, MOST_KEPT, MOST_READ, MOST_SECTIONS, MOST_SENT
 
 _DATA = b"\x00\x53\x75\xa0\x01x"
 _EMPTY = b"\x00\x53\x75\xa0\x00"
@@ -89,7 +89,7 @@ def test_what_was_stored_before() -> None:
     raw = Counting(ids + told)
     with pytest.raises(SyntaxFault):
         FORMAT.headers(raw)
-    assert raw.looks < 10 * MOST_READ
+    assert raw.looks < 2 * MOST_KEPT
     died = FORMAT.with_headers(raw, {"x-death": [{"queue": "q"}]})
     assert died.endswith(ids + told)
     assert died.startswith(section(0x72, {v.Symbol("x-death"): [{"queue": "q"}]}))
@@ -138,6 +138,19 @@ def test_elements_with_descriptors() -> None:
     """Descriptors of an array's elements are read before it is known how many there are."""
     body = b"\x00" + encode([None] * 9000) + b"\x40"
     assert has_many(b"\xf0" + struct.pack(">II", len(body) + 4, 1) + body, (0,), MOST_READ)
+    inner = struct.pack(">II", 4 + 9000, 9000) + b"\x40" * 9000
+    assert has_many(b"\xe0\x05\x01\x00\x40\xd0" + inner, (0,), MOST_READ)  # says that it is smaller
+
+
+def test_what_is_behind_an_array_with_descriptors() -> None:
+    """It is no part of it: a large body has no values, and those that stand there are counted as they are."""
+    elements = b"\x00\xa3\x03foo\xa1" + b"\x01a" + b"\x01b"
+    array = b"\xf0" + struct.pack(">II", len(elements) + 4, 2) + elements
+    assert has_many(array, (0,), 4)  # the array, and each time a description, what it says and what it is of
+    assert not has_many(array + b"z" * 9000, (0,), 50)
+    inside = b"\xd0" + struct.pack(">II", 4 + len(array) + 60, 61) + array + b"\x40" * 60
+    assert has_many(inside, (0,), 60)
+    assert not has_many(inside, (0,), 90)
 
 
 def test_descriptors_of_descriptors() -> None:

@@ -38,10 +38,11 @@ def _messages(sent: list[tuple[int, Any]]) -> list[tuple[Any, Any, bytes]]:
     return messages
 
 
+@pytest.mark.parametrize("frame_max", [4096, 131_072])
 @pytest.mark.parametrize("size", [0, 1, 4088, 4089, 20_000])
-def test_deliveries_alike(size: int) -> None:
+def test_deliveries_alike(size: int, frame_max: int) -> None:
     """A run whose messages differ in nothing but their bodies, of any size."""
-    book = Playbook().running(frame_max=4096)
+    book = Playbook().running(frame_max=frame_max)
     bodies = [bytes([number]) * size for number in range(3)]
     book.engine.deliver(1, _deliveries(bodies, first=5))
     messages = _messages(book.sent())
@@ -52,10 +53,11 @@ def test_deliveries_alike(size: int) -> None:
     assert head.properties.delivery_mode == 2
 
 
-def test_deliveries_that_differ() -> None:
-    """Bodies of different sizes, properties of their own."""
+@pytest.mark.parametrize("sizes", [(1, 9000, 1), (9000, 20_000, 8000)])
+def test_deliveries_that_differ(sizes: tuple[int, int, int]) -> None:
+    """Bodies of different sizes, properties of their own; large and small."""
     book = Playbook().running(frame_max=4096)
-    bodies = [b"", b"a", b"b" * 9000, b"c"]
+    bodies = [b"", *(bytes(size) for size in sizes)]
     properties = [b"\x00\x00", b"\x08\x00\x07", _PROPERTIES, b"\x00\x00"]
     book.engine.deliver(1, _deliveries(bodies, properties))
     messages = _messages(book.sent())
@@ -66,6 +68,19 @@ def test_deliveries_that_differ() -> None:
         (None, 2),
         (None, None),
     ]
+
+
+def test_large_bodies_are_not_copied() -> None:
+    """Alike or not, they are written from where they are; small ones are joined."""
+    book = Playbook().running(frame_max=131_072)
+    book.raw()
+    for bodies in ([bytes(8192)] * 3, [bytes(8192), bytes(8193)]):
+        book.engine.deliver(1, _deliveries(bodies))
+        chunks = book.engine.data_to_send()
+        assert [chunk for chunk in chunks if len(chunk) > 8000] == bodies
+        assert all(any(chunk is body for chunk in chunks) for body in bodies)
+    book.engine.deliver(1, _deliveries([bytes(100)] * 3))
+    assert len(book.engine.data_to_send()) == 1
 
 
 def test_facts_that_are_equal_and_not_one_object() -> None:

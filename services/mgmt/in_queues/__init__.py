@@ -1,0 +1,1 @@
+"""Messages of queues, shown and moved by hand: asked of the processes that own the queues."""

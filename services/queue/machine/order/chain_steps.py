@@ -1,0 +1,65 @@
+"""Steps along an EntryList: the chain, and beside it what came back, which stands before most of it."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+from services.queue.machine.entry import AVAILABLE, Entry
+
+if TYPE_CHECKING:
+    from services.queue.machine.order.entry_list import EntryList
+
+
+class ChainSteps:
+    """See Steps. `seen` is a position.
+
+    It remembers the next one of the chain. Where that has left meanwhile, it looks for its place from the front again:
+    these looks count as well.
+    """
+
+    __slots__ = ("_at", "_came_back", "_list", "before", "over", "seen")
+
+    def __init__(
+        self, entries: EntryList, came_back: Callable[[], Sequence[Entry]], seen: int | None, before: int
+    ) -> None:
+        """`came_back` gives those beside the chain, the lowest position last."""
+        self._list = entries
+        self._came_back = came_back
+        self._at: Entry | None = None
+        self.seen = seen
+        self.before = before
+        self.over = False
+
+    def some(self, most: int) -> list[Entry]:
+        """As Steps says."""
+        back, entry = self._came_back(), self._place()
+        seen, before, found = -1 if self.seen is None else self.seen, self.before, list[Entry]()
+        index = bisect_left(back, -seen, key=_descending) - 1
+        for _ in range(most):
+            # A place in the chain may be empty: what left it has come back.
+            if index >= 0 and (entry is None or back[index].position <= entry.position):
+                candidate = back[index]
+                index -= 1
+            elif entry is not None:
+                candidate, entry = entry, entry.next
+            else:
+                break
+            if candidate.position >= before:
+                entry, index = None, -1
+                break
+            if candidate.position > seen and candidate.state == AVAILABLE:
+                seen = candidate.position
+                found.append(candidate)
+        self._at, self.over = entry, entry is None and index < 0
+        self.seen = None if seen < 0 else seen
+        return found
+
+    def _place(self) -> Entry | None:
+        at = self._at
+        return at if at is not None and self._list.has_in_chain(at) else self._list.head
+
+
+def _descending(entry: Entry) -> int:
+    return -entry.position

@@ -1,0 +1,61 @@
+"""Broker-J's overflow policy RING: all that a queue has counts; the oldest goes, whoever holds it, never the newest.
+
+Where there are priorities, the lowest goes first. Nothing of it is a dead letter. What a transaction has is left alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from itertools import islice, takewhile
+from typing import Any
+
+from sortedcontainers import SortedList
+
+from services.queue.machine.entry import Entry
+from services.queue.machine.options import QueueOptions
+
+
+class Ring:
+    """All entries of one queue by what they are worth, which is less for those that go first; `size` is their bytes.
+
+    With properties, as Broker-J counts. `full`: more is here than may be, and nothing of it can go.
+    """
+
+    __slots__ = ("_known", "_rows", "_worth", "full", "size")
+
+    def __init__(self, worth: Callable[[Entry], Any], entries: Iterable[Entry] = ()) -> None:
+        self._worth = worth
+        self._rows: SortedList[tuple[Any, int]] = SortedList()
+        self._known: dict[int, Entry] = {}  # by uid
+        self.size = 0
+        self.full = False
+        self.came(entries)
+
+    def came(self, entries: Iterable[Entry]) -> None:
+        """They are in the queue: from now on, or again."""
+        self.full = False
+        for entry in entries:
+            uid = entry.message.uid
+            if uid not in self._known:
+                self._rows.add((self._worth(entry), uid))
+                self.size += entry.message.weight
+            self._known[uid] = entry
+
+    def left(self, entries: Iterable[Entry]) -> None:
+        """They are in it no more."""
+        self.full = False
+        for entry in entries:
+            if self._known.pop(entry.message.uid, None):
+                self._rows.remove((self._worth(entry), entry.message.uid))
+                self.size -= entry.message.weight
+
+    def is_over(self, options: QueueOptions) -> bool:
+        """Whether there is more than the options allow."""
+        return (options.max_length is not None and len(self._known) > options.max_length) or (
+            options.max_bytes is not None and self.size > options.max_bytes
+        )
+
+    def first(self, newest: int, most: int) -> Iterator[Entry]:
+        """Those that go first, so many at most: as far as the one at the position `newest`."""
+        first = (self._known[uid] for _, uid in list(islice(self._rows, most)))
+        return takewhile(lambda entry: entry.position < newest, first)

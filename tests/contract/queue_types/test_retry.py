@@ -1,0 +1,156 @@
+"""Messages that come back wait before they are delivered again, longer with each attempt."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import hypothesis.strategies as st
+import pytest
+from hypothesis import given
+
+from services.rpc import queue_pb2 as pb
+from tests.support.queue_machine import FakeLink, Machine, Make
+
+
+@pytest.fixture
+def patient(make: Make) -> Make:
+    return partial(make, delayed_retry_type="failed", delayed_retry_min=100, delayed_retry_max=250)
+
+
+def clock(machine: Machine, now: int) -> list[int]:
+    """What comes by that time."""
+    while 0 < machine.queue.deadline() <= now:
+        machine.queue.expire(now)
+        machine.queue.dispatch(now)
+    return machine.link.uids()
+
+
+def test_longer_with_each_attempt(patient: Make) -> None:
+    """As many times the least, and no longer than the most; it holds up nobody, and is told as redelivered."""
+    machine, now = patient(), 0
+    machine.publish(1)
+    machine.consumer()
+    machine.link.taken()
+    for wait in (100, 200, 250, 250):
+        machine.queue.settle(pb.RELEASE, [1], now)
+        assert clock(machine, now + wait - 1) == []
+        assert machine.queue.ready_count == 1
+        now += wait
+        machine.publish(1, now=now - 1)
+        [newer] = machine.link.uids()
+        assert newer > 1
+        assert machine.queue.deadline() == now
+        assert clock(machine, now) == [1]
+
+
+@pytest.mark.parametrize(
+    ("kind", "delayed"),
+    [
+        ("failed", {pb.RELEASE}),
+        ("returned", {pb.RETURN}),
+        ("all", {pb.RELEASE, pb.RETURN}),
+        ("disabled", set()),
+    ],
+)
+@pytest.mark.parametrize("outcome", [pb.RELEASE, pb.RETURN, pb.ABANDON, pb.RESTORE])
+def test_which_of_them_wait(make: Make, kind: str, delayed: set[int], outcome: pb.Outcome.ValueType) -> None:
+    """Those that failed, that were only returned, or both; never those whose consumer is gone."""
+    machine = make(delayed_retry_type=kind, delayed_retry_min=100)
+    machine.publish(1)
+    machine.consumer()
+    machine.link.taken()
+    machine.queue.settle(outcome, [1], 0)
+    assert machine.link.uids() == ([] if outcome in delayed else [1])
+    assert clock(machine, 100) == ([1] if outcome in delayed else [])
+
+
+def test_meanwhile_it_is_a_message_like_others(patient: Make) -> None:
+    """It expires, is purged, and goes after so many attempts."""
+    machine = patient(delivery_limit=1, dead_letter_exchange="dlx")
+    machine.consumer(messages=9)
+    machine.publish(2, ttl_ms=50)
+    machine.publish(2)
+    machine.link.taken()
+    machine.queue.settle(pb.RELEASE, [1, 3], 0)
+    clock(machine, 50)
+    assert machine.dead() == [(1, "expired")]
+    assert clock(machine, 100) == [3]
+    machine.queue.settle(pb.RELEASE, [3], 100)
+    assert machine.dead() == [(3, "delivery_limit")]
+    machine.queue.settle(pb.RELEASE, [4], 100)
+    assert machine.queue.purge() == 1
+    assert clock(machine, 999) == []
+
+
+def test_a_get_waits_for_it_too(patient: Make) -> None:
+    """There is nothing to get until its time."""
+    machine = patient()
+    machine.publish(1)
+    assert machine.queue.get(machine.link, 0, settled=False)
+    machine.queue.settle(pb.RELEASE, [1], 0)
+    assert machine.queue.get(machine.link, 99, settled=False) is None
+    entry = machine.queue.get(machine.link, 100, settled=False)
+    assert entry is not None
+    assert (entry.message.uid, entry.attempts) == (1, 1)
+
+
+def test_what_says_a_time_itself_is_not_held(patient: Make) -> None:
+    """Where the queue does not hold messages: it is published as any other."""
+    machine = patient()
+    machine.publish_headers([{}], not_before=500)
+    machine.consumer()
+    assert machine.link.uids() == [1]
+
+
+def test_by_a_policy(make: Make) -> None:
+    """From when it is set; cleared, what waits comes at its time."""
+    machine = make()
+    machine.publish(2)
+    machine.consumer(link=(link := FakeLink()))
+    link.taken()
+    machine.adopt({"delayed-retry-type": "all", "delayed-retry-min": 100})
+    machine.queue.settle(pb.RELEASE, [1], 0)
+    assert link.uids() == []
+    machine.adopt({})
+    machine.queue.settle(pb.RELEASE, [2], 0)
+    assert link.uids() == [2]
+    clock(machine, 100)
+    assert link.uids() == [1]
+
+
+STEPS = st.lists(
+    st.one_of(
+        st.tuples(st.just("publish"), st.integers(1, 4)),
+        st.tuples(st.just("later"), st.integers(1, 120)),
+        st.tuples(st.sampled_from([pb.ACCEPT, pb.RELEASE, pb.ABANDON]), st.integers(0, 20)),
+    ),
+    max_size=40,
+)
+
+
+@given(STEPS)
+def test_beside_a_naive_list(steps: list[tuple[str | int, int]]) -> None:
+    """Each is with the consumer, done with, or waits until a time that was worked out by hand."""
+    machine = Machine("classic", delayed_retry_type="failed", delayed_retry_min=30, delayed_retry_max=80)
+    machine.consumer()
+    now, held, waits, attempts = 0, set[int](), dict[int, int](), dict[int, int]()
+    for step, number in steps:
+        if step == "publish":
+            uids = range(len(attempts) + 1, len(attempts) + number + 1)
+            attempts |= dict.fromkeys(uids, 0)
+            machine.publish(number, now=now)
+            held |= set(uids)
+        elif step == "later":
+            now += number
+        elif held:
+            uid = sorted(held)[number % len(held)]
+            held.discard(uid)
+            attempts[uid] += 1
+            machine.queue.settle(step, [uid], now)  # type: ignore[arg-type]
+            waits |= {uid: now + min(30 * attempts[uid], 80)} if step == pb.RELEASE else {}
+            held |= {uid} if step == pb.ABANDON else set()
+        clock(machine, now)
+        held |= {uid for uid, time in waits.items() if time <= now}
+        waits = {uid: time for uid, time in waits.items() if time > now}
+        assert set(machine.queue.unsettled) == held
+        assert machine.queue.ready_count == len(waits)
