@@ -179,16 +179,15 @@ class PeerLink(Holder):
         self.over = True
         if self._host.departed.get(self.origin) is self:
             del self._host.departed[self.origin]
-        # Before queues go for want of consumers.
+        now, touched = self._host.now(), list(self._touched)
+        # Before those come that have waited for it, and they before queues go for want of consumers.
+        for_each("giving deliveries back", touched, lambda queue: release_held_by(self._host, queue, self))
         self._host.returning.over(self)
-        now = self._host.now()
         for queue in self._unused:
             # Another Queue object if the partition has left and come back: that one has the consumers.
             present = self._host.registry.queues.get(queue.options.queue_id)
             if present is not None and not len(present.consumers):
                 self._host.delete_soon(queue.options.queue_id)
-        touched = list(self._touched)
-        for_each("giving deliveries back", touched, lambda queue: release_held_by(self._host, queue, self))
         for_each("serving those that are left", touched, lambda queue: queue.dispatch(now))
         self._touched.clear()
         self._host.check_full()

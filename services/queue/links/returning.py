@@ -3,6 +3,8 @@
 A new consumer waits for them if it or one of them is exclusive: until their gateways have named all consumers that they
 still have, or that moment is over. Admitted at once, it would consume beside an exclusive one that re-attaches; refused
 at once, a client that has lost its gateway would be refused at the next one because of its own former consumer.
+
+So does one that would be alone with what they hold: it would be given what stands behind that first.
 """
 
 from __future__ import annotations
@@ -44,7 +46,8 @@ class Returning:
         away = self._away.get(attach.queue_id)
         if away is None or queue.consumers.refuses(exclusive=attach.exclusive):
             return None
-        return away if attach.exclusive or away.exclusive else None
+        first_behind = bool(queue.unsettled) and not len(queue.consumers)
+        return away if attach.exclusive or away.exclusive or first_behind else None
 
     def came(self, origin: int, partitions: AbstractSet[int]) -> None:
         """A gateway has told all of these partitions: those of its consumers that still exist have re-attached."""

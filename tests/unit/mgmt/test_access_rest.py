@@ -90,7 +90,17 @@ def _of_rabbitmq() -> dict[tuple[str, str], set[str]]:
         found |= {(method, path): OBSERVERS for method in ("GET", "POST")}
         found |= {(method, path + "/{props}"): OBSERVERS for method in ("GET", "DELETE")}
     found |= {("GET", "/api/vhost-limits"): EVERYBODY, ("GET", "/api/vhost-limits/{name}"): OBSERVERS}
-    return found | _of_administrators() | _absent()
+    return found | _of_policies() | _of_administrators() | _absent()
+
+
+def _of_policies() -> dict[tuple[str, str], set[str]]:
+    """A policymaker sets those of virtual hosts that it may open, of which there are none here."""
+    found: dict[tuple[str, str], set[str]] = {}
+    for kind in ("/api/policies", "/api/operator-policies"):
+        one = f"{kind}/{{vhost}}/{{name}}"
+        found |= {("GET", kind): EVERYBODY, ("GET", f"{kind}/{{vhost}}"): OBSERVERS, ("GET", one): OBSERVERS}
+        found |= {("PUT", one): ADMINISTRATORS, ("DELETE", one): ADMINISTRATORS}
+    return found
 
 
 def _of_administrators() -> dict[tuple[str, str], set[str]]:
@@ -110,7 +120,6 @@ def _of_administrators() -> dict[tuple[str, str], set[str]]:
 
 def _absent() -> dict[tuple[str, str], set[str]]:
     places = {
-        **dict.fromkeys(("policies", "operator-policies"), ("/{vhost}", "/{name}")),
         "parameters": ("/{component}", "/{vhost}", "/{name}"),
         "global-parameters": ("/{name}",),
     }

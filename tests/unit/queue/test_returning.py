@@ -125,6 +125,35 @@ async def test_consumers_that_are_not_concerned(stage: Stage, lives: bool) -> No
         assert answers(stage.other, 3) == [pb.NONE]
 
 
+async def test_what_was_held_comes_first(brief: Stage) -> None:
+    """A client that has lost its gateway is given what it had, and then what stands behind that."""
+    brief.queue_id = await brief.house.declare("q")
+    former, brief.other = await brief.house.link(origin=ORIGIN, tells=True), await brief.house.link(origin=OTHER)
+    await brief.other.publish(brief.queue_id, [b"1", b"2", b"3"])
+    await former.attach(brief.queue_id, messages=2)
+    await former.until(lambda: former.bodies == [b"1", b"2"])
+    await former.close()
+    await brief.other.until(lambda: brief.host.departed)
+    await ask(brief.other, brief.queue_id)
+    assert answers(brief.other) == []
+    await brief.other.until(lambda: len(brief.other.bodies) == 3)
+    assert brief.other.bodies == [b"1", b"2", b"3"]
+
+
+async def test_beside_others_nothing_is_waited_for(stage: Stage) -> None:
+    """They are given what stands behind it anyway."""
+    stage.queue_id = await stage.house.declare("q")
+    former, stage.other = await stage.house.link(origin=ORIGIN, tells=True), await stage.house.link(origin=OTHER)
+    await stage.other.publish(stage.queue_id, [b"1", b"2"])
+    await former.attach(stage.queue_id, messages=1)
+    await former.until(lambda: former.bodies == [b"1"])
+    await ask(stage.other, stage.queue_id, 1)
+    await former.close()
+    await stage.other.until(lambda: stage.host.departed)
+    await ask(stage.other, stage.queue_id, 2)
+    assert answers(stage.other, 2) == [pb.NONE]
+
+
 async def test_credit_and_cancel_wait_behind_it(stage: Stage) -> None:
     """They are carried out in their order: what the credit brings comes before the end."""
     await stage.prepare(exclusive=True)

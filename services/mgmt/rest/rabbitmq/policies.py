@@ -39,10 +39,10 @@ def _routes(doors: Doors, broker: Broker, to_set: Callable[[str], Asked], *, ope
 def _reads(router: APIRouter, doors: Doors, broker: Broker, what: str, *, operator: bool) -> None:
     asks: Caller = who_asks(doors)
     objects = broker.objects
-    of = partial(objects.governed.rows, operator=operator)
 
     async def rows(caller: Caller, vhost: str | None, wanted: Query_) -> JSONResponse:
         await objects.known()
+        of = partial(objects.governed.rows, operator=operator)
         return await listed([row for host in caller.seen(objects, vhost) for row in of(host)], wanted)
 
     @router.get("", summary=what.capitalize())
@@ -73,8 +73,8 @@ def _changes(
     async def put_policy(vhost: str, name: str, request: Request, caller: Caller = asks) -> Response:
         """Queues heed it when this is answered."""
         await objects.known()
-        caller.seen(objects, vhost)
         caller.check(to_set(vhost))
+        caller.seen(objects, vhost)
         told = await read(request, PolicyForm)
         return put(created=await broker.changes.set_policy(vhost, name, told, operator=operator))
 
@@ -82,6 +82,6 @@ def _changes(
     async def delete_policy(vhost: str, name: str, caller: Caller = asks) -> None:
         """Queues are as they would be without it when this is answered."""
         await objects.known()
-        caller.seen(objects, vhost)
         caller.check(to_set(vhost))
+        caller.seen(objects, vhost)
         await broker.changes.clear_policy(vhost, name, operator=operator)

@@ -31,7 +31,7 @@ async def test_a_queue(managed: Managed) -> None:
     assert (status, "fixed when it is created" in told["errorMessage"]) == (422, True)
     client = await managed.house.connect()
     assert (
-        await client.declare("q", durable=True, arguments={"x-max-length": 5, "x-overflow": "drop-head"})
+        await client.declare("q", durable=True, arguments={"qpid.max_count": 5, "qpid.policy_type": "RING"})
     ).queue == "q"
     assert [await managed("DELETE", path) for _ in range(2)] == [(200, None), (404, {"errorMessage": "no Queue 'q'"})]
 
