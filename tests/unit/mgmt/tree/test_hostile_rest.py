@@ -124,6 +124,6 @@ def test_many_parameters() -> None:
     """As many as a head has room for are told apart at once: to look for each of them anew took two seconds."""
     query = "&".join(f"{number:x}" for number in range(13_000)) + "&a=1"
     request = Request({"type": "http", "query_string": query.encode()})
-    began = time.process_time()
+    began = time.thread_time()
     assert parameters(request)["a"] == ["", "1"]
-    assert time.process_time() - began < 0.5
+    assert time.thread_time() - began < 0.5
