@@ -89,8 +89,8 @@ async def test_a_gateway_comes_back(house: House, monkeypatch: pytest.MonkeyPatc
     await first.attach(queue_id)
     await first.publish(queue_id, [b"1", b"2", b"3"])
     await first.until(lambda: len(first.uids) == 3)
-    await first.close()
     await other.attach(queue_id)
+    await first.close()
     await asyncio.sleep(0.1)
     assert not other.bodies
     again = await house.link(origin=1001, tells=True)
