@@ -144,7 +144,7 @@ def test_moving_from_rabbitmq(stack: Stack, tmp_path: Path) -> None:
     done = command.run("definitions", "import", str(file))
     assert done.returncode == 3, done.stderr
     assert "taken: 2 vhosts, 3 users" in done.stdout
-    assert "policies: ha in vhost shop: definition must say something" in done.stdout
+    assert "invalid policy 'ha' in vhost 'shop': definition must say something" in done.stdout
     for _ in range(2):  # the second time by what was made of the hash
         credentials = pika.PlainCredentials("anna", "secret")
         parameters = pika.ConnectionParameters(HOST, stack.address.port, "shop", credentials)
