@@ -44,12 +44,19 @@ class OwnerStream:
         self._call = QueueStub(self._channel).Attach()
         self._reader = asyncio.get_running_loop().create_task(self._read(), name=f"stream to {self.owner.member}")
         hello = pb.Hello(origin=self._origin, name="mgmt", member=self.owner.member, number=1)
-        await self._write(pb.LinkFrame(hello=hello))
+        try:
+            await self._write(pb.LinkFrame(hello=hello))
+        except BaseException:
+            await self._close()
+            raise
         return self
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        await self._close()
+
+    async def _close(self) -> None:
         self._reader.cancel()
         await asyncio.gather(self._reader, return_exceptions=True)
         await self._channel.close()

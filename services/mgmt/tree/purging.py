@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Mapping
 from typing import Any, Final
 
-import grpc.aio
-
-from services.common.clients.calls import unless_given_up
-from services.common.clients.partition_table import Owner, PartitionTable
+from services.common.clients.partition_table import PartitionTable
 from services.common.clients.store import StoreClient
-from services.common.errors import BrokerError, InternalError, NotFound, Unavailable
-from services.common.grpc_channel import connect
-from services.common.grpc_errors import from_rpc
+from services.common.errors import InternalError, NotFound, Unavailable
+from services.mgmt.in_queues.stream import OwnerStream
 from services.rpc import queue_pb2 as pb
-from services.rpc.queue_pb2_grpc import QueueStub
 
 _DEADLINE: Final = 30.0  # seconds
 _AGAIN: Final = 0.1
@@ -47,43 +43,24 @@ class Purging:
         origin, _ = await self._store.allocate_origin("mgmt")
         try:
             async with asyncio.timeout(_DEADLINE):
-                return await self._until_answered(partition, pb.QueueRequest(id=1, **what), origin)
+                return await self._until_answered(partition, what, origin)
         except TimeoutError:
             raise Unavailable(f"queue '{name}' has no owner that answers; try again") from None
 
-    async def _until_answered(self, partition: int, request: pb.QueueRequest, origin: int) -> pb.QueueReply:
+    async def _until_answered(self, partition: int, what: Mapping[str, Any], origin: int) -> pb.QueueReply:
         while True:
-            if reply := await self._ask(partition, request, origin):
+            if reply := await self._ask(partition, what, origin):
                 return reply
             await asyncio.sleep(_AGAIN)
 
-    async def _ask(self, partition: int, request: pb.QueueRequest, origin: int) -> pb.QueueReply | None:
+    async def _ask(self, partition: int, what: Mapping[str, Any], origin: int) -> pb.QueueReply | None:
         """None: not now."""
         owner = self._table.owners.get(partition)
+        if owner is None:
+            return None
         try:
-            reply = await _answered(owner, request, origin) if owner else None
+            async with OwnerStream(owner, origin) as stream:
+                reply = await stream.ask(**what)
         except Unavailable:
             return None
-        return None if reply is None or reply.reason in _NOT_NOW else reply
-
-
-async def _answered(owner: Owner, request: pb.QueueRequest, origin: int) -> pb.QueueReply:
-    channel = connect(owner.address)
-    hello = pb.Hello(origin=origin, name="mgmt", member=owner.member, number=1)
-    request.term = owner.epoch
-    try:
-        with unless_given_up():
-            call = QueueStub(channel).Attach(timeout=_DEADLINE)
-            await call.write(pb.LinkFrame(hello=hello, requests=[request]))
-            async for frame in call:
-                for reply in frame.replies:
-                    return reply
-    except grpc.aio.AioRpcError as failure:
-        raise from_rpc(failure) from None
-    finally:
-        await channel.close()
-    raise _ended()
-
-
-def _ended() -> BrokerError:
-    return Unavailable("its owner ends")
+        return None if reply.reason in _NOT_NOW else reply
