@@ -191,7 +191,8 @@ class FewLive(Feature):
     SHARE = 0.06
 
     def queue(self, step: Step) -> None:
-        if self.rng.random() < 0.5 and SINGLE not in step["arguments"]:
+        held_back = step["arguments"].items() >= HELD_BACK.items()  # its few live ones may be held back themselves
+        if self.rng.random() < 0.5 and SINGLE not in step["arguments"] and not held_back:
             step["arguments"][LIVE] = self.rng.choice([2, 2, 3])
 
     def consume(self, step: Step) -> None:

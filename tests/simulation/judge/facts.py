@@ -90,6 +90,16 @@ class Facts:
         # An attempt to send it on may be any time until the end.
         return self.book(sent.host).between(str(exchange), str(key), headers_left(sent, queue), sent.at, NEVER)
 
+    def letters_may_come(self, queue: Queue) -> bool:
+        """Whether any other queue's dead letters may reach this one, in whatever number."""
+        return any(
+            (routes := self.letters(sent, source)) is not None and queue.name in routes.may
+            for source in self.queues.values()
+            if source.host == queue.host and source is not queue
+            for sent in self.history.sent.values()
+            if sent.host == queue.host
+        )
+
     @cached_property
     def deliveries(self) -> dict[tuple[str, str, str], list[Delivered]]:
         found: dict[tuple[str, str, str], list[Delivered]] = defaultdict(list)
@@ -158,7 +168,7 @@ class Facts:
 
     @cached_property
     def copies(self) -> dict[tuple[str, str], int]:
-        """How many messages each queue may have had, dead letters too."""
+        """How many messages each queue may have been sent, dead letters of others not counted."""
         found: dict[tuple[str, str], int] = defaultdict(int)
         for sent in self.history.sent.values():
             for name in self.routes(sent).may:

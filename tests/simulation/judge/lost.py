@@ -157,12 +157,18 @@ class Accounts:
                 "jump_clock", "suspend"
             ):
                 return True
-        length = queue.arguments.get("x-max-length")
-        if length is not None and self._facts.copies[queue.host, queue.name] > int(str(length)):
+        if self._may_overflow(queue):
             return True
         return "x-delivery-limit" in queue.arguments and bool(
             copies or self._facts.consumers.get((queue.host, queue.name)) or self._facts.owners_may_die
         )
+
+    def _may_overflow(self, queue: Queue) -> bool:
+        """Copies that were sent to it are counted; dead letters of others are not."""
+        length = queue.arguments.get("x-max-length")
+        if length is None:
+            return False
+        return self._facts.copies[queue.host, queue.name] > int(str(length)) or self._facts.letters_may_come(queue)
 
 
 def _is_from(delivered: Delivered, source: str) -> bool:
