@@ -70,6 +70,7 @@ class HttpServer:
         if self._server and self._serving:
             self._server.end()
             await self._serving
+        self._server = self._serving = None  # with all that the application has
         self._socket.close()
 
 

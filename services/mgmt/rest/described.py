@@ -9,6 +9,10 @@ from typing import Any, Final
 from fastapi import FastAPI, Request, Response
 from fastapi.responses import JSONResponse
 
+from services.mgmt.rest.failures import Failure
+from services.mgmt.rest.mentions import written_down
+from services.mgmt.rest.model.answers import ModelFailure
+
 _PATH: Final = "/openapi.json"
 _FRAMEWORKS: Final = ("HTTPValidationError", "ValidationError")
 """Bodies of errors that FastAPI would answer with, where no route here does."""
@@ -34,10 +38,13 @@ def describe(app: FastAPI) -> None:
 def _corrected(describe: Callable[[], dict[str, Any]]) -> Callable[[], dict[str, Any]]:
     def told() -> dict[str, Any]:
         document = describe()
+        schemas = document["components"]["schemas"]
         for operation in _operations(document):
             _correct(operation)
+            schemas |= _parts(operation)
         for name in _FRAMEWORKS:
-            document["components"]["schemas"].pop(name, None)
+            schemas.pop(name, None)
+        schemas |= written_down(Failure, ModelFailure)
         return document
 
     return told
@@ -55,3 +62,9 @@ def _correct(operation: dict[str, Any]) -> None:
     if "requestBody" in operation:
         responses["413"] = {**responses["400"], "description": "The body is too long"}
         responses["408"] = {**responses["400"], "description": "The body takes too long"}
+
+
+def _parts(operation: dict[str, Any]) -> dict[str, Any]:
+    """What the schema of a body brings along, which it refers to as the document's."""
+    content = operation.get("requestBody", {}).get("content", {})
+    return {name: part for each in content.values() for name, part in each.get("schema", {}).pop("$defs", {}).items()}

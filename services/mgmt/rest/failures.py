@@ -22,6 +22,7 @@ from services.common.errors import (
     Unavailable,
 )
 from services.common.invalid import told
+from services.mgmt.rest.mentions import mentioned
 
 _STATUS: dict[type[BrokerError], int] = {
     SyntaxFault: 400,
@@ -43,7 +44,7 @@ class Failure(BaseModel):
 
 def documented(*statuses: int) -> dict[int | str, dict[str, Any]]:
     """What a route says in its OpenAPI description about errors."""
-    return {status: {"model": Failure} for status in statuses}
+    return {status: mentioned(Failure) for status in statuses}
 
 
 def answer_failures(app: FastAPI) -> None:

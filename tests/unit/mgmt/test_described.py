@@ -22,6 +22,13 @@ async def test_described(get: Get) -> None:
             assert ("requestBody" in operation) == ("413" in operation["responses"]), path
 
 
+async def test_what_is_mentioned_is_there(get: Get) -> None:
+    """Every schema that an answer or a body refers to is in the document."""
+    _, document, _ = await get("/openapi.json", None)
+    mentioned = set(re.findall(r"#/components/schemas/(\w+)", str(document)))
+    assert {"Failure", "ModelFailure"} <= mentioned <= set(document["components"]["schemas"])
+
+
 async def test_of_rabbitmq(get: Get) -> None:
     """A new and an existing object are two answers without a body; a missing one has one answer only."""
     _, document, _ = await get("/openapi.json", None)

@@ -15,7 +15,8 @@ from services.common.errors import BrokerError
 from services.common.invalid import told
 from services.mgmt.model.faults import AlreadyExists, IllegalConfiguration, IllegalTransition, NotOffered
 from services.mgmt.rest.answering import Answering
-from services.mgmt.rest.failures import Failure as NoPath
+from services.mgmt.rest.failures import Failure
+from services.mgmt.rest.mentions import mentioned
 
 STATUSES: Final[dict[type[BrokerError], int]] = {
     e.AccessRefused: 403,
@@ -34,7 +35,7 @@ STATUSES: Final[dict[type[BrokerError], int]] = {
 }
 
 
-class Failure(BaseModel):
+class ModelFailure(BaseModel):
     """The body of every answer that is an error."""
 
     errorMessage: str = Field(description="what is wrong")  # noqa: N815 - as Broker-J has it
@@ -42,12 +43,13 @@ class Failure(BaseModel):
 
 def documented(*statuses: int) -> dict[int | str, dict[str, Any]]:
     """What a route says in its OpenAPI description about errors: of another version there is no path at all."""
-    return {status: {"model": Failure | NoPath if status == HTTPStatus.NOT_FOUND else Failure} for status in statuses}
+    both = (ModelFailure, Failure)
+    return {status: mentioned(*both if status == HTTPStatus.NOT_FOUND else (ModelFailure,)) for status in statuses}
 
 
 def answer(status: int, text: str, headers: dict[str, str] | None = None) -> JSONResponse:
     """A failure."""
-    return JSONResponse(Failure(errorMessage=text).model_dump(), status, headers)
+    return JSONResponse(ModelFailure(errorMessage=text).model_dump(), status, headers)
 
 
 def _of_broker(error: BrokerError) -> JSONResponse:

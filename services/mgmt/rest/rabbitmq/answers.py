@@ -20,6 +20,7 @@ from services.mgmt.rabbitmq.said import read_json
 from services.mgmt.rest.answering import Answering
 from services.mgmt.rest.bodies import body
 from services.mgmt.rest.failures import Failure
+from services.mgmt.rest.mentions import mentioned
 
 _M = TypeVar("_M", bound=BaseModel)
 
@@ -43,7 +44,7 @@ _HTTP: Final[Mapping[int, str]] = {
 
 def documented(*statuses: int) -> dict[int | str, dict[str, Any]]:
     """What a route says in its OpenAPI description about errors."""
-    return {status: {"model": Failure} for status in (400, 401, 503, *statuses)}
+    return {status: mentioned(Failure) for status in (400, 401, 503, *statuses)}
 
 
 def body_of(kind: type[BaseModel]) -> dict[str, Any]:

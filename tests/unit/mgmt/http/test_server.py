@@ -1,9 +1,12 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import os
 import signal
 import socket
+import weakref
+from typing import Any
 
 import pytest
 
@@ -11,6 +14,7 @@ from services.common.clients.healthz import ask
 from services.common.config import Settings
 from services.common.grpc_server import Server
 from services.common.runtime import CannotStart
+from services.mgmt.http.server import HttpServer
 from services.mgmt.service import Service
 from tests.support.fake_store import FakeStore
 
@@ -101,3 +105,20 @@ async def test_something_else_on_the_port() -> None:
     with pytest.raises(ConnectionError, match="not Hopline"):
         await ask("127.0.0.1", server.sockets[0].getsockname()[1])
     server.close()
+
+
+async def test_nothing_is_kept_of_the_application() -> None:
+    """After a stop what it made is free, though something keeps the server: tests make hundreds."""
+
+    class Large:
+        async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+            raise NotImplementedError
+
+    serving, application = HttpServer(Settings(http_host="127.0.0.1", http_port=0)), Large()
+    kept = weakref.ref(application)
+    serving.start(application)
+    await asyncio.sleep(0.05)
+    await serving.stop()
+    del application
+    gc.collect()
+    assert kept() is None
