@@ -10,8 +10,9 @@ from collections.abc import Iterable, Sequence
 from typing import Any, Protocol, TypeVar
 
 from services.common.errors import InternalError
+from services.common.message import facts_table
 from services.common.message.alike import objects
-from services.common.message.facts import Facts, from_bytes, to_bytes
+from services.common.message.facts import Facts
 
 _T = TypeVar("_T")
 
@@ -38,7 +39,7 @@ class Batch(Protocol):
 def put(batch: Batch, facts: Sequence[Facts], properties: Sequence[bytes]) -> None:
     """Adds the facts and properties of all messages, one each, to a batch that has none."""
     table, indexes = _tabled(facts)
-    batch.facts.extend(map(to_bytes, table))
+    batch.facts.extend(facts_table.written(table))
     batch.facts_of.extend(indexes)
     own, indexes = _tabled(properties)
     batch.properties.extend(own)
@@ -47,7 +48,7 @@ def put(batch: Batch, facts: Sequence[Facts], properties: Sequence[bytes]) -> No
 
 def facts_in(batch: Batch) -> list[Facts]:
     """One for each message. Raises InternalError for a batch that contradicts itself."""
-    return _spread(list(map(from_bytes, batch.facts)), batch.facts_of, len(batch.uids))
+    return _spread(facts_table.read(batch.facts), batch.facts_of, len(batch.uids))
 
 
 def properties_in(batch: Batch) -> list[bytes]:

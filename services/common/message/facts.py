@@ -56,10 +56,10 @@ def facts_of(virtual_host: str, exchange: str, routing_key: str, format_name: st
 
 # A key that never comes back has facts of its own, so these are made and read for each message of such a stream: what
 # else they say is one object for all of them, and written down once.
-_KEY: Final = Facts._fields.index("routing_key")
+KEY: Final = Facts._fields.index("routing_key")
 _NAMED: Final = MessageFacts.DESCRIPTOR.fields_by_name
 _TEXT: Final = 2  # protobuf's wire type
-_KEY_TAG: Final = bytes((_NAMED["routing_key"].number << 3 | _TEXT,))
+KEY_TAG: Final = bytes((_NAMED["routing_key"].number << 3 | _TEXT,))
 _REPEATING: Final = tuple(map(Facts._fields.index, ("virtual_host", "exchange", "format", "publisher")))
 _OPTIONAL: Final = tuple(name for name, value in Facts._field_defaults.items() if value is None)
 _OF_RUNS: Final = tuple(name for name in Facts._fields if name in PublishRun.DESCRIPTOR.fields_by_name)
@@ -69,10 +69,10 @@ _values: Final = attrgetter(*Facts._fields)
 @lru_cache(_REMEMBERED)
 def to_bytes(facts: Facts) -> bytes:
     """A serialised MessageFacts."""
-    before, after = _around_key(facts[:_KEY], facts[_KEY + 1 :])
+    before, after = around_key(facts[:KEY], facts[KEY + 1 :])
     if not (key := facts.routing_key.encode()):
         return before + after
-    return b"".join((before, _KEY_TAG, _length(len(key)), key, after))
+    return b"".join((before, KEY_TAG, _length(len(key)), key, after))
 
 
 @lru_cache(_REMEMBERED)
@@ -96,9 +96,9 @@ def from_run(run: PublishRun) -> Facts:
 
 
 @lru_cache(_REMEMBERED)
-def _around_key(before: tuple[Any, ...], after: tuple[Any, ...]) -> tuple[bytes, bytes]:
+def around_key(before: tuple[Any, ...], after: tuple[Any, ...]) -> tuple[bytes, bytes]:
     """What stands before the routing key, and behind it: fields come in the order of their numbers."""
-    names = (*Facts._fields[:_KEY], *Facts._fields[_KEY + 1 :])
+    names = (*Facts._fields[:KEY], *Facts._fields[KEY + 1 :])
     said = dict(zip(names, (*before, *after), strict=True))
     first = {name: value for name, value in said.items() if _NAMED[name].number < _NAMED["routing_key"].number}
     rest = {name: value for name, value in said.items() if name not in first}
