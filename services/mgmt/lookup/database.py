@@ -318,7 +318,7 @@ def _is_the_file_s(failure: duckdb.Error) -> bool:
 _FILES = "read_parquet($files_{}, union_by_name = true, hive_partitioning = false)"
 
 _WHOLE = "select max(hash({0})) from {0}"  # every column of every row is read
-_WORDS = re.compile(r"\w+")
+_WORDS = re.compile(r"[^\W\d]\w*")  # no numbers: they would tell each look-up from the others
 _PARAMETERS = re.compile(r"\$(\w+)")
 
 _PATTERNS = str.maketrans({character: f"[{character}]" for character in "*?["})

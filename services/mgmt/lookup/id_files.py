@@ -15,6 +15,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from services.mgmt.ledger.footers import column_paths
+
 _REMEMBERED = 2000  # files
 _COLUMNS = ("kind", "first_uid", "last_uid", "time")
 
@@ -69,8 +71,8 @@ class IdFiles:
 
 
 def _read(footer: Any) -> _Groups:  # noqa: ANN401 - pyarrow has no types
-    column = footer.schema.names.index("id")
-    told = [footer.row_group(number).column(column).statistics for number in range(footer.num_row_groups)]
+    paths = column_paths(footer)
+    told = [footer.row_group(number).column(paths.index("id")).statistics for number in range(footer.num_row_groups)]
     if not all(statistics and statistics.has_min_max for statistics in told):
         raise NotSorted
     groups = _Groups([one.min for one in told], [one.max for one in told])

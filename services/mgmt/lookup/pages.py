@@ -13,6 +13,8 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from services.mgmt.ledger.footers import column_names, column_paths
+
 _REMEMBERED = 20_000  # files
 FAULTS = (OSError, ValueError, TypeError, pa.ArrowException)
 """What damaged files come to."""
@@ -58,7 +60,7 @@ class Pages:
         known, sound = self._sound.get(path, (None, set()))
         sound = sound if known == version else set()
         with pq.ParquetFile(path, pre_buffer=False, page_checksum_verification=True) as file:
-            there = wanted.columns.intersection(file.schema_arrow.names)
+            there = wanted.columns & column_names(file.metadata)
             for group in _groups(file.metadata, wanted):
                 new = sorted(name for name in there if (group, name) not in sound)
                 if not go_on():
@@ -73,7 +75,7 @@ class Pages:
 
 def _groups(footer: Any, wanted: Wanted) -> Iterator[int]:  # noqa: ANN401 - pyarrow has no types
     """The row groups that can have some of it, as far as the footer tells."""
-    places = {footer.schema.column(number).path: number for number in range(footer.num_columns)}
+    places = {path: number for number, path in enumerate(column_paths(footer))}
     for number in range(footer.num_row_groups):
         group = footer.row_group(number)
 
