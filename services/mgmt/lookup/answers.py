@@ -43,7 +43,7 @@ class Answers:
         self._peers = Peers(self._database)
         self._payloads = Payloads(self._database)
         self._clock = clock
-        self._footers = self._database.footers
+        self._learnt = self._database.learnt
 
     def another(self) -> Answers:
         """For another thread, with what this one knows of the files."""
@@ -125,8 +125,8 @@ class Answers:
         return Trace(journeys=told, spans_cut_short=found.cut_short, damaged=self._database.damaged, **facts)
 
     def _settle(self) -> None:
-        if self._database.footers != self._footers:
-            self._footers = self._database.footers
+        if self._database.learnt != self._learnt:
+            self._learnt = self._database.learnt
             give_back()
 
     def _named(self, journeys: list[Journey]) -> list[Journey]:

@@ -40,6 +40,8 @@ class Pages:
     """For several threads."""
 
     def __init__(self) -> None:
+        self.learnt = 0
+        """How often some were looked at so far."""
         self._sound: dict[str, tuple[object, set[tuple[int, str]]]] = {}
         self._done: dict[_Key, object] = {}  # what was looked at in all of a file, whose footer need not be read again
 
@@ -68,6 +70,7 @@ class Pages:
                 if new:
                     file.read_row_group(group, columns=new, use_threads=False)
                     sound.update((group, name) for name in new)
+                    self.learnt += 1
         if len(self._sound) >= _REMEMBERED:
             self._sound.clear()
         self._sound[path] = version, sound

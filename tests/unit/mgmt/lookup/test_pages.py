@@ -10,9 +10,11 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
+from services.common.clock import monotonic
 from services.mgmt.ledger.pace import no_rest
 from services.mgmt.ledger.parquet import read, write
 from services.mgmt.ledger.schema import STAGES
+from services.mgmt.lookup.answers import Answers
 from services.mgmt.lookup.database import Database, Part
 from services.mgmt.lookup.pages import FAULTS, Pages, Wanted
 from tests.support.ledger_files import NOON, LedgerFiles, uid
@@ -126,3 +128,16 @@ def test_numbers_are_no_columns() -> None:
     part = Part("ids", "kind, id", "(first_uid <= 17 and last_uid >= 17)", [])
     assert part.wanted.columns >= {"kind", "id", "first_uid", "last_uid"}
     assert part.wanted == part._replace(condition="(first_uid <= 18 and last_uid >= 18)").wanted
+
+
+def test_memory_is_given_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of each look-up that looked at pages, whose footers were known; others leave nothing behind."""
+    given: list[None] = []
+    monkeypatch.setattr("services.mgmt.lookup.answers.give_back", lambda: given.append(None))
+    _file(tmp_path, 1)
+    opened = Database(tmp_path)
+    opened.select("stages", "queue", "first_uid > 0", {}, opened.hours("stages"), having=uid(1001))
+    answers = Answers(tmp_path, monotonic, database=opened)
+    for _ in range(2):
+        assert answers.trace(str(uid(1001)), 1, everything=False, payloads=False, unfiled={}).journeys
+    assert len(given) == 1
