@@ -58,6 +58,9 @@ class IdFiles:
         return [row for path in files if go_on() for row in self._in_file(path, name, most)]
 
     def _in_file(self, path: str, name: str, most: int) -> list[Row]:
+        known = self._known.get(path)
+        if known is not None and not known.with_id(name):
+            return []
         with pq.ParquetFile(path, pre_buffer=False, page_checksum_verification=True) as file:
             return [row for group in self._groups(path, file).with_id(name) for row in _rows(file, group, name, most)]
 
