@@ -27,15 +27,15 @@ run: $(BROKER)
 
 # Those that mostly wait share the machine, and those that kill little of a stack of their own, two by two. Others that
 # run a whole stack wait half of the time: what only computes has the rest of it, and some stacks for as long as that
-# takes less. Steady traffic is by itself, since it looks for what is slow; so are those in containers, since `nice` does
-# not reach another control group.
+# takes less. Steady traffic is by itself, since it looks for what is slow; its kills come after it, with the same Spark.
+# So are those in containers, since `nice` does not reach another control group.
 FAST := tests/unit tests/contract tests/conformance
 CLIENTS := tests/interop tests/tracing
 COMPUTE := tests/spark tests/simulation
 BESIDE := $(addprefix tests/cluster/test_,full_volumes.py secrets.py capture.py prometheus.py)
-STEADY := tests/fates/test_steady.py
+FATES := $(addprefix tests/fates/test_,steady.py fates.py)
 CONTAINERS := tests/compose tests/chaos
-BY_HAND := tests/fates tests/upgrade
+BY_HAND := tests/upgrade
 TOGETHER := --numprocesses 4 --dist loadfile
 PAIRWISE := --numprocesses 2 --dist loadfile
 
@@ -43,11 +43,11 @@ test: $(TOOLS)
 	$(BIN)/pytest -q $(TOGETHER) $(FAST)
 	$(BIN)/pytest -q $(PAIRWISE) $(CLIENTS)
 	$(MAKE) --jobs 2 test-stacks test-compute
-	$(BIN)/pytest -q $(STEADY)
+	$(BIN)/pytest -q --durations 3 $(FATES)
 	$(BIN)/pytest -q --durations 5 $(CONTAINERS)
 
 test-stacks: $(TOOLS)
-	$(BIN)/pytest -q --durations 15 $(addprefix --ignore=,$(FAST) $(CLIENTS) $(COMPUTE) $(BESIDE) $(CONTAINERS) $(BY_HAND))
+	$(BIN)/pytest -q --durations 15 $(addprefix --ignore=,$(FAST) $(CLIENTS) $(COMPUTE) $(BESIDE) tests/fates $(CONTAINERS) $(BY_HAND))
 
 test-compute: $(TOOLS)
 	@said=$$(mktemp); { nice -n 19 $(BIN)/pytest -q $(PAIRWISE) --timeout 900 $(COMPUTE) && \
@@ -97,9 +97,9 @@ stores: $(TOOLS)
 	HOPLINE_TEST_STORES_ROUNDS=$${HOPLINE_TEST_STORES_ROUNDS:-3} $(BIN)/pytest -q -rP tests/compose/test_stores.py
 
 # What the record says beside what clients saw, without faults (HOPLINE_TEST_STEADY_SECONDS=3600 for an hour) and with
-# them. Not part of `make test`: what else the machine does is odd as well, and is found.
+# them. What else the machine does meanwhile is odd as well, and may be found.
 fates: $(TOOLS)
-	$(BIN)/pytest -q tests/fates
+	$(BIN)/pytest -q $(FATES)
 
 # From the last release to this one, process by process under load; HOPLINE_PREVIOUS names another revision to come from.
 # Not part of `make test`: it wants this repository's history, which a copy of its files has not.

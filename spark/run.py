@@ -18,7 +18,7 @@ from spark.checks import nothing_for_the_time, require_options
 from spark.errors import NothingToRead
 from spark.failure import told_in_a_line
 from spark.job import Inputs, Job
-from spark.ledger.damaged import damaged_files
+from spark.ledger.damaged import MOST_CHANGES, damaged_files, is_gone
 from spark.ledger.read import Reading, read_table
 from spark.ledger.unread import unread
 from spark.output import forget_summary, write_summary, write_tables
@@ -28,7 +28,6 @@ from spark.traces.read import SpansReading, read_spans
 # A shuffle's partitions are this big at most, as input; many small ones are put together while it runs.
 _BYTES_OF_PARTITION = 16 << 20
 _FEWEST_PARTITIONS = 4
-_GONE = "FAILED_READ_FILE.FILE_NOT_EXIST"
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,8 +60,8 @@ def run(spark: SparkSession, job: Job, sources: Sources, out: str) -> Result:
                 return _run_once(spark, job, sources, out, damaged)
             except (Py4JError, PySparkException) as error:
                 text = str(error)
-                if _GONE in text and not gone:
-                    # mgmt merges the files of an hour, once: rows of listed files are in a file of another name then.
+                if is_gone(text) and gone < MOST_CHANGES:
+                    # mgmt merges the files of an hour: rows of listed files are in a file of another name then.
                     gone += 1
                     continue
                 found = damaged_files(text, sources.ledger, sources.since, sources.until)

@@ -11,9 +11,18 @@ from spark.ledger.files import LedgerFolder, files_of, place
 from spark.ledger.soundness import damage
 from spark.schema import TABLES
 
+MOST_CHANGES = 5
+"""How often files may be merged while they are read: each table of an hour once."""
+
+_GONE = ("FAILED_READ_FILE.FILE_NOT_EXIST", "PATH_NOT_FOUND")
 # What rows come to that nobody wrote: in functions of ours, and in Spark's. No file is named then.
 _OF_ROWS = ("Python worker", "COLLECTION_SIZE_LIMIT_EXCEEDED")
 _NAMED = re.compile(r"FAILED_READ_FILE.*? while reading file (.+?\.parquet)")
+
+
+def is_gone(failure: str) -> bool:
+    """Whether Spark has failed because a file that was listed is not there any more."""
+    return any(words in failure for words in _GONE)
 
 
 def damaged_files(failure: str, ledger: str, since: datetime | None, until: datetime | None) -> dict[str, str]:

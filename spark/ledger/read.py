@@ -11,6 +11,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
+from spark.ledger.damaged import MOST_CHANGES
 from spark.ledger.files import files_of, place
 from spark.ledger.soundness import Refused, sort_out
 from spark.schema import HEARD_AGAIN, SILENT, TABLES, arrow_schema
@@ -42,7 +43,10 @@ def read_table(
     """
     schema = TABLES[name]
     folder = place(ledger)
-    sound, refused = sort_out(folder, files_of(folder, name, since, until), arrow_schema(schema), damaged)
+    for _ in range(MOST_CHANGES):
+        sound, refused = sort_out(folder, files_of(folder, name, since, until), arrow_schema(schema), damaged)
+        if not any(one.is_gone for one in refused):
+            break
     paths = [folder.uri(file.path) for file in sound]
     table = spark.read.schema(schema).parquet(*paths) if paths else _nothing(spark, schema)
     rows = within(table, since, until)

@@ -17,6 +17,7 @@ from spark.ledger.files import LedgerFolder
 from spark.schema import LATER
 
 _THREADS = 8
+GONE = "gone, and nothing has taken its place"
 COPY = "a copy of "  # as the reasons begin of what is told by another file
 
 
@@ -31,6 +32,11 @@ class Refused:
     def is_copy(self) -> bool:
         """Whether nothing is missing without it: another file has the same."""
         return self.reason.startswith(COPY)
+
+    @property
+    def is_gone(self) -> bool:
+        """Whether it was listed, and is not there: mgmt merges the files of an hour that is over."""
+        return self.reason == GONE
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,6 +132,8 @@ def _judge(folder: LedgerFolder, path: str, expected: pa.Schema) -> Sound | Refu
             parquet = pq.ParquetFile(file)
             fault = _fault(parquet.schema_arrow, expected)
             rows = parquet.metadata.num_rows
+    except FileNotFoundError:
+        return Refused(path, GONE)
     except (pa.ArrowException, OSError) as error:
         return Refused(path, f"unreadable: {_line(error)}")
     return Refused(path, fault) if fault else Sound(path, rows, size)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 
@@ -18,6 +18,7 @@ from spark.hops import HOPS
 from spark.job import Job
 from spark.jobs import audit, latency
 from spark.journeys import KINDS, told
+from spark.ledger.files import place
 from spark.ledger.read import Reading, read_table
 from spark.ledger.soundness import Refused, Sound
 from spark.ledger.unread import unread
@@ -28,6 +29,8 @@ from spark.schema import STAGES
 from spark.stream.cutting import GOING_ON, OVER, TIME, Horizon, cut_stream
 from spark.stream.damage import Damage
 from spark.stream.following import Following
+from spark.stream.heads import HEADS, after, heads, hour_of, merged
+from spark.stream.heads import KEYS as HEADS_OF
 from spark.stream.kept import ROW
 from spark.stream.state import State
 
@@ -60,12 +63,11 @@ class Batch:
     in_flight: int = 0
     readings: dict[str, Reading] = field(default_factory=dict)
 
-    def run(self, files: Sequence[Sound]) -> None:
-        """Writes the results anew, and leaves what the next batch needs."""
+    def run(self, files: Sequence[Sound], gone: Collection[str] = ()) -> None:
+        """Writes the results anew, and leaves what the next batch needs. `gone` are files that mgmt has merged."""
         for job in _JOBS:
             forget_summary(job, self.following.out)
-        reader = self.spark.read.schema(STAGES)
-        stages = reader.parquet(*(file.path for file in files)) if files else self.spark.createDataFrame([], STAGES)
+        stages = self._stages(files, gone)
         self.readings = {
             "stages": self._reading(stages, files),
             "gaps": read_table(self.spark, self.following.ledger, "gaps"),
@@ -90,6 +92,19 @@ class Batch:
             "refused": [asdict(refused) for refused in self.readings["stages"].refused],
         }
         write_summary(_STREAM, summary, out)
+
+    def _stages(self, files: Sequence[Sound], gone: Collection[str]) -> DataFrame:
+        """The rows of the files, and of those that are gone as far as they are found elsewhere."""
+        folder, reader = place(self.following.ledger), self.spark.read.schema(STAGES)
+        before = self.state.read("heads", self.number - 1, HEADS, later=True)
+        merged_files = {hour: merged(folder, hour) for hour in sorted({hour_of(path) for path in gone})}
+        read = [place(file.path).path for file in files] + [path for some in merged_files.values() for path in some]
+        self._together("heads", heads(folder, read), HEADS_OF, {"row": "max"}, later=True)
+        stages = reader.parquet(*(file.path for file in files)) if files else self.spark.createDataFrame([], STAGES)
+        for hour, paths in merged_files.items():
+            if paths:
+                stages = stages.unionByName(after(reader.parquet(*map(folder.uri, paths)), hour, before))
+        return stages
 
     def _reading(self, stages: DataFrame, files: Sequence[Sound]) -> Reading:
         """With what all batches have read, and could not read."""

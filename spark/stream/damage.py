@@ -1,17 +1,21 @@
-"""Files that a stream cannot read: passed over, and named."""
+"""Files that a stream cannot read: passed over, and named; those that mgmt has merged meanwhile are read as that."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import time
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field, replace
 
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 
-from spark.ledger.damaged import damaged_among
-from spark.ledger.files import place
+from spark.ledger.damaged import MOST_CHANGES, damaged_among, is_gone
+from spark.ledger.files import LedgerFolder, place
 from spark.ledger.soundness import Refused, Sound, sort_out
 from spark.schema import STAGES, arrow_schema
+from spark.stream.heads import hour_of, merged
+
+_LOOKS, _LOOK_SECONDS = 5, 0.2
 
 
 @dataclass(slots=True)
@@ -21,12 +25,18 @@ class Damage:
     say: Callable[[str], None]
     refused: dict[str, str] = field(default_factory=dict)
 
-    def read(self, paths: Sequence[str], run: Callable[[Sequence[Sound]], None]) -> None:
-        """Has `run` read those of the files that are sound. What shows its damage only to Spark is left out then."""
+    def read(self, paths: Sequence[str], run: Callable[[Sequence[Sound], Collection[str]], None]) -> None:
+        """Has `run` read those of the files that are sound, and tells it which are gone. What shows its damage only to
+        Spark is left out then.
+        """
+        changes = 0
         while True:
             try:
-                run(self._sound(paths))
+                run(*self._sorted(paths))
             except (Py4JError, PySparkException) as error:
+                if is_gone(str(error)) and changes < MOST_CHANGES:
+                    changes += 1
+                    continue
                 found = (
                     damaged_among(str(error), place(paths[0]), [place(path).path for path in paths]) if paths else {}
                 )
@@ -36,14 +46,16 @@ class Damage:
             else:
                 return
 
-    def _sound(self, paths: Sequence[str]) -> list[Sound]:
-        """Under the names that they came with."""
+    def _sorted(self, paths: Sequence[str]) -> tuple[list[Sound], list[str]]:
+        """The sound ones, under the names that they came with, and those that are gone."""
         if not paths:
-            return []
+            return [], []
         uris = {place(path).path: path for path in paths}
         sound, refused = sort_out(place(paths[0]), list(uris), arrow_schema(STAGES), self.refused)
-        self._note({one.path: one.reason for one in refused})
-        return [replace(one, path=uris[one.path]) for one in sound]
+        gone = [one.path for one in refused if one.is_gone]
+        found = _merged_among(place(paths[0]), gone)
+        self._note({one.path: one.reason for one in refused if one.path not in found})
+        return [replace(one, path=uris[one.path]) for one in sound], sorted(found)
 
     def _note(self, found: dict[str, str]) -> None:
         for path, reason in found.items():
@@ -55,3 +67,14 @@ class Damage:
     def files(self) -> list[Refused]:
         """As summaries tell of them: those since this process began."""
         return [Refused(path, reason) for path, reason in sorted(self.refused.items())]
+
+
+def _merged_among(folder: LedgerFolder, gone: Sequence[str]) -> set[str]:
+    """Those in whose hour are files that have been put together: for a moment there may be neither."""
+    found: set[str] = set()
+    for _ in range(_LOOKS if gone else 0):
+        found = {path for path in gone if merged(folder, hour_of(path))}
+        if len(found) == len(gone):
+            break
+        time.sleep(_LOOK_SECONDS)
+    return found

@@ -6,7 +6,6 @@ last row, and what was too young then is not for ever.
 
 from __future__ import annotations
 
-import re
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -18,6 +17,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from spark.as_of import as_of, is_live
 from spark.ledger.files import files_of, place
+from spark.stream.account import Account
 from spark.stream.batch import Batch
 from spark.stream.damage import Damage
 from spark.stream.following import Following
@@ -44,8 +44,8 @@ def follow(
     Only files of the running hours are read: those that services merged afterwards have nothing new.
     """
     folder = place(following.ledger)
-    # A batch of a stream has its columns read whatever is asked of it. So the stream says of which files it is made,
-    # and opens none: it would end at the first that is damaged.
+    # A batch of a stream has its columns read whatever is asked of it: it would end at the first file that is damaged,
+    # or gone. So it is never asked, and Spark's own account says of which files it is made.
     files = (
         spark.readStream.format("binaryFile")
         .schema(_FILE)
@@ -53,7 +53,6 @@ def follow(
         .option("pathGlobFilter", "part-*.parquet")
         .option("recursiveFileLookup", "true")
         .load(folder.uri(f"{folder.path.rstrip('/')}/stages"))
-        .select("_metadata.file_path")
     )
     batches = _Batches(spark, following, Damage(say))
     writer = files.writeStream.foreachBatch(batches).option("checkpointLocation", following.checkpoint)
@@ -77,15 +76,12 @@ class _Batches:
     gaps: list[str] = field(default_factory=list)
     turn: Lock = field(default_factory=Lock)
 
-    def __call__(self, files: DataFrame, number: int) -> None:
+    def __call__(self, _: DataFrame, number: int) -> None:
         with self.turn:
             started = time.monotonic()
-            # Spark names local files with one slash, which other readers of URIs do not understand.
-            uris = (row.file_path for row in files.distinct().collect())
-            paths = sorted(re.sub("^file:/(?!/)", "file:///", uri) for uri in uris)
             batch = Batch(self.spark, self.following, self._state(), number, self.damage)
             gaps = self._files_of_gaps()
-            self.damage.read(paths, batch.run)
+            self.damage.read(self._account().files(number), batch.run)
             batch.state.forget(number)
             self.last = number
             self._done(batch, gaps, started)
@@ -95,7 +91,7 @@ class _Batches:
         with self.turn:
             now, started = datetime.now(UTC), time.monotonic()
             # Spark's own account is needed after a restart only: it comes a little after the end of a batch.
-            self.last = self._state().last_batch() if self.last is None else self.last
+            self.last = self._account().last_batch() if self.last is None else self.last
             if self.last is None or started - self.quiet_since < self.following.quiet:
                 return
             live, gaps = is_live(self.following.ledger, now), self._files_of_gaps()
@@ -104,8 +100,11 @@ class _Batches:
             # As the next batch, without files: the next one with files begins where the last one ended, as this does.
             moment = as_of("", live=live, now=now)
             batch = Batch(self.spark, self.following, self._state(), self.last + 1, self.damage, moment)
-            batch.run([])
+            self.damage.read([], batch.run)
             self._done(batch, gaps, started)
+
+    def _account(self) -> Account:
+        return Account(self.following.checkpoint)
 
     def _state(self) -> State:
         return State(self.spark, self.following.checkpoint)

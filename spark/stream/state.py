@@ -27,12 +27,6 @@ class State:
     spark: SparkSession
     checkpoint: str
 
-    def last_batch(self) -> int | None:
-        """The number of the last one that is done, by Spark's own account; None before the first."""
-        there = place(f"{self.checkpoint}/commits")
-        infos = there.system.get_file_info(fs.FileSelector(there.path, allow_not_found=True))
-        return max((int(info.base_name) for info in infos if info.base_name.isdecimal()), default=None)
-
     def read(self, name: str, batch: int, schema: pa.Schema, *, later: bool = False) -> pa.Table:
         """The small table that a batch left; nothing before the first. `later`: older releases leave none."""
         if batch < 0:

@@ -12,6 +12,6 @@ from tests.support.spark_session import quick_session
 
 @pytest.fixture(scope="session")
 def spark() -> Iterator[SparkSession]:
-    """Started when it disturbs no stack any more: the first that asks has its record."""
+    """Started when it disturbs no steady traffic any more: the first that asks has its record."""
     with quick_session() as session:
         yield session

@@ -15,7 +15,7 @@ from pyspark.sql import SparkSession
 
 from services.common import clock
 from services.mgmt.lookup.answers import Answers
-from tests.support.fates.allowed import UNKNOWN
+from tests.support.fates.allowed import LOST_TRANSIENT, UNKNOWN
 from tests.support.fates.faults import Faults
 from tests.support.fates.judge import disagreements, lost, wrongs
 from tests.support.fates.recorded import SETTINGS, Recorded
@@ -29,6 +29,10 @@ from tests.support.stack import Stack, running_stack, wait_until
 RATE = 300.0
 SILENT_SECONDS = 60.0
 SAMPLE = 25  # look-ups by the id, in files
+FATES = {
+    *("settled", "dead_lettered", "expired", "dropped", "refused", "returned", "rolled_back", "waiting"),
+    *(UNKNOWN, LOST_TRANSIENT),
+}
 
 # pika leaves the sockets of connections that failed to the garbage collector.
 pytestmark = [
@@ -81,17 +85,22 @@ def outcome(stack: Stack, tmp_path_factory: pytest.TempPathFactory, request: pyt
     """Looked at when those that were killed are missed."""
     ledger = tmp_path_factory.mktemp("recorded") / "ledger"
     truth, begun = asyncio.run(disturbed(stack))
+    spark: SparkSession = request.getfixturevalue("spark")  # which may start while nothing else happens
     wait_until(lambda: are_missed(stack), SILENT_SECONDS, "word of who was killed")
     shutil.copytree(stack.data / "ledger", ledger)
     asyncio.run(count_left(truth, stack.address))
     loud = Recorded(truth, ledger, begun, datetime.now(UTC))
-    spark: SparkSession = request.getfixturevalue("spark")
     return Outcome(loud, Fate(loud.ledger), loud.analyse(spark, "audit", grace=0))
 
 
 def test_look_ups_say_what_is_true(outcome: Outcome) -> None:
     """Whichever process died, each fate is right, nothing persisted is called lost, and unknown fates name a gap."""
     assert wrongs(outcome.disturbed.truth, outcome.told) == []
+
+
+def test_there_is_every_fate(outcome: Outcome) -> None:
+    """So that none is right only because there was no such message."""
+    assert {one.fate for name in outcome.disturbed.truth.messages for one in outcome.told.of(name)} >= FATES
 
 
 def test_losses_are_named(outcome: Outcome) -> None:

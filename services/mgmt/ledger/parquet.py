@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from services.mgmt.ledger.arrow_errors import as_known_errors
+from services.mgmt.ledger.footers import column_names
 from services.mgmt.ledger.pace import Rest
 from services.mgmt.ledger.schema import FEW_VALUES, REPEATED, ROW_GROUP, SORTED_BY, TABLES
 
@@ -72,7 +73,7 @@ def read(path: Path, table: str, rest: Rest) -> pa.Table:
     """The rows of a file of `table`; null in columns that it is older than. Raises OSError or ValueError."""
     columns = []
     footer = pq.read_metadata(path)
-    there = frozenset(footer.schema.to_arrow_schema().names)
+    there = column_names(footer)
     texts = sorted(there.intersection(repeated(table)))
     with pq.ParquetFile(path, metadata=footer, read_dictionary=texts, page_checksum_verification=True) as file:
         for field in TABLES[table]:

@@ -26,6 +26,7 @@ from services.mgmt.lookup.way import follow
 _DAY_US = 24 * 3_600_000_000
 _MOST_GAPS = 10
 _SECONDS = 10.0  # after which no further step of a way is looked for
+_SETTLED_EVERY = 20  # look-ups: each leaves some memory behind, also where all files are known
 _SPANS_SECONDS = 2.0  # after which no further file of spans is looked into
 
 
@@ -43,7 +44,8 @@ class Answers:
         self._peers = Peers(self._database)
         self._payloads = Payloads(self._database)
         self._clock = clock
-        self._footers = self._database.footers
+        self._learnt = self._database.learnt
+        self._answered = 0
 
     def another(self) -> Answers:
         """For another thread, with what this one knows of the files."""
@@ -125,8 +127,9 @@ class Answers:
         return Trace(journeys=told, spans_cut_short=found.cut_short, damaged=self._database.damaged, **facts)
 
     def _settle(self) -> None:
-        if self._database.footers != self._footers:
-            self._footers = self._database.footers
+        self._answered += 1
+        if self._database.learnt != self._learnt or not self._answered % _SETTLED_EVERY:
+            self._learnt = self._database.learnt
             give_back()
 
     def _named(self, journeys: list[Journey]) -> list[Journey]:

@@ -15,6 +15,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from services.mgmt.ledger.footers import column_paths
+
 _REMEMBERED = 2000  # files
 _COLUMNS = ("kind", "first_uid", "last_uid", "time")
 
@@ -56,6 +58,9 @@ class IdFiles:
         return [row for path in files if go_on() for row in self._in_file(path, name, most)]
 
     def _in_file(self, path: str, name: str, most: int) -> list[Row]:
+        known = self._known.get(path)
+        if known is not None and not known.with_id(name):
+            return []
         with pq.ParquetFile(path, pre_buffer=False, page_checksum_verification=True) as file:
             return [row for group in self._groups(path, file).with_id(name) for row in _rows(file, group, name, most)]
 
@@ -69,8 +74,8 @@ class IdFiles:
 
 
 def _read(footer: Any) -> _Groups:  # noqa: ANN401 - pyarrow has no types
-    column = footer.schema.names.index("id")
-    told = [footer.row_group(number).column(column).statistics for number in range(footer.num_row_groups)]
+    paths = column_paths(footer)
+    told = [footer.row_group(number).column(paths.index("id")).statistics for number in range(footer.num_row_groups)]
     if not all(statistics and statistics.has_min_max for statistics in told):
         raise NotSorted
     groups = _Groups([one.min for one in told], [one.max for one in told])

@@ -13,6 +13,8 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from services.mgmt.ledger.footers import column_names, column_paths
+
 _REMEMBERED = 20_000  # files
 FAULTS = (OSError, ValueError, TypeError, pa.ArrowException)
 """What damaged files come to."""
@@ -38,6 +40,8 @@ class Pages:
     """For several threads."""
 
     def __init__(self) -> None:
+        self.learnt = 0
+        """How often some were looked at so far."""
         self._sound: dict[str, tuple[object, set[tuple[int, str]]]] = {}
         self._done: dict[_Key, object] = {}  # what was looked at in all of a file, whose footer need not be read again
 
@@ -58,7 +62,7 @@ class Pages:
         known, sound = self._sound.get(path, (None, set()))
         sound = sound if known == version else set()
         with pq.ParquetFile(path, pre_buffer=False, page_checksum_verification=True) as file:
-            there = wanted.columns.intersection(file.schema_arrow.names)
+            there = wanted.columns & column_names(file.metadata)
             for group in _groups(file.metadata, wanted):
                 new = sorted(name for name in there if (group, name) not in sound)
                 if not go_on():
@@ -66,6 +70,7 @@ class Pages:
                 if new:
                     file.read_row_group(group, columns=new, use_threads=False)
                     sound.update((group, name) for name in new)
+                    self.learnt += 1
         if len(self._sound) >= _REMEMBERED:
             self._sound.clear()
         self._sound[path] = version, sound
@@ -73,7 +78,7 @@ class Pages:
 
 def _groups(footer: Any, wanted: Wanted) -> Iterator[int]:  # noqa: ANN401 - pyarrow has no types
     """The row groups that can have some of it, as far as the footer tells."""
-    places = {footer.schema.column(number).path: number for number in range(footer.num_columns)}
+    places = {path: number for number, path in enumerate(column_paths(footer))}
     for number in range(footer.num_row_groups):
         group = footer.row_group(number)
 

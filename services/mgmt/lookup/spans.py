@@ -10,6 +10,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from services.common.uid import SEQUENCE_BITS
+from services.mgmt.ledger.footers import column_paths
 
 _REMEMBERED = 20_000  # files
 _UNREADABLE = (OSError, ValueError, pa.ArrowException)
@@ -98,5 +99,5 @@ def _time_of(path: str) -> Span:
 
 def _statistics(footer: Any, group: int, name: str) -> Span | None:  # noqa: ANN401 - pyarrow has no types
     """The smallest and the greatest number of a column."""
-    found = footer.row_group(group).column(footer.schema.names.index(name)).statistics
+    found = footer.row_group(group).column(column_paths(footer).index(name)).statistics
     return (found.min_raw, found.max_raw) if found and found.has_min_max else None

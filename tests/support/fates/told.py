@@ -47,6 +47,7 @@ class Fate:
         self._gaps = search.gaps(0)
         self.now_us = self._rows.end_us + _LATER_US
         self.uids = self._rows.uids
+        self._said: dict[str, list[Said]] = {}
 
     def journey(self, uid: int) -> Journey:
         """As `hopline trace` tells it, but for the ids."""
@@ -57,10 +58,15 @@ class Fate:
 
     def of(self, name: str) -> list[Said]:
         """Of each copy of the message that has this id; of one that got into none, its end."""
-        if name not in self.uids:
-            return [Said(0, "", "unknown" if self._gaps else "", _first_gateway(self._gaps))]
-        journey = self.journey(self.uids[name])
-        return list(of_journey(journey))
+        if name not in self._said:
+            self._said[name] = list(self._of(name))
+        return self._said[name]
+
+    def _of(self, name: str) -> Iterator[Said]:
+        if name in self.uids:
+            yield from of_journey(self.journey(self.uids[name]))
+        else:
+            yield Said(0, "", "unknown" if self._gaps else "", _first_gateway(self._gaps))
 
     def _record(self, gaps: list[Gap]) -> Record:
         return Record(gaps, self._rows.followers, self.now_us, self._rows.ends_alone)

@@ -87,3 +87,13 @@ async def test_damaged(ledger: LedgerFiles, look_up: LookUp) -> None:
     path.write_bytes(path.read_bytes()[:-8])
     trace = await look_up.trace("a", 10)
     assert (_uids(trace), [Path(file).name for file in trace.damaged]) == ([2], ["a.parquet"])
+
+
+def test_files_without_it(tmp_path: Path) -> None:
+    """They are not opened again: what their footers said is known."""
+    path, files = _file(tmp_path, IDS), IdFiles()
+    files.rows([path], "id-00", 1, lambda: True)
+    Path(path).unlink()
+    assert files.rows([path], "z", 1, lambda: True) == []
+    with pytest.raises(FAULTS):
+        files.rows([path], "id-00", 1, lambda: True)

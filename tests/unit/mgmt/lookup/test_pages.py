@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -9,10 +10,12 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
+from services.common.clock import monotonic
 from services.mgmt.ledger.pace import no_rest
-from services.mgmt.ledger.parquet import write
+from services.mgmt.ledger.parquet import read, write
 from services.mgmt.ledger.schema import STAGES
-from services.mgmt.lookup.database import Database
+from services.mgmt.lookup.answers import Answers
+from services.mgmt.lookup.database import Database, Part
 from services.mgmt.lookup.pages import FAULTS, Pages, Wanted
 from tests.support.ledger_files import NOON, LedgerFiles, uid
 
@@ -96,3 +99,45 @@ def test_once(tmp_path: Path) -> None:
     pages.verify(str(path), 1, wanted._replace(uids=[(uid(1001), uid(1001))]), lambda: True)
     with pytest.raises(FAULTS):
         pages.verify(str(path), 2, wanted, lambda: True)
+
+
+def test_footers_are_let_go(tmp_path: Path) -> None:
+    """As soon as they have been read: mgmt collects no garbage, and grew by gigabytes in a thousand look-ups."""
+    rows, path = LedgerFiles(tmp_path), _file(tmp_path, 1)
+    rows.named("one", uid(1001))
+    rows.file()
+    opened = Database(tmp_path)
+    gc.collect()
+    gc.disable()
+    try:
+        opened.offer({})
+        assert opened.named("one", opened.hours("ids"), 1)
+        about = (NOON, NOON + 60_000_000)
+        assert opened.select(
+            "stages", COLUMNS, "first_uid > 0", {}, opened.hours("stages"), having=uid(1001), time_us=about
+        )
+        read(path, "stages", no_rest)
+        kept = [each for each in gc.get_objects() if isinstance(each, pq.FileMetaData)]
+    finally:
+        gc.enable()
+    assert kept == []
+
+
+def test_numbers_are_no_columns() -> None:
+    """So that what is looked at for one message need not be looked at again for the next."""
+    part = Part("ids", "kind, id", "(first_uid <= 17 and last_uid >= 17)", [])
+    assert part.wanted.columns >= {"kind", "id", "first_uid", "last_uid"}
+    assert part.wanted == part._replace(condition="(first_uid <= 18 and last_uid >= 18)").wanted
+
+
+def test_memory_is_given_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """After each look-up that looked at pages, whose footers were known; others leave little behind."""
+    given: list[None] = []
+    monkeypatch.setattr("services.mgmt.lookup.answers.give_back", lambda: given.append(None))
+    _file(tmp_path, 1)
+    opened = Database(tmp_path)
+    opened.select("stages", "queue", "first_uid > 0", {}, opened.hours("stages"), having=uid(1001))
+    answers = Answers(tmp_path, monotonic, database=opened)
+    for _ in range(20):
+        assert answers.trace(str(uid(1001)), 1, everything=False, payloads=False, unfiled={}).journeys
+    assert len(given) == 2
