@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from services.common.audit.entry import DENIED, REFUSED, SIGNED_IN
 from services.common.clock import epoch_ns
+from services.common.heap import processor_seconds, resident
 from services.common.metrics.catalogue import clients as c
 from services.common.metrics.catalogue import processes as p
 
@@ -20,14 +21,13 @@ if TYPE_CHECKING:
     from services.common.telemetry.tracer import Tracer
 
 _SELF: Final = Path("/proc/self")
-_PAGE: Final = resource.getpagesize()
 
 
 def measure_process(meters: Meters) -> None:
     """The operating system's figures for this process."""
     started = epoch_ns() / 1e9
-    meters.number(p.CPU, _cpu)
-    meters.number(p.RESIDENT, _resident)
+    meters.number(p.CPU, processor_seconds)
+    meters.number(p.RESIDENT, resident)
     meters.number(p.FILES, _files)
     meters.number(p.FILES_LIMIT, _most_files)
     meters.number(p.STARTED, lambda: started)
@@ -53,11 +53,6 @@ def measure_sign_ins(meters: Meters, audit: Audit) -> None:
     meters.number(c.DENIED, lambda: happened[DENIED])
 
 
-def _cpu() -> float:
-    used = resource.getrusage(resource.RUSAGE_SELF)
-    return used.ru_utime + used.ru_stime
-
-
 def _files() -> int:
     try:
         return sum(1 for _ in (_SELF / "fd").iterdir())
@@ -69,7 +64,3 @@ def _files() -> int:
 
 def _most_files() -> int:
     return resource.getrlimit(resource.RLIMIT_NOFILE)[0]
-
-
-def _resident() -> int:
-    return int((_SELF / "statm").read_text().split()[1]) * _PAGE

@@ -1,0 +1,57 @@
+"""Memory that is given back to the system: the C library keeps the room of what is gone, for what may come.
+
+A queue process whose backlog is consumed would keep the room of all of it. Giving it back holds up whoever wants
+memory meanwhile, for a tenth of a second and more where it is much: a process does so when it is calm, or seldom.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import ctypes
+import ctypes.util
+import resource
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from typing import Final
+
+from services.common.slack import Slack
+
+LOOK_SECONDS: Final = 5.0
+_STATM: Final = Path("/proc/self/statm")
+_PAGE: Final = resource.getpagesize()
+
+
+def trim() -> None:
+    """What the C library keeps for later; takes some milliseconds for each ten megabytes."""
+    _malloc_trim()(0)
+
+
+def resident() -> int:
+    """Bytes of this process that are in memory."""
+    return int(_STATM.read_text().split()[1]) * _PAGE
+
+
+def processor_seconds() -> float:
+    """Of all its threads."""
+    used = resource.getrusage(resource.RUSAGE_SELF)
+    return used.ru_utime + used.ru_stime
+
+
+async def keep_small(kept: Callable[[], int], seconds: float = LOOK_SECONDS) -> None:
+    """Gives memory back as long as the process runs; `kept` are bytes that it keeps for good reason."""
+    slack, used = Slack(), processor_seconds()
+    while True:
+        await asyncio.sleep(seconds)
+        before, used = used, processor_seconds()
+        if slack.look(resident() - kept(), (used - before) / seconds):
+            await asyncio.to_thread(trim)
+            slack.given_back(resident() - kept())
+
+
+@cache
+def _malloc_trim() -> Callable[[int], object]:
+    try:
+        return ctypes.CDLL(ctypes.util.find_library("c")).malloc_trim
+    except (AttributeError, OSError, TypeError):  # not glibc
+        return lambda _: None

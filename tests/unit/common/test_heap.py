@@ -1,0 +1,51 @@
+"""The room of what is gone goes back to the system."""
+
+from __future__ import annotations
+
+import asyncio
+import subprocess
+import sys
+
+from services.common.heap import keep_small, resident
+
+SIZE, COUNT = 60_000, 3_000  # 180 MB in pieces that the C library keeps when the last ones stay
+FEW = 40 << 20
+LOOK = 0.02
+
+
+def test_room_of_a_backlog_that_is_gone_is_given_back() -> None:
+    """Asked of a process that does nothing else: without being given back, all of it stays."""
+    done = subprocess.run([sys.executable, "-m", __name__], check=True, capture_output=True, text=True)
+    full, gone, later = map(int, done.stdout.split())
+    assert full > 4 * FEW
+    assert gone > 4 * FEW
+    assert later < FEW
+
+
+async def measure() -> None:
+    """Prints by how many bytes this process is larger with a backlog, when that is gone, and a moment later."""
+    kept = [0]
+    task = asyncio.create_task(keep_small(lambda: kept[0], LOOK))
+    await asyncio.sleep(10 * LOOK)
+    before = resident()
+    backlog = [bytes(SIZE) + b"%d" % number for number in range(COUNT)]
+    kept[0] = SIZE * COUNT
+    _tell(before)
+    last = backlog[-1]
+    backlog.clear()
+    kept[0] = len(last)
+    _tell(before)
+    for _ in range(100):
+        await asyncio.sleep(10 * LOOK)
+        if resident() - before < FEW:
+            break
+    _tell(before)
+    task.cancel()
+
+
+def _tell(before: int) -> None:
+    sys.stdout.write(f"{resident() - before}\n")
+
+
+if __name__ == "__main__":
+    asyncio.run(measure())
