@@ -90,6 +90,11 @@ class Queue:
         return self._entries.holding
 
     @property
+    def kept(self) -> int:
+        """Bytes that features keep in memory of messages that may be gone."""
+        return self._once.window.size if self._once else 0
+
+    @property
     def unsettled(self) -> Mapping[int, Entry]:
         """By uid, what was handed out and of which nobody has said yet what became of it."""
         return self._entries.unsettled

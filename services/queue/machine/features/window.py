@@ -46,6 +46,11 @@ class Window:
     def __len__(self) -> int:
         return len(self._seen)
 
+    @property
+    def size(self) -> int:
+        """Bytes that it takes in memory."""
+        return len(self._seen) * _SIZE
+
     def take(self, key: bytes, uid: int, now: int) -> bool:
         """Whether this message may have the key: nobody else had it lately. It has it from now on."""
         if (seen := self._seen.get(key)) is not None and seen.until > now:
