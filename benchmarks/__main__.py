@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, NoReturn
 import typer
 from rich.console import Console
 
+from benchmarks.behaviours import BEHAVIOURS
 from benchmarks.brokers.apart import Apart
 from benchmarks.brokers.existing import Existing
 from benchmarks.brokers.hopline import Hopline, StoreName
@@ -35,6 +36,8 @@ class BrokerName(StrEnum):
     no_ledger = "no ledger"
 
 
+EVERY_BEHAVIOUR = "behaviours"
+"""Stands for the scenarios of each type of queue and each behaviour, of which most are Hopline's alone."""
 QUEUE_PROCESSES = (1, 2, 4)
 
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
@@ -44,7 +47,11 @@ console = Console()
 @app.command()
 def main(
     scenario: Annotated[
-        list[str] | None, typer.Option(help=f"Of {', '.join(SCENARIOS)}; again for several; all by default.")
+        list[str] | None,
+        typer.Option(
+            help=f"Of {', '.join(SCENARIOS)}; again for several; `{EVERY_BEHAVIOUR}`: all that begin with queue-."
+            " By default the others."
+        ),
     ] = None,
     seconds: Annotated[float, typer.Option(min=0.5, max=600, help="How long a scenario is measured.")] = 10,
     rounds: Annotated[int, typer.Option(min=1, max=50, help="How often the brokers take turns.")] = 3,
@@ -63,7 +70,7 @@ def main(
     signal.signal(signal.SIGTERM, _end)
     session, scaling = Session(seconds, rate), Session(seconds)
     try:
-        scenarios = _scenarios(scenario or list(SCENARIOS))
+        scenarios = _scenarios(scenario or [name for name in SCENARIOS if name not in BEHAVIOURS])
         brokers = _over_tcp() if network else _brokers(only, address, store or [StoreName.sqlite])
         stacks = _stacks(brokers) if SPREAD in scenarios else []
         session.run(brokers, [name for name in scenarios if name != SPREAD], rounds, console)
@@ -81,9 +88,10 @@ def main(
 
 
 def _scenarios(wanted: Sequence[str]) -> list[str]:
-    if unknown := set(wanted) - set(SCENARIOS):
+    found = {each for name in wanted for each in (BEHAVIOURS if name == EVERY_BEHAVIOUR else [name])}
+    if unknown := found - set(SCENARIOS):
         raise BenchmarkError(f"no scenario {', '.join(unknown)}; there are {', '.join(SCENARIOS)}")
-    return [name for name in SCENARIOS if name in wanted]
+    return [name for name in SCENARIOS if name in found]
 
 
 def _brokers(only: BrokerName | None, address: str, stores: Sequence[StoreName]) -> list[Broker]:

@@ -32,10 +32,12 @@ def properties(
 
 
 def table(fields: Mapping[str, str | int]) -> bytes:
-    """A table of long strings and 32-bit numbers."""
+    """A table of long strings, 32-bit numbers and booleans."""
     encoded = b"".join([short(name) + _field(value) for name, value in fields.items()])
     return long(encoded)
 
 
 def _field(value: str | int) -> bytes:
+    if isinstance(value, bool):
+        return b"t" + bytes([value])
     return b"I" + struct.pack(">i", value) if isinstance(value, int) else b"S" + long(value.encode())

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Literal
 
+from benchmarks.behaviours import BEHAVIOURS
 from benchmarks.connections import connections
 from benchmarks.first_pass import first_pass
 from benchmarks.idle import CONNECTIONS, idle
@@ -74,6 +75,7 @@ SCENARIOS: dict[str, Scenario] = {
     "many": _throughput("100 queues, 100 producers, 100 consumers", Load(100, 100, confirms=True, acks=True)),
     SPREAD: _throughput("64 queues, 64 producers, 64 consumers", Load(64, 64, confirms=True, acks=True)),
     **{name: _throughput(title, load) for name, (title, load) in STREAMS.items()},
+    **{name: _throughput(title, load) for name, (title, load) in BEHAVIOURS.items()},
     "first-pass": Scenario(
         "1,000 keys, first pass, direct exchange", lambda context: first_pass(context.broker, context.address), "more"
     ),

@@ -70,7 +70,7 @@ class Timers:
     def _is_watchful(self) -> bool:
         """Deadlines may become sooner, memory has to become free, or orphans wait until the topology is known."""
         partitions = self._host.registry.partitions.values()
-        return bool(self._host.full) or any(partition.context.timed or partition.orphans for partition in partitions)
+        return bool(self._host.full) or any(each.context.timed or each.orphans or each.notes for each in partitions)
 
     async def tick(self, now: int) -> None:
         """Does what is due; where that is much, in several queues, others have their turn between two of them."""
@@ -123,6 +123,8 @@ class Timers:
 
     def _drop_orphans(self, partition: Partition) -> None:
         """Entries of queues that were deleted while nobody owned their partition; not of one that cannot be served."""
+        for queue_id in partition.notes.keys() - self._host.registry.definitions.keys():
+            partition.context.draft.drop_notes([place for _, place in partition.notes.pop(queue_id)])
         for queue_id in partition.orphans.keys() - self._host.registry.definitions.keys():
             entries = partition.orphans.pop(queue_id)
             _tell_orphaned(partition, entries)

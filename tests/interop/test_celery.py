@@ -38,7 +38,8 @@ def tasks(broker: BrokerAddress) -> Iterator[ModuleType]:
         module = importlib.import_module("tests.support.interop_tasks")
         yield module
         with module.app.connection() as connection:
-            connection.default_channel.queue_delete(prefix)
+            for queue in (prefix, module.RANKED):
+                connection.default_channel.queue_delete(queue)
         module.app.close()
 
 
@@ -95,6 +96,19 @@ def test_countdown(tasks: ModuleType, tmp_path: Path) -> None:
     tasks.touch.apply_async((str(path),), countdown=1, ignore_result=True)
     assert not path.exists()
     wait_until(path.exists, SECONDS, "touched file")
+
+
+@pytest.mark.usefixtures("worker")
+def test_priorities(tasks: ModuleType, tmp_path: Path) -> None:
+    """Of tasks that wait, the two threads take those that matter most first."""
+    control, path = tasks.app.control, tmp_path / "order"
+    control.cancel_consumer(tasks.RANKED, reply=True, timeout=5, limit=1)
+    for priority in (1, 2, 8, 9):
+        tasks.note.apply_async((str(path), f"{priority}"), queue=tasks.RANKED, priority=priority)
+    control.add_consumer(tasks.RANKED, reply=True, timeout=5, limit=1)
+    wait_until(lambda: path.exists() and len(path.read_text()) == 4, SECONDS, "four tasks")
+    found = path.read_text()
+    assert (set(found[:2]), set(found[2:])) == (set("89"), set("12"))
 
 
 @pytest.mark.usefixtures("worker")

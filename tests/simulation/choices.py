@@ -27,6 +27,9 @@ HELD_BACK: Final[Mapping[str, object]] = {"qpid.policy_type": "PRODUCER_FLOW_CON
 MOST: Final = "qpid.max_count"
 RING: Final[Mapping[str, object]] = {"x-overflow": "ring"}
 """Of more than it may have, such a queue drops what is oldest, though somebody holds it."""
+ONCE: Final = "x-message-deduplication"
+"""Such a queue takes one message of each KEY, a header."""
+KEY: Final = "x-deduplication-header"
 GIVES_ALL: Final = frozenset(
     {
         HOLDS,

@@ -9,12 +9,14 @@ from typing import ClassVar
 from tests.simulation.choices import (
     HELD_BACK,
     HOLDS,
+    KEY,
     LAST_VALUE,
     LEVELS,
     LIVE,
     MOST,
     NO_LOCAL,
     NONDESTRUCTIVE,
+    ONCE,
     RANK,
     RING,
     SINGLE,
@@ -225,6 +227,20 @@ class Rings(Feature):
             step["arguments"] |= {"x-max-length": self.rng.choice([0, 1, 5, 20]), **RING}
 
 
+class Once(Feature):
+    """Queues that take each key once, and publishes of which some have one key: again, or in another's name."""
+
+    SHARE = 0.06
+
+    def queue(self, step: Step) -> None:
+        if self.rng.random() < 0.5:
+            step["arguments"] |= {ONCE: True, "x-cache-size": 1000}
+
+    def publish(self, step: Step) -> None:
+        if self.rng.random() < 0.4:
+            step["headers"] = {**step.get("headers", {}), KEY: self.rng.choice(["a", "b", 7, *range(100, 120)])}
+
+
 class Policies(Feature):
     """Policies that come and go, and limit nothing that a history reaches: queues take over what they say meanwhile."""
 
@@ -270,6 +286,7 @@ FEATURES: tuple[type[Feature], ...] = (
     Retries,
     Rings,
     Policies,
+    Once,
 )
 
 

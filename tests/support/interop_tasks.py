@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import os
 import pathlib
+import time
 from typing import Any
 
 from celery import Celery, Task
 from kombu import Queue
 
 PREFIX = os.environ["INTEROP_PREFIX"]
+RANKED = f"{PREFIX}-ranked"
 
 app = Celery("interop", broker=os.environ["INTEROP_BROKER"], backend="rpc://")
 app.conf.update(
     task_default_queue=PREFIX,
-    task_queues=[Queue(PREFIX, durable=True)],
+    task_queues=[Queue(PREFIX, durable=True), Queue(RANKED, durable=True, max_priority=9)],
     task_acks_late=True,
     task_default_delivery_mode="persistent",
     worker_prefetch_multiplier=2,
@@ -49,3 +51,11 @@ def broken() -> None:
 @app.task
 def touch(path: str) -> Any:
     pathlib.Path(path).touch()
+
+
+@app.task
+def note(path: str, text: str) -> None:
+    """Writes it down, and takes its time."""
+    with pathlib.Path(path).open("a") as file:
+        file.write(text)
+    time.sleep(0.2)

@@ -71,6 +71,11 @@ DEFAULT_FILTERS: Final[Argument[str]] = Argument(
 """What consumers get that do not say it themselves: by name, a kind of filter and its arguments. Read: a selector."""
 NO_LOCAL: Final[Argument[bool]] = Argument("noLocal", boolean, False)
 """None of its consumers is given what its own connection publishes."""
+ONCE: Final[Argument[bool]] = Argument("x-message-deduplication", boolean, False)
+"""What comes with the key of a message that came lately is dropped: a header's, or else the message id."""
+ONCE_MOST: Final[Argument[int]] = Argument("x-cache-size", integer(1, 1 << 20), 20_000)
+ONCE_MS: Final[Argument[int]] = Argument("x-cache-ttl", integer(1, MS_AT_MOST), 600_000)
+"""How many keys are known at most, and each for how long."""
 ORDERS: Final = (MAX_PRIORITY, SORT_KEY, LAST_VALUE_KEY)
 """Each says what is next in its own way: one queue has one of them."""
 
@@ -110,6 +115,9 @@ ARGUMENTS: Final[tuple[Argument[Any], ...]] = (
     HOLDS,
     DEFAULT_FILTERS,
     NO_LOCAL,
+    ONCE,
+    ONCE_MOST,
+    ONCE_MS,
     OVERFLOW,
     QUEUE_TYPE,
 )

@@ -35,6 +35,7 @@ UNROUTABLE: Final = "unroutable"
 PURGED: Final = "purged"
 MOVED: Final = "moved"  # to another queue, by hand
 REPLACED: Final = "replaced"  # by a newer message with the same key
+DUPLICATE: Final = "duplicate"  # of a message with the same id that came lately
 QUEUE_DELETED: Final = "queue_deleted"
 NO_OWNER: Final = "no_owner"
 JOURNAL: Final = "journal"

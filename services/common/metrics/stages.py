@@ -72,7 +72,7 @@ _QUEUE: Final[dict[int, tuple[str, ...]]] = {
     ledger.DEAD_LETTERED: (stages.REJECTED, stages.EXPIRED, stages.MAXLEN, "delivery_limit", stages.MOVED),
     ledger.DROPPED: (
         stages.UNROUTABLE, stages.MAXLEN, stages.PURGED, stages.QUEUE_DELETED, stages.REJECTED, stages.EXPIRED,
-        "delivery_limit", stages.NO_OWNER,
+        "delivery_limit", stages.NO_OWNER, stages.DUPLICATE,
     ),
     ledger.RECOVERED: (stages.JOURNAL, stages.HELD, stages.HANDED_OVER),
     ledger.TAKEN_OVER: ("",),

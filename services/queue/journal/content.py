@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from services.common.message.columns import put
 from services.common.message.indexes import pick
 from services.queue.machine.columns import Columns, Raw
-from services.queue.machine.journal_draft import ContentDraft, EntryDraft
+from services.queue.machine.journal_draft import ContentDraft, EntryDraft, Note
 from services.rpc import store_pb2
 from services.rpc.queue_pb2 import PublishBatch, Traced
 
@@ -34,7 +36,9 @@ class Source:
 def add_content(frame: store_pb2.JournalFrame, draft: ContentDraft, content_id: int) -> None:
     """Adds the content and its entry batches to a frame."""
     source: Source = draft.source
-    wanted = _wanted(draft)
+    _add_notes(frame, draft)
+    if not (wanted := _wanted(draft)):
+        return
     if len(wanted) == len(source.uids):
         columns, places = bytes(source.raw), None
     else:
@@ -45,13 +49,29 @@ def add_content(frame: store_pb2.JournalFrame, draft: ContentDraft, content_id: 
     if source.traced:
         frame.traced.extend([one.context for one in source.traced if one.index in wanted])
     for partition, entries in draft.entries.items():
-        frame.entries.add(
-            id=entries.id,
-            partition=partition,
-            content=content_id,
-            count=entries.total,
-            entries=_columns(entries, places).SerializeToString(),
-        )
+        if entries.total:
+            frame.entries.add(
+                id=entries.id,
+                partition=partition,
+                content=content_id,
+                count=entries.total,
+                entries=_columns(entries, places).SerializeToString(),
+            )
+
+
+def _add_notes(frame: store_pb2.JournalFrame, draft: ContentDraft) -> None:
+    for partition, entries in draft.entries.items():
+        if entries.notes:
+            add_notes(frame, partition, entries.notes_id, entries.notes)
+
+
+def add_notes(frame: store_pb2.JournalFrame, partition: int, batch: int, notes: Sequence[Note]) -> None:
+    """Adds what features keep, as a batch of its own: on a content without messages, so that it keeps none alive."""
+    columns = store_pb2.EntryColumns(notes=[store_pb2.Note(**note._asdict()) for note in notes])
+    frame.contents.add(id=batch)
+    frame.entries.add(
+        id=batch, partition=partition, content=batch, count=len(notes), entries=columns.SerializeToString()
+    )
 
 
 def _wanted(draft: ContentDraft) -> set[int] | range:

@@ -234,7 +234,7 @@ class PeerLink(Holder):
     def _publish(self, raw: Raw, now: int) -> None:
         batch, bodies = decoded(raw)
         raw = put_right(raw, batch, bodies, now)
-        source = Source(raw, batch, Columns(batch, bodies, self._host.interned))
+        source = Source(raw, batch, Columns(batch, bodies, self._host.interned, published=self._tells))
         if batch.transaction:
             self._transactions.publish(batch, source)
         else:

@@ -102,7 +102,10 @@ class _Offer:
     def _took_some(self, number: int, queue_id: int, arrival: Arrival, refused: list[Refused]) -> None:
         first, indexes = 0, arrival.indexes
         for at, count, reason in refused:
-            self._ticket.refuse(indexes[at : at + count], queue_id, reason)
+            if reason == pb.NONE:
+                self._was_here(number, queue_id, [indexes[at : at + count]])
+            else:
+                self._ticket.refuse(indexes[at : at + count], queue_id, reason)
             if at > first:
                 self._took(number, queue_id, indexes[first:at])
             first = at + count
@@ -115,11 +118,15 @@ class _Offer:
         new, old = partition.known.split(queue_id, arrival.uids)
         if not old:
             return [arrival]
+        self._was_here(number, queue_id, [arrival.indexes[first:end] for first, end in old])
+        return [arrival.part(first, end) for first, end in new]
+
+    def _was_here(self, number: int, queue_id: int, parts: list[Sequence[int]]) -> None:
+        """Messages that are not taken again: answered when what was here before is safe on disk."""
         self._ticket.pending += 1
-        again = _Again(self._ticket, partition, queue_id, [arrival.indexes[first:end] for first, end in old])
+        again = _Again(self._ticket, self._host.registry.partitions[number], queue_id, parts)
         self._host.writer.barrier(again)
         again.part_done()
-        return [arrival.part(first, end) for first, end in new]
 
     def _absent(self, arrival: Arrival, queue_id: int, *, resent: bool) -> None:
         """Waits while the partition is being read back or is leaving; else refuses, with the reason."""

@@ -12,7 +12,7 @@ from services.common.message.facts import Facts
 from services.common.message.indexes import pick
 from services.common.message.weight import weight
 from services.queue.machine.entry import JournalPart
-from services.queue.machine.journal_draft import ContentDraft
+from services.queue.machine.journal_draft import ContentDraft, NotePlace
 from services.queue.machine.message import Message
 
 if TYPE_CHECKING:
@@ -29,7 +29,8 @@ class Arrival:
     content. `time_ms` is when they were received. Messages become objects when a queue has to keep them, and then once.
 
     `expires` is when each of them does (Unix ms, or 0), None when none does; `times_differ`: some say it themselves.
-    Those of a transaction have had their `place` in the queue, and `parts` in the journal, since it was prepared.
+    Those of a transaction have had their `place` in the queue, `parts` in the journal, and `notes` of features there,
+    since it was prepared.
     """
 
     __slots__ = (
@@ -41,6 +42,7 @@ class Arrival:
         "facts",
         "immediate",
         "indexes",
+        "notes",
         "parts",
         "place",
         "properties",
@@ -70,6 +72,7 @@ class Arrival:
         self.times_differ = False
         self.place: int | None = None
         self.parts: Parts | None = None
+        self.notes: Sequence[NotePlace | None] | None = None
         self._columns = columns
         self._objects = list(objects(self.facts).values())
 
@@ -78,7 +81,17 @@ class Arrival:
 
     def part(self, first: int, end: int) -> Arrival:
         """The messages `first` to `end - 1` by themselves."""
-        return Arrival(self._columns, self.indexes[first:end], self.time_ms, self.content, immediate=self.immediate)
+        part = Arrival(self._columns, self.indexes[first:end], self.time_ms, self.content, immediate=self.immediate)
+        if self.place is not None:
+            part.place = self.place + first
+            part.parts = self.parts and self.parts[first:end]
+            part.notes = self.notes and self.notes[first:end]
+        return part
+
+    @property
+    def published(self) -> bool:
+        """Whether clients have published them: they are no dead letters, nor moved by hand."""
+        return self._columns.published
 
     def expire_by(self, options: QueueOptions) -> bool:
         """Works out when they expire, by their own time to live and their queue's; whether any of them does."""

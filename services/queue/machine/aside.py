@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
 from typing import Any
 
+from services.queue.machine import turn
 from services.queue.machine.by_time import ByTime
 from services.queue.machine.entry import ACQUIRED, ASIDE, GONE, Entry
 from services.queue.machine.message import Holding
@@ -19,7 +20,7 @@ from services.queue.machine.message import Holding
 class Aside(ByTime):
     """Those of one queue; `count`, and `size` of their bodies."""
 
-    __slots__ = ("_by_rank", "_by_uid", "_holding", "_rank", "count", "size")
+    __slots__ = ("_by_rank", "_by_uid", "_holding", "_rank", "_unranked", "count", "size")
 
     def __init__(self, holding: Holding, rank: Callable[[Entry], Any] | None) -> None:
         """`holding`: what their queue keeps; `rank`: their places in its order, if `oldest` is to be asked."""
@@ -27,6 +28,7 @@ class Aside(ByTime):
         self._holding = holding
         self._rank = rank
         self._by_rank = ByTime({ASIDE})
+        self._unranked: list[Entry] = []
         self._by_uid: dict[int, Entry] | None = None  # those that stood here when somebody asked, until the clock looks
         self.count = 0
         self.size = 0
@@ -35,10 +37,18 @@ class Aside(ByTime):
         return (entry for entry in self._known if entry.state == ASIDE)
 
     def ranked(self, rank: Callable[[Entry], Any]) -> None:
-        """From now on `oldest` is to be asked, by these places."""
+        """From now on `oldest` is to be asked, by these places, once `rank_some` says so."""
         if self._rank is None:
             self._rank = rank
-            self._by_rank.put([(rank(entry), entry) for entry in self], self.count, self._holding.size)
+            self._unranked = list(self._known)
+
+    def rank_some(self) -> bool:
+        """Looks at more of those that stood here before that, as goes in one turn; whether `oldest` knows all."""
+        if some := self._unranked[-turn.SCATTERED :]:
+            del self._unranked[-len(some) :]
+            waiting = [(self._rank(entry), entry) for entry in some if entry.state == ASIDE] if self._rank else []
+            self._by_rank.put(waiting, self.count, self._holding.size)
+        return not self._unranked
 
     def keep(self, entries: Iterable[Entry], now: int) -> list[Entry]:
         """Takes those whose time has not come. Gives the others."""

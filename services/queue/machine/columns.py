@@ -41,7 +41,8 @@ def queue_ids_of(batch: PublishBatch) -> set[int]:
 class Columns:
     """`queues` are the ids, with the indexes of the messages for each; `times` are Unix ms.
 
-    `some_are_shared`: whether some messages are for more queues than one. Every queue asks, so it is kept.
+    `some_are_shared`: whether some messages are for more queues than one. Every queue asks, so it is kept. `published`:
+    whether clients have published them: they are no dead letters, nor moved by hand.
     """
 
     __slots__ = (
@@ -51,14 +52,16 @@ class Columns:
         "bodies",
         "facts",
         "properties",
+        "published",
         "queues",
         "some_are_shared",
         "times",
         "uids",
     )
 
-    def __init__(self, batch: PublishBatch, bodies: list[bytes], interned: Interned) -> None:
+    def __init__(self, batch: PublishBatch, bodies: list[bytes], interned: Interned, *, published: bool = True) -> None:
         """Raises InternalError for a batch that contradicts itself."""
+        self.published = published
         self.uids: list[int] = list(batch.uids)
         self.bodies = bodies
         self.times: int | list[int] = times_of(batch)

@@ -106,7 +106,13 @@ class Entries:
         return Aside(self.holding, self.ready.rank if options.limited else None) if options.sets_aside else None
 
     def _new_ring(self) -> Ring | None:
-        return Ring(self.ready.worth, self) if self.options.overflow == RING else None
+        if self.options.overflow != RING:
+            return None
+        return Ring(self.ready.worth, self.walk(held=True) if self.count or self.unsettled else None)
+
+    def ranked(self) -> bool:
+        """Whether `pop` knows what is first, as far as it stands aside: looks at more of that until it does."""
+        return self.aside is None or self.aside.rank_some()
 
     def place_of(self, arrival: Arrival) -> int:
         """The position of its first message."""
@@ -187,6 +193,8 @@ class Entries:
         """What stands aside and may be delivered by now has its place in the list."""
         if self.aside and (due := self.aside.release(now)):
             self.ready.put_back(due)
+            if self.ring is not None and self.ring.counting:  # who looks at them in parts may have been here before
+                self.ring.came(due)
             self._drop_displaced()
 
     def _wait(self, entries: list[Entry]) -> None:
@@ -254,6 +262,8 @@ class Entries:
 
     def handed_out(self, entries: list[Entry]) -> None:
         """Somebody has them, and has to settle them: the next owner is to know."""
+        if self.ring is not None and self.ring.counting:  # who looks at what waits does not come by them any more
+            self.ring.came(entries)
         if self.journalled:
             self.context.draft.handed_out(entries)
 

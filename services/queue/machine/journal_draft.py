@@ -4,8 +4,8 @@ says of its entries. Pure accumulators: queues write into them, the journal writ
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any, Final
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, Final, NamedTuple
 
 from services.common.message.indexes import runs
 from services.queue.machine.entry import Entry, JournalPart
@@ -13,17 +13,34 @@ from services.queue.machine.entry import Entry, JournalPart
 _AS_ONE: Final = 10  # dequeued entries of a batch that take as long, about, as another batch
 
 
+class Note(NamedTuple):
+    """Something that a feature of a queue keeps: `value` is its affair alone."""
+
+    queue_id: int
+    feature: str
+    value: bytes
+
+
+class NotePlace(NamedTuple):
+    """Where a note stands in the journal."""
+
+    batch: int
+    at: int
+
+
 class EntryDraft:
     """An entry batch in the making: run k puts messages `first[k]` .. `first[k] + count[k] - 1` on `queue_id[k]`, at
-    `position[k]` and following.
+    `position[k]` and following. `notes` are a batch of their own, `notes_id`, since they outlive the messages.
     """
 
-    __slots__ = ("id", "runs", "total")
+    __slots__ = ("id", "notes", "notes_id", "runs", "total")
 
     def __init__(self, batch: int) -> None:
         self.id = batch
         self.runs: list[tuple[int, int, int, int]] = []
         self.total = 0
+        self.notes: list[Note] = []
+        self.notes_id = 0
 
 
 class ContentDraft:
@@ -38,15 +55,26 @@ class ContentDraft:
 
     def enlist(self, partition: int, queue_id: int, indexes: Sequence[int], position: int) -> JournalPart:
         """Entries for the messages at these indexes, at `position` and following of their queue."""
-        draft = self.entries.get(partition)
-        if draft is None:
-            draft = self.entries[partition] = EntryDraft(self.take_id())
+        draft = self._draft_for(partition)
         part = JournalPart(draft.id, position - draft.total)
         draft.total += len(indexes)
         for first, count in runs(indexes):
             draft.runs.append((queue_id, first, count, position))
             position += count
         return part
+
+    def note(self, partition: int, note: Note) -> NotePlace:
+        """Enters what a feature keeps, to be written with the messages."""
+        draft = self._draft_for(partition)
+        draft.notes_id = draft.notes_id or self.take_id()
+        draft.notes.append(note)
+        return NotePlace(draft.notes_id, len(draft.notes) - 1)
+
+    def _draft_for(self, partition: int) -> EntryDraft:
+        draft = self.entries.get(partition)
+        if draft is None:
+            draft = self.entries[partition] = EntryDraft(self.take_id())
+        return draft
 
 
 class PartitionDraft:
@@ -97,6 +125,13 @@ class PartitionDraft:
                 indexes = dequeues.setdefault(part.batch, [])
                 last = part
             indexes.append(entry.position - part.base)
+
+    def drop_notes(self, places: Iterable[NotePlace]) -> None:
+        """These are not kept any more."""
+        for batch, index in places:
+            if not self:
+                self.wake()
+            self.dequeues.setdefault(batch, []).append(index)
 
     def handed_out(self, entries: list[Entry]) -> None:
         """These were sent to a consumer that has to settle them."""

@@ -56,6 +56,9 @@ class QueueOptions:
     retry_min_ms: int = 0
     retry_max_ms: int | None = None
     consumer_timeout_ms: int = 0
+    once: bool = False
+    once_most: int = 0
+    once_ms: int = 0
     dead_letter_exchange: str | None = None
     dead_letter_key: str | None = None
 
@@ -113,6 +116,9 @@ _SAID_BY: Final[Mapping[str, Argument[Any]]] = {
     "retry": argument.RETRY,
     "retry_min_ms": argument.RETRY_LEAST,
     "retry_max_ms": argument.RETRY_MOST,
+    "once": argument.ONCE,
+    "once_most": argument.ONCE_MOST,
+    "once_ms": argument.ONCE_MS,
     "dead_letter_exchange": argument.DEAD_LETTER_EXCHANGE,
     "dead_letter_key": argument.DEAD_LETTER_KEY,
 }

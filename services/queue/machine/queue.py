@@ -20,7 +20,9 @@ from services.queue.machine.delivery.live import LiveConsumers
 from services.queue.machine.entrance import Entrance, Refused
 from services.queue.machine.entries import Entries
 from services.queue.machine.entry import Entry, Holder, Undecided
+from services.queue.machine.features.once import Once
 from services.queue.machine.flow import Flow
+from services.queue.machine.journal_draft import Note, NotePlace
 from services.queue.machine.message import Holding
 from services.queue.machine.options import QueueOptions
 from services.queue.machine.order.ready import CreateReady
@@ -52,9 +54,11 @@ class Queue:
         self._delivery = delivery = Dispatcher(self._entries, self.consumers)
         self._backlog = Backlog(self._entries, delivery)
         self._settlement = EntrySettlement(self._entries, self._claims, self._backlog, self._room)
-        self._entrance = Entrance(
+        entrance = Entrance(
             self._entries, self.consumers, self._claims, delivery, self._backlog, self._room, self._settlement
         )
+        self._once = Once(entrance, self._entries, self._room) if options.once else None
+        self._entrance = self._once or entrance
         if options.unused_ms is not None:
             context.expect(options.queue_id)
 
@@ -86,6 +90,11 @@ class Queue:
         return self._entries.holding
 
     @property
+    def kept(self) -> int:
+        """Bytes that features keep in memory of messages that may be gone."""
+        return self._once.window.size if self._once else 0
+
+    @property
     def unsettled(self) -> Mapping[int, Entry]:
         """By uid, what was handed out and of which nobody has said yet what became of it."""
         return self._entries.unsettled
@@ -98,7 +107,10 @@ class Queue:
     # -------------------------------------------------------------- messages
 
     def publish(self, arrival: Arrival, now: int, *, reserved: bool = False) -> list[Refused]:
-        """Takes a run in, delivers what can be; `reserved`: room was kept for it by `reserve`."""
+        """Takes a run in, delivers what can be; `reserved`: room was kept for it by `reserve`.
+
+        What has no reason among the refused is not taken because it was here before: its publisher need not know.
+        """
         return self._entrance.publish(arrival, now, reserved=reserved)
 
     def recover(self, entries: list[Entry], now: int) -> None:
@@ -109,6 +121,15 @@ class Queue:
         if any(entry.expires for entry in entries):
             self._backlog.expects_expiry(own=any(entry.message.facts.ttl_ms is not None for entry in entries))
         self._entries.recover(entries, now)
+
+    def recall(self, notes: Sequence[tuple[Note, NotePlace]]) -> None:
+        """Gives features back what they noted in the journal; before it takes anything."""
+        if self._once:
+            self._once.window.recall(notes)
+
+    def unwritten(self) -> Iterator[Note]:
+        """What features keep that is not in the journal; to be used up before anything changes."""
+        return self._once.window.unwritten() if self._once else iter(())
 
     def entries(self) -> Iterator[Entry]:
         """What is ready and what is unsettled; to be used up before anything changes."""
@@ -267,6 +288,11 @@ class Queue:
         """Keeps a place for messages of a transaction, the next `count` positions: where they will be in the queue."""
         return self._entries.keep_place(count)
 
+    def stage(self, arrival: Arrival) -> None:
+        """Enters for the journal what features keep of messages of a transaction, should it be committed."""
+        if self._once:
+            self._once.stage(arrival)
+
     def unreserve(self, count: int, size: int) -> None:
         """Gives up what `reserve` kept."""
         self._room.unreserve(count, size)
@@ -300,17 +326,22 @@ class Queue:
         """The clock's: discards messages that are past their time, or too many, as many as go in one turn."""
         self._backlog.expire(now)
         self._room.trim(now)
+        if self._once:
+            self._once.window.tidy(now)
 
     def deadline(self) -> int:
         """When `expire` has something to do next, or the queue is to be deleted, or 0."""
         if self._room.is_over:
             return 1
-        return min([*self.use.deadlines(), *self._backlog.deadlines()], default=0)
+        its = (self._once.window.deadline(),) if self._once else ()
+        return min((time for time in (*self.use.deadlines(), *self._backlog.deadlines(), *its) if time), default=0)
 
     def end(self, *, durable: bool) -> int:
         """Gives its memory back (`durable`: dequeues in the journal too); gives how many messages were ready."""
         count = self._entries.count
         entries = self._entries.clear()
+        if self._once:
+            self._once.window.end(durable=durable)
         if durable:
             self._entries.forget(entries)
         else:

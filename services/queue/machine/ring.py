@@ -1,18 +1,23 @@
 """Broker-J's overflow policy RING: all that a queue has counts; the oldest goes, whoever holds it, never the newest.
 
 Where there are priorities, the lowest goes first. Nothing of it is a dead letter. What a transaction has is left alone.
+Where a policy makes one of a queue, what is there is looked at in parts, and nothing goes before that is done.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from itertools import islice, takewhile
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sortedcontainers import SortedList
 
+from services.queue.machine import turn
 from services.queue.machine.entry import Entry
 from services.queue.machine.options import QueueOptions
+
+if TYPE_CHECKING:
+    from services.queue.machine.walk import Walk
 
 
 class Ring:
@@ -21,15 +26,28 @@ class Ring:
     With properties, as Broker-J counts. `full`: more is here than may be, and nothing of it can go.
     """
 
-    __slots__ = ("_known", "_rows", "_worth", "full", "size")
+    __slots__ = ("_known", "_rows", "_walk", "_worth", "full", "size")
 
-    def __init__(self, worth: Callable[[Entry], Any], entries: Iterable[Entry] = ()) -> None:
+    def __init__(self, worth: Callable[[Entry], Any], walk: Walk | None) -> None:
+        """`walk` goes over what is in the queue already, what is held too; None: nothing is."""
         self._worth = worth
+        self._walk = walk
         self._rows: SortedList[tuple[Any, int]] = SortedList()
         self._known: dict[int, Entry] = {}  # by uid
         self.size = 0
         self.full = False
-        self.came(entries)
+
+    @property
+    def counting(self) -> bool:
+        """Whether some of what was in the queue has yet to be looked at."""
+        return self._walk is not None
+
+    def count(self) -> None:
+        """Looks at more of that, as goes in one turn."""
+        if self._walk is not None:
+            self.came(self._walk.some(turn.SCATTERED))
+            if self._walk.over:
+                self._walk = None
 
     def came(self, entries: Iterable[Entry]) -> None:
         """They are in the queue: from now on, or again."""
@@ -50,7 +68,9 @@ class Ring:
                 self.size -= entry.message.weight
 
     def is_over(self, options: QueueOptions) -> bool:
-        """Whether there is more than the options allow."""
+        """Whether there is more than the options allow, as far as that is known: not while it is `counting`."""
+        if self._walk is not None:
+            return False
         return (options.max_length is not None and len(self._known) > options.max_length) or (
             options.max_bytes is not None and self.size > options.max_bytes
         )

@@ -48,15 +48,18 @@ class Room:
         """Whether `trim` has something to do."""
         its = self._entries
         if its.ring is not None:
-            return its.ring.is_over(its.options) and not its.ring.full
+            return its.ring.counting or (its.ring.is_over(its.options) and not its.ring.full)
         return its.options.limited and self.policy.drops_head and is_over(its, its.options)
 
     def trim(self, now: int) -> None:
         """Drops from the head what is too much, as much as goes in one turn: the clock goes on with it."""
         its = self._entries
         if its.ring is not None:
+            its.ring.count()
             self._drop_round(its.ring)
-        elif its.options.limited and self.policy.drops_head and (dropped := too_much(its, its.options)):
+        elif (
+            its.options.limited and self.policy.drops_head and its.ranked() and (dropped := too_much(its, its.options))
+        ):
             its.discard(dropped, MAXLEN, now)
 
     def _drop_round(self, ring: Ring) -> None:

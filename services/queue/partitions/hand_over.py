@@ -10,11 +10,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from collections.abc import Set as AbstractSet
+from itertools import islice
 from typing import NamedTuple
 
 from services.common.clock import epoch_ms
 from services.common.message.columns import put
 from services.common.message.weight import FRAME_BYTES
+from services.queue.journal.content import add_notes
 from services.queue.machine.context import DeadLetter
 from services.queue.machine.entry import ACQUIRED, Entry, Holder
 from services.queue.machine.message import Message
@@ -25,6 +27,7 @@ from services.rpc.queue_pb2 import PublishBatch, Traced
 from services.rpc.store_pb2 import EntryColumns, JournalFrame
 
 _AT_ONCE = 2000
+_NOTES_AT_ONCE = 10_000
 
 
 class Row(NamedTuple):
@@ -51,6 +54,11 @@ def frames(partition: Partition, rows: Iterable[Row], take_id: Callable[[], int]
         yield frame
         frame = JournalFrame(fences=[partition.fence])
     if frame.taken:
+        yield frame
+    notes = (note for queue in partition.queues.values() for note in queue.unwritten())
+    while portion := list(islice(notes, _NOTES_AT_ONCE)):
+        frame = JournalFrame(fences=[partition.fence])
+        add_notes(frame, partition.number, take_id(), portion)
         yield frame
 
 

@@ -14,6 +14,7 @@ from services.common.partition import lease_name
 from services.queue.journal.known import Known
 from services.queue.machine.context import QueueContext
 from services.queue.machine.entry import Entry, Former
+from services.queue.machine.journal_draft import Note, NotePlace
 from services.queue.machine.queue import Queue
 from services.queue.observe.journeys import Journeys
 from services.rpc import store_pb2
@@ -65,6 +66,7 @@ class Partition(Awaited):
     queues: dict[int, Queue] = field(default_factory=dict)
     known: Known = field(default_factory=Known)
     orphans: dict[int, list[Entry]] = field(default_factory=dict)  # of queues that the topology does not know
+    notes: dict[int, list[tuple[Note, NotePlace]]] = field(default_factory=dict)  # of features, likewise
     undecided: set[Prepared] = field(default_factory=set)
     formers: dict[int, Former] = field(default_factory=dict)  # by origin: gateways with the former owner's deliveries …
     claimable_until: int = 0  # … and until when (Unix ms) these are kept for them

@@ -58,7 +58,7 @@ async def read_back(host: Host, store: Recoveries, partition: Partition) -> Reco
     if partition.state is not PartitionState.RECOVERING or registry.partitions.get(partition.number) is not partition:
         _forget(partition, recovery)
     else:
-        partition.orphans = recovery.in_order()
+        partition.orphans, partition.notes = recovery.in_order(), recovery.notes
         partition.claimable_until = host.now() + _CLAIM_MS if recovery.formers else 0
         partition.formers = recovery.formers
         if host.recorder.on:

@@ -10,6 +10,7 @@ from services.common.ledger.stages import HANDED_OVER, HELD, JOURNAL
 from services.queue.journal.known import Known
 from services.queue.machine.columns import Columns, decoded
 from services.queue.machine.entry import ACQUIRED, Entry, Former, JournalPart
+from services.queue.machine.journal_draft import Note, NotePlace
 from services.queue.machine.message import NOBODYS, Interned, MemoryAccount
 from services.queue.machine.options import QueueOptions
 from services.queue.machine.record import uids_of
@@ -37,6 +38,7 @@ class Recovery:
         self.known = Known()
         self.highest = 0  # the highest id of an entry batch
         self.recovered: dict[tuple[int, str], list[int]] = {}  # queue and reason → uids, for the ledger
+        self.notes: dict[int, list[tuple[Note, NotePlace]]] = {}  # by queue: what its features keep
         self.formers: dict[int, Former] = {}  # by origin: gateways with unsettled deliveries of the former owner
         self._epoch = epoch
         self._soon = now + _APART_MS
@@ -57,12 +59,22 @@ class Recovery:
             return
         self.highest = max(self.highest, batch.entries.id)
         columns, index = EntryColumns.FromString(batch.entries.entries), 0
+        if columns.notes:
+            self._add_notes(batch, columns)
+            return
         reader = _Reader(batch, columns, _Content(*decoded(batch.columns), self._interned))
         runs = zip(columns.queue_id, columns.first, columns.count, strict=True)
         self.known.recover_batch(batch.entries.id, runs, reader.content.uids, handed_over=bool(columns.attempts))
         for number, (queue_id, count) in enumerate(zip(columns.queue_id, columns.count, strict=True)):
             self._add_run(reader, number, queue_id, index, count)
             index += count
+
+    def _add_notes(self, batch: RecoveredBatch, columns: EntryColumns) -> None:
+        gone = set(batch.dequeued)
+        for index, note in enumerate(columns.notes):
+            if index not in gone:
+                found = Note(note.queue_id, note.feature, note.value), NotePlace(batch.entries.id, index)
+                self.notes.setdefault(note.queue_id, []).append(found)
 
     def in_order(self) -> dict[int, list[Entry]]:
         """All entries by queue, positions ascending."""

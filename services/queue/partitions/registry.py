@@ -117,6 +117,8 @@ class Registry:
         policy = plugins.load("overflow_policies", options.overflow)()
         queue = Queue(plugins.load("queue_types", kind), options, partition.context, policy, self.now())
         partition.queues[definition.id] = queue
+        if notes := partition.notes.pop(definition.id, None):
+            queue.recall(notes)
         if orphans := partition.orphans.pop(definition.id, None):
             queue.recover(orphans, self.now())
         if partition.state is PartitionState.SERVING:
@@ -173,6 +175,7 @@ class Registry:
         for entries in partition.orphans.values():
             partition.context.forget(entries, NOBODYS, durable=False)
         partition.orphans.clear()
+        partition.notes.clear()
 
     def delete(self, definition: QueueDefinition) -> None:
         """The topology has no such queue any more."""

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from tests.simulation.choices import HOLDS, LAST_VALUE
 from tests.simulation.history import NEVER, Delivered, Sent
 from tests.simulation.judge.facts import Facts, Queue, Violation, told
+from tests.simulation.judge.once import key_of as key_of_once
 from tests.simulation.judge.ranked import key_of
 
 _DEEPEST = 3  # dead letters of dead letters
@@ -87,7 +88,7 @@ class Accounts:
         return any(excuse(sent, queue) for excuse in (
             self._was_transient, self._was_purged, self._was_deleted, self._came_and_went, self._went_unheard,
             self._was_immediate, self._was_refused_in_silence, self._waits_for_its_time,
-            self._was_replaced,
+            self._was_replaced, self._was_known,
         ))  # fmt: skip
 
     def _was_transient(self, sent: Sent, queue: Queue) -> bool:
@@ -146,6 +147,20 @@ class Accounts:
             and other.host == sent.host
             and key_of(other) == key
             and (letters or (queue.name in facts.routes(other).may and facts.book(other.host).bound(other) > sent.at))
+            for other in facts.history.sent.values()
+        )
+
+    def _was_known(self, sent: Sent, queue: Queue) -> bool:
+        """One with its key may have come before it."""
+        if (key := key_of_once(sent, queue)) is None:
+            return False
+        facts, until = self._facts, self._facts.book(sent.host).bound(sent)
+        return any(
+            other is not sent
+            and other.host == sent.host
+            and key_of_once(other, queue) == key
+            and other.at < until
+            and queue.name in facts.routes(other).may
             for other in facts.history.sent.values()
         )
 

@@ -81,9 +81,13 @@ class Cluster:
         return len(self._makers.nats.waiting)
 
     def memory_accounts(self) -> dict[str, int]:
-        """Bytes that the queue processes which run account for."""
+        """Bytes that the queue processes which run account for, without what queues know of messages that are gone."""
         found = {name: self.service(name) for name in self._supervised if name.startswith("queue-")}
-        return {name: service._host.account.used for name, service in found.items() if service is not None}
+        hosts = {name: service._host for name, service in found.items() if service is not None}
+        return {
+            name: host.account.used - sum(queue.kept for queue in host.registry.queues.values())
+            for name, host in hosts.items()
+        }
 
     # -------------------------------------------------------------- up and down
 

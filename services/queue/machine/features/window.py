@@ -1,0 +1,132 @@
+"""The keys of what publishers sent a queue lately: so many at most, and each for so long.
+
+The queue's messages may be gone long before. Keys of what is persistent are in the journal as notes, the others are
+written there when the partition is handed over: the next owner has what this one had.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Iterable, Iterator, Sequence
+from operator import itemgetter
+from struct import Struct
+from typing import Final, NamedTuple
+
+from services.queue.machine import turn
+from services.queue.machine.context import QueueContext
+from services.queue.machine.journal_draft import Note, NotePlace
+from services.queue.machine.message import Holding
+from services.queue.machine.options import QueueOptions
+
+FEATURE: Final = "deduplication"
+_VALUE: Final = Struct("<16sQQ")  # key, uid, until
+_SIZE: Final = 400  # bytes that one key takes in memory, as measured
+_TICK_MS: Final = 1000  # the clock looks no sooner again
+
+
+class Seen(NamedTuple):
+    """Which message had a key, until when nobody else may (Unix ms), and where the journal says so."""
+
+    uid: int
+    until: int
+    place: NotePlace | None = None
+
+
+class Window:
+    """Of one queue."""
+
+    __slots__ = ("_context", "_holding", "_options", "_seen")
+
+    def __init__(self, options: QueueOptions, context: QueueContext, holding: Holding) -> None:
+        self._options = options
+        self._context = context
+        self._holding = holding
+        self._seen: OrderedDict[bytes, Seen] = OrderedDict()
+
+    def __len__(self) -> int:
+        return len(self._seen)
+
+    @property
+    def size(self) -> int:
+        """Bytes that it takes in memory."""
+        return len(self._seen) * _SIZE
+
+    def take(self, key: bytes, uid: int, now: int) -> bool:
+        """Whether this message may have the key: nobody else had it lately. It has it from now on."""
+        if (seen := self._seen.get(key)) is not None and seen.until > now:
+            return seen.uid == uid  # its gateway sends it again: it was lost
+        if seen is not None:
+            self._forget([key])
+        self._seen[key] = Seen(uid, now + self._options.once_ms)
+        self._account(1)
+        return True
+
+    def give_up(self, key: bytes, uid: int) -> None:
+        """The message that has the key was not taken after all."""
+        if (seen := self._seen.get(key)) is not None and seen.uid == uid:
+            self._forget([key])
+
+    def is_new(self, key: bytes, uid: int) -> bool:
+        """Whether the message has the key, and the journal does not say so yet."""
+        return (seen := self._seen.get(key)) is not None and seen.uid == uid and seen.place is None
+
+    def note(self, key: bytes, uid: int, until: int) -> Note:
+        """For the journal."""
+        return Note(self._options.queue_id, FEATURE, _VALUE.pack(key, uid, until))
+
+    def noted(self, key: bytes, place: NotePlace) -> None:
+        """The journal says so now, there."""
+        self._seen[key] = self._seen[key]._replace(place=place)
+
+    def until(self, key: bytes) -> int:
+        """Until when somebody has it."""
+        return self._seen[key].until
+
+    def tidy(self, now: int) -> None:
+        """Forgets those whose time is over, and the oldest of too many, as many as go in one turn."""
+        gone: list[bytes] = []
+        over = len(self._seen) - self._options.once_most
+        for key, seen in self._seen.items():
+            if (len(gone) >= over and seen.until > now) or len(gone) == turn.AT_ONCE:
+                break
+            gone.append(key)
+        self._forget(gone)
+
+    def deadline(self) -> int:
+        """When `tidy` has something to do, or 0."""
+        first = next(iter(self._seen.values()), None)
+        return first.until + _TICK_MS if first else 0
+
+    def unwritten(self) -> Iterator[Note]:
+        """For the next owner, who does not find them in the journal."""
+        return (self.note(key, seen.uid, seen.until) for key, seen in self._seen.items() if seen.place is None)
+
+    def recall(self, notes: Iterable[tuple[Note, NotePlace]]) -> None:
+        """What a former owner noted."""
+        mine = ((*_VALUE.unpack(note.value), place) for note, place in notes if note.feature == FEATURE)
+        found = sorted(mine, key=itemgetter(2))
+        for key, uid, until, place in found:
+            if key in self._seen:  # two transactions had it, and were prepared together: the first one has it
+                self._context.draft.drop_notes([place])
+            else:
+                self._seen[key] = Seen(uid, until, place)
+                self._account(1)
+        if self._seen:
+            self._context.expect(self._options.queue_id)
+
+    def end(self, *, durable: bool) -> None:
+        """Gives its memory back; `durable`: the journal forgets it too."""
+        if durable:
+            self._forget(list(self._seen))
+        else:
+            self._account(-len(self._seen))
+            self._seen.clear()
+
+    def _forget(self, keys: Sequence[bytes]) -> None:
+        gone = [self._seen.pop(key) for key in keys]
+        self._context.draft.drop_notes([seen.place for seen in gone if seen.place is not None])
+        self._account(-len(gone))
+
+    def _account(self, count: int) -> None:
+        self._context.account.used += count * _SIZE
+        self._holding.size += count * _SIZE
