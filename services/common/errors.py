@@ -17,13 +17,17 @@
     ├── Fenced              the store refused a write of a former lease
     └── InternalError       our fault
 
-Each protocol engine has a table from these to its own codes; `grpc_errors.py` carries them across gRPC.
+Each protocol engine has a table from these to its own codes, which `of_kind` reads; `grpc_errors.py` carries them
+across gRPC.
 """
 
 from __future__ import annotations
 
 import enum
-from typing import ClassVar
+from collections.abc import Mapping
+from typing import ClassVar, TypeVar
+
+_T = TypeVar("_T")
 
 
 class Reach(enum.Enum):
@@ -105,3 +109,8 @@ class ConnectionForced(BrokerError):
 
 class Fenced(BrokerError):
     """The store refused a write: the lease has a newer epoch. Its holder must stop acting for it."""
+
+
+def of_kind(table: Mapping[type[BrokerError], _T], error: BrokerError, otherwise: _T) -> _T:
+    """What a table has for the error's kind, or for the nearest kind of which that is one."""
+    return next((table[kind] for kind in type(error).__mro__ if kind in table), otherwise)

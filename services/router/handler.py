@@ -55,7 +55,7 @@ class Handler(router_pb2_grpc.RouterServicer):
     def _role(self, context: _Context) -> Role:
         meant = next((value for key, value in context.invocation_metadata() or () if key == MEMBER_KEY), self._member)
         if meant != self._member:
-            raise WrongPeer(f"this is router {self._member}, not {meant!s}")
+            raise WrongPeer(f"the router is being replaced: {self._member} is in the place of {meant!s}; try again")
         if self.role is None:
             raise Unavailable("this router is not ready yet")
         return self.role

@@ -25,7 +25,15 @@ from services.common.audit.acting import act_for
 from services.common.authentication.fair_slots import FairSlots
 from services.common.clients.mgmt import MgmtClient
 from services.common.containment import contained
-from services.common.errors import AccessRefused, BrokerError, NotFound, PreconditionFailed, SyntaxFault, Unavailable
+from services.common.errors import (
+    AccessRefused,
+    BrokerError,
+    NotFound,
+    PreconditionFailed,
+    SyntaxFault,
+    Unavailable,
+    of_kind,
+)
 from services.common.few_lines import FewLines
 from services.common.message import format_named
 from services.common.message.facts import facts_of
@@ -227,7 +235,7 @@ async def _published(client: Client, asked: pb.ByHand, told: Reply) -> Reply:
         return told if await publish_by_hand(client, asked) else told._replace(body=0)
     except BrokerError as error:
         refused = HTTPStatus.INTERNAL_SERVER_ERROR
-        return Reply(next((code for kind, code in _REFUSED.items() if isinstance(error, kind)), refused), error.text)
+        return Reply(of_kind(_REFUSED, error, refused), error.text)
 
 
 _REFUSED: Final[Mapping[type[BrokerError], int]] = {

@@ -9,7 +9,7 @@ from http import HTTPStatus
 from typing import Any, Final
 
 from services.common import errors as e
-from services.common.errors import BrokerError, SyntaxFault
+from services.common.errors import BrokerError, SyntaxFault, of_kind
 from services.mgmt.model.answer import ToPublish
 from services.mgmt.model.faults import AlreadyExists, IllegalConfiguration, IllegalTransition, NotOffered
 
@@ -104,4 +104,4 @@ class Reply:
     @classmethod
     def refusal(cls, error: BrokerError) -> Reply:
         """One that says why not."""
-        return cls(next((code for kind, code in STATUSES.items() if isinstance(error, kind)), 500), error.text)
+        return cls(of_kind(STATUSES, error, 500), error.text)

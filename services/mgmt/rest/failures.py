@@ -20,6 +20,7 @@ from services.common.errors import (
     ResourceLocked,
     SyntaxFault,
     Unavailable,
+    of_kind,
 )
 from services.common.invalid import told
 from services.mgmt.rest.mentions import mentioned
@@ -47,12 +48,17 @@ def documented(*statuses: int) -> dict[int | str, dict[str, Any]]:
     return {status: mentioned(Failure) for status in statuses}
 
 
+def status_of(error: BrokerError) -> int:
+    """What it is answered with."""
+    return of_kind(_STATUS, error, 500)
+
+
 def answer_failures(app: FastAPI) -> None:
     """From now on any error in `app` is answered with a `Failure`."""
 
     @app.exception_handler(BrokerError)
     async def broker_error(_request: Request, error: BrokerError) -> JSONResponse:
-        return answer(_STATUS.get(type(error), 500), type(error).__name__, error.text)
+        return answer(status_of(error), type(error).__name__, error.text)
 
     @app.exception_handler(HTTPException)
     async def http_error(_request: Request, error: HTTPException) -> JSONResponse:

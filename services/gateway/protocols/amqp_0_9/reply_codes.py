@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from services.common import errors
-from services.common.errors import BrokerError, Reach
+from services.common.errors import BrokerError, Reach, of_kind
 
 NO_ROUTE = 312
 NO_CONSUMERS = 313
@@ -67,7 +67,7 @@ _CODES: dict[type[BrokerError], int] = {
 
 def reply_code(error: BrokerError) -> int:
     """Its own, or that of the kind of which it is one; 541 for what is a fault of ours, or of a service."""
-    return next((_CODES[kind] for kind in type(error).__mro__ if kind in _CODES), _INTERNAL_ERROR)
+    return of_kind(_CODES, error, _INTERNAL_ERROR)
 
 
 def ends_connection(error: BrokerError) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from services.common import errors
-from services.common.errors import BrokerError, Reach
+from services.common.errors import BrokerError, Reach, of_kind
 from services.common.message.amqp_1_0.values import Symbol
 from services.gateway.protocols.amqp_1_0.performatives import Error
 
@@ -82,4 +82,4 @@ _LONGEST = 384  # bytes of a description: with all else of an end or a detach in
 def told(error: BrokerError) -> Error:
     """As the peer is told of it: a text that repeats what the peer has said may be as long as that."""
     text = error.text.encode()[:_LONGEST].decode(errors="ignore")
-    return Error(Symbol(_CONDITIONS.get(type(error), _FAULT_OF_OURS)), text)
+    return Error(Symbol(of_kind(_CONDITIONS, error, _FAULT_OF_OURS)), text)

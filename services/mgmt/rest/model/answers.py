@@ -11,7 +11,7 @@ from fastapi.responses import JSONResponse
 from pydantic import BaseModel, Field
 
 from services.common import errors as e
-from services.common.errors import BrokerError
+from services.common.errors import BrokerError, of_kind
 from services.common.invalid import told
 from services.mgmt.model.faults import AlreadyExists, IllegalConfiguration, IllegalTransition, NotOffered
 from services.mgmt.rest.answering import Answering
@@ -53,7 +53,7 @@ def answer(status: int, text: str, headers: dict[str, str] | None = None) -> JSO
 
 
 def _of_broker(error: BrokerError) -> JSONResponse:
-    status = next((code for kind, code in STATUSES.items() if isinstance(error, kind)), 500)
+    status = of_kind(STATUSES, error, 500)
     allow = error.allow if isinstance(error, NotOffered) else ""
     return answer(status, error.text, {"Allow": allow} if allow else {})
 

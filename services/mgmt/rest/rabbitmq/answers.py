@@ -14,7 +14,7 @@ from fastapi.responses import JSONResponse
 from pydantic import BaseModel, ValidationError
 
 from services.common import errors as e
-from services.common.errors import BrokerError
+from services.common.errors import BrokerError, of_kind
 from services.common.invalid import told
 from services.mgmt.rabbitmq.said import read_json
 from services.mgmt.rest.answering import Answering
@@ -70,7 +70,7 @@ class Route(Answering):
     """See Answering."""
 
     answers: ClassVar = {
-        BrokerError: lambda error: answer(*_KINDS.get(type(error), _BAD), error.text),
+        BrokerError: lambda error: answer(*of_kind(_KINDS, error, _BAD), error.text),
         HTTPException: _of_http,
         RequestValidationError: _not_valid,
         ValidationError: _not_valid,
