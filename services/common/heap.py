@@ -7,8 +7,6 @@ memory meanwhile, for a tenth of a second and more where it is much: a process d
 from __future__ import annotations
 
 import asyncio
-import ctypes
-import ctypes.util
 import resource
 from collections.abc import Callable
 from functools import cache
@@ -51,7 +49,9 @@ async def keep_small(kept: Callable[[], int], seconds: float = LOOK_SECONDS) -> 
 
 @cache
 def _malloc_trim() -> Callable[[int], object]:
+    import ctypes  # noqa: PLC0415 - a short-lived command would load it for nothing
+
     try:
-        return ctypes.CDLL(ctypes.util.find_library("c")).malloc_trim
-    except (AttributeError, OSError, TypeError):  # not glibc
+        return ctypes.CDLL(None).malloc_trim
+    except (AttributeError, OSError):  # not glibc
         return lambda _: None

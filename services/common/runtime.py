@@ -6,11 +6,12 @@ import asyncio
 import gc
 import signal
 from collections.abc import Awaitable, Callable, Coroutine, Iterable
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol, TypeVar, runtime_checkable
 
 import uvloop
 
 from services.common.errors import BrokerError
+from services.common.heap import keep_small
 
 _T = TypeVar("_T")
 
@@ -31,6 +32,14 @@ class Service(Protocol):
         """Hands over what it holds and releases what it opened."""
 
 
+@runtime_checkable
+class Keeper(Protocol):
+    """A service that keeps much in memory for good reason, once it has started."""
+
+    def kept(self) -> int:
+        """So many bytes: they are not to be given back."""
+
+
 def run(create: Callable[[], Awaitable[Service]]) -> None:
     """Runs one service until SIGTERM or SIGINT, then stops it cleanly."""
     # With millions of long-lived entries a full collection pauses for seconds, and the message path makes no cycles:
@@ -44,11 +53,12 @@ async def _serve(create: Callable[[], Awaitable[Service]]) -> None:
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stopping.set)
-    service = await create()
+    service, tasks = await create(), Tasks()
     try:
         if not await _start(service, stopping):
             return
         gc.freeze()
+        tasks.start(keep_small(service.kept if isinstance(service, Keeper) else int), "keep memory small")
         await stopping.wait()
         await service.stop()
     finally:

@@ -21,7 +21,6 @@ from services.common.clients.store import StoreClient
 from services.common.clients.topology import TopologyClient
 from services.common.config import Settings
 from services.common.grpc_server import Server
-from services.common.heap import keep_small
 from services.common.ledger.ledger import Ledger
 from services.common.ledger.recorder import Recorder
 from services.common.limit_rules import RECORD_KIND as LIMIT_RULES
@@ -107,7 +106,6 @@ class Service:
         measure_clients(self._meters, self._listener, self._bus)
         self._apart.measure(self._listener)
         self._exporting.start()
-        self._tasks.start(keep_small(lambda: 0), name="keep memory small")
         self._ports = Ports(self._listener, self._name, self._store.put_records, await self._reachable())
         self._ports.start(self._store.watch_records([PORT_KIND]))
         await self._server.ready()

@@ -28,7 +28,6 @@ from services.common.config import Settings
 from services.common.errors import Unavailable
 from services.common.first_user import FirstUser, first_user
 from services.common.grpc_server import Server
-from services.common.heap import keep_small
 from services.common.metrics.exporting import Exporting
 from services.common.metrics.meters import Meters
 from services.common.restored import RECORD_KIND as RESTORED_KIND
@@ -106,7 +105,6 @@ class Service:
         self._providers = Providers(self._store, settings)
         self._filer = Filer(settings, self._store, instance)
         self._filer.start()
-        self._tasks.start(keep_small(lambda: 0), name="keep memory small")
         self._measure(instance)
         self._expiry = Expiry(settings, self._store)
         self._tasks.start(self._expiry.follow(), name="follow certificates")

@@ -18,7 +18,6 @@ from services.common.clients.publisher import Publisher
 from services.common.clients.store import Journal, StoreClient
 from services.common.clients.topology import TopologyClient
 from services.common.config import Settings
-from services.common.heap import keep_small
 from services.common.ledger.ledger import Ledger
 from services.common.ledger.recorder import Recorder
 from services.common.memory import available, for_messages
@@ -118,7 +117,6 @@ class Service:
         self._tasks.start(Pins(self._partitions.pin).follow(pins), "pins")
         # A member before it can serve, so that those who start together share out what is free as it shall stay.
         self._exporting.start()
-        self._tasks.start(keep_small(lambda: self._host.account.used), "keep memory small")
         await self._partitions.join(self._leases())
         await self._open(registry)
         office.start()
@@ -149,6 +147,10 @@ class Service:
         except asyncio.CancelledError:
             await self.stop()
             raise
+
+    def kept(self) -> int:
+        """Bytes of the messages that are here."""
+        return self._host.account.used
 
     async def stop(self) -> None:
         """Hands the partitions over, then ends the links."""

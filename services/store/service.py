@@ -19,7 +19,6 @@ from services.common.bus.event_bus import EventBus
 from services.common.clients.store import StoreClient
 from services.common.config import Settings
 from services.common.grpc_server import Server
-from services.common.heap import keep_small
 from services.common.metrics.exporting import Exporting
 from services.common.metrics.meters import Meters
 from services.common.metrics.process import measure_process, measure_told
@@ -159,7 +158,6 @@ class Service:
         self._audit.start()
         self._exporting.start()
         self._tasks.start(report(self._tracer, "store", self._instance, self._put_records), "spans status")
-        self._tasks.start(keep_small(lambda: 0), "keep memory small")
         await self._server.ready()
         if self._own:
             await self._own.ready()

@@ -8,6 +8,7 @@ import pytest
 
 from services.common.clock import epoch_ms
 from services.common.message import format_named
+from services.common.runtime import Keeper
 from services.queue.links import link as links
 from services.queue.service import Service as QueueService
 from services.rpc import queue_pb2 as pb
@@ -23,6 +24,22 @@ async def test_publish_and_deliver(house: House) -> None:
     assert link.bodies == [b"1", b"2", b"3"]
     assert [(run.consumer, run.count) for run in link.runs] == [(1, 3)]
     assert link.properties == [b"\x00\x00"] * 3
+
+
+async def test_a_backlog_is_kept_for_good_reason(house: House) -> None:
+    """What waits is not asked back from the process, and what is gone is."""
+    queue_id = await house.declare("q")
+    link, service = await house.link(), house.queues["queue-1"]
+    assert isinstance(service, Keeper)
+    before = service.kept()
+    await link.publish(queue_id, [bytes(100_000)])
+    assert service.kept() > before + 100_000
+    await link.attach(queue_id)
+    await link.until(lambda: len(link.uids) == 1)
+    await link.send(settles=[pb.Settle(queue_id=queue_id, outcome=pb.ACCEPT, uids=link.uids)])
+    async with asyncio.timeout(10):
+        while service.kept() > before:
+            await asyncio.sleep(0.01)
 
 
 async def test_settled_credit_and_get(house: House) -> None:
