@@ -363,6 +363,8 @@ class Got:
     properties: bytes
     body: bytes
     message_count: int  # that remain ready
+    attempts: int = 0  # as Deliveries has them
+    acquired: int = 0
 
 
 @dataclass(slots=True)
@@ -375,6 +377,7 @@ class Deliveries:
     facts: Sequence[Facts]
     properties: Sequence[bytes]
     bodies: Sequence[bytes]
+    acquired: int = 0  # the same with those who only gave it back, where clients are told of both
 
     @property
     def redelivered(self) -> bool:

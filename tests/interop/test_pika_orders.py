@@ -44,3 +44,21 @@ def test_both(channel: BlockingChannel, name: str) -> None:
     with pytest.raises(ChannelClosedByBroker, match=r"qpid\.last_value_queue_key") as error:
         channel.queue_declare(name, arguments={"sortKey": "a", "lvqKey": "b"})
     assert error.value.reply_code == 406
+
+
+def test_attempts_are_told(channel: BlockingChannel, name: str) -> None:
+    """Of a queue that limits them, by headers; then the message is given up."""
+    channel.queue_declare(name, durable=True, arguments={"x-delivery-limit": 2})
+    channel.confirm_delivery()
+    channel.basic_publish("", name, b"x", pika.BasicProperties(headers={"mine": 1}))
+    told = []
+    for method, properties, _ in channel.consume(name, inactivity_timeout=10):
+        assert method, told
+        told.append(properties.headers)
+        channel.basic_nack(method.delivery_tag, requeue=True)
+        if len(told) == 3:
+            break
+    channel.cancel()
+    assert told == [{"mine": 1}, *({"mine": 1, "x-acquired-count": n, "x-delivery-count": n} for n in (1, 2))]
+    assert is_empty(channel, name)
+    channel.queue_delete(name)

@@ -146,7 +146,8 @@ async def _get(session: Session, request: v.Get) -> v.Got | None:
         session.unsettled[number] = (holder, batch.uids[0])
     (facts,), (properties,) = columns.facts_in(batch), columns.properties_in(batch)
     _tell(session, definition.id, batch, ([facts], [properties], list(batch.bodies)), number, settled=request.settled)
-    return v.Got(number, run.redelivered, facts, properties, batch.bodies[0], reply.message_count)
+    body, left = batch.bodies[0], reply.message_count
+    return v.Got(number, run.redelivered, facts, properties, body, left, run.attempts, run.acquired)
 
 
 def _tell(

@@ -24,6 +24,7 @@ class Arrived:
     properties: Sequence[bytes]
     bodies: Sequence[bytes]
     size: int  # of properties and bodies: what the queue process has taken from the consumer's credit
+    acquired: int = 0  # before, those that only came back too; 0 where clients are not told
 
     def split(self, count: int) -> tuple[Arrived, Arrived]:
         """The first `count` deliveries, and the others."""
@@ -38,6 +39,7 @@ class Arrived:
             properties,
             bodies,
             weight(properties, bodies),
+            self.acquired,
         )
 
 

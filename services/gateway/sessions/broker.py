@@ -226,7 +226,7 @@ class Broker:
             if consumer and consumer.link is link:
                 size = weight(properties[its], bodies[its])
                 attempts = run.attempts or run.redelivered  # what former releases say
-                arrived = Arrived(attempts, uids[its], facts[its], properties[its], bodies[its], size)
+                arrived = Arrived(attempts, uids[its], facts[its], properties[its], bodies[its], size, run.acquired)
                 try:
                     consumer.session.deliver(consumer, arrived)
                 except Exception as fault:  # noqa: BLE001 - this consumer's, and the others wait too

@@ -264,6 +264,7 @@ class Session:
                 arrived.facts,
                 arrived.properties,
                 arrived.bodies,
+                arrived.acquired,
             ),
         )
         self.broker.observer.sent(

@@ -141,4 +141,10 @@ def _describe(piece: Columns, batch: pb.DeliveryBatch) -> None:
     put(batch, piece.facts, piece.properties)
     for run in piece.runs:
         attempts = run.attempts
-        batch.runs.add(consumer=run.consumer, count=run.count, redelivered=attempts > 0, attempts=attempts)
+        batch.runs.add(
+            consumer=run.consumer,
+            count=run.count,
+            redelivered=attempts > 0,
+            attempts=attempts,
+            acquired=run.acquired,
+        )

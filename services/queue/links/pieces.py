@@ -66,5 +66,5 @@ def _runs(runs: list[DeliveryRun], first: int, end: int) -> Iterator[DeliveryRun
     for run in runs:
         count = min(at + run.count, end) - max(at, first)
         if count > 0:
-            yield DeliveryRun(run.consumer, count, run.attempts)
+            yield DeliveryRun(run.consumer, count, run.attempts, run.acquired)
         at += run.count

@@ -156,14 +156,14 @@ def _get(host: Host, link: PeerLink, request: pb.GetRequest, queue: Queue, reply
     entry = queue.get(link, now, settled=request.settled)
     if entry is not None:
         link.holds_of(queue)
-        _encode_entry(entry, reply.message)
+        _encode_entry(entry, queue.acquired(entry), reply.message)
         if traced := host.journeys.taken(entry.message.uid, queue.options.queue_id, link):
             reply.message.traced.append(traced)
     reply.message_count = queue.ready_count
 
 
-def _encode_entry(entry: Entry, batch: pb.DeliveryBatch) -> None:
-    message, run = entry.message, DeliveryRun(0, 1, entry.attempts)
+def _encode_entry(entry: Entry, acquired: int, batch: pb.DeliveryBatch) -> None:
+    message, run = entry.message, DeliveryRun(0, 1, entry.attempts, acquired)
     encode(Columns([message.uid], [message.facts], [message.properties], [message.body], [run]), batch)
 
 

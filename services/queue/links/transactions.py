@@ -301,10 +301,11 @@ class Transactions:
     def _commit(self, publication: tuple[Queue, Arrival], now: int) -> None:
         queue, arrival = publication
         if self._is_served(queue):
-            queue.publish(arrival, now, reserved=True)
+            refused = queue.publish(arrival, now, reserved=True)
             if queue.record.on and arrival.parts:
-                kept = [uid for uid, part in zip(arrival.uids, arrival.parts, strict=True) if part is not None]
-                queue.record.persisted(kept)
+                gone = {at for first, count, _ in refused for at in range(first, first + count)}
+                rows = enumerate(zip(arrival.uids, arrival.parts, strict=True))
+                queue.record.persisted([uid for at, (uid, part) in rows if part is not None and at not in gone])
 
     def _commit_settled(self, transaction: OpenTransaction, settlement: HeldEntries, now: int) -> None:
         if self._is_served(settlement.queue):

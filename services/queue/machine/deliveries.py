@@ -12,14 +12,17 @@ from services.rpc.queue_pb2 import TracedDelivery
 
 
 class DeliveryRun:
-    """`count` consecutive messages for one consumer; of each so many `attempts` came back before."""
+    """`count` consecutive messages for one consumer; of each so many `attempts` came back before, and with those that
+    were only given back it was `acquired` so often, where clients are told.
+    """
 
-    __slots__ = ("attempts", "consumer", "count")
+    __slots__ = ("acquired", "attempts", "consumer", "count")
 
-    def __init__(self, consumer: int, count: int, attempts: int) -> None:
+    def __init__(self, consumer: int, count: int, attempts: int, acquired: int = 0) -> None:
         self.consumer = consumer
         self.count = count
         self.attempts = attempts
+        self.acquired = acquired
 
     @property
     def redelivered(self) -> bool:
@@ -70,6 +73,7 @@ class Deliveries:
         properties: Sequence[bytes],
         bodies: Sequence[bytes],
         carried: int,
+        acquired: int = 0,
     ) -> None:
         """Adds messages for a consumer; their properties and bodies weigh what is `carried`."""
         if not self.runs:
@@ -80,25 +84,31 @@ class Deliveries:
         self.bodies.extend(bodies)
         self.carried += carried
         last = self.runs[-1] if self.runs else None
-        if last is not None and last.consumer == consumer and last.attempts == attempts:
+        if last and (last.consumer, last.attempts, last.acquired) == (consumer, attempts, acquired):
             last.count += len(uids)
         else:
-            self.runs.append(DeliveryRun(consumer, len(uids), attempts))
+            self.runs.append(DeliveryRun(consumer, len(uids), attempts, acquired))
 
-    def add_entries(self, consumer: int, entries: list[Entry]) -> tuple[bool, int]:
-        """Adds entries; whether some were delivered before, and what all weigh."""
+    def add_entries(
+        self, consumer: int, entries: list[Entry], acquired_of: Callable[[Entry], int] | None = None
+    ) -> tuple[bool, int]:
+        """Adds entries; whether some were delivered before, and what all weigh. `acquired_of`: see DeliveryRun."""
         first, end, again, size = 0, len(entries), False, 0
         while first < end:
-            attempts = entries[first].attempts
+            attempts, acquired = entries[first].attempts, acquired_of(entries[first]) if acquired_of else 0
             again = again or attempts > 0
             last = first + 1
-            while last < end and entries[last].attempts == attempts:
+            while (
+                last < end
+                and entries[last].attempts == attempts
+                and (acquired_of is None or acquired_of(entries[last]) == acquired)
+            ):
                 last += 1
             group = [entry.message for entry in (entries if last - first == end else entries[first:last])]
             properties, bodies = [message.properties for message in group], [message.body for message in group]
             uids, facts = [message.uid for message in group], [message.facts for message in group]
             carried = weight(properties, bodies)
-            self.add(consumer, attempts, uids, facts, properties, bodies, carried)
+            self.add(consumer, attempts, uids, facts, properties, bodies, carried, acquired)
             size += carried
             first = last
         return again, size

@@ -12,6 +12,7 @@ from services.queue.machine.aside import Aside
 from services.queue.machine.context import DeadLetter, QueueContext
 from services.queue.machine.entry import ACQUIRED, ASIDE, AVAILABLE, GONE, WAITING, Entry
 from services.queue.machine.expiring import Expiring
+from services.queue.machine.features.acquired import Acquired
 from services.queue.machine.message import Holding
 from services.queue.machine.options import RING, QueueOptions
 from services.queue.machine.order.ready import CreateReady
@@ -30,10 +31,12 @@ class Entries:
     over. `on_settled` hears of those that nobody holds any more, where that matters to others; `on_held` of each that
     is somebody's to whom it was not delivered here, and of the consumer whose it was, if that one has come again;
     `on_more`, with the queue's id, that more waits, however it came.
-    `aside` is for what may not be delivered yet, in a queue that holds it; `ring` knows what goes, in one that is one.
+    `aside` is for what may not be delivered yet, in a queue that holds it; `ring` knows what goes, in one that is one;
+    `acquired` how often each was somebody's, in one that limits attempts.
     """
 
     __slots__ = (
+        "acquired",
         "aside",
         "context",
         "expiring",
@@ -64,6 +67,7 @@ class Entries:
         self.ready = create_ready(options, self.unsettled.__contains__)
         self.aside = self._new_aside()
         self.ring = self._new_ring()
+        self.acquired = self._new_acquired()
         self.expiring = Expiring(in_order=self.ready.by_arrival and self.aside is None)
 
     def __iter__(self) -> Iterator[Entry]:
@@ -98,12 +102,17 @@ class Entries:
         elif self.aside is None and (aside := self._new_aside()):
             self.aside = aside
             self.expiring.mixed()
+        self.acquired = self.acquired or self._new_acquired()
         if (self.ring is None) is (options.overflow == RING):
             self.ring = self._new_ring()
 
     def _new_aside(self) -> Aside | None:
         options = self.options
         return Aside(self.holding, self.ready.rank if options.limited else None) if options.sets_aside else None
+
+    def _new_acquired(self) -> Acquired | None:
+        options = self.options
+        return Acquired(options.queue_id, self.context.draft) if options.delivery_limit is not None else None
 
     def _new_ring(self) -> Ring | None:
         if self.options.overflow != RING:
@@ -282,14 +291,18 @@ class Entries:
 
     def forget(self, entries: list[Entry]) -> None:
         """They are done with: gives their memory back, and dequeues those that are on disk."""
+        self._left(entries)
+        self.context.forget(entries, self.holding, durable=self.journalled)
+
+    def _left(self, entries: list[Entry]) -> None:
         if self.ring is not None:
             self.ring.left(entries)
-        self.context.forget(entries, self.holding, durable=self.journalled)
+        if self.acquired is not None:
+            self.acquired.left(entries)
 
     def forget_dequeued(self, entries: list[Entry]) -> None:
         """The same of those of which the journal has that already."""
-        if self.ring is not None:
-            self.ring.left(entries)
+        self._left(entries)
         self.context.forget(entries, self.holding, durable=False)
 
     def drop(self, entries: list[Entry], reason: str) -> None:
@@ -305,8 +318,7 @@ class Entries:
         if self.options.dead_letter_exchange is None:
             self.drop(entries, reason)
         else:
-            if self.ring is not None:
-                self.ring.left(entries)
+            self._left(entries)
             self.context.bury([DeadLetter(self.options, entry, reason, now, self.holding) for entry in entries])
 
     def take_before(self, position: int, most: int) -> list[Entry]:

@@ -7,6 +7,7 @@ has to happen into the QueueContext that it was made with. In which order entrie
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain
 
 from services.common.ledger.stages import PURGED
 from services.queue.machine import turn
@@ -20,6 +21,7 @@ from services.queue.machine.delivery.live import LiveConsumers
 from services.queue.machine.entrance import Entrance, Refused
 from services.queue.machine.entries import Entries
 from services.queue.machine.entry import Entry, Holder, Undecided
+from services.queue.machine.features.keeper import Keeper
 from services.queue.machine.features.once import Once
 from services.queue.machine.flow import Flow
 from services.queue.machine.journal_draft import Note, NotePlace
@@ -124,12 +126,26 @@ class Queue:
 
     def recall(self, notes: Sequence[tuple[Note, NotePlace]]) -> None:
         """Gives features back what they noted in the journal; before it takes anything."""
-        if self._once:
-            self._once.window.recall(notes)
+        for feature in self._keepers():
+            feature.recall(notes)
 
     def unwritten(self) -> Iterator[Note]:
         """What features keep that is not in the journal; to be used up before anything changes."""
-        return self._once.window.unwritten() if self._once else iter(())
+        return chain.from_iterable(feature.unwritten() for feature in self._keepers())
+
+    def _keepers(self) -> Iterator[Keeper]:
+        if self._once:
+            yield self._once.window
+        if self._entries.acquired:
+            yield self._entries.acquired
+
+    def was_given_back(self, entry: Entry) -> bool:
+        """Whether it was somebody's who made no attempt, where that is counted."""
+        return self.acquired(entry) > entry.attempts
+
+    def acquired(self, entry: Entry) -> int:
+        """How often one was somebody's before, where clients are told; else 0."""
+        return self._entries.acquired.of(entry) if self._entries.acquired else 0
 
     def entries(self) -> Iterator[Entry]:
         """What is ready and what is unsettled; to be used up before anything changes."""

@@ -78,6 +78,8 @@ class EntrySettlement:
 
     def _come_back(self, outcome: pb.Outcome.ValueType, entries: list[Entry], now: int) -> None:
         its = self._entries
+        if outcome == pb.RETURN and its.acquired is not None:
+            its.acquired.untried(entries)
         if outcome == pb.REJECT:
             if its.record.on:
                 its.record.settled(uids_of(entries), REJECTED)

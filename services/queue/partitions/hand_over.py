@@ -2,8 +2,9 @@
 
 That is every entry that is not on disk, and every unsettled one, on disk or not: it is written anew with the gateway
 that holds it, and its former place in the journal is dequeued in the same frame. So is an entry that was delivered more
-than once, where its queue has a delivery limit. Positions are those that the entries have in their queues, so the next
-owner sees one order, whenever they were written. The frames also carry what is known of messages that may be resent.
+than once, where its queue has a delivery limit, or that was given back untried there: the journal says one attempt.
+Positions are those that the entries have in their queues, so the next owner sees one order, whenever they were written.
+The frames also carry what is known of messages that may be resent, and what features keep that is not in the journal.
 """
 
 from __future__ import annotations
@@ -77,7 +78,8 @@ def _unwritten(queue: Queue, undecided: AbstractSet[object]) -> Iterator[Row]:
     for entry in queue.entries():
         held = entry.state == ACQUIRED
         # An undecided transaction may still commit: it dequeues its entries at their present place in the journal.
-        if entry.part is None or (entry.holder not in undecided if held else _is_news(options, entry)):
+        news = entry.holder not in undecided if held else _is_news(options, entry) or queue.was_given_back(entry)
+        if news or entry.part is None:
             yield Row(options.queue_id, entry, _origin_of(entry.holder) if held else 0)
 
 

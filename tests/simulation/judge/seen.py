@@ -9,6 +9,7 @@ from tests.simulation.choices import CHOICES
 from tests.simulation.history import NEVER, Delivered, Sent
 from tests.simulation.judge.facts import Facts, Violation, headers_left, told
 
+_COUNTS = ("x-delivery-count", "x-acquired-count")  # of queues that limit attempts, also by a policy
 _HOW = {"ack": "and its channel answered later", "none": "as it was delivered"}
 
 
@@ -51,6 +52,7 @@ def _changed(facts: Facts, sent: Sent, delivered: Delivered) -> str:
         for name, value in (properties.headers or {}).items()
         if not (delivered.deaths and (name == "x-death" or name.startswith("x-first-death-")))
     }
+    failed, acquired = (int(headers.pop(name, 0)) for name in _COUNTS)
     ttl = None if sent.ttl is None or delivered.deaths else str(sent.ttl)
     checks = {
         "body": delivered.intact and len(sent.id) > 0,
@@ -58,6 +60,7 @@ def _changed(facts: Facts, sent: Sent, delivered: Delivered) -> str:
         "delivery mode": properties.delivery_mode == (2 if sent.persistent else 1),
         "priority": (properties.priority or 0) == sent.priority,
         "expiration": properties.expiration == ttl,
+        "count": failed <= acquired and (failed > 0) <= delivered.redelivered,
         "headers": headers == headers_left(sent, letter_of),
         "exchange": bool(delivered.deaths) or delivered.exchange in {None, sent.exchange},
         "routing key": bool(delivered.deaths) or delivered.key in {None, sent.key},

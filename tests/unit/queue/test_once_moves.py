@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from unittest.mock import Mock, call
+
 import pytest
 
 from services.common.message.amqp_0_9 import compose
@@ -86,12 +88,17 @@ async def test_a_transaction(house: House, monkeypatch: pytest.MonkeyPatch, comm
     await link.until(lambda: any(frame.prepared for frame in link.frames))
     await publish(link, queue_id, "a")
     step, parts = pb.TransactionStep.ABORT, next(each.parts for frame in link.frames for each in frame.prepared)
+    queue = house.queues["queue-1"]._host.registry.queues[queue_id]
+    queue._entries.record = record = Mock(on=True, places_for=queue.record.places_for)
     if committed:
         assert (await house.queues["queue-1"]._store.commit_transaction(5, parts)).committed
         step = pb.TransactionStep.COMPLETE
     await link.send(transactions=[pb.TransactionStep(transaction=5, step=step)])
     await link.until(lambda: any(5 in frame.completed for frame in link.frames))
     assert await link.ready(queue_id, 1) == (2 if committed else 1)
+    first, second = (1000 << 39) + 1, (1000 << 39) + 2
+    assert record.dropped.mock_calls == ([call(range(first, second), "duplicate")] if committed else [])
+    assert [each for each in record.persisted.mock_calls if each.args[0]] == ([call([second])] if committed else [])
     await link.close()
     monkeypatch.setattr(partitions, "frames", lambda *_: ())
     await another_owner(house)

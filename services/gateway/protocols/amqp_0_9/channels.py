@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 from services.common.errors import BrokerError, CommandInvalid, NotAllowed, NotImplementedHere
 from services.gateway.protocols.amqp_0_9.answers import answer_to
 from services.gateway.protocols.amqp_0_9.channel import Channel, ChannelState, Content
+from services.gateway.protocols.amqp_0_9.counted import counted
 from services.gateway.protocols.amqp_0_9.foreign import native
 from services.gateway.protocols.amqp_0_9.method import Method
 from services.gateway.protocols.amqp_0_9.methods import basic, channel, queue
@@ -155,6 +156,7 @@ class Channels:
         answer = answer_to(asked.method, result)
         if isinstance(result, Got) and answer:
             [properties], [body] = native([result.facts], [result.properties], [result.body])
+            [properties] = counted([properties], result.attempts, result.acquired)
             self._peer.send_content(request.session, answer, properties, body)
         elif answer:
             self._peer.send(request.session, answer)

@@ -15,6 +15,7 @@ from services.common.message.alike import are_alike, objects
 from services.common.message.amqp_0_9 import NAME
 from services.gateway.protocols.amqp_0_9 import frames
 from services.gateway.protocols.amqp_0_9.compression import Recode
+from services.gateway.protocols.amqp_0_9.counted import counted
 from services.gateway.protocols.amqp_0_9.foreign import native
 from services.gateway.protocols.amqp_0_9.method import Method, encode
 from services.gateway.protocols.amqp_0_9.methods import basic
@@ -44,6 +45,7 @@ def deliveries(channel: int, run: Deliveries, frame_max: int, recode: Recode | N
     distinct = objects(facts)
     if any(each.format != NAME for each in distinct.values()):
         properties, bodies = native(facts, properties, bodies)
+    properties = counted(properties, run.attempts, run.acquired)
     if recode:
         properties, bodies = recode(properties, bodies)
     pack = _TAG.pack

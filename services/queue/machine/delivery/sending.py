@@ -31,7 +31,9 @@ class Sending:
 
     def show(self, consumer: Consumer, entries: list[Entry]) -> list[int]:
         """They are sent, and take from its credit; nothing else becomes of them. Gives their uids."""
-        again, spent = consumer.link.deliveries.add_entries(consumer.handle, entries)
+        acquired = self._entries.acquired
+        acquired_of = acquired.of if acquired else None
+        again, spent = consumer.link.deliveries.add_entries(consumer.handle, entries, acquired_of)
         consumer.messages -= len(entries)
         consumer.size -= spent
         uids = uids_of(entries)
