@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 import tracemalloc
+from itertools import count
 
 from services.common.message.columns import put
 from services.common.message.facts import Facts
@@ -42,7 +43,7 @@ class _Link:
 
 
 def _queue() -> Queue:
-    context = QueueContext(MemoryAccount(), PartitionDraft(_nothing), _nothing)
+    context = QueueContext(MemoryAccount(), PartitionDraft(_nothing, count(1).__next__), _nothing)
     return Queue(classic, QueueOptions(1, "/", "q", 0), context, DropHead(), 0)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import count
 from typing import Any
 
 from services.common import plugins
@@ -74,7 +75,7 @@ class Machine:
         self._said = table, {"durable": durable, "auto_delete": auto_delete}
         options = self._options({})
         self.account = MemoryAccount()
-        self.draft = PartitionDraft(nothing)
+        self.draft = PartitionDraft(nothing, count(1 << 20).__next__)
         self.context = QueueContext(self.account, self.draft, nothing, epoch=epoch)
         policy = plugins.load("overflow_policies", options.overflow)()
         self.queue = Queue(plugins.load("queue_types", kind), options, self.context, policy, 0)

@@ -22,10 +22,10 @@ from services.common.ledger.uid_ranges import span
 from services.common.message.weight import FRAME_BYTES
 from services.common.partition import partition_in
 from services.common.uid import UidSource, origin_of
-from services.queue.journal.content import add_content
+from services.queue.journal.content import add_content, add_notes
 from services.queue.journal.known import Departure
 from services.queue.journal.ticket import Part, Ticket
-from services.queue.machine.journal_draft import ContentDraft
+from services.queue.machine.journal_draft import Changes, ContentDraft
 from services.queue.partitions.partition import Partition, PartitionState
 from services.rpc import queue_pb2, store_pb2
 
@@ -48,8 +48,7 @@ class _Changes:
     """What one partition has for a frame."""
 
     partition: Partition
-    dequeues: dict[int, list[int]]
-    delivered: dict[int, int]
+    drafted: Changes
 
 
 @dataclass(slots=True)
@@ -167,9 +166,9 @@ class JournalWriter:
             ):  # changes of a former term have no fence, even if it is here again
                 continue
             draft = partition.context.draft
-            dequeues, delivered = draft.take(room)
-            if dequeues or delivered:  # else the changed entries were not on disk
-                turn.changes.append(_Changes(partition, dequeues, delivered))
+            drafted = draft.take(room)
+            if drafted.dequeues or drafted.delivered or drafted.notes:  # else the changed entries were not on disk
+                turn.changes.append(_Changes(partition, drafted))
             if draft:
                 self._dirty[number] = partition
         self._rest = bool(self._dirty)
@@ -227,11 +226,13 @@ class JournalWriter:
         return frame
 
     def _add_changes(self, frame: store_pb2.JournalFrame, changes: _Changes) -> None:
-        partition = changes.partition
-        for batch, indexes in changes.dequeues.items():
+        partition, drafted = changes.partition, changes.drafted
+        if drafted.notes:
+            add_notes(frame, partition.number, drafted.notes_id, drafted.notes)
+        for batch, indexes in drafted.dequeues.items():
             frame.dequeues.add(batch=batch, indexes=indexes)
             self._add_departures(frame, partition, batch, partition.known.departing(batch))
-        for batch, upto in changes.delivered.items():
+        for batch, upto in drafted.delivered.items():
             frame.delivered.add(batch=batch, upto=upto)
 
     def _add_departures(

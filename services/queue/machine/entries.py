@@ -13,6 +13,7 @@ from services.queue.machine.context import DeadLetter, QueueContext
 from services.queue.machine.entry import ACQUIRED, ASIDE, AVAILABLE, GONE, WAITING, Entry
 from services.queue.machine.expiring import Expiring
 from services.queue.machine.features.acquired import Acquired
+from services.queue.machine.features.attempts import Attempts
 from services.queue.machine.message import Holding
 from services.queue.machine.options import RING, QueueOptions
 from services.queue.machine.order.ready import CreateReady
@@ -32,12 +33,13 @@ class Entries:
     is somebody's to whom it was not delivered here, and of the consumer whose it was, if that one has come again;
     `on_more`, with the queue's id, that more waits, however it came.
     `aside` is for what may not be delivered yet, in a queue that holds it; `ring` knows what goes, in one that is one;
-    `acquired` how often each was somebody's, in one that limits attempts.
+    `acquired` how often each was somebody's, in one that limits attempts; `attempts` tells the journal of these.
     """
 
     __slots__ = (
         "acquired",
         "aside",
+        "attempts",
         "context",
         "expiring",
         "holding",
@@ -68,6 +70,7 @@ class Entries:
         self.aside = self._new_aside()
         self.ring = self._new_ring()
         self.acquired = self._new_acquired()
+        self.attempts = self._new_attempts()
         self.expiring = Expiring(in_order=self.ready.by_arrival and self.aside is None)
 
     def __iter__(self) -> Iterator[Entry]:
@@ -103,6 +106,7 @@ class Entries:
             self.aside = aside
             self.expiring.mixed()
         self.acquired = self.acquired or self._new_acquired()
+        self.attempts = self.attempts or self._new_attempts()
         if (self.ring is None) is (options.overflow == RING):
             self.ring = self._new_ring()
 
@@ -113,6 +117,11 @@ class Entries:
     def _new_acquired(self) -> Acquired | None:
         options = self.options
         return Acquired(options.queue_id, self.context.draft) if options.delivery_limit is not None else None
+
+    def _new_attempts(self) -> Attempts | None:
+        options = self.options
+        limits = options.durable and options.delivery_limit is not None
+        return Attempts(options.queue_id, self.context.draft) if limits else None
 
     def _new_ring(self) -> Ring | None:
         if self.options.overflow != RING:
@@ -299,6 +308,8 @@ class Entries:
             self.ring.left(entries)
         if self.acquired is not None:
             self.acquired.left(entries)
+        if self.attempts is not None:
+            self.attempts.left(entries)
 
     def forget_dequeued(self, entries: list[Entry]) -> None:
         """The same of those of which the journal has that already."""

@@ -77,24 +77,37 @@ class ContentDraft:
         return draft
 
 
+class Changes(NamedTuple):
+    """What is written of a partition in one frame: dequeued indexes and how far was delivered, by batch, and notes."""
+
+    dequeues: dict[int, list[int]]
+    delivered: dict[int, int]
+    notes_id: int
+    notes: list[Note]
+
+
 class PartitionDraft:
     """What changed for entries that are in the journal already."""
 
-    __slots__ = ("delivered", "dequeues", "wake")
+    __slots__ = ("delivered", "dequeues", "notes", "notes_id", "take_id", "wake")
 
-    def __init__(self, wake: Callable[[], None]) -> None:
+    def __init__(self, wake: Callable[[], None], take_id: Callable[[], int]) -> None:
         """`wake` is called whenever something is added to an empty draft."""
         self.wake = wake
+        self.take_id = take_id
         self.reset()
 
     def reset(self) -> None:
         """Begins anew; whoever took the values has them for itself."""
         self.dequeues: dict[int, list[int]] = {}
         self.delivered: dict[int, int] = {}
+        self.notes: list[Note] = []
+        self.notes_id = 0
 
-    def take(self, most: int) -> tuple[dict[int, list[int]], dict[int, int]]:
-        """Dequeues, of about `most` batches at most, and what was delivered: they are written now; the rest stays."""
-        dequeues, delivered, taken = self.dequeues, self.delivered, dict[int, list[int]]()
+    def take(self, most: int) -> Changes:
+        """Dequeues, of about `most` batches at most, and all else: they are written now; the rest stays."""
+        dequeues, taken = self.dequeues, dict[int, list[int]]()
+        changes = Changes(taken, self.delivered, self.notes_id, self.notes)
         for batch, indexes in dequeues.items():
             if most <= 0:
                 break
@@ -105,10 +118,10 @@ class PartitionDraft:
             for batch in taken:
                 del dequeues[batch]
             self.dequeues = dequeues
-        return taken, delivered
+        return changes
 
     def __bool__(self) -> bool:
-        return bool(self.dequeues or self.delivered)
+        return bool(self.dequeues or self.delivered or self.notes)
 
     def dequeue(self, entries: list[Entry]) -> None:
         """These are done with."""
@@ -125,6 +138,14 @@ class PartitionDraft:
                 indexes = dequeues.setdefault(part.batch, [])
                 last = part
             indexes.append(entry.position - part.base)
+
+    def note(self, note: Note) -> NotePlace:
+        """Enters what a feature keeps of entries that are in the journal."""
+        if not self:
+            self.wake()
+        self.notes_id = self.notes_id or self.take_id()
+        self.notes.append(note)
+        return NotePlace(self.notes_id, len(self.notes) - 1)
 
     def drop_notes(self, places: Iterable[NotePlace]) -> None:
         """These are not kept any more."""

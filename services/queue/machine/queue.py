@@ -124,10 +124,10 @@ class Queue:
             self._backlog.expects_expiry(own=any(entry.message.facts.ttl_ms is not None for entry in entries))
         self._entries.recover(entries, now)
 
-    def recall(self, notes: Sequence[tuple[Note, NotePlace]]) -> None:
-        """Gives features back what they noted in the journal; before it takes anything."""
+    def recall(self, notes: Sequence[tuple[Note, NotePlace]], entries: Sequence[Entry]) -> None:
+        """Gives features back what they noted in the journal; before it takes anything, as these entries."""
         for feature in self._keepers():
-            feature.recall(notes)
+            feature.recall(notes, entries)
 
     def unwritten(self) -> Iterator[Note]:
         """What features keep that is not in the journal; to be used up before anything changes."""
@@ -138,6 +138,8 @@ class Queue:
             yield self._once.window
         if self._entries.acquired:
             yield self._entries.acquired
+        if self._entries.attempts:
+            yield self._entries.attempts
 
     def was_given_back(self, entry: Entry) -> bool:
         """Whether it was somebody's who made no attempt, where that is counted."""

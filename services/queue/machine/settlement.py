@@ -105,4 +105,7 @@ class EntrySettlement:
             return entries
         if spent := [entry for entry in entries if entry.attempts > limit]:
             self._entries.discard(spent, DELIVERY_LIMIT, now)
-        return [entry for entry in entries if entry.attempts <= limit]
+        left = [entry for entry in entries if entry.attempts <= limit]
+        if self._entries.attempts is not None:
+            self._entries.attempts.failed(left)
+        return left

@@ -286,7 +286,7 @@ class Partitions:
 
     def _new(self, number: int, epoch: int) -> Partition:
         writer, office = self._host.writer, self._office
-        draft = PartitionDraft(lambda: writer.touch(partition))
+        draft = PartitionDraft(lambda: writer.touch(partition), self._host.take_id)
         journeys = self._host.journeys if self._host.journeys.tracer.on else None
         record_of = partial(queue_record, self._host.recorder, epoch, journeys)
         context = QueueContext(self._host.account, draft, lambda: office.collect_from(partition), record_of, epoch)

@@ -117,9 +117,10 @@ class Registry:
         policy = plugins.load("overflow_policies", options.overflow)()
         queue = Queue(plugins.load("queue_types", kind), options, partition.context, policy, self.now())
         partition.queues[definition.id] = queue
+        orphans = partition.orphans.pop(definition.id, [])
         if notes := partition.notes.pop(definition.id, None):
-            queue.recall(notes)
-        if orphans := partition.orphans.pop(definition.id, None):
+            queue.recall(notes, orphans)
+        if orphans:
             queue.recover(orphans, self.now())
         if partition.state is PartitionState.SERVING:
             self.queues[definition.id] = queue

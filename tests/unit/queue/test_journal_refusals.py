@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from itertools import count
 
 import pytest
 
@@ -69,7 +70,9 @@ async def test_one_refusal_for_each_queue(reason: pb.Reason.ValueType) -> None:
     """Of runs of one message each, whether another process has their partition or the store cannot write them."""
     refuser = Refuser()
     writer = JournalWriter(refuser, UidSource(1), lambda _: None)
-    partition = Partition(0, 1, QueueContext(MemoryAccount(), PartitionDraft(lambda: None), lambda: None))
+    partition = Partition(
+        0, 1, QueueContext(MemoryAccount(), PartitionDraft(lambda: None, count(1).__next__), lambda: None)
+    )
     ticket = Ticket(refuser, 1, set(), Unheard(), PeerTerms({}))
     writer.add(alternating(), {0: partition}, ticket)
     ticket.part_done()

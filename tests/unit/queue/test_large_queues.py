@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
+from itertools import count
 from typing import Any
 
 import pytest
@@ -44,7 +45,7 @@ class Desk:
         self.safe: list[str] = []
 
     def partition(self, number: int, epoch: int = 1) -> Partition:
-        draft = PartitionDraft(lambda: self.writer.touch(partition))
+        draft = PartitionDraft(lambda: self.writer.touch(partition), count(1).__next__)
         partition = Partition(number, epoch, QueueContext(MemoryAccount(), draft, lambda: None))
         return partition
 

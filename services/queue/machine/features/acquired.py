@@ -1,7 +1,7 @@
 """How often a message was somebody's, of a queue that limits attempts: those who only gave it back made none.
 
-An entry counts attempts itself, so only what came back untried is here. With a next owner it goes as attempts do: what
-is handed over is known there, what one finds in the journal of an owner that died is not.
+An entry counts attempts itself, so only what came back untried is here. What is handed over is known to the next owner;
+that of one that died does not know it, since what is released may come as often as clients like.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class Acquired:
         fresh = ((uid, times) for uid, times in self._untried.items() if uid not in self._places)
         return (Note(self._queue_id, FEATURE, _VALUE.pack(*each)) for each in fresh)
 
-    def recall(self, notes: Iterable[tuple[Note, NotePlace]]) -> None:
+    def recall(self, notes: Iterable[tuple[Note, NotePlace]], entries: object) -> None:  # noqa: ARG002 - the protocol's
         """What the former owner noted."""
         for note, place in notes:
             if note.feature == FEATURE:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Protocol
 
+from services.queue.machine.entry import Entry
 from services.queue.machine.journal_draft import Note, NotePlace
 
 
@@ -14,5 +15,5 @@ class Keeper(Protocol):
     def unwritten(self) -> Iterator[Note]:
         """What is not in the journal yet."""
 
-    def recall(self, notes: Sequence[tuple[Note, NotePlace]]) -> None:
-        """What a former owner noted, its own and others'."""
+    def recall(self, notes: Sequence[tuple[Note, NotePlace]], entries: Sequence[Entry]) -> None:
+        """What a former owner noted, its own and others'; the queue is about to take these entries back."""

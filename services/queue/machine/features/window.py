@@ -101,7 +101,7 @@ class Window:
         """For the next owner, who does not find them in the journal."""
         return (self.note(key, seen.uid, seen.until) for key, seen in self._seen.items() if seen.place is None)
 
-    def recall(self, notes: Iterable[tuple[Note, NotePlace]]) -> None:
+    def recall(self, notes: Iterable[tuple[Note, NotePlace]], entries: object) -> None:  # noqa: ARG002 - the protocol's
         """What a former owner noted."""
         mine = ((*_VALUE.unpack(note.value), place) for note, place in notes if note.feature == FEATURE)
         found = sorted(mine, key=itemgetter(2))

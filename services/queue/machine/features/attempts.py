@@ -1,0 +1,66 @@
+"""How many deliveries of a message failed, of a queue that limits that: its owner's death does not begin anew.
+
+The journal says of every message whether it was delivered, which is one attempt. Each further one that failed is noted
+as it comes back; one that was under way when the owner died is not counted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from struct import Struct
+from typing import Final
+
+from services.queue.machine.entry import Entry
+from services.queue.machine.journal_draft import Note, NotePlace, PartitionDraft
+
+FEATURE: Final = "attempts"
+_VALUE: Final = Struct("<QI")  # uid, attempts
+_KNOWN: Final = 1  # to the journal, of whatever was delivered
+
+
+class Attempts:
+    """Of one queue."""
+
+    __slots__ = ("_draft", "_places", "_queue_id")
+
+    def __init__(self, queue_id: int, draft: PartitionDraft) -> None:
+        self._queue_id = queue_id
+        self._draft = draft
+        self._places: dict[int, NotePlace] = {}  # by uid: what the journal says now
+
+    def failed(self, entries: Iterable[Entry]) -> None:
+        """They came back, and may be tried again."""
+        for entry in entries:
+            if entry.attempts > _KNOWN and entry.part is not None:
+                self._note(entry.message.uid, entry.attempts)
+
+    def _note(self, uid: int, attempts: int) -> None:
+        self._drop([uid])
+        self._places[uid] = self._draft.note(Note(self._queue_id, FEATURE, _VALUE.pack(uid, attempts)))
+
+    def left(self, entries: Iterable[Entry]) -> None:
+        """They are not in the queue any more."""
+        if self._places:
+            self._drop([entry.message.uid for entry in entries])
+
+    def _drop(self, uids: Iterable[int]) -> None:
+        self._draft.drop_notes([place for uid in uids if (place := self._places.pop(uid, None))])
+
+    def unwritten(self) -> Iterator[Note]:
+        """Nothing: entries that are handed over say it themselves."""
+        return iter(())
+
+    def recall(self, notes: Sequence[tuple[Note, NotePlace]], entries: Sequence[Entry]) -> None:
+        """As Keeper says. What is noted of others than these is not needed any more."""
+        there = {entry.message.uid: entry for entry in entries}
+        for uid, attempts, place in _latest_last(notes):
+            self._drop([uid])
+            self._places[uid] = place
+            if entry := there.get(uid):
+                entry.attempts = max(entry.attempts, attempts)
+        self._drop(self._places.keys() - there.keys())
+
+
+def _latest_last(notes: Iterable[tuple[Note, NotePlace]]) -> list[tuple[int, int, NotePlace]]:
+    mine = [(*_VALUE.unpack(note.value), place) for note, place in notes if note.feature == FEATURE]
+    return sorted(mine)
