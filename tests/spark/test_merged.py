@@ -23,8 +23,8 @@ from spark.stream.follow import follow
 from spark.stream.following import Following
 from tests.support.ledger_rows import START, file_rows, stage
 
-PARTS = 4
-READ_BEFORE = 2  # batches, of a file each
+PARTS = 3
+READ_BEFORE = 1  # batch, of a file
 SILENT = {"time": START, "service": "queue", "instance": "queue-0", "reason": "silent", "first_row": 9, "last_row": 9}
 
 

@@ -26,7 +26,6 @@ from services.mgmt.lookup.way import follow
 _DAY_US = 24 * 3_600_000_000
 _MOST_GAPS = 10
 _SECONDS = 10.0  # after which no further step of a way is looked for
-_SETTLED_EVERY = 20  # look-ups: each leaves some memory behind, also where all files are known
 _SPANS_SECONDS = 2.0  # after which no further file of spans is looked into
 
 
@@ -44,8 +43,6 @@ class Answers:
         self._peers = Peers(self._database)
         self._payloads = Payloads(self._database)
         self._clock = clock
-        self._learnt = self._database.learnt
-        self._answered = 0
 
     def another(self) -> Answers:
         """For another thread, with what this one knows of the files."""
@@ -119,18 +116,12 @@ class Answers:
         begin = min((step.time_us for step in _steps(named)), default=0)
         traces = {trace_id for journey in named for trace_id in trace_ids(journey)}
         found = find_spans(self._folders, traces, begin, lambda: self._clock() >= until)
-        self._settle()
+        give_back()  # a millisecond; what footers and pages took would stay with this process
         told = [
             journey.model_copy(update={"spans": [span for span in found.spans if span.trace_id in trace_ids(journey)]})
             for journey in named
         ]
         return Trace(journeys=told, spans_cut_short=found.cut_short, damaged=self._database.damaged, **facts)
-
-    def _settle(self) -> None:
-        self._answered += 1
-        if self._database.learnt != self._learnt or not self._answered % _SETTLED_EVERY:
-            self._learnt = self._database.learnt
-            give_back()
 
     def _named(self, journeys: list[Journey]) -> list[Journey]:
         messages = [message for journey in journeys for message in journey.messages]

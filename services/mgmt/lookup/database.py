@@ -77,11 +77,6 @@ class _Known:
         known = self.unreadable.get(path)
         return known is not None and known == _version(path)
 
-    @property
-    def learnt(self) -> int:
-        """How often something was read that need not be read again."""
-        return self.spans.learnt + self.ids.learnt + self.pages.learnt
-
 
 class Shared(NamedTuple):
     """What databases for several threads have in common; the connection is one of the same DuckDB."""
@@ -190,11 +185,6 @@ class Database:
                 return rows + (rows_of(self._unfiled_ids, name, most) if self._unfiled_ids else [])
         condition = f"id = $name order by time desc, last_uid desc limit {most}"
         return self.select("ids", "kind, first_uid, last_uid, epoch_us(time)", condition, {"name": name}, hours)
-
-    @property
-    def learnt(self) -> int:
-        """How often it has read footers, or looked at pages: that leaves much memory behind."""
-        return self._known.learnt
 
     @property
     def damaged(self) -> list[str]:

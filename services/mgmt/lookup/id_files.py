@@ -48,8 +48,6 @@ class IdFiles:
 
     def __init__(self) -> None:
         self._known: dict[str, _Groups] = {}
-        self.learnt = 0
-        """How many footers were read so far."""
 
     def rows(self, files: Sequence[str], name: str, most: int, go_on: Callable[[], bool]) -> list[Row]:
         """Kind, first and last uid and time (µs) of the newest rows of the id, `most` of each row group at most; in no
@@ -69,7 +67,6 @@ class IdFiles:
             if len(self._known) >= _REMEMBERED:
                 self._known.clear()
             known = self._known[path] = _read(file.metadata)
-            self.learnt += 1
         return known
 
 

@@ -40,8 +40,6 @@ class Pages:
     """For several threads."""
 
     def __init__(self) -> None:
-        self.learnt = 0
-        """How often some were looked at so far."""
         self._sound: dict[str, tuple[object, set[tuple[int, str]]]] = {}
         self._done: dict[_Key, object] = {}  # what was looked at in all of a file, whose footer need not be read again
 
@@ -64,16 +62,21 @@ class Pages:
         with pq.ParquetFile(path, pre_buffer=False, page_checksum_verification=True) as file:
             there = wanted.columns & column_names(file.metadata)
             for group in _groups(file.metadata, wanted):
-                new = sorted(name for name in there if (group, name) not in sound)
-                if not go_on():
-                    return
-                if new:
-                    file.read_row_group(group, columns=new, use_threads=False)
-                    sound.update((group, name) for name in new)
-                    self.learnt += 1
+                for name in sorted(name for name in there if (group, name) not in sound):
+                    if not go_on():
+                        return
+                    _look_at(file, group, name)
+                    sound.add((group, name))
         if len(self._sound) >= _REMEMBERED:
             self._sound.clear()
         self._sound[path] = version, sound
+
+
+def _look_at(file: pq.ParquetFile, group: int, name: str) -> None:
+    """One column at a time: many would take ten times the memory."""
+    found = file.read_row_group(group, columns=[name], use_threads=False)
+    if len(found) != file.metadata.row_group(group).num_rows:
+        raise ValueError(f"column {name} has not a value for each row")
 
 
 def _groups(footer: Any, wanted: Wanted) -> Iterator[int]:  # noqa: ANN401 - pyarrow has no types

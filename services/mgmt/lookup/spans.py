@@ -27,8 +27,6 @@ class Spans:
     def __init__(self) -> None:
         self._known: dict[str, list[Span]] = {}
         self._times: dict[str, Span] = {}
-        self.learnt = 0
-        """How many footers were read so far."""
 
     def with_any(self, files: list[str], uids: Sequence[Span] | None) -> list[str]:
         """Those that can have some of `uids`; also those that cannot be read, for their reader will say why.
@@ -58,7 +56,6 @@ class Spans:
             if len(known) >= _REMEMBERED:
                 known.clear()
             known[path] = found
-            self.learnt += 1
         return found
 
 

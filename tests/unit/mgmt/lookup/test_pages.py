@@ -131,13 +131,25 @@ def test_numbers_are_no_columns() -> None:
 
 
 def test_memory_is_given_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """After each look-up that looked at pages, whose footers were known; others leave little behind."""
+    """After each look-up, also where all files are known."""
     given: list[None] = []
     monkeypatch.setattr("services.mgmt.lookup.answers.give_back", lambda: given.append(None))
     _file(tmp_path, 1)
-    opened = Database(tmp_path)
-    opened.select("stages", "queue", "first_uid > 0", {}, opened.hours("stages"), having=uid(1001))
-    answers = Answers(tmp_path, monotonic, database=opened)
-    for _ in range(20):
+    answers = Answers(tmp_path, monotonic)
+    for _ in range(2):
         assert answers.trace(str(uid(1001)), 1, everything=False, payloads=False, unfiled={}).journeys
     assert len(given) == 2
+
+
+def test_one_column_at_a_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Is looked at: a row group of all columns takes ten times the memory."""
+    read: list[list[str]] = []
+    whole = pq.ParquetFile.read_row_group
+
+    def read_row_group(self: pq.ParquetFile, group: int, columns: list[str], **options: Any) -> Any:
+        read.append(columns)
+        return whole(self, group, columns=columns, **options)
+
+    monkeypatch.setattr(pq.ParquetFile, "read_row_group", read_row_group)
+    Pages().verify(str(_file(tmp_path, 1)), 1, Wanted(frozenset({"stage", "queue", "uids"})), lambda: True)
+    assert read == [["queue"], ["stage"], ["uids"]]
