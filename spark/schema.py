@@ -125,4 +125,5 @@ REASONS = (
     "invalid",
     "replaced",
     "managed",
+    "moved",
 )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from services.common.ledger.place import LedgerPlace
-from services.common.ledger.stages import MOVED
 from services.queue.host import Host
 from services.queue.machine.queue import Queue
 from services.rpc.ledger_pb2 import ROUTED
@@ -15,7 +14,8 @@ def tell_moved(host: Host, queue: Queue, moved: Settle) -> None:
     if not queue.record.on:
         return
     successors = range(moved.successors, moved.successors + len(moved.uids))
-    queue.record.dead_lettered(list(moved.uids), MOVED, "", successors)
-    if definition := host.registry.definitions.get(moved.moved_to):
+    definition = host.registry.definitions.get(moved.moved_to)
+    queue.record.moved(list(moved.uids), definition.name if definition else "", successors)
+    if definition:
         place = LedgerPlace(definition.virtual_host, queue=definition.name, partition=definition.partition)
         host.recorder.record(ROUTED, place, successors)

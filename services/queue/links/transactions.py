@@ -313,7 +313,9 @@ class Transactions:
                 entries = [entry for entry in entries if entry.holder is transaction]
             if settlement.moved:
                 tell_moved(self._host, settlement.queue, settlement.moved)
-            settlement.queue.settle_held(settlement.outcome, entries, now, staged=settlement.staged)
+                settlement.queue.moved(entries, now, staged=settlement.staged)
+            else:
+                settlement.queue.settle_held(settlement.outcome, entries, now, staged=settlement.staged)
             settlement.queue.settle_coming(settlement.outcome, settlement.coming, transaction, now)
         else:
             # The commit counts at the next owner too, which does not know of it: the gateway tells it.
