@@ -28,6 +28,8 @@ KINDS = (
 NO_OWNER = "no_owner"
 # No dead letter: somebody had it go on in another queue.
 MOVED = "moved"
+# Nor is this one: it stays, and another message is the same in another queue.
+COPIED = "copied"
 
 # Of the kinds that have a stage with another kind.
 _STAGES = {
@@ -106,7 +108,7 @@ def told(stages: DataFrame, wanted: set[str], values: Mapping[str, Column]) -> D
         return ranges
     host = F.xxhash64("virtual_host", F.lit("")).alias("place")
     successor = packed_what(F.lit(KINDS.index("successor")), F.lit(False)).alias("what")
-    dead = stages.where(F.col("stage") == "dead_lettered")
+    dead = stages.where(F.col("stage").isin("dead_lettered", COPIED))
     return ranges.unionByName(dead.select(host, successor, time, *numbers, F.inline("successors")))
 
 

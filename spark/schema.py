@@ -126,4 +126,5 @@ REASONS = (
     "replaced",
     "managed",
     "moved",
+    "copied",
 )

@@ -94,7 +94,11 @@ FATES = Table(
         [
             column("virtual_host", StringType(), ""),
             column("queue", StringType(), '"" for messages that got into none'),
-            column("origin", StringType(), "confirmed, dead_letter, moved, unconfirmed, refused, rolled_back, earlier"),
+            column(
+                "origin",
+                StringType(),
+                "confirmed, dead_letter, moved, copied, unconfirmed, refused, rolled_back, earlier",
+            ),
             column(
                 "fate",
                 StringType(),
@@ -143,7 +147,7 @@ VERDICT = Table(
             column(
                 "promised",
                 LongType(),
-                "copies of confirmed messages and of dead letters; of those that were moved, where they are",
+                "in queues, of confirmed messages, dead letters, copies made by hand; of what was moved, where it is",
             ),
             column("lost", LongType(), "a fault: lost, and lost (persisted)"),
             column("lost_transient", LongType(), "were in memory only, of a process that is gone"),

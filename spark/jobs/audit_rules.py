@@ -7,7 +7,7 @@ from functools import reduce
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
-from spark.journeys import MOVED, NO_OWNER
+from spark.journeys import COPIED, MOVED, NO_OWNER
 from spark.schema import REASONS
 
 LOST, LOST_PERSISTED, LOST_TRANSIENT = "lost", "lost (persisted)", "lost (transient)"
@@ -26,7 +26,7 @@ def origin() -> Column:
     """What was promised of the messages: those that are `promised` must not be lost."""
     return (
         F.when(_some("confirmed"), "confirmed")
-        .when(_some("successor"), F.when(_went_on_by(MOVED), MOVED).otherwise("dead_letter"))
+        .when(_some("successor"), _origin_of_successor())
         .when(_some("rolled_back"), "rolled_back")
         .when(_some("refused"), "refused")
         .when(_some("received"), "unconfirmed")
@@ -215,11 +215,13 @@ def _fate_of_message() -> Column:
 
 def promised() -> Column:
     """Whether messages of that `origin` must not be lost."""
-    return F.col("origin").isin("confirmed", "dead_letter", MOVED)
+    return F.col("origin").isin("confirmed", "dead_letter", MOVED, COPIED)
 
 
-def _went_on_by(why: str) -> Column:
-    return F.col("successor_reason") == REASONS.index(why)
+def _origin_of_successor() -> Column:
+    why = F.col("successor_reason")
+    by_hand = F.when(why == REASONS.index(MOVED), MOVED).when(why == REASONS.index(COPIED), COPIED)
+    return by_hand.otherwise("dead_letter")
 
 
 def _missing(unsure: Column, since: Column) -> Column:

@@ -8,14 +8,14 @@ from pyspark.sql.types import BooleanType, LongType, StringType, StructType, Tim
 
 from spark.expressions import messages, percentile
 from spark.job import Inputs, Job, Table, column
-from spark.journeys import MOVED, journeys, kinds, place
+from spark.journeys import COPIED, MOVED, journeys, kinds, place
 from spark.places import names, places
 from spark.ranges import Measure
 
 _POISON = 3
 
 _REASONS = ("", "other", "released", "consumer_gone", "not_sent")
-_DEATHS = ("", "other", "rejected", "expired", "maxlen", "delivery_limit", MOVED)
+_DEATHS = ("", "other", "rejected", "expired", "maxlen", "delivery_limit", MOVED, COPIED)
 
 _OF_COPIES = (
     Measure("placed", kinds("enqueued", "recovered", "held")),  # so that those that only wait are known too
@@ -65,7 +65,7 @@ DEAD_LETTERS = Table(
             column("virtual_host", StringType(), ""),
             column("source", StringType(), "queue that they left"),
             column("target", StringType(), "queue that they came to"),
-            column("reason", StringType(), "rejected, expired, maxlen, delivery_limit; moved: by hand"),
+            column("reason", StringType(), "rejected, expired, maxlen, delivery_limit; by hand: moved, copied"),
             column("messages", LongType(), ""),
             column("circle", BooleanType(), "others go from target to source: messages that never end may go around"),
         ]
@@ -129,8 +129,8 @@ def _chains(again: DataFrame) -> DataFrame:
 
 
 def _is_death() -> Column:
-    """Nobody moves messages in a circle but by hand."""
-    return F.col("death") != _DEATHS.index(MOVED)
+    """What is moved in a circle by hand does not go around by itself."""
+    return ~F.col("death").isin(_DEATHS.index(MOVED), _DEATHS.index(COPIED))
 
 
 def _dead_letters(segments: DataFrame, queues: DataFrame) -> DataFrame:

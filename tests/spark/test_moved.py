@@ -1,4 +1,4 @@
-"""Messages that somebody moved to another queue: they end in the one, begin in the other, and are no dead letters."""
+"""Messages that somebody moved or copied to another queue: they are no dead letters."""
 
 from __future__ import annotations
 
@@ -47,6 +47,23 @@ def test_they_must_not_be_lost(spark: SparkSession, tmp_path: Path) -> None:
     """A message that left the one queue and never came into the other is lost."""
     result = audit_rows(spark, tmp_path, [*PUBLISHED, *MOVED[:2]])
     assert fates(result)["/", "b", "moved", "lost", "never_enqueued", ""] == 10
+
+
+def test_copies(spark: SparkSession, tmp_path: Path) -> None:
+    """They are promised, each by itself; what they were copied of is where it was."""
+    copied = [
+        stage("copied", 1, 4, queue="a", at=5, reason="copied", target="b", successors=[{"first": 901, "last": 904}]),
+        stage("routed", 901, 904, queue="b", service="queue", at=5),
+        stage("enqueued", 901, 903, queue="b", at=5.1),
+        stage("settled", 901, 903, queue="b", at=6),
+    ]
+    result = audit_rows(spark, tmp_path, [*PUBLISHED, *copied])
+    assert fates(result) == {
+        ("/", "a", "confirmed", "waiting", "", ""): 10,
+        ("/", "b", "copied", "settled", "", ""): 3,
+        ("/", "b", "copied", "lost", "never_enqueued", ""): 1,
+    }
+    assert result.tables["verdict"][0]["promised"] == 14
 
 
 @pytest.mark.parametrize(

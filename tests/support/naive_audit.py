@@ -46,13 +46,14 @@ def _uids(ranges: list[dict[str, int]]) -> list[int]:
 
 
 def _successor(row: Row) -> str:
-    return "moved" if row["reason"] == "moved" else "successor"
+    return row["reason"] if row["reason"] in {"moved", "copied"} else "successor"
 
 
 def _origin(told: list[Row]) -> str:
     stages = {row["stage"] for row in told}
     for stage, origin in (
         ("confirmed", "confirmed"),
+        ("copied", "copied"),
         ("moved", "moved"),
         ("successor", "dead_letter"),
         ("rolled_back", "rolled_back"),
@@ -91,7 +92,7 @@ def _kind(row: Row) -> str:
 
 
 def _promised(origin: str) -> bool:
-    return origin in {"confirmed", "dead_letter", "moved"}
+    return origin in {"confirmed", "dead_letter", "moved", "copied"}
 
 
 def _fate(told: list[Row], kinds: list[str], origin: str, message: list[Row], epochs: Counter[int]) -> tuple[str, str]:

@@ -34,6 +34,7 @@ QUEUE_TTL: Final = "queue_ttl"
 UNROUTABLE: Final = "unroutable"
 PURGED: Final = "purged"
 MOVED: Final = "moved"  # to another queue, by hand
+COPIED: Final = "copied"  # the same way
 REPLACED: Final = "replaced"  # by a newer message with the same key
 QUEUE_DELETED: Final = "queue_deleted"
 NO_OWNER: Final = "no_owner"

@@ -185,17 +185,24 @@ class _Carrying:
             raise ResourceError(f"queue '{self.target.name}' is full, and holds publishers back")
         transaction = self.uids.take()[0]
         successors = self.uids.take(len(reply.message.uids))
-        batch, settle = self._batch(reply, transaction, successors), None
-        if moves:
-            settle = pb.Settle(
-                queue_id=self.source.queue_id, outcome=pb.ACCEPT, uids=reply.message.uids, transaction=transaction,
-                successors=successors.start, moved_to=self.target.queue_id,
-            )  # fmt: skip
-        if self.taking is self.giving or settle is None:
-            parts = {self.giving: Part(batch, settle)}
+        batch = self._batch(reply, transaction, successors)
+        of_source = (self._moved if moves else self._copied)(reply, transaction, successors.start)
+        if self.taking is self.giving:
+            parts = {self.giving: of_source._replace(batch=batch)}
         else:
-            parts = {self.giving: Part(batch), self.taking: Part(settle=settle)}
+            parts = {self.giving: Part(batch), self.taking: of_source}
         await commit(self.store, transaction, parts)
+
+    def _moved(self, reply: pb.QueueReply, transaction: int, successors: int) -> Part:
+        settle = pb.Settle(
+            queue_id=self.source.queue_id, outcome=pb.ACCEPT, uids=reply.message.uids, transaction=transaction,
+            successors=successors, moved_to=self.target.queue_id,
+        )  # fmt: skip
+        return Part(settle=settle)
+
+    def _copied(self, reply: pb.QueueReply, _transaction: int, successors: int) -> Part:
+        source, target = self.source.queue_id, self.target.queue_id
+        return Part(copied=pb.Copied(queue_id=source, uids=reply.message.uids, successors=successors, copied_to=target))
 
     def _batch(self, reply: pb.QueueReply, transaction: int, successors: range) -> pb.PublishBatch:
         """As they are, but for their uids: what says when it expires still does then."""

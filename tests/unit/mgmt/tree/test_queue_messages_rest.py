@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from services.mgmt.in_queues import deciding
-from services.queue.links import selecting
+from services.queue.links import selecting, transactions
+from services.rpc.queue_pb2 import Copied
 from tests.unit.mgmt.tree.conftest import HOST, Managed
 
 Q = f"queue/{HOST}/q"
@@ -109,8 +110,11 @@ async def test_moved_and_copied(managed: Managed, monkeypatch: pytest.MonkeyPatc
     """In portions, in order: a message that is moved is in one queue, and one that is copied in both."""
     monkeypatch.setattr(selecting, "_AT_ONCE", 2)
     client = await filled(managed, *[b"%d" % number for number in range(7)], durable=durable)
+    copied: list[Copied] = []
+    monkeypatch.setattr(transactions, "tell_copied", lambda _host, its: copied.append(its))
     ids = [each["id"] for each in await infos(managed)]
     assert await managed("POST", f"{Q}/copyMessages", {"destination": to, "messageIds": ids[:3]}) == (200, ids[:3])
+    assert [uid for its in copied for uid in its.uids] == ids[:3]
     assert await managed("POST", f"{Q}/moveMessages", {"destination": to, "limit": 5}) == (200, ids[:5])
     for wrong in ({"destination": "q"}, {"destination": "none"}, {}):
         assert (await managed("POST", f"{Q}/moveMessages", wrong))[0] == 422
