@@ -7,7 +7,7 @@ from pyspark.sql import functions as F
 
 _STEPS = 32  # in which a time grows e-fold: 1.6 % from its true value at the most
 
-ENDS = ("accepted", "rejected", "expired", "dead_lettered", "dropped", "let_go")
+ENDS = ("accepted", "rejected", "expired", "dead_lettered", "moved", "dropped", "let_go")
 
 
 def messages() -> Column:

@@ -19,10 +19,26 @@ from spark.ranges import NOTHING, Bools, Ints, Measure, cut
 from spark.schema import STAGE_NAMES
 
 # What a row says: its stage, but for stages that mean two things.
-KINDS = (*(name for name in STAGE_NAMES if name != "settled"), "accepted", "rejected", "held", "successor", "let_go")
+KINDS = (
+    *(name for name in STAGE_NAMES if name != "settled"),
+    *("accepted", "rejected", "held", "successor", "let_go", "moved"),
+)
 
 # Not the end of a copy: an owner that loses a partition drops what is not on disk, and it may be sent again.
 NO_OWNER = "no_owner"
+# No dead letter: somebody had it go on in another queue.
+MOVED = "moved"
+# Nor is this one: it stays, and another message is the same in another queue.
+COPIED = "copied"
+
+# Of the kinds that have a stage with another kind.
+_STAGES = {
+    "accepted": "settled",
+    "rejected": "settled",
+    "held": "recovered",
+    "let_go": "dropped",
+    MOVED: "dead_lettered",
+}
 
 # Said of messages, in whichever queue they are; so is what gateways say of those that got into none.
 _OF_MESSAGES = ("received", "returned", "confirmed", "refused", "rolled_back")
@@ -92,7 +108,7 @@ def told(stages: DataFrame, wanted: set[str], values: Mapping[str, Column]) -> D
         return ranges
     host = F.xxhash64("virtual_host", F.lit("")).alias("place")
     successor = packed_what(F.lit(KINDS.index("successor")), F.lit(False)).alias("what")
-    dead = stages.where(F.col("stage") == "dead_lettered")
+    dead = stages.where(F.col("stage").isin("dead_lettered", COPIED))
     return ranges.unionByName(dead.select(host, successor, time, *numbers, F.inline("successors")))
 
 
@@ -110,24 +126,26 @@ def in_buckets(rows: DataFrame) -> DataFrame:
 
 
 def _stages(wanted: set[str]) -> list[str]:
-    of = {"accepted": "settled", "rejected": "settled", "held": "recovered", "let_go": "dropped"}
-    return sorted({of.get(name, name) for name in wanted} - {"successor"})
+    return sorted({_STAGES.get(name, name) for name in wanted} - {"successor"})
 
 
 def _kind() -> Column:
     special = (
         F.when(F.col("stage") == "recovered", F.lit(KINDS.index("held")))
         .when(F.col("stage") == "dropped", KINDS.index("let_go"))
+        .when(F.col("stage") == "dead_lettered", KINDS.index("moved"))
         .when(F.col("outcome") == "accepted", KINDS.index("accepted"))
         .otherwise(KINDS.index("rejected"))
     )
-    told_apart = {"recovered": "held", "dropped": NO_OWNER}
+    told_apart = {"recovered": "held", "dropped": NO_OWNER, "dead_lettered": MOVED}
     plain = (
         (F.col("stage") == name, KINDS.index(name)) for name in STAGE_NAMES if name not in {"settled", *told_apart}
     )
-    recovered, dropped = ((F.col("stage") == name) & (F.col("reason") != why) for name, why in told_apart.items())
-    first = F.when(recovered, KINDS.index("recovered")).when(dropped, KINDS.index("dropped"))
-    return reduce(lambda so_far, case: so_far.when(*case), plain, first).otherwise(special)
+    others = (
+        ((F.col("stage") == name) & (F.col("reason") != why), KINDS.index(name)) for name, why in told_apart.items()
+    )
+    first, *cases = (*others, *plain)
+    return reduce(lambda so_far, case: so_far.when(*case), cases, F.when(*first)).otherwise(special)
 
 
 def _cutter(

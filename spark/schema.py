@@ -126,4 +126,6 @@ REASONS = (
     "replaced",
     "managed",
     "duplicate",
+    "moved",
+    "copied",
 )

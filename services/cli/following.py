@@ -153,7 +153,7 @@ class Following:
 
     def _note_letter(self, letters: Letters, batch: LedgerBatch, told: StageRow, stage: str) -> None:
         """Who published it is not told of a dead letter, which its queue process routes."""
-        if stage == "dead_lettered":
+        if stage in {"dead_lettered", "copied"}:
             letters.move(told.uids, _successors(batch, told))
         elif (stage, batch.service) == ("routed", "queue") and _fits(told.place.routing_key, self._sought.key):
             letters.route(told.uids)

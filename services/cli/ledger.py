@@ -16,7 +16,7 @@ from rich.text import Text
 
 from services.cli.durations import moment
 from services.cli.following import Following, Line
-from services.cli.steps import COLOURS
+from services.cli.steps import COLOURS, called
 from services.common.bus.follow import follow
 from services.common.clock import monotonic
 from services.common.ledger.stream import SUBJECTS
@@ -94,13 +94,14 @@ def _write(lines: list[Line], following: Following, console: Console, *, as_json
 def text(line: Line, ids: list[str]) -> Text:
     """Time, stage, messages, outcome or reason, and the process that tells it."""
     uids = str(line.uids[0][0]) if line.count == 1 else f"{line.uids[0][0]} and {line.count - 1} more"
-    words = [line.outcome, line.reason, "again" if line.attempt > 1 else ""]
+    stage = called(line.stage, line.reason)
+    words = [line.outcome, "" if stage == line.reason else line.reason, "again" if line.attempt > 1 else ""]
     words.append(f"consumer {line.consumer}" if line.consumer else "")
     how = ", ".join(word for word in words if word)
     return Text.assemble(
         (moment(line.time_us)[11:-3], "dim"),
         "  ",
-        (f"{line.stage:<13}", COLOURS.get(line.stage, "")),
+        (f"{stage:<13}", COLOURS.get(line.stage, "")),
         f"  {uids}",
         (f"  {printable(_ids(ids))}" if ids else "", "bold"),
         f"  {printable(how)}" if how else "",

@@ -4,11 +4,24 @@ from __future__ import annotations
 
 from services.common.trace import Step
 
+# What was moved by hand is no dead letter, though it ends and begins as one does.
+_BY_HAND = {("dead_lettered", "moved"): "moved", ("copied", "copied"): "copied"}
+
 COLOURS = {
     "confirmed": "green", "settled": "green",
     "requeued": "yellow", "recovered": "yellow", "expired": "yellow", "dead_lettered": "yellow",
     "returned": "red", "refused": "red", "dropped": "red", "rolled_back": "red",
 }  # fmt: skip
+
+
+def called(stage: str, reason: str) -> str:
+    """What a stage is called."""
+    return _BY_HAND.get((stage, reason), stage)
+
+
+def is_by_hand(step: Step) -> bool:
+    """Whether it says that the message was moved or copied: its target is a queue."""
+    return (step.stage, step.reason) in _BY_HAND
 
 
 def place(step: Step) -> str:
@@ -23,9 +36,10 @@ def place(step: Step) -> str:
 
 def detail(step: Step) -> str:
     """Outcome, reason, target, attempt, consumer, and with how many other messages."""
-    parts = [step.outcome, step.reason]
+    by_hand = is_by_hand(step)
+    parts = [step.outcome, "" if by_hand else step.reason]
     if step.target:
-        parts.append(f"to '{step.target}'")
+        parts.append(f"to {'queue ' * by_hand}'{step.target}'")
     if step.attempt > 1:
         parts.append("again")
     if consumer := _consumer(step):

@@ -13,7 +13,7 @@ from services.cli.durations import duration, moment
 from services.cli.payloads import payload_lines
 from services.cli.scale import Scale
 from services.cli.spans import of_applications, span_lines
-from services.cli.steps import COLOURS, detail, place, who
+from services.cli.steps import COLOURS, called, detail, is_by_hand, place, who
 from services.common.printable import all_printable
 from services.common.trace import (
     IN_FLIGHT,
@@ -124,7 +124,7 @@ class _Waterfall:
         self._scale = Scale(times, _NARROW_BAR if console.width < _NARROW else _BAR)
         self._ordered = list(_ordered(journey.messages))
         deepest = max((depth for _, depth in self._ordered), default=0)
-        self._stage = max((len(step.stage) for step in steps), default=0) + len(_indent(deepest))
+        self._stage = max((len(called(step.stage, step.reason)) for step in steps), default=0) + len(_indent(deepest))
         self._place = max((len(place(step)) for step in steps), default=0)
         self._instance = max((len(step.instance) for step in steps), default=0)
 
@@ -167,6 +167,9 @@ class _Waterfall:
         if made is None:
             return "whose beginning is not on record"
         known = "" if message.steps else "; nothing more of it is on record"
+        if is_by_hand(made):
+            to = f" to queue '{made.target}'" if made.target else ""
+            return f"{called(made.stage, made.reason)} from queue '{made.queue}'{to}{known}"
         return f"dead-lettered from queue '{made.queue}' to {_exchange(made.target)}: {made.reason}{known}"
 
     def _line(self, step: Step, indent: str, *, first: bool) -> Text:
@@ -176,7 +179,7 @@ class _Waterfall:
             f"{wait:>10}  ",
             (self._scale.bar(step.time_us - step.wait_us, step.time_us), "cyan"),
             f"  {indent}",
-            (f"{step.stage:<{self._stage - len(indent)}}", COLOURS.get(step.stage, "")),
+            (f"{called(step.stage, step.reason):<{self._stage - len(indent)}}", COLOURS.get(step.stage, "")),
             f"  {place(step):<{self._place}}  ",
             (f"{step.instance:<{self._instance}}  ", "dim"),
             (detail(step), COLOURS.get(step.stage, "")),
@@ -237,7 +240,8 @@ def _ends(journey: Journey) -> list[str]:
 
 
 def _goes_on(message: Message, copy: Copy) -> bool:
-    return any(step.successors for step in message.steps if (step.virtual_host, step.queue) == _key(copy))
+    its = (step for step in message.steps if (step.virtual_host, step.queue) == _key(copy))
+    return any(step.successors for step in its if step.stage == "dead_lettered")
 
 
 def _was_no_room(message: Message, copy: Copy) -> bool:

@@ -63,10 +63,10 @@ class Step(_Told):
     attempt: int = Field(description="delivered: 1 for the first time, 2 for any other; else 0")
     outcome: str
     reason: str
-    target: str = Field(description="dead_lettered: the exchange")
+    target: str = Field(description="dead_lettered: the exchange; moved or copied: the queue")
     count: int = Field(description="messages that took the step together")
     bytes: int = Field(description="of all of them; 0 where it is not known")
-    successors: list[int] = Field(description="dead_lettered: uids that this message went on as")
+    successors: list[int] = Field(description="dead_lettered: uids that this message went on as; copied: of its copies")
 
 
 class Span(_Told):
@@ -138,10 +138,12 @@ class Payload(_Told):
 
 
 class Message(_Told):
-    """One uid: what was published, or what went on from a queue by dead-lettering."""
+    """One uid: what was published, or what went on from a queue: dead-lettered, moved or copied."""
 
     uid: int
-    predecessor: int | None = Field(description="the uid that it was before it was dead-lettered")
+    predecessor: int | None = Field(
+        description="the uid that it was before it was dead-lettered or moved, or that it was copied of"
+    )
     steps: list[Step] = Field(description="by time")
     copies: list[Copy]
     ended: bool = Field(description="nothing more is to come of it, except as other uids")
@@ -150,7 +152,7 @@ class Message(_Told):
 
 
 class Journey(_Told):
-    """A message's whole way, before and after every dead-lettering."""
+    """A message's whole way, before and after every dead-lettering, move and copy."""
 
     match: Match
     messages: list[Message] = Field(description="by their first step")

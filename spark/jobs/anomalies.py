@@ -15,7 +15,7 @@ from spark.expressions import elapsed, messages, percentile
 from spark.job import Inputs, Job, Table, column
 from spark.jobs.anomaly_sentences import sentence
 from spark.jobs.oddity import Bounds, with_oddity
-from spark.journeys import journeys, kinds, place
+from spark.journeys import MOVED, journeys, kinds, place
 from spark.ranges import Measure
 
 _WINDOW_SECONDS = 60
@@ -94,8 +94,8 @@ def _counts(stages: DataFrame, seconds: int) -> DataFrame:
     """Messages and errors of each edge in each window where there were any: edges times windows, whatever the rows."""
     of_gateway = F.col("service") == "gateway"
     failed = F.col("stage").isin("returned", "refused") | ((F.col("stage") == "dropped") & of_gateway)
-    # What expired or was rejected is dropped or dead-lettered next, which would count it twice.
-    first_word = ~F.col("reason").isin("expired", "rejected")
+    # What expired or was rejected is dropped or dead-lettered next, which would count it twice; to move is no error.
+    first_word = ~F.col("reason").isin("expired", "rejected", MOVED)
     ended = (
         F.col("stage").isin("requeued", "expired")
         | (F.col("outcome") == "rejected")

@@ -20,6 +20,7 @@ from spark.jobs.audit_rules import (
     fate,
     gap,
     origin,
+    promised,
     reason,
     unread_file,
 )
@@ -28,7 +29,7 @@ from spark.places import all_gaps, all_terms, ending_alone, names, places, recor
 from spark.ranges import Bools, Columns, Measure
 from spark.terms import Term, troubled
 
-ENDS = ("accepted", "rejected", "expired", "dead_lettered", "dropped")
+ENDS = ("accepted", "rejected", "expired", "dead_lettered", "moved", "dropped")
 _ENDED = kinds(*ENDS)
 
 OF_COPIES = (
@@ -54,6 +55,7 @@ OF_COPIES = (
 )
 OF_MESSAGES = (
     *(Measure(name, kinds(name)) for name in ("received", "confirmed", "refused", "rolled_back", "successor")),
+    Measure("successor_reason", kinds("successor"), "max", "reason"),
     Measure("returned", kinds("returned")),
     Measure("dropped_unrouted", kinds("dropped")),
     *(Measure(f"{name}_unplaced_reason", kinds(name), "max", "reason") for name in ("returned", "dropped", "refused")),
@@ -92,11 +94,15 @@ FATES = Table(
         [
             column("virtual_host", StringType(), ""),
             column("queue", StringType(), '"" for messages that got into none'),
-            column("origin", StringType(), "confirmed, dead_letter, unconfirmed, refused, rolled_back, earlier"),
+            column(
+                "origin",
+                StringType(),
+                "confirmed, dead_letter, moved, copied, unconfirmed, refused, rolled_back, earlier",
+            ),
             column(
                 "fate",
                 StringType(),
-                "settled, waiting, unsettled, expired, dead_lettered, dropped, rejected, returned, refused, "
+                "settled, waiting, unsettled, expired, dead_lettered, moved, dropped, rejected, returned, refused, "
                 "rolled_back, not_enqueued, in_flight (too young to judge), lost (promised, and in no queue ever), "
                 "lost (persisted) (was on disk), lost (transient) (was in memory only, as promised), "
                 "unknown (a gap, or a file that cannot be read, may hide their end)",
@@ -138,7 +144,11 @@ VERDICT = Table(
                 BooleanType(),
                 "the record has no gap, and all of it could be read: what is not lost or duplicated here truly is not",
             ),
-            column("promised", LongType(), "copies of confirmed messages and of dead letters"),
+            column(
+                "promised",
+                LongType(),
+                "in queues, of confirmed messages, dead letters, copies made by hand; of what was moved, where it is",
+            ),
             column("lost", LongType(), "a fault: lost, and lost (persisted)"),
             column("lost_transient", LongType(), "were in memory only, of a process that is gone"),
             column("unknown", LongType(), "lost, or settled in a gap of the record, or waiting since"),
@@ -220,13 +230,13 @@ def account(judged: DataFrame, queues: DataFrame, *keys: str) -> DataFrame:
 
 def verdict(accounts: DataFrame, gaps: DataFrame, extent: DataFrame) -> DataFrame:
     """The account in one row."""
-    promised = F.col("origin").isin("confirmed", "dead_letter")
+    here = promised() & (F.col("fate") != "moved")  # where they went they are promised as well
 
     def total(which: Column, name: str) -> Column:
         return F.coalesce(F.sum(F.when(which, F.col("messages"))), F.lit(0)).alias(name)
 
     counted = accounts.agg(
-        total(promised, "promised"),
+        total(here, "promised"),
         total(F.col("fate").isin(*FAULTS), "lost"),
         total(F.col("fate") == LOST_TRANSIENT, "lost_transient"),
         *(total(F.col("fate") == name, name) for name in (UNKNOWN, "in_flight")),

@@ -7,7 +7,7 @@ from functools import reduce
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
-from spark.journeys import NO_OWNER
+from spark.journeys import COPIED, MOVED, NO_OWNER
 from spark.schema import REASONS
 
 LOST, LOST_PERSISTED, LOST_TRANSIENT = "lost", "lost (persisted)", "lost (transient)"
@@ -23,10 +23,10 @@ _EVER = -(1 << 62)
 
 
 def origin() -> Column:
-    """What was promised of the messages: only `confirmed` and `dead_letter` must not be lost."""
+    """What was promised of the messages: those that are `promised` must not be lost."""
     return (
         F.when(_some("confirmed"), "confirmed")
-        .when(_some("successor"), "dead_letter")
+        .when(_some("successor"), _origin_of_successor())
         .when(_some("rolled_back"), "rolled_back")
         .when(_some("refused"), "refused")
         .when(_some("received"), "unconfirmed")
@@ -100,9 +100,10 @@ def duplicate() -> Column:
     # An owner that dies before an end is on disk has recorded it, and the next one does again: that is no duplicate.
     owners = F.col("last_ended_epoch") - F.col("first_ended_epoch") + 1
     ends = ("accepted", "expired", "dropped")
+    succeeded = F.col("dead_lettered") + F.col("moved")
     twice = reduce(lambda so_far, name: so_far | (F.col(name) > owners), ends, F.col("rejected") > owners)
     accepted_and_more = _some("accepted") & (F.col("rejected") + F.col("expired") + F.col("dropped") > 0)
-    went_on = (F.col("dead_lettered") > 1) | (_some("accepted") & _some("dead_lettered"))
+    went_on = (succeeded > 1) | (_some("accepted") & (succeeded > 0))
     # What an owner lost without having confirmed it is sent to the next one, and enqueued again: under another epoch.
     epochs = F.col("last_enqueued_epoch") - F.col("first_enqueued_epoch") + 1
     found_before = F.coalesce(F.col("enqueued_moment") > F.col("recovered_moment"), F.lit(False))
@@ -126,6 +127,7 @@ def _placed() -> Column:
 def _fate_of_copy() -> Column:
     ended = (
         F.when(_some("dead_lettered"), "dead_lettered")
+        .when(_some("moved"), MOVED)
         .when(_some("accepted"), "settled")
         .when(_some("expired"), "expired")
         .when(_some("dropped") & ~_was_no_room(), "dropped")
@@ -143,9 +145,9 @@ def _fate_of_copy() -> Column:
         .when(_placed() & _hidden() & perhaps_taken, UNKNOWN)
         .when(_placed() & held, "unsettled")
         .when(_placed(), "waiting")
-        .when(~_promised() & F.col("origin").isin("refused", "rolled_back"), F.col("origin"))
+        .when(~promised() & F.col("origin").isin("refused", "rolled_back"), F.col("origin"))
         .when((F.col("origin") == "unconfirmed") & _perhaps_enqueued(), UNKNOWN)
-        .when(~_promised(), "not_enqueued")
+        .when(~promised(), "not_enqueued")
         .otherwise(_missing(F.col("queue_gap") >= F.col("last_time"), F.col("last_time")))
     )
 
@@ -205,14 +207,21 @@ def _fate_of_message() -> Column:
     return (
         F.when(_some("returned"), "returned")
         .when(_some("dropped_unrouted"), "dropped")
-        .when(~_promised() & F.col("origin").isin("refused", "rolled_back"), F.col("origin"))
-        .when(~_promised(), "not_enqueued")
+        .when(~promised() & F.col("origin").isin("refused", "rolled_back"), F.col("origin"))
+        .when(~promised(), "not_enqueued")
         .otherwise(_missing(F.col("any_gap") >= F.col("message_time"), F.col("message_time")))
     )
 
 
-def _promised() -> Column:
-    return F.col("origin").isin("confirmed", "dead_letter")
+def promised() -> Column:
+    """Whether messages of that `origin` must not be lost."""
+    return F.col("origin").isin("confirmed", "dead_letter", MOVED, COPIED)
+
+
+def _origin_of_successor() -> Column:
+    why = F.col("successor_reason")
+    by_hand = F.when(why == REASONS.index(MOVED), MOVED).when(why == REASONS.index(COPIED), COPIED)
+    return by_hand.otherwise("dead_letter")
 
 
 def _missing(unsure: Column, since: Column) -> Column:

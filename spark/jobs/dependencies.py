@@ -8,7 +8,7 @@ from pyspark.sql.types import DoubleType, LongType, StringType, StructType
 
 from spark.expressions import elapsed, identity, messages, percentile, share, told, total
 from spark.job import Inputs, Job, Table, column
-from spark.journeys import journeys, kinds, place
+from spark.journeys import MOVED, journeys, kinds, place
 from spark.ranges import Measure
 
 _OF_COPIES = (
@@ -112,7 +112,8 @@ def _counted(stages: DataFrame) -> DataFrame:
     """Rows counted by client, exchange, queue, target and instance: a small table."""
     keys = ("virtual_host", "client", "exchange", "queue", "target", "instance")
     rows = stages.where(
-        F.col("stage").isin("received", "routed", "returned", "refused", "sent", "dead_lettered", "enqueued")
+        F.col("stage").isin("received", "routed", "returned", "refused", "sent", "enqueued")
+        | ((F.col("stage") == "dead_lettered") & (F.col("reason") != MOVED))  # which went to no exchange
         | ((F.col("stage") == "dropped") & (F.col("service") == "gateway"))
     )
     names = ("received", "routed", "sent", "dead_lettered")

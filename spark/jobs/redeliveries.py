@@ -8,14 +8,14 @@ from pyspark.sql.types import BooleanType, LongType, StringType, StructType, Tim
 
 from spark.expressions import messages, percentile
 from spark.job import Inputs, Job, Table, column
-from spark.journeys import journeys, kinds, place
+from spark.journeys import COPIED, MOVED, journeys, kinds, place
 from spark.places import names, places
 from spark.ranges import Measure
 
 _POISON = 3
 
 _REASONS = ("", "other", "released", "consumer_gone", "not_sent")
-_DEATHS = ("", "other", "rejected", "expired", "maxlen", "delivery_limit")
+_DEATHS = ("", "other", "rejected", "expired", "maxlen", "delivery_limit", MOVED, COPIED)
 
 _OF_COPIES = (
     Measure("placed", kinds("enqueued", "recovered", "held")),  # so that those that only wait are known too
@@ -23,7 +23,7 @@ _OF_COPIES = (
     Measure("first_at", kinds("delivered"), "min", "time"),
     Measure("last_at", kinds("delivered"), "max", "time"),
     Measure("put_back", kinds("requeued"), "max", "why"),
-    *(Measure(name, kinds(name)) for name in ("accepted", "rejected", "expired", "dead_lettered", "dropped")),
+    *(Measure(name, kinds(name)) for name in ("accepted", "rejected", "expired", "dead_lettered", "moved", "dropped")),
 )
 _OF_MESSAGES = (
     Measure("origin", kinds("successor"), "max", "queue_left"),
@@ -39,7 +39,7 @@ CHAINS = Table(
             column(
                 "reason", StringType(), 'why they were put back: released, consumer_gone, not_sent; "": a new owner'
             ),
-            column("fate", StringType(), "settled, dead_lettered, rejected, expired, dropped, waiting"),
+            column("fate", StringType(), "settled, dead_lettered, moved, rejected, expired, dropped, waiting"),
             column("messages", LongType(), ""),
             column("gap_p50_us", LongType(), "between one attempt and the next, on average"),
         ]
@@ -65,7 +65,7 @@ DEAD_LETTERS = Table(
             column("virtual_host", StringType(), ""),
             column("source", StringType(), "queue that they left"),
             column("target", StringType(), "queue that they came to"),
-            column("reason", StringType(), "rejected, expired, maxlen, delivery_limit"),
+            column("reason", StringType(), "rejected, expired, maxlen, delivery_limit; by hand: moved, copied"),
             column("messages", LongType(), ""),
             column("circle", BooleanType(), "others go from target to source: messages that never end may go around"),
         ]
@@ -116,7 +116,7 @@ def _word(words: tuple[str, ...], code: str) -> Column:
 
 def _fate() -> Column:
     fate = F.when(F.col("dead_lettered") > 0, "dead_lettered").when(F.col("accepted") > 0, "settled")
-    for name in ("expired", "dropped", "rejected"):
+    for name in ("moved", "expired", "dropped", "rejected"):
         fate = fate.when(F.col(name) > 0, name)
     return fate.otherwise("waiting")
 
@@ -128,17 +128,24 @@ def _chains(again: DataFrame) -> DataFrame:
     )
 
 
+def _is_death() -> Column:
+    """What is moved in a circle by hand does not go around by itself."""
+    return ~F.col("death").isin(_DEATHS.index(MOVED), _DEATHS.index(COPIED))
+
+
 def _dead_letters(segments: DataFrame, queues: DataFrame) -> DataFrame:
     """From queue to queue; the exchange between them is in the graph of dependencies."""
     went = segments.where("origin is not null").groupBy("origin", "place", "death").agg(
         F.sum(messages()).alias("messages")
     )  # fmt: skip
-    back = went.select(F.col("place").alias("origin"), F.col("origin").alias("place"), F.lit(True).alias("circle"))
+    back = went.where(_is_death()).select(
+        F.col("place").alias("origin"), F.col("origin").alias("place"), F.lit(True).alias("circle")
+    )
     sources = queues.select(F.col("queue").alias("source"), F.col("place").alias("origin"))
     targets = queues.select("virtual_host", F.col("queue").alias("target"), "place")
     return (
         went.join(back.distinct(), ["origin", "place"], "left")
-        .withColumns({"circle": F.coalesce("circle", F.lit(False)), "reason": _word(_DEATHS, "death")})
+        .withColumns({"circle": F.coalesce("circle", F.lit(False)) & _is_death(), "reason": _word(_DEATHS, "death")})
         .join(sources, "origin")
         .join(targets, "place")
     )

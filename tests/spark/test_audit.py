@@ -29,7 +29,7 @@ REASONS = {
     "refused": ("overflow",),
     "requeued": ("released", "consumer_gone"),
     "expired": ("message_ttl",),
-    "dead_lettered": ("rejected",),
+    "dead_lettered": ("rejected", "moved"),
     "dropped": ("maxlen", "no_owner"),
     "recovered": ("journal", "held"),
 }

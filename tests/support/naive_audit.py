@@ -9,7 +9,7 @@ Row = dict[str, Any]
 _OF_MESSAGES = {"received", "returned", "confirmed", "refused", "rolled_back"}
 _OF_OWNERS = {"enqueued", "recovered", "delivered"}
 _NOT_LOOKED_AT = {"sent"}
-_ENDS = ("dead_lettered", "accepted", "expired", "dropped", "rejected")
+_ENDS = ("dead_lettered", "moved", "accepted", "expired", "dropped", "rejected")
 
 
 def naive_fates(rows: list[Row]) -> Counter[tuple[str, ...]]:
@@ -28,7 +28,7 @@ def naive_fates(rows: list[Row]) -> Counter[tuple[str, ...]]:
             else:
                 copies[row["virtual_host"], row["queue"], uid].append(row)
         for uid in _uids(row["successors"]):
-            messages[uid].append({"stage": "successor", "virtual_host": row["virtual_host"]})
+            messages[uid].append({"stage": _successor(row), "virtual_host": row["virtual_host"]})
     epochs: Counter[int] = Counter()
     for row in rows:
         epochs[row["partition"]] = max(epochs[row["partition"]], row["epoch"])
@@ -45,10 +45,16 @@ def _uids(ranges: list[dict[str, int]]) -> list[int]:
     return [uid for one in ranges for uid in range(one["first"], one["last"] + 1)]
 
 
+def _successor(row: Row) -> str:
+    return row["reason"] if row["reason"] in {"moved", "copied"} else "successor"
+
+
 def _origin(told: list[Row]) -> str:
     stages = {row["stage"] for row in told}
     for stage, origin in (
         ("confirmed", "confirmed"),
+        ("copied", "copied"),
+        ("moved", "moved"),
         ("successor", "dead_letter"),
         ("rolled_back", "rolled_back"),
         ("refused", "refused"),
@@ -61,7 +67,7 @@ def _origin(told: list[Row]) -> str:
 
 def _message(told: list[Row]) -> tuple[str, str, str, str]:
     origin = _origin(told)
-    reasons = {row["stage"]: row["reason"] for row in told if row["stage"] != "successor"}
+    reasons = {row["stage"]: row["reason"] for row in told if "reason" in row}
     for stage in ("returned", "dropped"):
         if stage in reasons:
             return origin, stage, reasons[stage], ""
@@ -80,11 +86,13 @@ def _kind(row: Row) -> str:
     """An owner that loses a partition drops what is not on disk, which may come again: that is no end."""
     if (row["stage"], row["reason"]) == ("dropped", "no_owner"):
         return "let go"
+    if (row["stage"], row["reason"]) == ("dead_lettered", "moved"):
+        return "moved"
     return str(row["outcome"] if row["stage"] == "settled" else row["stage"])
 
 
 def _promised(origin: str) -> bool:
-    return origin in {"confirmed", "dead_letter"}
+    return origin in {"confirmed", "dead_letter", "moved", "copied"}
 
 
 def _fate(told: list[Row], kinds: list[str], origin: str, message: list[Row], epochs: Counter[int]) -> tuple[str, str]:
@@ -96,7 +104,7 @@ def _fate(told: list[Row], kinds: list[str], origin: str, message: list[Row], ep
             if (origin, end, reason, placed) == ("refused", "dropped", "maxlen", False):
                 no_room = True  # the queue was full, and its publisher knows
                 continue
-            return {"accepted": "settled"}.get(end, end), reason
+            return {"accepted": "settled"}.get(end, end), "" if end == "moved" else reason
     let_go = max((row["epoch"] for row in told if _kind(row) == "let go"), default=-1)
     if not no_room and let_go >= max((row["epoch"] for row in told if row["stage"] in _OF_OWNERS), default=0):
         return "lost (transient)", "no_owner"
@@ -131,7 +139,8 @@ def _duplicate(told: list[Row], kinds: list[str]) -> str:
     ended = [_when(row) for row in told if _kind(row) in _ENDS]
     delivered = [_when(row) for row in told if row["stage"] == "delivered"]
     owners = max(ended)[0] - min(ended)[0] + 1 if ended else 0
-    if ends["dead_lettered"] > 1 or (ends["accepted"] and ends["dead_lettered"]):
+    went_on = ends["dead_lettered"] + ends["moved"]
+    if went_on > 1 or (ends["accepted"] and went_on):
         return "settled_twice"
     if max(ends.values(), default=0) > owners or (ends["accepted"] and ends.total() > 1 and owners == 1):
         return "settled_twice"

@@ -34,6 +34,7 @@ QUEUE_TTL: Final = "queue_ttl"
 UNROUTABLE: Final = "unroutable"
 PURGED: Final = "purged"
 MOVED: Final = "moved"  # to another queue, by hand
+COPIED: Final = "copied"  # the same way
 REPLACED: Final = "replaced"  # by a newer message with the same key
 DUPLICATE: Final = "duplicate"  # of a message with the same id that came lately
 QUEUE_DELETED: Final = "queue_deleted"

@@ -27,6 +27,7 @@ class Part(NamedTuple):
 
     batch: pb.PublishBatch | None = None
     settle: pb.Settle | None = None
+    copied: pb.Copied | None = None  # what it puts on record
 
 
 async def commit(store: StoreClient, transaction: int, parts: Mapping[OwnerStream, Part]) -> None:

@@ -17,6 +17,8 @@ from services.common.clients.partition_table import Owner, PartitionTable
 from services.common.clients.store import StoreClient
 from services.common.clock import epoch_ms
 from services.common.errors import BrokerError, InternalError, NotFound, ResourceError, Unavailable
+from services.common.message import columns
+from services.common.message.facts import Facts
 from services.common.uid import UidSource
 from services.mgmt.in_queues.deciding import Part, commit
 from services.mgmt.in_queues.stream import OwnerStream
@@ -185,27 +187,43 @@ class _Carrying:
             raise ResourceError(f"queue '{self.target.name}' is full, and holds publishers back")
         transaction = self.uids.take()[0]
         successors = self.uids.take(len(reply.message.uids))
-        batch, settle = self._batch(reply, transaction, successors), None
-        if moves:
-            settle = pb.Settle(
-                queue_id=self.source.queue_id, outcome=pb.ACCEPT, uids=reply.message.uids, transaction=transaction,
-                successors=successors.start, moved_to=self.target.queue_id,
-            )  # fmt: skip
-        if self.taking is self.giving or settle is None:
-            parts = {self.giving: Part(batch, settle)}
+        batch = self._batch(reply, transaction, successors)
+        of_source = (self._moved if moves else self._copied)(reply, transaction, successors.start)
+        if self.taking is self.giving:
+            parts = {self.giving: of_source._replace(batch=batch)}
         else:
-            parts = {self.giving: Part(batch), self.taking: Part(settle=settle)}
+            parts = {self.giving: Part(batch), self.taking: of_source}
         await commit(self.store, transaction, parts)
 
+    def _moved(self, reply: pb.QueueReply, transaction: int, successors: int) -> Part:
+        settle = pb.Settle(
+            queue_id=self.source.queue_id, outcome=pb.ACCEPT, uids=reply.message.uids, transaction=transaction,
+            successors=successors, moved_to=self.target.queue_id,
+        )  # fmt: skip
+        return Part(settle=settle)
+
+    def _copied(self, reply: pb.QueueReply, _transaction: int, successors: int) -> Part:
+        source, target = self.source.queue_id, self.target.queue_id
+        return Part(copied=pb.Copied(queue_id=source, uids=reply.message.uids, successors=successors, copied_to=target))
+
     def _batch(self, reply: pb.QueueReply, transaction: int, successors: range) -> pb.PublishBatch:
-        """As they are, but for their uids: what says when it expires still does then."""
+        """As they are, but for their uids, and for what has passed of their own times to live: they arrive now."""
         told, now = reply.message, epoch_ms()
-        return pb.PublishBatch(
-            uids=successors, bodies=told.bodies, properties=told.properties, properties_of=told.properties_of,
-            facts=told.facts, facts_of=told.facts_of, transaction=transaction, time_ms=now,
-            times_ms=[each.time_ms or now for each in reply.shown], resent=range(len(successors)),
+        batch = pb.PublishBatch(
+            uids=successors, bodies=told.bodies, transaction=transaction, time_ms=now, resent=range(len(successors)),
             queues=[pb.QueueMessages(queue_id=self.target.queue_id, count=len(successors))],
         )  # fmt: skip
+        came = (each.time_ms for each in reply.shown)
+        facts = [left(each, time_ms, now) for each, time_ms in zip(columns.facts_in(told), came, strict=True)]
+        columns.put(batch, facts, columns.properties_in(told))
+        return batch
+
+
+def left(facts: Facts, came_ms: int, now: int) -> Facts:
+    """With what is left of a message's own time to live, where it says one and it is known when it came (else 0)."""
+    if facts.ttl_ms is None or not came_ms:
+        return facts
+    return facts._replace(ttl_ms=max(came_ms + facts.ttl_ms - now, 0))
 
 
 def _check(reply: pb.QueueReply, place: Place) -> None:

@@ -76,14 +76,16 @@ class OwnerStream:
         reply: pb.QueueReply = await self._answered(answer)
         return reply
 
-    async def prepare(self, transaction: int, batch: pb.PublishBatch | None, settle: pb.Settle | None) -> pb.Prepared:
+    async def prepare(
+        self, transaction: int, batch: pb.PublishBatch | None, settle: pb.Settle | None, copied: pb.Copied | None
+    ) -> pb.Prepared:
         """Whether it can carry out these parts of a transaction."""
         frame = pb.LinkFrame(settles=[settle] if settle else [])
         if batch:
             self._batches += 1
             batch.sequence = self._batches
             frame.publishes.append(batch.SerializeToString())
-        frame.transactions.add(transaction=transaction, step=pb.TransactionStep.PREPARE)
+        frame.transactions.add(transaction=transaction, step=pb.TransactionStep.PREPARE, copied=copied)
         answer = self._expect(_PREPARED, transaction)
         await self._write(frame)
         prepared: pb.Prepared = await self._answered(answer)

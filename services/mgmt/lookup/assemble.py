@@ -15,13 +15,14 @@ _ORDER = {
     for number, stage in enumerate(
         (
             "received", "routed", "returned", "enqueued", "persisted", "confirmed", "refused", "recovered", "delivered",
-            "sent", "requeued", "expired", "settled", "dead_lettered", "dropped", "rolled_back",
+            "sent", "requeued", "expired", "settled", "dead_lettered", "dropped", "rolled_back", "copied",
         )
     )
 }  # fmt: skip
 _ENDS_COPY = {"settled", "expired", "dead_lettered", "dropped"}
-# Recorded beside the queue's decisions, which go on meanwhile: a message may be settled before it is on disk.
-_ASIDE = {"persisted", "sent"}
+# Recorded beside the queue's decisions, which go on meanwhile: a message may be settled before it is on disk. One that
+# was copied is as it was.
+_ASIDE = {"persisted", "sent", "copied"}
 _ENDS_MESSAGE = {"returned", "refused", "rolled_back", "dropped"}
 
 _OF_ROW = [name for name in Step.model_fields if name not in {"wait_us", "user", "peer"}]

@@ -71,7 +71,7 @@ def _hours(database: Database, pieces: Sequence[_Piece], *, near: bool) -> list[
 
 def _back(database: Database, wanted: Letters, pieces: Sequence[_Piece], hours: list[int]) -> list[_Piece]:
     columns = "unnest(uids) as was, unnest(successors) as became"
-    moves = Part("stages", columns, f"{wanted.here} and stage = 'dead_lettered'", hours)
+    moves = Part("stages", columns, f"{wanted.here} and stage in ('dead_lettered', 'copied')", hours)
     return [_Piece(*row) for row in database.ask(_BACK, {"moves": moves}, {**wanted.parameters, **_columns(pieces)})]
 
 

@@ -25,6 +25,7 @@ _GRACE_US = 60_000_000
 # By which clocks may differ.
 _SLACK_US = 1_000_000
 _PLACED = {"enqueued", "recovered"}
+_ASIDE = {"persisted", "sent", "copied"}  # which say nothing of where it is by then
 _GATEWAY = "gateway"
 _SILENT = "silent"
 
@@ -108,7 +109,7 @@ class _Placed:
         self._owner = owner
         self._on_disk = any(step.stage == "persisted" for step in copy)
         self._was_taken = any(step.stage in {"delivered", "sent"} for step in copy)
-        self._last = max(step.time_us for step in copy if step.stage not in {"persisted", "sent"})
+        self._last = max(step.time_us for step in copy if step.stage not in _ASIDE)
         confirms = [step.time_us for step in message if step.stage == "confirmed"]
         self._safe_by = max(confirms, default=self._last) + _SLACK_US
         self._is_held = _is_held(copy)

@@ -31,7 +31,7 @@ _ENDS_ALONE = (
     "queue = $queue and virtual_host = $virtual_host and service = 'queue' "
     "and stage in ('expired', 'dropped', 'dead_lettered') and reason not in ('rejected', 'no_owner') limit 1"
 )
-_LEADS_TO = "stage = 'dead_lettered' and " + _IN.format("successors")
+_LEADS_TO = "stage in ('dead_lettered', 'copied') and " + _IN.format("successors")
 
 
 class Matches(NamedTuple):
@@ -80,8 +80,8 @@ class Search:
                 break
         return _tidy(rows)
 
-    def dead_letterings_to(self, uid: int, time_us: int) -> list[StageRow]:
-        """Rows that say that something went on as `uid`, which began at `time_us`."""
+    def successions_to(self, uid: int, time_us: int) -> list[StageRow]:
+        """Rows that say that something went on as `uid`, or was copied, which began at `time_us`."""
         begin, end = hour_of(time_us - _SLACK_US), hour_of(time_us + _SLACK_US)
         hours = [hour for hour in self._database.hours("stages") if begin <= hour <= end]
         rows = self._database.select("stages", COLUMNS, _LEADS_TO, {"uid": uid}, hours)

@@ -1,4 +1,4 @@
-"""A message's rows, and those of everything that it was and became by dead-lettering."""
+"""A message's rows, and those of everything that it was and became: dead-lettered, moved, copied."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def _climb(search: Search, way: Way, uid: int, expired: Expired) -> None:
             return
         before = [
             predecessor
-            for row in search.dead_letterings_to(uid, way.rows[uid][0].time_us)
+            for row in search.successions_to(uid, way.rows[uid][0].time_us)
             for predecessor in row.predecessors_of(uid)
             if predecessor not in way.rows
         ]

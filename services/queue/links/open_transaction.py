@@ -46,6 +46,7 @@ class OpenTransaction(Undecided):
 
     batches: list[tuple[int, Source]] = field(default_factory=list)  # sequence number, and the batch
     settles: list[pb.Settle] = field(default_factory=list)
+    copied: pb.Copied | None = None
     publications: list[tuple[Queue, Arrival]] = field(default_factory=list)
     settlements: list[HeldEntries] = field(default_factory=list)
     contents: list[ContentDraft] = field(default_factory=list)

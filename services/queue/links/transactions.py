@@ -26,7 +26,7 @@ from services.common.errors import BrokerError, PreconditionFailed
 from services.queue.host import Host
 from services.queue.journal.content import Source
 from services.queue.journal.ticket import Receipt
-from services.queue.links.moved import tell_moved
+from services.queue.links.moved import tell_copied, tell_moved
 from services.queue.links.open_transaction import HeldEntries, OpenTransaction
 from services.queue.links.publishing import arrivals
 from services.queue.machine.arrival import Arrival
@@ -83,6 +83,8 @@ class Transactions:
     def step(self, step: pb.TransactionStep, now: int) -> None:
         """Carries out PREPARE, COMPLETE or ABORT. A fault in the last two ends the link: both sides ask the store."""
         number = step.transaction
+        if step.HasField("copied"):
+            self._of(number).copied = step.copied
         if step.step == pb.TransactionStep.PREPARE:
             self._try_to_prepare(number, now)
         elif step.step == pb.TransactionStep.COMPLETE:
@@ -168,6 +170,8 @@ class Transactions:
             self._give_back(transaction, now)
             self._answer(number, transaction, reason, text)
             return
+        if transaction.copied and (queue := self._host.registry.queues.get(transaction.copied.queue_id)):
+            transaction.concerns(self._host.registry.partitions[queue.options.partition])  # its owner tells of it
         transaction.prepared = True
         transaction.ask = partial(self._ask, number, transaction)
         self._stage(number, transaction)
@@ -293,6 +297,8 @@ class Transactions:
             self._give_back(transaction, now)
             return
         # It is committed: a fault in one part must not keep the others from being carried out.
+        if transaction.copied:
+            tell_copied(self._host, transaction.copied)
         for_each("publishing of a transaction", transaction.publications, partial(self._commit, now=now))
         for_each("telling of a traced transaction", transaction.traced, TracedBatch.done)
         settle = partial(self._commit_settled, transaction, now=now)
@@ -315,7 +321,9 @@ class Transactions:
                 entries = [entry for entry in entries if entry.holder is transaction]
             if settlement.moved:
                 tell_moved(self._host, settlement.queue, settlement.moved)
-            settlement.queue.settle_held(settlement.outcome, entries, now, staged=settlement.staged)
+                settlement.queue.moved(entries, now, staged=settlement.staged)
+            else:
+                settlement.queue.settle_held(settlement.outcome, entries, now, staged=settlement.staged)
             settlement.queue.settle_coming(settlement.outcome, settlement.coming, transaction, now)
         else:
             # The commit counts at the next owner too, which does not know of it: the gateway tells it.

@@ -323,6 +323,10 @@ class Queue:
         """The transaction is complete; `staged`: the journal has their dequeue already."""
         self._settlement.settle_held(outcome, entries, now, staged=staged)
 
+    def moved(self, entries: list[Entry], now: int, *, staged: bool) -> None:
+        """The same of what is in another queue now."""
+        self._settlement.moved(entries, now, staged=staged)
+
     def settle_coming(self, outcome: pb.Outcome.ValueType, uids: Sequence[int], holder: Undecided, now: int) -> None:
         """The same for uids that were to come when `hold` was called, whether they have come since or not."""
         self._settlement.settle_coming(outcome, uids, holder, now)

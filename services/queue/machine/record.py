@@ -75,6 +75,15 @@ class QueueRecord:
         place = self.place._replace(target=target)
         self._recorder.record(ledger.DEAD_LETTERED, place, uids, reason=reason, successors=successors)
 
+    def moved(self, uids: Sequence[int], target: str, successors: range) -> None:
+        """Somebody had them go on, one for one, in the queue `target`."""
+        self.dead_lettered(uids, stages.MOVED, target, successors)
+
+    def copied(self, uids: Sequence[int], target: str, successors: range) -> None:
+        """The same of those that stay."""
+        place = self.place._replace(target=target)
+        self._recorder.record(ledger.COPIED, place, uids, reason=stages.COPIED, successors=successors)
+
     def recovered(self, uids: Sequence[int], reason: str) -> None:
         """They are here again after a change of owner."""
         self._recorder.record(ledger.RECOVERED, self.place, uids, reason=reason)

@@ -51,6 +51,12 @@ class EntrySettlement:
             self._done(outcome, entries, None, now)
         self._look_again(now)
 
+    def moved(self, entries: list[Entry], now: int, *, staged: bool) -> None:
+        """They are in another queue, as others: their record says so by itself."""
+        entries = self._entries.take_unsettled(uids_of(entries))
+        (self._entries.forget_dequeued if staged else self._entries.forget)(entries)
+        self._look_again(now)
+
     def settle_coming(self, outcome: pb.Outcome.ValueType, uids: Sequence[int], holder: Undecided, now: int) -> None:
         """The same for uids that were to come when they were held."""
         self.settle(outcome, uids if outcome in FINAL else self._claims.still(uids, holder), now)

@@ -53,9 +53,17 @@ class TracedRecord(QueueRecord):
     def settled(self, uids: Sequence[int], outcome: str = stages.ACCEPTED) -> None:
         super().settled(uids, outcome)
         # What was rejected is dropped, or goes on, next.
-        if self._journeys.live and outcome == stages.ACCEPTED:
+        if outcome == stages.ACCEPTED:
+            self._gone(uids)
+
+    def _gone(self, uids: Sequence[int]) -> None:
+        if self._journeys.live:
             for uid, _ in list(self._journeys.copies(self._queue_id, uids)):
                 self._journeys.gone(uid, self._queue_id)
+
+    def moved(self, uids: Sequence[int], target: str, successors: range) -> None:
+        super().moved(uids, target, successors)
+        self._gone(uids)
 
     def requeued(self, uids: Sequence[int], reason: str) -> None:
         super().requeued(uids, reason)

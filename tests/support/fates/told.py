@@ -147,7 +147,7 @@ class _Rows(Search):
     def rows_of(self, uid: int, since_us: int | None = None) -> list[StageRow]:
         return sorted(self._of[uid], key=lambda row: (row.time_us, row.row))
 
-    def dead_letterings_to(self, uid: int, time_us: int) -> list[StageRow]:
+    def successions_to(self, uid: int, time_us: int) -> list[StageRow]:
         return self._to[uid]
 
     def followers(self, partition: int, epoch: int, since_us: int) -> list[Follower]:

@@ -333,3 +333,23 @@ def test_not_all_spans() -> None:
     console = Console(width=160, file=io.StringIO(), record=True)
     show(Trace(id="x", journeys=[_journey(REJECTED)], more=False, spans_cut_short=True), console, every=False)
     assert console.export_text().splitlines()[-1] == "not all files of spans were searched, it takes too long"
+
+
+def test_by_hand() -> None:
+    """Where a message was moved and copied to is said in these words; what was copied has not ended."""
+    moved = _step("dead_lettered", 900, virtual_host="/", queue="a", reason="moved", target="b", successors=[8])
+    copied = _step("copied", 950, virtual_host="/", queue="b", reason="copied", target="c", successors=[9])
+    waits = {"virtual_host": "/", "outcome": "", "reason": "", "ended": False, "fate": "waiting"}
+    lines = _shown(
+        _journey(
+            _message(7, RECEIVED, moved, copies=(_copy("a", "dead_lettered", ended=True, reason="moved"),)),
+            _message(8, copied, predecessor=7, copies=(Copy(queue="b", state="enqueued", **waits),)),
+            _message(9, _step("enqueued", 960), predecessor=8),
+        )
+    )
+    assert any(" moved " in line and line.endswith("to queue 'b'") for line in lines)
+    assert any(" copied " in line and line.endswith("to queue 'c'") for line in lines)
+    assert "└ 8, moved from queue 'a' to queue 'b'" in lines
+    assert "  └ 9, copied from queue 'b' to queue 'c'" in lines
+    assert lines[-1] == "not ended: it waits in queue 'b'"
+    assert not any("dead" in line for line in lines)

@@ -63,6 +63,22 @@ async def test_copies_part(ledger: LedgerFiles, look_up: LookUp) -> None:
     assert _line(journey) == [(uid(1), None), (uid(50), uid(1)), (uid(60), uid(1))]
 
 
+@pytest.mark.parametrize("asked", [1, 50])
+async def test_copies_by_hand(ledger: LedgerFiles, look_up: LookUp, asked: int) -> None:
+    """A copy is told with what it was copied of, from either; that waits where it was."""
+    ledger.stage("received", uid(1))
+    ledger.stage("routed", uid(1), at=MS, queue="a")
+    ledger.stage("enqueued", uid(1), at=2 * MS, queue="a", partition=1, epoch=1)
+    ledger.stage("copied", uid(1), at=9 * MS, queue="a", reason="copied", target="b", successors=(uid(50),))
+    ledger.stage("routed", uid(50), at=9 * MS, queue="b", service="queue")
+    ledger.stage("enqueued", uid(50), at=10 * MS, queue="b")
+    ledger.file()
+    [journey] = (await look_up.trace(str(uid(asked)))).journeys
+    assert _line(journey) == [(uid(1), None), (uid(50), uid(1))]
+    [copy] = journey.messages[0].copies
+    assert (copy.queue, copy.state, copy.fate) == ("a", "enqueued", "waiting")
+
+
 async def test_circle(ledger: LedgerFiles, look_up: LookUp, monkeypatch: pytest.MonkeyPatch) -> None:
     """A message that goes round and round is followed for a while, and that there is more is told."""
     monkeypatch.setattr(way, "MOST_MESSAGES", 5)

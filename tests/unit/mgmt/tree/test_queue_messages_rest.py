@@ -8,8 +8,11 @@ from typing import Any
 
 import pytest
 
+from services.common.message.facts import Facts
 from services.mgmt.in_queues import deciding
-from services.queue.links import selecting
+from services.mgmt.in_queues.messages import left
+from services.queue.links import selecting, transactions
+from services.rpc.queue_pb2 import Copied
 from tests.unit.mgmt.tree.conftest import HOST, Managed
 
 Q = f"queue/{HOST}/q"
@@ -104,13 +107,43 @@ async def test_deleted(managed: Managed) -> None:
     assert await bodies(client, "q") == [b"4", b"5"]
 
 
+async def test_times_to_live_of_what_is_moved(managed: Managed) -> None:
+    """That of the other queue counts from the arrival there, that of the one before no more, and its own as before."""
+    client = await filled(managed, b"own", expiration="60000")
+    client.publish(b"none", "q")
+    await client.declare("t", durable=True, arguments={"x-message-ttl": 30_000})
+    await asyncio.sleep(0.3)
+    [own, _] = its = await infos(managed)
+    ids = [each["id"] for each in its]
+    for source, target in (("q", "t"), ("t", "s")):
+        assert await managed("POST", f"queue/{HOST}/{source}/copyMessages", {"destination": target}) == (200, ids)
+        told = await infos(managed, f"queue/{HOST}/{target}")
+        ids = [each["id"] for each in told]
+        if target == "t":
+            assert {each["expirationTime"] - each["arrivalTime"] for each in told} == {30_000}
+            assert min(each["arrivalTime"] for each in told) > own["arrivalTime"] + 200
+    assert told[0]["expirationTime"] == own["expirationTime"]
+    assert not told[1].get("expirationTime")
+
+
+def test_what_is_left() -> None:
+    """Of its own time; nothing of one that is over; all of it where it is not known when it came."""
+    facts = Facts("/", "", "q", "amqp-0-9-1")
+    assert left(facts, 1000, 1500) == facts
+    lives = facts._replace(ttl_ms=2000)
+    assert [left(lives, came, now).ttl_ms for came, now in ((1000, 1500), (1000, 9000), (0, 9000))] == [1500, 0, 2000]
+
+
 @pytest.mark.parametrize(("to", "durable"), [("r", True), ("s", True), ("s", False)])
 async def test_moved_and_copied(managed: Managed, monkeypatch: pytest.MonkeyPatch, to: str, durable: bool) -> None:
     """In portions, in order: a message that is moved is in one queue, and one that is copied in both."""
     monkeypatch.setattr(selecting, "_AT_ONCE", 2)
     client = await filled(managed, *[b"%d" % number for number in range(7)], durable=durable)
+    copied: list[Copied] = []
+    monkeypatch.setattr(transactions, "tell_copied", lambda _host, its: copied.append(its))
     ids = [each["id"] for each in await infos(managed)]
     assert await managed("POST", f"{Q}/copyMessages", {"destination": to, "messageIds": ids[:3]}) == (200, ids[:3])
+    assert [uid for its in copied for uid in its.uids] == ids[:3]
     assert await managed("POST", f"{Q}/moveMessages", {"destination": to, "limit": 5}) == (200, ids[:5])
     for wrong in ({"destination": "q"}, {"destination": "none"}, {}):
         assert (await managed("POST", f"{Q}/moveMessages", wrong))[0] == 422
