@@ -16,7 +16,7 @@ from services.queue.host import Host
 from services.queue.journal.ticket import Written
 from services.queue.machine import turn
 from services.queue.machine.delivery.interest import Interest, view_of
-from services.queue.machine.entry import ACQUIRED, ASIDE, AVAILABLE, GONE, Entry
+from services.queue.machine.entry import ACQUIRED, ASIDE, AVAILABLE, BACK_ASIDE, GONE, Entry
 from services.queue.machine.options import QueueOptions
 from services.queue.machine.queue import Queue
 from services.rpc import queue_pb2 as pb
@@ -31,6 +31,7 @@ _STATES: Final[Mapping[int, pb.Shown.State.ValueType]] = {
     AVAILABLE: pb.Shown.AVAILABLE,
     ACQUIRED: pb.Shown.ACQUIRED,
     ASIDE: pb.Shown.HELD,
+    BACK_ASIDE: pb.Shown.HELD,
 }
 _NOT_WRITTEN: Final = "what was dropped is gone, but may come back with the queue's next owner"
 _Carry = Callable[[Queue, list[Entry], "PeerLink"], list[Entry]]

@@ -13,7 +13,7 @@ from typing import Any
 
 from services.queue.machine import turn
 from services.queue.machine.by_time import ByTime
-from services.queue.machine.entry import ACQUIRED, ASIDE, GONE, Entry
+from services.queue.machine.entry import ACQUIRED, ASIDE, GONE, STANDING_ASIDE, Entry
 from services.queue.machine.message import Holding
 
 
@@ -24,17 +24,17 @@ class Aside(ByTime):
 
     def __init__(self, holding: Holding, rank: Callable[[Entry], Any] | None) -> None:
         """`holding`: what their queue keeps; `rank`: their places in its order, if `oldest` is to be asked."""
-        super().__init__({ASIDE})
+        super().__init__(STANDING_ASIDE)
         self._holding = holding
         self._rank = rank
-        self._by_rank = ByTime({ASIDE})
+        self._by_rank = ByTime(STANDING_ASIDE)
         self._unranked: list[Entry] = []
         self._by_uid: dict[int, Entry] | None = None  # those that stood here when somebody asked, until the clock looks
         self.count = 0
         self.size = 0
 
     def __iter__(self) -> Iterator[Entry]:
-        return (entry for entry in self._known if entry.state == ASIDE)
+        return (entry for entry in self._known if entry.state in STANDING_ASIDE)
 
     def ranked(self, rank: Callable[[Entry], Any]) -> None:
         """From now on `oldest` is to be asked, by these places, once `rank_some` says so."""
@@ -46,7 +46,9 @@ class Aside(ByTime):
         """Looks at more of those that stood here before that, as goes in one turn; whether `oldest` knows all."""
         if some := self._unranked[-turn.SCATTERED :]:
             del self._unranked[-len(some) :]
-            waiting = [(self._rank(entry), entry) for entry in some if entry.state == ASIDE] if self._rank else []
+            waiting = (
+                [(self._rank(entry), entry) for entry in some if entry.state in STANDING_ASIDE] if self._rank else []
+            )
             self._by_rank.put(waiting, self.count, self._holding.size)
         return not self._unranked
 
@@ -56,10 +58,10 @@ class Aside(ByTime):
         self.set([(time, entry) for time, entry in timed if time > now])
         return [entry for time, entry in timed if time <= now]
 
-    def set(self, early: list[tuple[int, Entry]]) -> None:
-        """Takes all of these, until their times."""
+    def set(self, early: list[tuple[int, Entry]], state: int = ASIDE) -> None:
+        """Takes all of these, until their times; `state` is BACK_ASIDE of what came back."""
         for _, entry in early:
-            entry.state = ASIDE
+            entry.state = state
             self.count += 1
             self.size += len(entry.message.body)
         self.put(early, self.count, self._holding.size)
@@ -71,7 +73,7 @@ class Aside(ByTime):
         """Those whose time has come, as many as go in one turn; they are to have their places in the list."""
         due = self.due(now)
         for entry in due:
-            self._left(entry, ASIDE)
+            self._left(entry, ASIDE if entry.state == ASIDE else ACQUIRED)  # as the list tells what it has had
             self._by_rank.disown(entry)
         return due
 
@@ -97,7 +99,7 @@ class Aside(ByTime):
         if self._by_uid is None:
             self._by_uid = {entry.message.uid: entry for entry in self}
         get = self._by_uid.get
-        found = [self.withdraw(each) for uid in uids if (each := get(uid)) is not None and each.state == ASIDE]
+        found = [self.withdraw(each) for uid in uids if (each := get(uid)) is not None and each.state in STANDING_ASIDE]
         for entry in found:  # it may come back, but not to here
             self.disown(entry)
             self._by_rank.disown(entry)

@@ -10,7 +10,7 @@ from services.common.ledger.stages import REPLACED
 from services.queue.machine.arrival import Arrival
 from services.queue.machine.aside import Aside
 from services.queue.machine.context import DeadLetter, QueueContext
-from services.queue.machine.entry import ACQUIRED, ASIDE, AVAILABLE, GONE, WAITING, Entry
+from services.queue.machine.entry import ACQUIRED, AVAILABLE, BACK_ASIDE, GONE, STANDING_ASIDE, WAITING, Entry
 from services.queue.machine.expiring import Expiring
 from services.queue.machine.features.acquired import Acquired
 from services.queue.machine.features.attempts import Attempts
@@ -203,7 +203,7 @@ class Entries:
     def set_aside(self, early: list[tuple[int, Entry]]) -> None:
         """Acquired ones wait again, until these times and then at their places."""
         if self.aside is not None:
-            self.aside.set(early)
+            self.aside.set(early, BACK_ASIDE)
             self.context.expect(self.options.queue_id)
             self._wait([entry for _, entry in early])
 
@@ -255,7 +255,9 @@ class Entries:
         return [self._withdraw(entry) for entry in self.expiring.due(now)]
 
     def _withdraw(self, entry: Entry) -> Entry:
-        return self.aside.withdraw(entry) if self.aside and entry.state == ASIDE else self.ready.withdraw(entry)
+        return (
+            self.aside.withdraw(entry) if self.aside and entry.state in STANDING_ASIDE else self.ready.withdraw(entry)
+        )
 
     def acquire(self, uids: set[int]) -> list[Entry]:
         """Takes out those of these messages that wait, wherever they stand, and though it is not their time yet."""

@@ -12,7 +12,9 @@ AVAILABLE: Final = 0
 ACQUIRED: Final = 1
 GONE: Final = 2
 ASIDE: Final = 3  # not to be delivered yet
-WAITING: Final = frozenset({AVAILABLE, ASIDE})
+BACK_ASIDE: Final = 4  # the same of what came back: it was shown before
+STANDING_ASIDE: Final = frozenset({ASIDE, BACK_ASIDE})
+WAITING: Final = STANDING_ASIDE | {AVAILABLE}
 
 
 class Holder:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from services.queue.machine.entry import ACQUIRED, ASIDE, Entry
+from services.queue.machine.entry import ACQUIRED, STANDING_ASIDE, Entry
 
 if TYPE_CHECKING:
     from services.queue.machine.entries import Entries
@@ -34,7 +34,7 @@ class Walk:
             return self._some_ready(most)
         aside = list(islice(self._aside, most))
         self.over = len(aside) < most
-        return [entry for entry in aside if entry.state == ASIDE and entry.position < self._before]
+        return [entry for entry in aside if entry.state in STANDING_ASIDE and entry.position < self._before]
 
     def _is_held(self, entry: Entry) -> bool:
         return self._entries.unsettled.get(entry.message.uid) is entry

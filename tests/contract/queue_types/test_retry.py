@@ -43,6 +43,21 @@ def test_longer_with_each_attempt(patient: Make) -> None:
         assert clock(machine, now) == [1]
 
 
+def test_a_browser_has_seen_it(patient: Make) -> None:
+    """What comes back after its wait is shown to nobody once more."""
+    machine, seeing = patient(), FakeLink()
+    machine.publish(1)
+    machine.consumer(link=seeing, browse=True, settled=True)
+    machine.queue.dispatch(0)
+    assert seeing.uids() == [1]
+    machine.consumer(messages=2)
+    machine.queue.dispatch(0)
+    machine.link.taken()
+    machine.queue.settle(pb.RELEASE, [1], 0)
+    assert clock(machine, 100) == [1]
+    assert seeing.uids() == []
+
+
 @pytest.mark.parametrize(
     ("kind", "delayed"),
     [

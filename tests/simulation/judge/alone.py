@@ -74,6 +74,7 @@ def two_active(facts: Facts) -> Iterator[Violation]:
                 if older.attached < each.consumer.asked  # type: ignore[operator]
                 and min(_end(older), older.channel.held_until) > each.at
                 and older is not each.consumer
+                and not older.cancelled_by_broker
             ]
             if len(beside) >= most:
                 text = f"{each.consumer.tag} was given {each.id} from {at[1]} beside {', '.join(beside)}"

@@ -36,7 +36,7 @@ def _slack(facts: Facts, delivered: Delivered) -> float:
 
 def outlived(facts: Facts) -> Iterator[Violation]:
     """What expires before its time is not delivered. It lives from when it is read: late, of who is held back."""
-    if facts.faults("jump_clock") or facts.any_held_back:
+    if facts.faults("jump_clock", "disk_low") or facts.any_held_back:
         return
     for sent, queue, deliveries in _held(facts):
         lives = [int(str(each)) for each in (sent.ttl, queue.arguments.get("x-message-ttl")) if each is not None]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Set as AbstractSet
 from operator import attrgetter
 from typing import Any
 
@@ -38,7 +39,7 @@ class SortedEntries(Arriving):
         self._key = key
         self.size = 0
         self._fresh: list[Fresh] | None = None  # nobody asks for them
-        self._returning = False
+        self._returning: AbstractSet[Entry] = frozenset()
 
     @property
     def count(self) -> int:
@@ -51,11 +52,11 @@ class SortedEntries(Arriving):
         self._came(new)
 
     def put_back(self, entries: list[Entry]) -> None:
-        self._returning = bool(entries) and entries[0].state == ACQUIRED
+        self._returning = {entry for entry in entries if entry.state == ACQUIRED}
         for entry in entries:
             entry.state = AVAILABLE
         self.extend(entries, sum(len(entry.message.body) for entry in entries))
-        self._returning = False
+        self._returning = frozenset()
 
     def peek(self) -> Entry | None:
         return self._entries[0] if self._entries else None
@@ -164,7 +165,7 @@ class SortedEntries(Arriving):
 
     def _came(self, entries: list[Entry]) -> None:
         if self._fresh is not None:
-            self._fresh += [Fresh(entry, self._returning) for entry in entries]
+            self._fresh += [Fresh(entry, entry in self._returning) for entry in entries]
 
     def _left(self, entry: Entry, state: int) -> None:
         entry.state = state
