@@ -181,6 +181,14 @@ async def test_where_it_is_full(managed: Managed) -> None:
     status, told = await managed("POST", f"{Q}/moveMessages", {"destination": "small"})
     assert (status, told["errorMessage"]) == (409, "queue 'small' is full")
     assert await managed("POST", f"{Q}/copyMessages", {"destination": "small"}) == (status, told)
+    flow = {"x-max-length": 1, "x-overflow": "producer-flow-control"}
+    await client.declare("held", durable=True, arguments=flow)
+    for body in (b"a", b"b"):
+        client.publish(body, "held", delivery_mode=2)
+    while (await client.declare("held", passive=True)).message_count < 2:
+        await asyncio.sleep(0.01)
+    status, told = await managed("POST", f"{Q}/moveMessages", {"destination": "held"})
+    assert (status, told["errorMessage"]) == (409, "queue 'held' is full")
     assert [(each["state"], each["deliveryCount"]) for each in await infos(managed)] == [("Available", 0)] * 3
     assert await bodies(client, "q") == [b"0", b"1", b"2"]
 
