@@ -8,8 +8,9 @@ from typing import NamedTuple
 
 from services.common.ledger.packed import NUMBERS, UIDS, packed
 from services.common.ledger.place import Keyed, LedgerPlace, Peer
+from services.common.ledger.stages import GOING_ON
 from services.common.ledger.uid_ranges import Ranges, compress
-from services.rpc.ledger_pb2 import DEAD_LETTERED, LedgerBatch
+from services.rpc.ledger_pb2 import LedgerBatch
 
 MOST_RANGES = 30_000  # in a batch, messages of mixtures counted too: it has to stay below NATS's limit of 1 MiB
 MOST_TEXT = 100_000  # characters of places, after which a batch is full
@@ -187,9 +188,9 @@ def ranges_of(row: Row) -> Ranges:
     """The ranges of a row's uids; without lengths, the firsts are all its uids, listed one by one."""
     uids = row[3]
     scattered = not isinstance(uids, range) and 1 < len(uids) <= _MOST_SINGLES
-    if scattered and row[1] != DEAD_LETTERED and row[8] is None:
+    if scattered and row[1] not in GOING_ON and row[8] is None:
         return uids, ()
-    return compress(uids, in_order=row[1] == DEAD_LETTERED) if uids else ((), ())
+    return compress(uids, in_order=row[1] in GOING_ON) if uids else ((), ())
 
 
 def text_of(mixture: Mixture) -> int:

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from typing import Final
 
+from services.rpc.ledger_pb2 import COPIED as COPIED_STAGE
+from services.rpc.ledger_pb2 import DEAD_LETTERED, TAKEN_OVER, Stage
 from services.rpc.ledger_pb2 import HANDED_OVER as HANDED_OVER_STAGE
-from services.rpc.ledger_pb2 import TAKEN_OVER, Stage
 
 NAMES: Final = tuple(Stage.Name(number).lower() for number in sorted(Stage.values()))
 """Names of stages in filed rows, by number."""
 OF_PARTITIONS: Final = frozenset({TAKEN_OVER, HANDED_OVER_STAGE})
 """Stages without messages: they tell of a partition."""
+GOING_ON: Final = frozenset({DEAD_LETTERED, COPIED_STAGE})
+"""Stages whose messages have successors, one for one: their uids stay in their order."""
 
 # Outcomes of SETTLED.
 ACCEPTED: Final = "accepted"

@@ -16,7 +16,7 @@ from typing import Any, Final, NamedTuple
 from services.common.clients.partition_table import Owner, PartitionTable
 from services.common.clients.store import StoreClient
 from services.common.clock import epoch_ms
-from services.common.errors import BrokerError, InternalError, NotFound, ResourceError, Unavailable
+from services.common.errors import BrokerError, InternalError, NotFound, PreconditionFailed, ResourceError, Unavailable
 from services.common.message import columns
 from services.common.message.facts import Facts
 from services.common.uid import UidSource
@@ -183,8 +183,10 @@ class _Carrying:
         """All of it, or none. Raises BrokerError."""
         if not reply.message.uids:
             return
+        if self.giving.has_no_room:
+            raise ResourceError(f"the process of queue '{self.target.name}' has no room, and holds publishers back")
         if self.giving.is_full(self.target.queue_id):
-            raise ResourceError(f"queue '{self.target.name}' is full, and holds publishers back")
+            raise PreconditionFailed(f"queue '{self.target.name}' is full")
         transaction = self.uids.take()[0]
         successors = self.uids.take(len(reply.message.uids))
         batch = self._batch(reply, transaction, successors)

@@ -62,8 +62,13 @@ class OwnerStream:
         await self._channel.close()
 
     def is_full(self, queue_id: int) -> bool:
-        """Whether publishers to the queue have to wait."""
-        return self._blocked.everywhere or queue_id in self._blocked.queue_ids
+        """Whether publishers to the queue have to wait for room in it."""
+        return queue_id in self._blocked.queue_ids
+
+    @property
+    def has_no_room(self) -> bool:
+        """Whether publishers to any of the process's queues have to wait."""
+        return self._blocked.everywhere
 
     # -------------------------------------------------------------- what is asked; all raise Unavailable
 

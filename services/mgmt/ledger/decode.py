@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 
 from services.common.errors import SyntaxFault
 from services.common.ledger import stages
+from services.common.ledger.stages import GOING_ON
 from services.common.ledger.uid_ranges import compress
 from services.common.message import format_named
 from services.common.question import LONGEST_ID
@@ -19,7 +20,7 @@ from services.mgmt.ledger.arrow_errors import as_known_errors
 from services.mgmt.ledger.one_by_one import Parts, parts_of
 from services.mgmt.ledger.pace import Rest, no_rest
 from services.mgmt.ledger.schema import CONNECTIONS, IDS, PAYLOADS, REPEATED, STAGES, TIME, UIDS
-from services.rpc.ledger_pb2 import DEAD_LETTERED, Identified, LedgerBatch
+from services.rpc.ledger_pb2 import Identified, LedgerBatch
 
 _TEXTS = ("virtual_host", "exchange", "routing_key", "queue", "protocol", "connection", "client", "consumer", "target")
 _OF_CONNECTIONS = ("virtual_host", "protocol", "connection", "client", "user", "peer")
@@ -157,7 +158,7 @@ class _Uids:
             begin = pc.if_else(pc.greater(ends, begins), begins, None)  # null where there are no messages
             end = pc.subtract(pc.if_else(pc.greater(ends, begins), ends, None), 1)
             lowest, highest = lowest.take(begin), highest.take(end)
-            if DEAD_LETTERED in self._batch.stages:  # all others ascend
+            if not GOING_ON.isdisjoint(self._batch.stages):  # all others ascend
                 lowest = pa.array([pc.min(part).as_py() for part in self._parts(self._firsts)], pa.int64())
                 highest = pa.array([pc.max(part).as_py() for part in self._parts(self._lasts)], pa.int64())
         return {
@@ -185,7 +186,7 @@ class _Uids:
             return _lists([0] * (len(self._rows) + 1), pa.array([], pa.int64()), pa.array([], pa.int64()))
         lengths = self._lengths.to_pylist()
         for row, (start, end) in zip(self._rows, self._bounds(), strict=True):
-            if row in follow and self._batch.stages[row] == DEAD_LETTERED:
+            if row in follow and self._batch.stages[row] in GOING_ON:
                 begin = used.get(row, 0)
                 used[row] = begin + end - start
                 its = follow[row][begin : used[row]]

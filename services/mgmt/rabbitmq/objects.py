@@ -10,7 +10,8 @@ from itertools import chain
 from typing import Any, Final, NamedTuple, TypeVar
 from urllib.parse import quote_plus
 
-from services.common.errors import NotFound, ResourceLocked
+from services.common.errors import NotFound
+from services.mgmt.locked import check_shared
 from services.mgmt.rabbitmq.plain import plain
 from services.mgmt.rabbitmq.policies import GovernedQueues
 from services.mgmt.tree.destinations import PREDECLARED
@@ -123,8 +124,7 @@ class Objects:
     def shared(self, virtual_host: str, name: str) -> Mapping[str, Any]:
         """The same of a queue that is not exclusive to a connection. Raises NotFound, ResourceLocked."""
         queue = self.record_of(virtual_host, name)
-        if queue["exclusive_to"]:
-            raise ResourceLocked(f"cannot obtain exclusive access to locked queue '{name}' in vhost '{virtual_host}'")
+        check_shared(virtual_host, name, queue["exclusive_to"])
         return queue
 
     # -------------------------------------------------------------- bindings

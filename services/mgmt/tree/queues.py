@@ -9,6 +9,7 @@ from typing import Any, Final
 from services.common.access import questions
 from services.common.access.action import Action, Kind
 from services.common.access.asked import Asked
+from services.mgmt.locked import check_shared
 from services.mgmt.model.configured_object import ConfiguredObject
 from services.mgmt.model.faults import IllegalConfiguration
 from services.mgmt.model.queue import Queue
@@ -27,6 +28,7 @@ from services.mgmt.tree.recorded import record
 from services.rpc.counts_pb2 import Consumer
 from services.rpc.router_pb2 import DeclareQueue, DeleteQueue
 
+_ABOUT_MESSAGES: Final = frozenset({"clearQueue", *OF_MESSAGES})
 _LIFETIMES: Final = {False: "PERMANENT", True: "DELETE_ON_NO_OUTBOUND_LINKS"}
 
 
@@ -154,8 +156,11 @@ class Queues(Keeper):
         await self.house.mirror.until(lambda: not self.house.mirror.grouped("queue", "id").get(number))
 
     async def invoke(self, found: ConfiguredObject, operation: str, arguments: Mapping[str, Any]) -> Any:  # noqa: ANN401 - as said
+        name = found.actual["name"]
+        if operation in _ABOUT_MESSAGES:
+            check_shared(found.path[1], name, found.actual.get("owner", ""))
         if operation == "clearQueue":
-            number, name = int(found.incarnation), found.actual["name"]
+            number = int(found.incarnation)
             count = await self.house.purging.purge(number, found.actual["partition"], name)
             record(self.house.audit, "queue", "purged", found.path[1], name)
             return count

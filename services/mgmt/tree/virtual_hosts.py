@@ -10,6 +10,7 @@ from services.common.access import questions
 from services.common.access.action import Action, Kind
 from services.common.access.asked import Asked
 from services.common.errors import NotFound
+from services.mgmt.locked import check_shared
 from services.mgmt.model.configured_object import ConfiguredObject
 from services.mgmt.model.faults import IllegalConfiguration
 from services.mgmt.model.virtual_host import VirtualHost, VirtualHostNode
@@ -121,8 +122,11 @@ class VirtualHosts(Keeper):
         there, names = self._queues(found.actual["name"]), arguments["queues"]
         if operation == "clearQueues" and (unknown := [name for name in names if name not in there]):
             raise IllegalConfiguration(f"queues: there is no {unknown[0]!r}")
+        if operation == "clearQueues":
+            for name in names:
+                check_shared(found.actual["name"], name, there[name]["exclusive_to"])
         gone = 0
-        for queue in [there[name] for name in names if name in there]:
+        for queue in [there[name] for name in names if name in there and not there[name]["exclusive_to"]]:
             with contextlib.suppress(NotFound):  # deleted since: none of its messages is left
                 gone += await self.house.purging.purge(queue["id"], queue["partition"], queue["name"])
         return gone

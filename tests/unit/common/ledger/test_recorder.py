@@ -12,7 +12,7 @@ from services.common.ledger.encoding import Mixture, Sealed
 from services.common.ledger.place import LedgerPlace, Peer
 from services.common.ledger.recorder import OFF
 from services.common.ledger.row_recorder import RowRecorder
-from services.rpc.ledger_pb2 import DEAD_LETTERED, ENQUEUED, RECEIVED, SETTLED, TAKEN_OVER, LedgerBatch
+from services.rpc.ledger_pb2 import COPIED, DEAD_LETTERED, ENQUEUED, RECEIVED, SETTLED, TAKEN_OVER, LedgerBatch
 
 PLACES = [
     LedgerPlace("/", queue="a", partition=1),
@@ -117,14 +117,15 @@ def _first_rows(batches: list[LedgerBatch]) -> list[int]:
     return firsts
 
 
-@given(st.lists(st.integers(1, 60), unique=True, min_size=1), st.integers(2, 7))
-def test_successors_match_range_by_range(uids: list[int], most: int) -> None:
-    """Each message of a dead-lettered row finds the message that it went on as, also where the row was split."""
+@pytest.mark.parametrize("stage", [DEAD_LETTERED, COPIED])
+@given(uids=st.lists(st.integers(1, 60), unique=True, min_size=1), most=st.integers(2, 7))
+def test_successors_match_range_by_range(stage: int, uids: list[int], most: int) -> None:
+    """Each message of such a row finds the message that it went on as, also where the row was split."""
     successors = range(1000, 1000 + len(uids))
     before, encoding.MOST_RANGES = encoding.MOST_RANGES, most
     try:
         told, batches = recorder()
-        told.record(DEAD_LETTERED, PLACES[0], uids, reason="expired", successors=successors)
+        told.record(stage, PLACES[0], uids, reason="expired", successors=successors)
         told.seal()
     finally:
         encoding.MOST_RANGES = before

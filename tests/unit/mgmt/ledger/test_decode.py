@@ -19,7 +19,7 @@ from services.common.message.amqp_1_0 import values as v
 from services.common.message.amqp_1_0.encode import encode
 from services.mgmt.ledger.decode import decode
 from services.mgmt.ledger.schema import TABLES
-from services.rpc.ledger_pb2 import DEAD_LETTERED, RECEIVED, SENT, SETTLED, TAKEN_OVER, Captured, LedgerBatch
+from services.rpc.ledger_pb2 import COPIED, DEAD_LETTERED, RECEIVED, SENT, SETTLED, TAKEN_OVER, Captured, LedgerBatch
 from tests.support.ledger_schema import plain
 
 TRACE = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
@@ -61,11 +61,12 @@ def test_every_row_has_its_uids_one_row_for_each_origin(rows: list[list[int]]) -
             assert (row["count"], row["first_uid"], row["last_uid"]) == (len(its), min(its), max(its))
 
 
-@given(UIDS)
-def test_successors_follow_their_messages(uids: list[int]) -> None:
-    """Uid by uid, a dead-lettered message finds what it went on as."""
+@pytest.mark.parametrize("stage", [DEAD_LETTERED, COPIED])
+@given(uids=UIDS)
+def test_successors_follow_their_messages(stage: int, uids: list[int]) -> None:
+    """Uid by uid, a message that was dead-lettered or copied finds what it went on as."""
     successors = range(9 << 39, (9 << 39) + len(uids))
-    batch = recorded({"stage": DEAD_LETTERED, "place": PLACE, "uids": uids, "successors": successors})
+    batch = recorded({"stage": stage, "place": PLACE, "uids": uids, "successors": successors})
     pairs = [
         pair
         for row in decode(batch).stages.to_pylist()

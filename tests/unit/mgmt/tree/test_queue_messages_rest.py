@@ -107,6 +107,29 @@ async def test_deleted(managed: Managed) -> None:
     assert await bodies(client, "q") == [b"4", b"5"]
 
 
+async def test_a_connection_has_its_queue_for_itself(managed: Managed) -> None:
+    """Its messages are neither shown, nor moved, nor dropped, as over RabbitMQ's API; it is passed over."""
+    client = await filled(managed, b"0")
+    await client.declare("own", exclusive=True)
+    client.publish(b"1", "own")
+    own = f"queue/{HOST}/own"
+    for method, path, body in (
+        ("GET", f"{own}/getMessageInfo", None),
+        ("GET", f"{own}/getMessageInfoById?messageId=1", None),
+        ("GET", f"{own}/getMessageContent?messageId=1", None),
+        ("POST", f"{own}/deleteMessages", {}),
+        ("POST", f"{own}/moveMessages", {"destination": "r"}),
+        ("POST", f"{own}/copyMessages", {"destination": "r"}),
+        ("POST", f"{own}/clearQueue", {}),
+        ("POST", f"virtualhost/{HOST}/clearQueues", {"queues": ["q", "own"]}),
+    ):
+        status, told = await managed(method, path, body)
+        assert (status, "exclusive access to locked queue 'own'" in str(told)) == (409, True), path
+    matching = {"queueNamePattern": ".*"}
+    assert await managed("POST", f"virtualhost/{HOST}/clearMatchingQueues", matching) == (200, 1)
+    assert (await client.declare("own", passive=True)).message_count == 1
+
+
 async def test_times_to_live_of_what_is_moved(managed: Managed) -> None:
     """That of the other queue counts from the arrival there, that of the one before no more, and its own as before."""
     client = await filled(managed, b"own", expiration="60000")
@@ -158,6 +181,14 @@ async def test_where_it_is_full(managed: Managed) -> None:
     status, told = await managed("POST", f"{Q}/moveMessages", {"destination": "small"})
     assert (status, told["errorMessage"]) == (409, "queue 'small' is full")
     assert await managed("POST", f"{Q}/copyMessages", {"destination": "small"}) == (status, told)
+    flow = {"x-max-length": 1, "x-overflow": "producer-flow-control"}
+    await client.declare("held", durable=True, arguments=flow)
+    for body in (b"a", b"b"):
+        client.publish(body, "held", delivery_mode=2)
+    while (await client.declare("held", passive=True)).message_count < 2:
+        await asyncio.sleep(0.01)
+    status, told = await managed("POST", f"{Q}/moveMessages", {"destination": "held"})
+    assert (status, told["errorMessage"]) == (409, "queue 'held' is full")
     assert [(each["state"], each["deliveryCount"]) for each in await infos(managed)] == [("Available", 0)] * 3
     assert await bodies(client, "q") == [b"0", b"1", b"2"]
 
