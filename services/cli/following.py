@@ -15,7 +15,7 @@ from services.common.ledger.reading import StageRow, rows_of
 from services.common.ledger.stages import NAMES
 from services.common.message import format_named
 from services.common.patterns import fits
-from services.common.question import FATES, OUTSIDE_QUEUES, Sought
+from services.common.question import OUTSIDE_QUEUES, Sought, has_fate
 from services.rpc.ledger_pb2 import Connection, Identified, LedgerBatch
 
 _REMEMBERED = 10_000  # ids of messages, some of which are told of later
@@ -112,7 +112,7 @@ class Following:
 
     def fitting(self, line: Line) -> Line | None:
         """The line with those of its messages that fit, as far as is known by now."""
-        if self._sought.fate and (line.stage, line.outcome) != FATES[self._sought.fate]:
+        if (fate := self._sought.fate) and not has_fate(fate, line.stage, line.outcome, line.reason):
             return None
         known = [uids for uids in (self._published, self._sent, self._routed) if uids is not None]
         if not known:

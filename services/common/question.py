@@ -15,12 +15,19 @@ FATES = {
     "rejected": ("settled", "rejected"),
     "expired": ("expired", ""),
     "dead_lettered": ("dead_lettered", ""),
+    "moved": ("dead_lettered", ""),  # with that reason
     "dropped": ("dropped", ""),
     "returned": ("returned", ""),
     "refused": ("refused", ""),
     "rolled_back": ("rolled_back", ""),
 }
 """The fates of a message: the stage that each has, and its outcome where that matters."""
+
+
+def has_fate(fate: str, stage: str, outcome: str, reason: str) -> bool:
+    """Whether a row of the ledger tells that fate."""
+    return (stage, outcome) == FATES[fate] and (stage != "dead_lettered" or (reason == "moved") == (fate == "moved"))
+
 
 OUTSIDE_QUEUES = {"returned", "refused", "rolled_back"}
 """Fates that a message has outside any queue."""

@@ -12,6 +12,8 @@ _EACH = {name: f"({fits(name, f'sought_{name}')})" for name in ("queue", "routin
 _BY = f"{fits('client', 'sought_client')} or connection = $sought_client"
 _TO = f"{fits('consumer', 'sought_consumer')} or {fits('client', 'sought_consumer')} or connection = $sought_consumer"
 _HERE = "virtual_host = $sought_virtual_host"
+# Who was moved by hand is no dead letter, though the stage is one.
+_BY_HAND = {"moved": "reason = 'moved'", "dead_lettered": "reason is distinct from 'moved'"}
 _ONE_OF = "connection in (select unnest(${}::varchar[]))"
 
 
@@ -98,7 +100,9 @@ def _fate(sought: Sought) -> str:
         return ""
     stage, outcome = FATES[sought.fate]
     queue = "" if sought.fate in OUTSIDE_QUEUES else _queue(sought)
-    return _all(f"stage = '{stage}'", "outcome = $sought_outcome" if outcome else "", queue)
+    return _all(
+        f"stage = '{stage}'", "outcome = $sought_outcome" if outcome else "", _BY_HAND.get(sought.fate, ""), queue
+    )
 
 
 def _delivery(sought: Sought, to: str) -> str:

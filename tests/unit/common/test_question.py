@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta, timezone, tzinfo
 
 import pytest
 
-from services.common.question import FATES, Sought, moment_us
+from services.common.question import FATES, Sought, has_fate, moment_us
 
 NOW = int(datetime(2026, 8, 21, 12, 30, tzinfo=UTC).timestamp()) * 1_000_000
 MINUTE = 60_000_000
@@ -56,3 +56,14 @@ def test_fault() -> None:
     assert not Sought(queue="q", since_us=NOW, until_us=NOW + 1).fault()
     said = str(Sought(queue="q", since_us=NOW))
     assert said.startswith("queue=q since=2026-08-2")
+
+
+def test_which_row_tells_a_fate() -> None:
+    """What was moved has the stage of a dead letter, and is none."""
+    rows = (("dead_lettered", "", "moved"), ("dead_lettered", "", "expired"), ("settled", "accepted", ""))
+    found = {fate: [row for row in rows if has_fate(fate, *row)] for fate in FATES}
+    assert {fate: its for fate, its in found.items() if its} == {
+        "moved": [rows[0]],
+        "dead_lettered": [rows[1]],
+        "accepted": [rows[2]],
+    }

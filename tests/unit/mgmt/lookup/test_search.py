@@ -77,6 +77,17 @@ async def test_combined(ledger: LedgerFiles, look_up: LookUp, sought: Sought, fo
     assert _found(await look_up.search(sought, 10)) == found
 
 
+async def test_moved_by_hand(ledger: LedgerFiles, look_up: LookUp) -> None:
+    """That is a fate of its own, and no dead letter."""
+    _publish(ledger, uid(1))
+    _publish(ledger, uid(2), at=1)
+    for number, reason in ((1, "moved"), (2, "expired")):
+        _fate(ledger, "dead_lettered", uid(number), at=5 * MS, reason=reason)
+    ledger.file()
+    assert _found(await look_up.search(Sought(fate="moved"), 10)) == [1]
+    assert _found(await look_up.search(Sought(fate="dead_lettered"), 10)) == [2]
+
+
 async def test_fate_long_after(ledger: LedgerFiles, look_up: LookUp) -> None:
     """A message whose end was days after its publish is found by both; times are those of its end."""
     _publish(ledger, uid(1), at=-50 * HOUR)
