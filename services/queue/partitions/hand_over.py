@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from collections.abc import Set as AbstractSet
-from itertools import islice
 from typing import NamedTuple
 
 from services.common.clock import epoch_ms
@@ -20,6 +19,7 @@ from services.common.message.weight import FRAME_BYTES
 from services.queue.journal.content import add_notes
 from services.queue.machine.context import DeadLetter
 from services.queue.machine.entry import ACQUIRED, Entry, Holder
+from services.queue.machine.journal_draft import Note
 from services.queue.machine.message import Message
 from services.queue.machine.options import QueueOptions
 from services.queue.machine.queue import Queue
@@ -56,11 +56,16 @@ def frames(partition: Partition, rows: Iterable[Row], take_id: Callable[[], int]
         frame = JournalFrame(fences=[partition.fence])
     if frame.taken:
         yield frame
-    notes = (note for queue in partition.queues.values() for note in queue.unwritten())
-    while portion := list(islice(notes, _NOTES_AT_ONCE)):
+    for portion in _notes(partition):
         frame = JournalFrame(fences=[partition.fence])
         add_notes(frame, partition.number, take_id(), portion)
         yield frame
+
+
+def _notes(partition: Partition) -> list[list[Note]]:
+    """All of them now: a queue may be deleted between two frames."""
+    notes = [note for queue in partition.queues.values() for note in queue.unwritten()]
+    return [notes[at : at + _NOTES_AT_ONCE] for at in range(0, len(notes), _NOTES_AT_ONCE)]
 
 
 def _begun(partition: Partition, take_id: Callable[[], int]) -> JournalFrame:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import deque
 from functools import partial
 from typing import Any
+from unittest.mock import Mock
 
 import hypothesis.strategies as st
 import pytest
@@ -12,6 +13,7 @@ from hypothesis import given
 
 from services.common import plugins
 from services.common.message.amqp_0_9 import compose
+from services.queue.machine.entrance import Entrance
 from services.queue.machine.features import keys
 from services.rpc import queue_pb2 as pb
 from tests.contract.queue_types.conftest import NEEDS
@@ -116,6 +118,34 @@ def test_the_journal_forgets_what_is_over(once: Make) -> None:
     [draft] = machine.contents[0].entries.values()
     assert machine.draft.dequeues[draft.notes_id] == [0, 1]
     assert [note.feature for note in machine.queue.unwritten()] == ["deduplication"]
+
+
+def test_what_is_transient_does_not_stand_for_what_is_persistent(once: Make) -> None:
+    """That would be confirmed with nothing on disk. The other way round it is a duplicate."""
+    machine, persistent = once(durable=True), FACTS._replace(persistent=True)
+    assert publish(machine, "a") == []
+    assert publish(machine, "a", facts=persistent) == []
+    assert publish(machine, "a", facts=persistent) == publish(machine, "a") == [(0, 1, pb.NONE)]
+
+
+def test_what_was_not_taken_by_a_fault(once: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nobody is told that it was: it may come again."""
+    machine = once()
+    with monkeypatch.context() as broken:
+        broken.setattr(Entrance, "publish", Mock(side_effect=ZeroDivisionError))
+        with pytest.raises(ZeroDivisionError):
+            publish(machine, "a")
+    assert publish(machine, "a") == []
+
+
+def test_too_many_at_once(once: Make) -> None:
+    """The clock goes on where a turn has ended."""
+    machine = once(cache_size=2)
+    machine.consumer(settled=True)
+    publish(machine, *map(str, range(12_000)))
+    while machine.queue.deadline() == 1:
+        machine.queue.expire(0)
+    assert machine.account.used == 2 * 400
 
 
 STEPS = st.lists(

@@ -8,6 +8,7 @@ from tests.simulation.choices import HOLDS, LAST_VALUE
 from tests.simulation.history import NEVER, Delivered, Sent
 from tests.simulation.judge.facts import Facts, Queue, Violation, told
 from tests.simulation.judge.once import key_of as key_of_once
+from tests.simulation.judge.once import stands_for
 from tests.simulation.judge.ranked import key_of
 
 _DEEPEST = 3  # dead letters of dead letters
@@ -159,6 +160,7 @@ class Accounts:
             other is not sent
             and other.host == sent.host
             and key_of_once(other, queue) == key
+            and stands_for(other, sent, queue)
             and other.at < until
             and queue.name in facts.routes(other).may
             for other in facts.history.sent.values()

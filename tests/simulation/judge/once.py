@@ -26,7 +26,11 @@ def taken_twice(facts: Facts) -> Iterator[Violation]:
                 found.setdefault(key, []).append(sent)
         for key, several in found.items():
             for one, other in pairwise(sorted(several, key=lambda each: each.at)):
-                if _is_safe(facts, queue, one) and (one.confirmed or NEVER) < other.at:
+                if (
+                    stands_for(one, other, queue)
+                    and _is_safe(facts, queue, one)
+                    and (one.confirmed or NEVER) < other.at
+                ):
                     yield Violation(
                         "what has a key is taken once",
                         f"{told(other)} was in {queue.name}, as {one.id}, with key {key}",
@@ -36,6 +40,11 @@ def taken_twice(facts: Facts) -> Iterator[Violation]:
 def _was_taken(facts: Facts, queue: Queue, sent: Sent) -> bool:
     """By its publish: dead letters are taken whatever their key."""
     return any(not each.deaths for each in facts.delivered(queue.host, queue.name, sent.id))
+
+
+def stands_for(one: Sent, other: Sent, queue: Queue) -> bool:
+    """Whether the other is a duplicate: what is only in memory stands for nothing that has to be on disk."""
+    return one.persistent or not (other.persistent and queue.durable)
 
 
 def _is_safe(facts: Facts, queue: Queue, sent: Sent) -> bool:

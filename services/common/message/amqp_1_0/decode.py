@@ -110,6 +110,9 @@ class _Fixed(NamedTuple):
     make: Callable[..., Any]
 
 
+_SURROGATES: Final = range(0xD800, 0xE000)  # of UTF-16; they have no bytes in UTF-8
+
+
 def _boolean(octet: int) -> bool:
     if octet > 1:
         raise SyntaxFault(f"a boolean is {octet:#04x}")
@@ -117,6 +120,8 @@ def _boolean(octet: int) -> bool:
 
 
 def _char(code: int) -> v.Char:
+    if code in _SURROGATES:
+        raise SyntaxFault(f"{code:#x} is half a character")
     try:
         return v.Char(chr(code))
     except (ValueError, OverflowError) as error:

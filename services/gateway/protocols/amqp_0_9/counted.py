@@ -5,17 +5,33 @@ In AMQP 1.0 the header section says it (`amqp_1_0/delivered.py`).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Final
 
+from services.common.errors import SyntaxFault
 from services.common.message.amqp_0_9 import FORMAT
+
+_LONGEST: Final = 2048  # octets of properties that are rewritten: in any client's frame there is room for two more
 
 
 def counted(properties: Sequence[bytes], attempts: int, acquired: int) -> Sequence[bytes]:
-    """With `attempts`, those that failed, and how often somebody was given it; the same where nobody was."""
+    """With `attempts`, those that failed, and how often somebody was given it; the same where nobody was.
+
+    So are properties that are long, or that cannot be read: they are their publisher's, and go on as they came.
+    """
     if not acquired:
         return properties
     said = {"x-acquired-count": acquired} | ({"x-delivery-count": attempts} if attempts else {})
-    return [FORMAT.with_headers(each, {**_others(each), **said}) for each in properties]
+    return [_with(each, said) for each in properties]
+
+
+def _with(properties: bytes, said: Mapping[str, object]) -> bytes:
+    if len(properties) > _LONGEST:
+        return properties
+    try:
+        return FORMAT.with_headers(properties, {**_others(properties), **said})
+    except SyntaxFault:
+        return properties
 
 
 def _others(properties: bytes) -> dict[str, object]:

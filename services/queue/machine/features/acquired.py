@@ -51,9 +51,13 @@ class Acquired:
         fresh = ((uid, times) for uid, times in self._untried.items() if uid not in self._places)
         return (Note(self._queue_id, FEATURE, _VALUE.pack(*each)) for each in fresh)
 
-    def recall(self, notes: Iterable[tuple[Note, NotePlace]], entries: object) -> None:  # noqa: ARG002 - the protocol's
-        """What the former owner noted."""
-        for note, place in notes:
-            if note.feature == FEATURE:
-                uid, times = _VALUE.unpack(note.value)
+    def recall(self, notes: Iterable[tuple[Note, NotePlace]], entries: Iterable[Entry]) -> None:
+        """What the former owner noted; of others than these entries it is not needed any more."""
+        there = {entry.message.uid for entry in entries}
+        mine = sorted((*_VALUE.unpack(note.value), place) for note, place in notes if note.feature == FEATURE)
+        for uid, times, place in mine:
+            known = self._places.pop(uid, None) if uid in there else place
+            if uid in there:
                 self._untried[uid], self._places[uid] = times, place
+            if known:
+                self._draft.drop_notes([known])

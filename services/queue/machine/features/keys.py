@@ -18,7 +18,7 @@ def key_of(facts: Facts, properties: bytes) -> bytes | None:
     """Of the header, or else of the message id, whatever its type; None where it has neither, or none can be read."""
     try:
         said = _said(facts.format, properties)
-    except BrokerError:
+    except (BrokerError, UnicodeError):
         return None
     return blake2b(said, digest_size=_OCTETS).digest() if said else None
 

@@ -48,14 +48,24 @@ class Once:
         return found
 
     def _publish(self, arrival: Arrival, keys: _Keys, now: int, *, reserved: bool) -> list[Refused]:
-        kept = [key is None or self.window.take(key, uid, now) for key, uid in zip(keys, arrival.uids, strict=True)]
-        if all(kept):
-            refused = self._entrance.publish(arrival, now, reserved=reserved)
-        else:
-            refused = self._publish_some(arrival, kept, now, reserved=reserved)
+        kept = self._kept(arrival, keys, now)
+        try:
+            if all(kept):
+                refused = self._entrance.publish(arrival, now, reserved=reserved)
+            else:
+                refused = self._publish_some(arrival, kept, now, reserved=reserved)
+        except Exception:
+            self._give_up(arrival, keys, [(0, len(keys), pb.OTHER)])  # nobody is told that it was taken
+            raise
         self._give_up(arrival, keys, refused)
         self._note(arrival, keys)
         return refused
+
+    def _kept(self, arrival: Arrival, keys: _Keys, now: int) -> list[bool]:
+        """Which messages have their keys. What is only in memory does not stand for one that has to be on disk."""
+        durable, take = self._entries.options.durable, self.window.take
+        columns = zip(keys, arrival.uids, arrival.facts, strict=True)
+        return [key is None or take(key, uid, now, safe=durable and facts.persistent) for key, uid, facts in columns]
 
     def stage(self, arrival: Arrival) -> None:
         """Notes for the journal what there will be if a transaction is committed, which begins now."""

@@ -51,9 +51,12 @@ class Window:
         """Bytes that it takes in memory."""
         return len(self._seen) * _SIZE
 
-    def take(self, key: bytes, uid: int, now: int) -> bool:
-        """Whether this message may have the key: nobody else had it lately. It has it from now on."""
-        if (seen := self._seen.get(key)) is not None and seen.until > now:
+    def take(self, key: bytes, uid: int, now: int, *, safe: bool = False) -> bool:
+        """Whether this message may have the key: nobody else had it lately, or, if it is to be `safe`, on disk.
+
+        It has it from now on.
+        """
+        if (seen := self._seen.get(key)) is not None and seen.until > now and (seen.place or not safe):
             return seen.uid == uid  # its gateway sends it again: it was lost
         if seen is not None:
             self._forget([key])
@@ -94,6 +97,8 @@ class Window:
 
     def deadline(self) -> int:
         """When `tidy` has something to do, or 0."""
+        if len(self._seen) > self._options.once_most:
+            return 1
         first = next(iter(self._seen.values()), None)
         return first.until + _TICK_MS if first else 0
 
@@ -104,13 +109,11 @@ class Window:
     def recall(self, notes: Iterable[tuple[Note, NotePlace]], entries: object) -> None:  # noqa: ARG002 - the protocol's
         """What a former owner noted."""
         mine = ((*_VALUE.unpack(note.value), place) for note, place in notes if note.feature == FEATURE)
-        found = sorted(mine, key=itemgetter(2))
-        for key, uid, until, place in found:
-            if key in self._seen:  # two transactions had it, and were prepared together: the first one has it
-                self._context.draft.drop_notes([place])
-            else:
-                self._seen[key] = Seen(uid, until, place)
-                self._account(1)
+        for key, uid, until, place in sorted(mine, key=itemgetter(2)):
+            if key in self._seen:  # the journal was told of a new one before it forgot the old: the last is right
+                self._forget([key])
+            self._seen[key] = Seen(uid, until, place)
+            self._account(1)
         if self._seen:
             self._context.expect(self._options.queue_id)
 

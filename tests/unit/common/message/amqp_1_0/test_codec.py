@@ -118,6 +118,7 @@ def test_arrays(array: v.Array) -> None:
         "",
         "3f",  # no constructor
         "5602",  # a boolean is 0 or 1
+        "730000d800",  # a character is none of UTF-16's halves
         "a1",
         "a10261",
         "a101ff",  # not UTF-8
