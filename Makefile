@@ -32,7 +32,7 @@ run: $(BROKER)
 FAST := tests/unit tests/contract tests/conformance
 CLIENTS := tests/interop tests/tracing
 COMPUTE := tests/spark tests/simulation
-BESIDE := $(addprefix tests/cluster/test_,full_volumes.py secrets.py capture.py prometheus.py)
+BESIDE := $(addprefix tests/cluster/test_,secrets.py capture.py prometheus.py)
 FATES := $(addprefix tests/fates/test_,steady.py fates.py)
 CONTAINERS := tests/compose tests/chaos
 BY_HAND := tests/upgrade
