@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import signal
 import subprocess
+import time
 from contextlib import suppress
 from pathlib import Path
 
@@ -40,9 +41,12 @@ class NatsServer:
             self._process.wait()
 
     def pause(self) -> None:
-        """SIGSTOP: its socket is open, and it does not answer."""
+        """SIGSTOP: its socket is open, and it does not answer; returns when no thread of it runs."""
         assert self._process
         self._process.send_signal(signal.SIGSTOP)
+        threads = Path(f"/proc/{self._process.pid}/task")
+        while any(each.read_text().rpartition(") ")[2][0] != "T" for each in threads.glob("*/stat")):
+            time.sleep(0.001)
 
     def resume(self) -> None:
         """SIGCONT."""
