@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 
 import pytest
 
+from services.common.ledger.encoding import Sealed
+from services.common.ledger.ledger import Ledger
+from services.common.ledger.row_recorder import RowRecorder
+from services.rpc.ledger_pb2 import LedgerBatch
 from tests.support.queue_house import House
 
 
@@ -17,3 +21,20 @@ async def house(tmp_path: Path) -> AsyncIterator[House]:
     await built.start()
     yield built
     await built.stop()
+
+
+@pytest.fixture
+async def recorded(house: House, monkeypatch: pytest.MonkeyPatch) -> Callable[[], LedgerBatch]:
+    """What a queue process that begins now tells the record, all of it in one batch."""
+    sealed: list[Sealed] = []
+    recorder = RowRecorder("queue", "queue-1", sealed.append)
+    await house.queues.pop("queue-1").stop()
+    monkeypatch.setattr(Ledger, "start", lambda its: setattr(its, "recorder", recorder))
+    await house.start_queue("queue-1")
+
+    def told() -> LedgerBatch:
+        recorder.seal()
+        (batch,) = sealed
+        return LedgerBatch.FromString(batch.payload)
+
+    return told

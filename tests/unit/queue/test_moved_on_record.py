@@ -6,32 +6,12 @@ from collections.abc import Callable
 
 import pytest
 
-from services.common.ledger.encoding import Sealed
-from services.common.ledger.ledger import Ledger
-from services.common.ledger.row_recorder import RowRecorder
 from services.rpc import ledger_pb2 as ledger
 from services.rpc import queue_pb2 as pb
 from tests.support.queue_house import House
 from tests.unit.queue.test_selecting import LOOK, TAKE, T, chosen, moved
 
 Recorded = Callable[[], ledger.LedgerBatch]
-
-
-@pytest.fixture
-async def recorded(house: House, monkeypatch: pytest.MonkeyPatch) -> Recorded:
-    """What a queue process tells, all of it in one batch."""
-    sealed: list[Sealed] = []
-    recorder = RowRecorder("queue", "queue-1", sealed.append)
-    await house.queues.pop("queue-1").stop()
-    monkeypatch.setattr(Ledger, "start", lambda its: setattr(its, "recorder", recorder))
-    await house.start_queue("queue-1")
-
-    def told() -> ledger.LedgerBatch:
-        recorder.seal()
-        (batch,) = sealed
-        return ledger.LedgerBatch.FromString(batch.payload)
-
-    return told
 
 
 def rows(told: ledger.LedgerBatch, stage: int) -> list[tuple[str, str, str]]:
