@@ -8,7 +8,7 @@ import pika
 import pytest
 
 from tests.support.interop_pika import fetch
-from tests.support.span_files import one, wait_for
+from tests.support.span_files import names_of, one, wait_for
 
 TRACE, SPAN = "4bf92f3577b34da6a3ce929d0e0e4736", "00f067aa0ba902b7"
 VALID = f"00-{TRACE}-{SPAN}-01"
@@ -50,7 +50,7 @@ def test_ignored_and_forwarded(plain: pika.BlockingConnection, spans: Path, name
     channel.basic_publish("", name, b"body", marked)
     fetch(channel, name)
     names = {f"enqueue {name}", f"send {name}"}  # of two services, whichever writes first
-    found = wait_for(spans, lambda found: names <= {span.name for span in found if span.trace == marker})
+    found = wait_for(spans, lambda found: names <= names_of(found, marker))
     assert one(found, f"send {name}").trace == marker
     assert one(found, f"enqueue {name}").trace == marker
 

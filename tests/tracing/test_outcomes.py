@@ -17,7 +17,7 @@ from pika.adapters.blocking_connection import BlockingChannel
 from services.common.partition import partition_of
 from tests.support.interop_pika import fetch
 from tests.support.interop_proxy import Proxy
-from tests.support.span_files import Seen, one, wait_for
+from tests.support.span_files import Seen, names_of, one, wait_for
 from tests.support.stack import Stack
 
 PARENT = "00f067aa0ba902b7"
@@ -75,7 +75,8 @@ def test_dead_letter(channel: BlockingChannel, spans: Path, name: str, trace: st
         pass
     channel.basic_reject(method.delivery_tag, requeue=False)
     letter = fetch(channel, dead)
-    found = wait_for(spans, lambda found: len(outcomes(found, trace)) == 2 and of_trace(found, trace, "move"))
+    stages = {f"move {name}", f"enqueue {dead}"}
+    found = wait_for(spans, lambda found: len(outcomes(found, trace)) == 2 and stages <= names_of(found, trace))
     rejected, taken = one(found, f"send {name}", trace), one(found, f"send {dead}", trace)
     move, enqueue = one(found, f"move {name}", trace), one(found, f"enqueue {dead}", trace)
     assert outcomes(found, trace) == ["rejected", "accepted"]
@@ -146,7 +147,8 @@ def test_fan_out(channel: BlockingChannel, spans: Path, name: str, trace: str) -
     channel.basic_publish(name, "key", b"", pika.BasicProperties(headers=headers))
     for queue in queues:
         fetch(channel, queue)
-    found = wait_for(spans, lambda found: len(outcomes(found, trace)) == 3)
+    enqueues = {f"enqueue {queue}" for queue in queues}
+    found = wait_for(spans, lambda found: len(outcomes(found, trace)) == 3 and enqueues <= names_of(found, trace))
     receive = one(found, f"receive {name}", trace)
     assert sorted(event for event, _ in receive.events) == [f"{queue} enqueue" for queue in queues]
     for queue in queues:
@@ -211,7 +213,7 @@ def test_no_ack(channel: BlockingChannel, spans: Path, name: str, trace: str) ->
     publish(channel, name, trace)
     while not got:
         channel.connection.process_data_events(1)
-    found = wait_for(spans, lambda found: outcomes(found, trace))
+    found = wait_for(spans, lambda found: {f"send {name}", f"enqueue {name}"} <= names_of(found, trace))
     assert outcomes(found, trace) == ["accepted"]
     assert one(found, f"enqueue {name}", trace).attributes["hopline.outcome"] == "accepted"
 
