@@ -129,6 +129,11 @@ class Queue:
         for feature in self._keepers():
             feature.recall(notes, entries)
 
+    def lost(self, notes: Iterable[Note]) -> None:
+        """What features noted with messages that could not be written, and whose publishers are told so."""
+        if self._once:
+            self._once.window.lost(notes)
+
     def unwritten(self) -> Iterator[Note]:
         """What features keep that is not in the journal; to be used up before anything changes."""
         return chain.from_iterable(feature.unwritten() for feature in self._keepers())

@@ -18,6 +18,7 @@ from services.queue.partitions.registry import Registry
 from services.rpc import queue_pb2 as pb
 from services.rpc import store_pb2
 from tests.support.queue_house import House
+from tests.unit.queue.test_once_moves import ONCE, publish
 from tests.unit.queue.test_sent_again import FIRST, next_owner, queues_of_one_partition, ready
 
 REFUSED = [(0, 1, pb.OTHER)]
@@ -61,6 +62,23 @@ async def test_what_was_not_written(house: House, monkeypatch: pytest.MonkeyPatc
     assert not again.refusals()
     await next_owner(house)
     assert await ready(await house.link(), [queue_id]) == [2]
+
+
+@pytest.mark.parametrize("breaks", [_frame_not_made, _frame_refused, _batch_not_offered])
+async def test_a_key_of_what_was_not_written(house: House, monkeypatch: pytest.MonkeyPatch, breaks: Breaks) -> None:
+    """Is free again: a copy that is sent after the refusal is written, since the first one is on no disk."""
+    queue_id = await house.declare("q", durable=True, table=ONCE)
+    link = await house.link(tells=True)
+    with monkeypatch.context() as broken:
+        breaks(broken, house.queues["queue-1"]._host)
+        await publish(link, queue_id, "a")
+    assert link.refusals() == REFUSED
+    await link.close()
+    again = await house.link(origin=1001, tells=True)
+    await publish(again, queue_id, "a")
+    assert not again.refusals()
+    await next_owner(house)
+    assert await ready(await house.link(origin=1002), [queue_id]) == [1]
 
 
 async def test_floors_of_a_frame_that_is_refused(house: House, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -117,6 +117,13 @@ class Window:
         if self._seen:
             self._context.expect(self._options.queue_id)
 
+    def lost(self, notes: Iterable[Note]) -> None:
+        """These could not be written, nor their messages: whoever has a key so far does not have it any more."""
+        for key, uid, _ in (_VALUE.unpack(note.value) for note in notes if note.feature == FEATURE):
+            if (seen := self._seen.get(key)) is not None and seen.uid == uid:
+                self._seen[key] = seen._replace(place=None)  # the journal has none to forget
+                self._forget([key])
+
     def end(self, *, durable: bool) -> None:
         """Gives its memory back; `durable`: the journal forgets it too."""
         if durable:
