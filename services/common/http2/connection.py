@@ -10,8 +10,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, ClassVar
 
-from hpack import Decoder, HPACKError
-
 from services.common.http2 import frames
 from services.common.http2.errors import ConnectionFault, ErrorCode, StreamFault
 from services.common.http2.events import (
@@ -25,13 +23,14 @@ from services.common.http2.events import (
     Ready,
     Reset,
 )
+from services.common.http2.field_block import Block, FieldBlocks
 from services.common.http2.frames import LARGEST_STREAM, PREFACE, Flag, Frame, FrameReader, Type
 from services.common.http2.messages import MessageFault, ToSend
+from services.common.http2.receiving import ReceiveWindow
 from services.common.http2.sending import Sending
 from services.common.http2.settings import CONNECTION_WINDOW, LARGEST_WINDOW, OURS, Setting, check, initial
 from services.common.http2.stream import Stream
 
-_LARGEST_BLOCK = 64 << 10  # of header fields, compressed
 _MOST_ANSWERS = 1000  # waiting to be sent: a peer that asks on and reads nothing would fill our memory
 _FIRST_WINDOW = initial()[Setting.INITIAL_WINDOW_SIZE]
 _STREAM_WINDOW = OURS[Setting.INITIAL_WINDOW_SIZE]
@@ -46,13 +45,12 @@ class Http2Connection:
         self._largest_message = largest_message
         self._preface = b"" if is_client else PREFACE  # the part that has not come yet
         self._reader = FrameReader(OURS[Setting.MAX_FRAME_SIZE])
-        self._decoder = Decoder(OURS[Setting.MAX_HEADER_LIST_SIZE])
+        self._blocks = FieldBlocks()
         self._sending = Sending()
         self._streams: dict[int, Stream] = {}
         self._last_stream = 0  # that either end opened
         self._ready = self._parting = False
-        self._to_receive = CONNECTION_WINDOW
-        self._block: tuple[int, bool, bytearray] | None = None  # header fields without their continuation yet
+        self._receiving = ReceiveWindow(CONNECTION_WINDOW)
         self._events: list[Event] = []
         self._answers = 0  # since `data_to_send` was called
         if is_client:
@@ -64,6 +62,20 @@ class Http2Connection:
     def unsent(self) -> int:
         """Octets of messages that wait for the peer's windows."""
         return self._sending.unsent
+
+    def waits(self, number: int) -> bool:
+        """Whether messages of a stream wait for the peer's windows."""
+        return (stream := self._streams.get(number)) is not None and bool(stream.unsent)
+
+    @property
+    def may_request(self) -> bool:
+        """Whether the peer takes one more stream now."""
+        return len(self._streams) < self._sending.most_streams
+
+    @property
+    def is_used_up(self) -> bool:
+        """Whether all numbers of streams have been given (section 5.1.1)."""
+        return self._last_stream + 2 > LARGEST_STREAM
 
     def data_to_send(self) -> list[bytes | memoryview]:
         """Takes out what the socket is to write, in order."""
@@ -118,6 +130,12 @@ class Http2Connection:
             self._forget(number)
             self._write(frames.rst_stream(number, code))
 
+    def hold(self, number: int, *, held: bool) -> None:
+        """While a stream is held, what comes on it is not read on beyond its window; does nothing if it is over."""
+        if stream := self._streams.get(number):
+            stream.receiving.hold(held=held)
+            self._open(number, stream.receiving)
+
     def ping(self) -> None:
         """Asks the peer for a Pong."""
         self._write(frames.frame(Type.PING, 0, 0, bytes(8)))
@@ -157,7 +175,7 @@ class Http2Connection:
         return size
 
     def _take(self, frame: Frame) -> None:
-        if self._block or not self._ready:
+        if self._blocks.stream is not None or not self._ready:
             self._check_order(frame)
         handler = self._HANDLERS.get(frame.type)
         if handler is None:
@@ -172,17 +190,18 @@ class Http2Connection:
     def _check_order(self, frame: Frame) -> None:
         if not self._ready and (frame.type != Type.SETTINGS or frame.flags & Flag.ACK):
             raise ConnectionFault(ErrorCode.PROTOCOL_ERROR, "the first frame must be SETTINGS")
-        if self._block and (frame.type != Type.CONTINUATION or frame.stream != self._block[0]):
+        wanted = self._blocks.stream
+        if wanted is not None and (frame.type != Type.CONTINUATION or frame.stream != wanted):
             raise ConnectionFault(ErrorCode.PROTOCOL_ERROR, "header fields that are not continued")
 
     def _data(self, frame: Frame) -> None:
-        self._received(len(frame.payload))
+        self._received(frame)
         stream = self._stream(frame)
         if stream is None:
             return
         if stream.peer_ended:
             raise StreamFault(frame.stream, ErrorCode.STREAM_CLOSED, "data after the end of the stream")
-        self._received_on(frame.stream, stream, len(frame.payload))
+        self._received_on(frame, stream)
         payload = frames.unpadded(frame) if frame.flags else frame.payload
         try:
             for message in stream.reader.feed(payload):
@@ -201,28 +220,16 @@ class Http2Connection:
             if len(payload) < 5:
                 raise ConnectionFault(ErrorCode.FRAME_SIZE_ERROR, "HEADERS that are cut off")
             payload = payload[5:]
-        self._block = (frame.stream, bool(frame.flags & Flag.END_STREAM), bytearray())
-        self._add_to_block(self._block[2], payload, frame.flags)
+        self._blocks.begin(frame.stream, ended=bool(frame.flags & Flag.END_STREAM))
+        self._fields(self._blocks.add(payload, frame.flags))
 
     def _continuation(self, frame: Frame) -> None:
-        if self._block is None:
-            raise ConnectionFault(ErrorCode.PROTOCOL_ERROR, "a continuation of nothing")
-        self._add_to_block(self._block[2], frame.payload, frame.flags)
+        self._fields(self._blocks.add(frame.payload, frame.flags))
 
-    def _add_to_block(self, block: bytearray, part: bytes | memoryview, flags: int) -> None:
-        block += part
-        if len(block) > _LARGEST_BLOCK:
-            raise ConnectionFault(ErrorCode.ENHANCE_YOUR_CALM, f"header fields of more than {_LARGEST_BLOCK} octets")
-        if flags & Flag.END_HEADERS:
-            self._block_is_complete()
-
-    def _block_is_complete(self) -> None:
-        assert self._block is not None
-        (number, ended, block), self._block = self._block, None
-        try:
-            fields = [(str(name), str(value)) for name, value in self._decoder.decode(bytes(block))]
-        except HPACKError as error:
-            raise ConnectionFault(ErrorCode.COMPRESSION_ERROR, f"header fields: {error}") from None
+    def _fields(self, block: Block | None) -> None:
+        if block is None:
+            return
+        number, fields, ended = block
         were_some = number in self._streams  # a server's streams begin with header fields
         stream = self._streams.get(number) or self._opened(number)
         if stream is None:
@@ -257,15 +264,15 @@ class Http2Connection:
             raise StreamFault(frame.stream, ErrorCode.FRAME_SIZE_ERROR, f"PRIORITY of {len(frame.payload)} octets")
 
     def _rst_stream(self, frame: Frame) -> None:
-        _require(frame, 4)
+        frames.require(frame, 4)
         if self._stream(frame):
             self._forget(frame.stream)
             self._events.append(Reset(frame.stream, frames.read_long(frame.payload), ""))
 
     def _settings(self, frame: Frame) -> None:
-        _of_no_stream(frame)
+        frames.of_no_stream(frame)
         if frame.flags & Flag.ACK:
-            _require(frame, 0)
+            frames.require(frame, 0)
             return
         for identifier, value in frames.read_settings(frame.payload):
             if check(identifier, value, of_server=self._is_client):
@@ -281,8 +288,8 @@ class Http2Connection:
         raise ConnectionFault(ErrorCode.PROTOCOL_ERROR, "a push, which nobody may send")
 
     def _ping(self, frame: Frame) -> None:
-        _of_no_stream(frame)
-        _require(frame, 8)
+        frames.of_no_stream(frame)
+        frames.require(frame, 8)
         if frame.flags & Flag.ACK:
             self._events.append(Pong())
         else:
@@ -290,7 +297,7 @@ class Http2Connection:
             self._write(frames.frame(Type.PING, Flag.ACK, 0, bytes(frame.payload)))
 
     def _goaway(self, frame: Frame) -> None:
-        _of_no_stream(frame)
+        frames.of_no_stream(frame)
         if len(frame.payload) < 8:
             raise ConnectionFault(ErrorCode.FRAME_SIZE_ERROR, "a GOAWAY that is cut off")
         last, code = frames.read_long(frame.payload) & LARGEST_STREAM, frames.read_long(frame.payload, 4)
@@ -302,7 +309,7 @@ class Http2Connection:
         self._events.append(GoneAway(last, code, text))
 
     def _window_update(self, frame: Frame) -> None:
-        _require(frame, 4)
+        frames.require(frame, 4)
         increment = frames.read_long(frame.payload) & LARGEST_WINDOW
         code = ErrorCode.FLOW_CONTROL_ERROR if increment else ErrorCode.PROTOCOL_ERROR
         text = f"a window cannot grow by {increment}"
@@ -351,21 +358,19 @@ class Http2Connection:
 
     # -------------------------------------------------------------- flow control (section 5.2)
 
-    def _received(self, size: int) -> None:
-        self._to_receive -= size
-        if self._to_receive < 0:
+    def _received(self, frame: Frame) -> None:
+        if not self._receiving.take(len(frame.payload)):
             raise ConnectionFault(ErrorCode.FLOW_CONTROL_ERROR, "more data than the connection's window")
-        if self._to_receive < CONNECTION_WINDOW // 2:
-            self._write(frames.window_update(0, CONNECTION_WINDOW - self._to_receive))
-            self._to_receive = CONNECTION_WINDOW
+        self._open(0, self._receiving)
 
-    def _received_on(self, number: int, stream: Stream, size: int) -> None:
-        stream.to_receive -= size
-        if stream.to_receive < 0:
-            raise StreamFault(number, ErrorCode.FLOW_CONTROL_ERROR, "more data than the stream's window")
-        if stream.to_receive < _STREAM_WINDOW // 2:
-            self._write(frames.window_update(number, _STREAM_WINDOW - stream.to_receive))
-            stream.to_receive = _STREAM_WINDOW
+    def _received_on(self, frame: Frame, stream: Stream) -> None:
+        if not stream.receiving.take(len(frame.payload)):
+            raise StreamFault(frame.stream, ErrorCode.FLOW_CONTROL_ERROR, "more data than the stream's window")
+        self._open(frame.stream, stream.receiving)
+
+    def _open(self, number: int, window: ReceiveWindow) -> None:
+        if more := window.increment():
+            self._write(frames.window_update(number, more))
 
     def _send_all_unsent(self) -> None:
         if self._sending.unsent:
@@ -388,13 +393,3 @@ class Http2Connection:
                 self.reset(number, ErrorCode.NO_ERROR)
         if stream.peer_ended:
             self._forget(number)
-
-
-def _require(frame: Frame, size: int) -> None:
-    if len(frame.payload) != size:
-        raise ConnectionFault(ErrorCode.FRAME_SIZE_ERROR, f"{Type(frame.type).name} of {len(frame.payload)} octets")
-
-
-def _of_no_stream(frame: Frame) -> None:
-    if frame.stream:
-        raise ConnectionFault(ErrorCode.PROTOCOL_ERROR, f"{Type(frame.type).name} of a stream")

@@ -163,3 +163,15 @@ def unpadded(frame: Frame) -> bytes | memoryview:
     if payload[0] >= len(payload):
         raise ConnectionFault(ErrorCode.PROTOCOL_ERROR, "padding that is longer than its frame")
     return payload[1 : len(payload) - payload[0]]
+
+
+def require(frame: Frame, size: int) -> None:
+    """Raises ConnectionFault unless the payload has so many octets."""
+    if len(frame.payload) != size:
+        raise ConnectionFault(ErrorCode.FRAME_SIZE_ERROR, f"{Type(frame.type).name} of {len(frame.payload)} octets")
+
+
+def of_no_stream(frame: Frame) -> None:
+    """Raises ConnectionFault for a frame of the whole connection that names a stream."""
+    if frame.stream:
+        raise ConnectionFault(ErrorCode.PROTOCOL_ERROR, f"{Type(frame.type).name} of a stream")

@@ -31,6 +31,11 @@ class Sending:
         """The octets that may be sent on a new stream."""
         return self._theirs[Setting.INITIAL_WINDOW_SIZE]
 
+    @property
+    def most_streams(self) -> int:
+        """How many streams the peer lets be open at a time."""
+        return self._theirs[Setting.MAX_CONCURRENT_STREAMS]
+
     def take(self) -> list[bytes | memoryview]:
         """Takes out the frames to be written."""
         out, self.out = self.out, []

@@ -102,10 +102,10 @@ class Talk:
             pass
         ours, theirs = self.ours.connection, self.theirs.h2
         assert ours._sending._window == theirs.inbound_flow_control_window >= 0
-        assert ours._to_receive == theirs.outbound_flow_control_window > 0
+        assert ours._receiving._left == theirs.outbound_flow_control_window > 0
         for number, stream in ours._streams.items():
             assert stream.window == theirs.streams[number].inbound_flow_control_window
-            assert stream.to_receive == theirs.streams[number].outbound_flow_control_window > 0
+            assert stream.receiving._left == theirs.streams[number].outbound_flow_control_window > 0
             assert not stream.unsent or min(ours._sending._window, stream.window) <= 0
         assert ours.unsent == sum(len(part) for stream in ours._streams.values() for part in stream.unsent)
         assert not any(self.theirs.unsent.values()), "our windows are open, as they always are soon"

@@ -1,0 +1,53 @@
+"""The header fields that come on a connection: block after block, each in one frame or more (RFC 9113 section 4.3)."""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple
+
+from hpack import Decoder, HPACKError
+
+from services.common.http2.errors import ConnectionFault, ErrorCode
+from services.common.http2.events import Fields
+from services.common.http2.frames import Flag
+from services.common.http2.settings import OURS, Setting
+
+_LARGEST: Final = 64 << 10  # octets of a block, compressed
+
+
+class Block(NamedTuple):
+    """A whole one; `ended`: it ends its stream."""
+
+    stream: int
+    fields: Fields
+    ended: bool
+
+
+class FieldBlocks:
+    """What is compressed refers to the blocks before it, so all blocks are read, also of streams that are over."""
+
+    def __init__(self) -> None:
+        self._decoder = Decoder(OURS[Setting.MAX_HEADER_LIST_SIZE])
+        self._part = bytearray()
+        self._ended = False
+        self.stream: int | None = None
+        """The stream whose block is not complete: nothing but its rest may come."""
+
+    def begin(self, stream: int, *, ended: bool) -> None:
+        """A HEADERS frame has come."""
+        self.stream, self._ended, self._part = stream, ended, bytearray()
+
+    def add(self, part: bytes | memoryview, flags: int) -> Block | None:
+        """The block that `part` completes. Raises ConnectionFault where it is too long, or cannot be read."""
+        if self.stream is None:
+            raise ConnectionFault(ErrorCode.PROTOCOL_ERROR, "a continuation of nothing")
+        self._part += part
+        if len(self._part) > _LARGEST:
+            raise ConnectionFault(ErrorCode.ENHANCE_YOUR_CALM, f"header fields of more than {_LARGEST} octets")
+        if not flags & Flag.END_HEADERS:
+            return None
+        stream, self.stream = self.stream, None
+        try:
+            fields = [(str(name), str(value)) for name, value in self._decoder.decode(bytes(self._part))]
+        except HPACKError as error:
+            raise ConnectionFault(ErrorCode.COMPRESSION_ERROR, f"header fields: {error}") from None
+        return Block(stream, fields, self._ended)
