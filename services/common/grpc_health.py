@@ -23,19 +23,6 @@ class Health:
             reflection.aio.ReflectionServicer(listed, pool=None), server
         )
 
-    def unread(self) -> dict[str, Any]:
-        """Handlers, by method, that do not read the request: they answer for the server as a whole."""
-        return {
-            f"/{health.SERVICE_NAME}/{name}": _unread(handle)
-            for name, handle in (("Check", self._check), ("Watch", self._watch))
-        }
-
-    async def _check(self, _requests: object, context: Any) -> None:  # noqa: ANN401 - of grpc.aio, or made like it
-        await context.write(await self._servicer.Check(health_pb2.HealthCheckRequest(), context))
-
-    async def _watch(self, _requests: object, context: Any) -> None:  # noqa: ANN401 - of grpc.aio, or made like it
-        await self._servicer.Watch(health_pb2.HealthCheckRequest(), context)
-
     async def say(self, *, serving: bool) -> None:
         """Sets the answer of health checks."""
         status = health_pb2.HealthCheckResponse.SERVING if serving else health_pb2.HealthCheckResponse.NOT_SERVING
@@ -53,9 +40,3 @@ class _Servicer(health.aio.HealthServicer):  # type: ignore[misc]  # it has no t
     async def List(self, _request: object, context: Any) -> None:  # noqa: ANN401, N802 - as the contract says
         """Whoever asks without the secret need not hear what services there are."""
         await context.abort(grpc.StatusCode.UNIMPLEMENTED, "services are not listed: Check tells of one, or of all")
-
-
-def _unread(handle: Any) -> Any:  # noqa: ANN401 - gRPC's types are generic in its stubs only
-    return grpc.stream_stream_rpc_method_handler(
-        handle, response_serializer=health_pb2.HealthCheckResponse.SerializeToString
-    )

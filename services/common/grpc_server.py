@@ -1,14 +1,12 @@
-"""A gRPC server for any service: it guards and answers calls, with health checking and reflection."""
+"""A gRPC server for any service: it answers calls, with health checking and reflection."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from pathlib import Path
 
 from services.common.grpc_answers import Answers
 from services.common.grpc_channel import serve
 from services.common.grpc_health import Health
-from services.common.grpc_secret import Guard
 from services.common.runtime import CannotStart
 from services.common.telemetry.rpc import TracedCalls
 from services.common.telemetry.tracer import OFF, Tracer
@@ -20,24 +18,17 @@ class Server:
     def __init__(self, address: str, services: Iterable[str], tracer: Tracer = OFF) -> None:
         """`address` is the one to listen on; `tracer` gets a span of each call that has a trace context."""
         self._address = address
-        guard = Guard(address)
-        interceptors = [guard, *([TracedCalls(tracer)] if tracer.on else []), Answers()]
-        self.grpc = serve(address, interceptors)
+        self.grpc = serve(address, [*([TracedCalls(tracer)] if tracer.on else []), Answers()])
         self._health = Health(services, self.grpc)
-        guard.unread = self._health.unread()
 
     async def listen(self) -> None:
         """Binds and accepts calls; raises CannotStart when the address is taken."""
-        address = self._address
-        if address.startswith("unix:"):
-            # Every process that can open the socket may call, so only the broker's own user has access to the folder.
-            Path(address.removeprefix("unix:")).parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        try:
-            self.grpc.add_insecure_port(address)
-        except RuntimeError as error:
-            raise CannotStart(f"cannot listen on {address}: it is taken, or not an address of this machine") from error
         await self._health.say(serving=False)
-        await self.grpc.start()
+        try:
+            await self.grpc.start()
+        except OSError as error:
+            reason = "it is taken, or not an address of this machine"
+            raise CannotStart(f"cannot listen on {self._address}: {reason}") from error
 
     async def ready(self) -> None:
         """From now on health checks answer SERVING."""

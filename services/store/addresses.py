@@ -7,16 +7,13 @@ writes.
 
 from __future__ import annotations
 
-import asyncio
-import socket
 from dataclasses import dataclass
 from pathlib import Path
 
 from services.common.config import Settings
-from services.common.streams.address import Address
+from services.common.streams.address import all_of
 
 _UNIX = "unix:"
-_LISTS = ("ipv4:", "ipv6:")  # of addresses
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +41,9 @@ class Addresses:
 
         Raises OSError while the store's name leads nowhere.
         """
-        return list(self.others) if self.store.startswith(_UNIX) else await _each(self.store)
+        if self.store.startswith(_UNIX):
+            return list(self.others)
+        return [address.target for address in await all_of(self.store)]
 
     def lead(self) -> None:
         """From now on clients find this process, which listens."""
@@ -59,12 +58,3 @@ class Addresses:
 
 def _writes(own: str) -> str:
     return f"{own.removesuffix('.sock')}-writes.sock"
-
-
-async def _each(target: str) -> list[str]:
-    if target.startswith(_LISTS):
-        return target.partition(":")[2].split(",")
-    address = Address.parse(target)
-    found = await asyncio.get_running_loop().getaddrinfo(address.host, address.port, type=socket.SOCK_STREAM)
-    hosts = sorted({str(name[0]) for *_, name in found})
-    return [f"[{host}]:{address.port}" if ":" in host else f"{host}:{address.port}" for host in hosts]

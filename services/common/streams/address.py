@@ -1,12 +1,18 @@
-"""gRPC targets as this project uses them: `unix:path`, `unix:///path`, `host:port`, `[::1]:port`, `dns:///host:port`."""
+"""gRPC targets as this project uses them: `unix:path`, `unix:///path`, `host:port`, `[::1]:port`, `dns:///host:port`,
+and several addresses of a service in one: `ipv4:host:port,host:port`.
+"""
 
 from __future__ import annotations
 
 import asyncio
+import socket
 from collections.abc import Callable
 from dataclasses import dataclass
+from ipaddress import ip_address
 from pathlib import Path
 from typing import Self
+
+_LISTS = ("ipv4:", "ipv6:")
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +35,21 @@ class Address:
                 return cls(host=host.strip("[]*"), port=int(port))  # `*` means every interface, as an empty host does
         raise OSError(f"'{target}' is not an address: host:port or unix:path")
 
+    @property
+    def target(self) -> str:
+        """As `parse` reads it."""
+        if self.path:
+            return f"unix:{self.path}"
+        return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
+
+    @property
+    def is_literal(self) -> bool:
+        """Whether there is no name in it to be looked up."""
+        try:
+            return bool(self.path or not self.host or ip_address(self.host))
+        except ValueError:
+            return False
+
     async def connect(self, loop: asyncio.AbstractEventLoop, create: Callable[[], asyncio.BufferedProtocol]) -> None:
         """Raises OSError."""
         if self.path:
@@ -49,3 +70,14 @@ class Address:
         """Removes the socket's name, once no server listens."""
         if self.path:
             Path(self.path).unlink(missing_ok=True)
+
+
+async def all_of(target: str) -> list[Address]:
+    """Where the service may listen: every address that a name has, or that a list names. Raises OSError for none."""
+    if target.startswith(_LISTS):
+        return [Address.parse(each) for each in target.partition(":")[2].split(",")]
+    address = Address.parse(target)
+    if address.is_literal:
+        return [address]
+    found = await asyncio.get_running_loop().getaddrinfo(address.host, address.port, type=socket.SOCK_STREAM)
+    return [Address(host=host, port=address.port) for host in sorted({str(name[0]) for *_, name in found})]

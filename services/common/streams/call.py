@@ -1,127 +1,158 @@
-"""A call to one of gRPC's own servicers (health, reflection), written for grpc.aio, on one of our streams."""
+"""A call to a servicer that was written for grpc.aio, on one of our streams: the server's end."""
 
 from __future__ import annotations
 
-import asyncio
 import inspect
-from collections.abc import AsyncIterator, Awaitable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from typing import Any, NoReturn
 
 import grpc
+import grpc.aio
 import structlog
 
 from services.common.runtime import Tasks
-from services.common.streams.grpc_fields import trailers
+from services.common.streams.grpc_fields import Metadata, Outcome, trailers
 from services.common.streams.stream import Stream
+from services.common.streams.unread import Unread
+from services.common.streams.waiters import Waiters
 
 log = structlog.get_logger()
 
-_UNREAD = 1000  # messages that a peer may send before they are answered
+_KINDS = {False: "unary", True: "stream"}
 
 
-class Aborted(Exception):
+class Aborted(grpc.aio.AbortError):
     """The servicer ended the call with another status than OK."""
 
-    def __init__(self, status: grpc.StatusCode, text: str) -> None:
-        super().__init__(text)
-        self.status = status
-        self.text = text
+    def __init__(self, outcome: Outcome) -> None:
+        super().__init__(outcome.text)
+        self.outcome = outcome
 
 
 class Call:
     """Listens to the stream, and is the servicer's context."""
 
-    def __init__(self, stream: Stream, handler: Any, tasks: Tasks, largest: int) -> None:  # noqa: ANN401 - generic in its stubs only
-        """`handler` is a grpc.RpcMethodHandler over coroutines or asynchronous generators.
+    def __init__(
+        self,
+        stream: Stream,
+        find: Callable[[], Awaitable[Any]],
+        metadata: Metadata,
+        tasks: Tasks,
+        *,
+        asks_many: bool,
+        largest: int,
+    ) -> None:
+        """`find` gives the grpc.RpcMethodHandler over coroutines or asynchronous generators, or None.
 
-        A request may have `largest` octets.
+        `asks_many`: it takes a stream of requests; each may have `largest` octets.
         """
         self._stream = stream
-        self._handler = handler
+        self._find = find
+        self._metadata = metadata
+        self._handler: Any = None  # until it is found
+        self._asks_many = asks_many
         self._largest = largest
         self._heard = False
-        self._requests: asyncio.Queue[bytes | None] = asyncio.Queue()
+        self._requests = Unread(stream)
+        self._waiters = Waiters()
+        self._no_more = False
         self._task = tasks.start(self._run(), "gRPC call")
 
     # -------------------------------------------------------------- the stream says
 
     def received(self, message: bytes) -> None:
-        if self._heard and not self._handler.request_streaming:
+        if self._heard and not self._asks_many:
             self._refuse(grpc.StatusCode.INTERNAL, "a second request, of a call that has one")
         elif len(message) > self._largest:
             self._refuse(grpc.StatusCode.RESOURCE_EXHAUSTED, f"a request has {self._largest} octets at most")
-        elif self._requests.qsize() >= _UNREAD:
-            self._refuse(grpc.StatusCode.RESOURCE_EXHAUSTED, "more requests than are answered")
         else:
             self._heard = True
-            self._requests.put_nowait(message)
+            self._requests.add(message)
+            self._waiters.wake()
 
     def no_more(self) -> None:
         """The client sends no more requests."""
-        self._requests.put_nowait(None)
+        self._no_more = True
+        self._waiters.wake()
 
     def writable(self) -> None:
-        """Answers are few and small: they are written without waiting."""
+        self._waiters.wake()
 
     def ended(self, _reason: str) -> None:
         self._task.cancel()
 
     # -------------------------------------------------------------- the servicer says
 
-    async def write(self, response: Any) -> None:  # noqa: ANN401 - the method's response type
+    def invocation_metadata(self) -> Metadata:
         """As grpc.aio.ServicerContext."""
-        self._stream.write(self._handler.response_serializer(response))
+        return self._metadata
 
-    async def abort(self, code: grpc.StatusCode, details: str = "", _trailing_metadata: object = ()) -> NoReturn:
+    async def read(self) -> Any:  # noqa: ANN401 - the method's request type
+        """As grpc.aio.ServicerContext: the next request, or EOF."""
+        while not self._requests:
+            if self._no_more:
+                return grpc.aio.EOF
+            await self._waiters.change()
+        return self._parsed(self._requests.take())
+
+    async def write(self, response: Any) -> None:  # noqa: ANN401 - the method's response type
+        """As grpc.aio.ServicerContext: returns when the peer takes more."""
+        self._stream.write(self._serialized(response))
+        while self._stream.waits:
+            await self._waiters.change()
+
+    async def abort(
+        self, code: grpc.StatusCode, details: str = "", trailing_metadata: Iterable[tuple[str, str]] = ()
+    ) -> NoReturn:
         """As grpc.aio.ServicerContext."""
-        raise Aborted(code, details)
+        raise Aborted(Outcome(code, details, tuple(trailing_metadata)))
 
     def _refuse(self, status: grpc.StatusCode, text: str) -> None:
         self._task.cancel()
         self._stream.end(trailers(status, text))
 
+    # -------------------------------------------------------------- from request to answer
+
     async def _run(self) -> None:
-        status, text = grpc.StatusCode.OK, ""
+        outcome = Outcome(grpc.StatusCode.OK, "")
         try:
             await self._answer()
         except Aborted as aborted:
-            status, text = aborted.status, aborted.text
+            outcome = aborted.outcome
         except Exception as failure:
             log.exception("a gRPC call failed; this is a fault of ours")
-            status, text = grpc.StatusCode.UNKNOWN, type(failure).__name__
-        self._stream.end(trailers(status, text))
+            outcome = Outcome(grpc.StatusCode.UNKNOWN, type(failure).__name__)
+        self._stream.end(trailers(*outcome))
 
     async def _answer(self) -> None:
-        handler = self._handler
-        kinds = (
-            "stream" if handler.request_streaming else "unary",
-            "stream" if handler.response_streaming else "unary",
-        )
-        request = self._all() if handler.request_streaming else await self._one()
-        answer = getattr(handler, "_".join(kinds))(request, self)
+        handler = self._handler = await self._find()
+        if handler is None:
+            await self.abort(grpc.StatusCode.UNIMPLEMENTED, "there is no such method")
+        kind = f"{_KINDS[handler.request_streaming]}_{_KINDS[handler.response_streaming]}"
+        answer = getattr(handler, kind)(self._all() if handler.request_streaming else await self._one(), self)
         if inspect.isasyncgen(answer):
             async for response in answer:
                 await self.write(response)
-        else:
-            await self._written(answer)
-
-    async def _written(self, answer: Awaitable[Any]) -> None:
-        response = await answer
-        if response is not None:
-            await self.write(response)
+        elif (response := await answer) is not None:
+            self._stream.write(self._serialized(response))
 
     async def _one(self) -> Any:  # noqa: ANN401 - the method's request type
-        message = await self._requests.get()
-        if message is None:
-            raise Aborted(grpc.StatusCode.INTERNAL, "a call without a request")
-        return self._parsed(message)
+        request = await self.read()
+        if request is grpc.aio.EOF:
+            await self.abort(grpc.StatusCode.INTERNAL, "a call without a request")
+        return request
 
     async def _all(self) -> AsyncIterator[Any]:
-        while (message := await self._requests.get()) is not None:
-            yield self._parsed(message)
+        while (request := await self.read()) is not grpc.aio.EOF:
+            yield request
+
+    def _serialized(self, response: Any) -> bytes:  # noqa: ANN401 - the method's response type
+        serialize = self._handler.response_serializer
+        return bytes(serialize(response) if serialize else response)
 
     def _parsed(self, message: bytes) -> Any:  # noqa: ANN401 - the method's request type
+        deserialize = self._handler.request_deserializer
         try:
-            return self._handler.request_deserializer(message)
+            return deserialize(message) if deserialize else message
         except Exception:  # noqa: BLE001 - the peer sent what the deserializer rejects
-            raise Aborted(grpc.StatusCode.INTERNAL, "the request cannot be read") from None
+            raise Aborted(Outcome(grpc.StatusCode.INTERNAL, "the request cannot be read")) from None

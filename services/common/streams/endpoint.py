@@ -10,7 +10,7 @@ import asyncio
 import socket
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import Any, ClassVar, cast
+from typing import Any, ClassVar, Final, NamedTuple, cast
 
 import structlog
 
@@ -24,22 +24,34 @@ log = structlog.get_logger()
 
 LARGEST_MESSAGE = 256 << 20  # a body of 100 MiB travels in one message, with room for what goes with it
 _BATCHES = 1 << 20  # bytes that the kernel may hold for a local peer: whole batches, while this process goes on
-_QUIET_SECONDS = 5.0  # without a word from a peer on another machine, after which it is pinged …
-_ANSWER_SECONDS = 2.0  # … and how long its answer may take
 _UNTAKEN_MS = 5000  # after which data that the other machine has not acknowledged ends the connection
+
+
+class Doubt(NamedTuple):
+    """When a peer is pinged, and given up."""
+
+    quiet: float  # seconds without a word from it, after which it is pinged …
+    answer: float  # … and how long its answer may take
+    locally: bool = False
+    """Also of this machine: the kernel tells when a local peer is gone, but not when it hangs."""
+
+
+USUAL: Final = Doubt(5.0, 2.0)
 
 
 class Endpoint(asyncio.BufferedProtocol, ABC):
     """One end of a connection, and its streams."""
 
-    def __init__(self, connection: Http2Connection, address: str) -> None:
-        """`address` is the peer's, or the one listened on; for logs."""
+    def __init__(self, connection: Http2Connection, address: str, doubt: Doubt | None = None) -> None:
+        """`address` is the peer's, or the one listened on."""
         self.address = address
+        self._doubt = doubt or USUAL
         self.lost = False
         self._connection = connection
         self._streams: dict[int, tuple[Stream, StreamListener]] = {}
         self._transport: asyncio.Transport | None = None
         self._reading = self._paused = self._was_full = False
+        self._behind: dict[int, StreamListener] = {}  # streams of which something waited, when they were asked
         self._silent = False  # nothing came since the last look
         self._keepalive: asyncio.TimerHandle | None = None
 
@@ -53,9 +65,10 @@ class Endpoint(asyncio.BufferedProtocol, ABC):
         if self.address.startswith("unix:"):
             sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _BATCHES)
         else:
-            # The kernel tells when a local peer is gone; pings would wake two processes for nothing.
             sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, _UNTAKEN_MS)
-            self._keepalive = asyncio.get_running_loop().call_later(_QUIET_SECONDS, self._look)
+        # Pings wake two processes, for nothing where the kernel tells enough.
+        if self._doubt.locally or not self.address.startswith("unix:"):
+            self._keepalive = asyncio.get_running_loop().call_later(self._doubt.quiet, self._look)
         self.flush()
 
     def get_buffer(self, _size: int) -> memoryview:
@@ -99,6 +112,19 @@ class Endpoint(asyncio.BufferedProtocol, ABC):
         self._was_full |= full  # until all listeners are told: another stream may ask when it is full no longer
         return full
 
+    def waits(self, number: int) -> bool:
+        """Whether something of a stream waits for the socket or the peer; then its listener hears `writable`."""
+        if not (waits := self._paused or self._connection.waits(number)):
+            return False
+        if found := self._streams.get(number):
+            self._behind[number] = found[1]
+        return waits
+
+    def hold(self, number: int, *, held: bool) -> None:
+        """As Stream.hold."""
+        self._connection.hold(number, held=held)
+        self.flush()
+
     def flush(self) -> None:
         """Writes to the socket what there is; when it is full no longer, tells the listeners."""
         if self._reading or self.lost:
@@ -112,6 +138,9 @@ class Endpoint(asyncio.BufferedProtocol, ABC):
                 except Exception as failure:  # noqa: BLE001 - `failed` logs it
                     self.failed(number, failure)
             self._write()
+        for number in [number for number in self._behind if not self.waits(number)]:
+            if number in self._behind:
+                self._behind.pop(number).writable()
 
     def write(self, number: int, message: ToSend) -> None:
         self._connection.send(number, message)
@@ -123,6 +152,7 @@ class Endpoint(asyncio.BufferedProtocol, ABC):
         self.flush()
 
     def reset(self, number: int, code: ErrorCode) -> None:
+        self._behind.pop(number, None)
         if found := self._streams.pop(number, None):
             found[0].is_over = True
         self._connection.reset(number, code)
@@ -166,7 +196,8 @@ class Endpoint(asyncio.BufferedProtocol, ABC):
     def peer_ended(self, ended: e.Ended) -> None:
         """The peer sends nothing more on a stream."""
 
-    def _reset(self, reset: e.Reset) -> None:
+    def was_reset(self, reset: e.Reset) -> None:
+        """The peer ended a stream early, or broke its rules."""
         self.over(reset.stream, reset.text or f"the peer ended the stream ({_name(reset.code)})")
 
     def gone_away(self, gone: e.GoneAway) -> None:
@@ -186,7 +217,7 @@ class Endpoint(asyncio.BufferedProtocol, ABC):
         e.Headers: lambda self, event: self.headers(event),
         e.Ready: lambda self, event: self.ready(event),
         e.Ended: lambda self, event: self.peer_ended(event),
-        e.Reset: _reset,
+        e.Reset: lambda self, event: self.was_reset(event),
         e.GoneAway: lambda self, event: self.gone_away(event),
         e.Pong: _pong,
     }
@@ -199,6 +230,7 @@ class Endpoint(asyncio.BufferedProtocol, ABC):
 
     def over(self, number: int, reason: str) -> None:
         """Tells the listener, once, that its stream has ended."""
+        self._behind.pop(number, None)
         if found := self._streams.pop(number, None):
             found[0].is_over = True
             try:
@@ -228,16 +260,16 @@ class Endpoint(asyncio.BufferedProtocol, ABC):
         if self._silent:
             self._connection.ping()
             self._write()
-            self._keepalive = loop.call_later(_ANSWER_SECONDS, self._give_up)
+            self._keepalive = loop.call_later(self._doubt.answer, self._give_up)
         else:
-            self._keepalive = loop.call_later(_QUIET_SECONDS, self._look)
+            self._keepalive = loop.call_later(self._doubt.quiet, self._look)
         self._silent = True
 
     def _give_up(self) -> None:
         if not self._silent:
             self._look()
             return
-        self.warn("the peer does not answer; its connection ends", seconds=_ANSWER_SECONDS)
+        self.warn("the peer does not answer; its connection ends", seconds=self._doubt.answer)
         self._end_all("the peer does not answer")
         if self._transport:
             self._transport.abort()

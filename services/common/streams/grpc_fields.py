@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import NamedTuple
 from urllib.parse import quote, unquote
 
 import grpc
@@ -13,7 +14,10 @@ from services.common.http2.events import Fields
 _CONTENT_TYPE = "application/grpc"
 RESPONSE: Fields = [(":status", "200"), ("content-type", _CONTENT_TYPE)]
 NOT_A_CALL: Fields = [(":status", "415"), ("content-length", "0")]
-_NAMES = {str(status.value[0]): status.name for status in grpc.StatusCode}
+_STATUSES = {str(status.value[0]): status for status in grpc.StatusCode}
+_OURS = frozenset({":status", "content-type", "grpc-status", "grpc-message"})
+
+Metadata = tuple[tuple[str, str], ...]
 
 
 def path_of(method: MethodDescriptor) -> str:
@@ -42,18 +46,38 @@ def called(fields: Fields) -> str | None:
     return by_name.get(":path") if is_call else None
 
 
-def trailers(status: grpc.StatusCode = grpc.StatusCode.OK, text: str = "") -> Fields:
-    """Status and Status-Message, which is percent-encoded."""
-    fields = [("grpc-status", str(status.value[0]))]
+def trailers(
+    status: grpc.StatusCode = grpc.StatusCode.OK, text: str = "", metadata: Iterable[tuple[str, str]] = ()
+) -> Fields:
+    """Status, what the service adds, and Status-Message, which is percent-encoded."""
+    fields = [("grpc-status", str(status.value[0])), *metadata]
     return [*fields, ("grpc-message", quote(text, safe=" !\"#$&'()*+,/:;<=>?@[\\]^`{|}"))] if text else fields
 
 
-def failure(fields: Fields, *, ended: bool) -> str | None:
-    """Why a call ended, from the server's header fields: "" for success, None while the call goes on."""
+class Outcome(NamedTuple):
+    """How a call ended; `metadata` is what the service added."""
+
+    status: grpc.StatusCode
+    text: str
+    metadata: Metadata = ()
+
+
+def outcome(fields: Fields, *, ended: bool) -> Outcome | None:
+    """How a call ended, from the server's header fields; None while it goes on."""
     by_name = dict(fields)
     status = by_name.get("grpc-status")
     if status is None:
         http = by_name.get(":status", "")
-        return f"the peer does not speak gRPC (HTTP status {http or 'missing'})" if ended or http != "200" else None
-    text = unquote(by_name.get("grpc-message", ""))
-    return "" if status == "0" else f"{_NAMES.get(status, status)}: {text}"
+        if not ended and http == "200":
+            return None
+        return Outcome(grpc.StatusCode.UNKNOWN, f"the peer does not speak gRPC (HTTP status {http or 'missing'})")
+    added = tuple((name, value) for name, value in fields if name not in _OURS)
+    found = _STATUSES.get(status, grpc.StatusCode.UNKNOWN)
+    return Outcome(found, unquote(by_name.get("grpc-message", "")), added)
+
+
+def failure(fields: Fields, *, ended: bool) -> str | None:
+    """Why a call ended, from the server's header fields: "" for success, None while the call goes on."""
+    if (found := outcome(fields, ended=ended)) is None or found.status is grpc.StatusCode.OK:
+        return found and ""
+    return f"{found.status.name}: {found.text}"

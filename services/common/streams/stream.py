@@ -38,6 +38,15 @@ class Stream:
         """Whether the peer takes less than was written: wait for `writable`; what is written until then is kept."""
         return self._endpoint.full
 
+    @property
+    def waits(self) -> bool:
+        """As `full`, of this stream alone: whether something written on it waits for the socket or the peer."""
+        return self._endpoint.waits(self.number)
+
+    def hold(self, *, held: bool) -> None:
+        """While it is held the peer sends what the stream's window has left, and no more."""
+        self._endpoint.hold(self.number, held=held)
+
     def write(self, message: ToSend) -> None:
         """Sends a message, whole or in parts; a stream that has ended drops it."""
         self._endpoint.write(self.number, message)

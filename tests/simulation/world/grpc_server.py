@@ -11,7 +11,7 @@ from typing import Any, NoReturn
 
 import grpc
 
-from services.common.streams.server import StreamServer, _Served
+from services.common.streams.call_server import CallServer, Served
 from tests.simulation.world.addresses import Network
 from tests.simulation.world.ambush import ANSWERED, ASKED, RECEIVED
 from tests.simulation.world.grpc_end import GrpcEnd
@@ -37,8 +37,9 @@ class _Details(grpc.HandlerCallDetails):  # type: ignore[misc]
 class Server:
     """As grpc.aio.Server."""
 
-    def __init__(self, network: Network, interceptors: Iterable[Any]) -> None:
+    def __init__(self, network: Network, address: str, interceptors: Iterable[Any]) -> None:
         self._network = network
+        self._address = address
         self._interceptors = list(interceptors)
         self._known: dict[str, Any] = {}  # what serves each method, as the interceptors left it
         self._handlers: list[Any] = []
@@ -51,18 +52,11 @@ class Server:
     def add_registered_method_handlers(self, _service: str, _handlers: object) -> None:
         """The same methods once more."""
 
-    def add_insecure_port(self, address: str) -> int:
-        """Raises RuntimeError when it is taken."""
-        self._port = int(address.rpartition(":")[2])
-        try:
-            self._listener = GrpcListener(self._network, self, address)
-            self._network.listen(self._port, self._listener)
-        except OSError as failure:
-            raise RuntimeError(str(failure)) from failure
-        return self._port
-
     async def start(self) -> None:
-        """It listens already."""
+        """Raises OSError when the port is taken."""
+        self._port = int(self._address.rpartition(":")[2])
+        self._listener = GrpcListener(self._network, self, self._address)
+        self._network.listen(self._port, self._listener)
 
     async def stop(self, grace: float | None) -> None:
         """Refuses new calls, ends those under way after `grace`."""
@@ -107,7 +101,7 @@ class GrpcListener:
 
     def accept(self, transport: SimTransport) -> None:
         """A client opens a stream, or only checks whether the port is open."""
-        transport.begin(_Served(StreamServer(self._address, [])))
+        transport.begin(Served(CallServer(self._address)))
 
 
 class ServerEnd(GrpcEnd):

@@ -57,8 +57,8 @@ class _Runtime:
     def channel(self, address: str) -> grpc.aio.Channel:
         return cast("grpc.aio.Channel", Channel(self._network, address))
 
-    def server(self, _address: str, interceptors: list[Any]) -> grpc.aio.Server:
-        return cast("grpc.aio.Server", Server(self._network, interceptors))
+    def server(self, address: str, interceptors: list[Any]) -> grpc.aio.Server:
+        return cast("grpc.aio.Server", Server(self._network, address, interceptors))
 
 
 @contextlib.contextmanager
@@ -69,7 +69,7 @@ def patched(loop: Loop, network: Network, randomness: Random, log: Callable[...,
         clock.set_source(times)
         after.callback(clock.set_source, clock.Machine())
         grpc_channel.set_runtime(_Runtime(network))
-        after.callback(grpc_channel.set_runtime, grpc_channel.Grpc())
+        after.callback(grpc_channel.set_runtime, grpc_channel.Streams())
         nats_link.set_client(lambda: Client(network))  # type: ignore[arg-type, return-value]
         after.callback(nats_link.set_client, nats_link.Client)
         _patch_time(times, after)

@@ -19,8 +19,7 @@ _TCP = "127.0.0.1:0"
 @pytest.fixture(autouse=True)
 def soon(monkeypatch: pytest.MonkeyPatch) -> None:
     """Asked after very little; it is asked again when the time for its answer is over."""
-    monkeypatch.setattr(endpoint, "_QUIET_SECONDS", 0.01)
-    monkeypatch.setattr(endpoint, "_ANSWER_SECONDS", 0.5)
+    monkeypatch.setattr(endpoint, "USUAL", endpoint.Doubt(0.01, 0.5))
 
 
 class _Peer(asyncio.Protocol):
@@ -61,7 +60,7 @@ async def test_a_peer_that_answers_no_more_is_given_up() -> None:
 
 async def test_a_client_that_answers_no_more_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
     """By the server too."""
-    monkeypatch.setattr(endpoint, "_ANSWER_SECONDS", 0.01)
+    monkeypatch.setattr(endpoint, "USUAL", endpoint.Doubt(0.01, 0.01))
     with capture_logs() as lines:
         async with serving(_TCP) as served:
             host, _, port = served.address.rpartition(":")
@@ -104,7 +103,7 @@ async def test_a_peer_that_speaks_is_not_asked(monkeypatch: pytest.MonkeyPatch) 
     """Any frame shows that it is alive."""
     peer, heard = _Peer(0), Heard()
     listening = await asyncio.get_running_loop().create_server(lambda: peer, "127.0.0.1", 0)
-    monkeypatch.setattr(endpoint, "_QUIET_SECONDS", 3600.0)
+    monkeypatch.setattr(endpoint, "USUAL", endpoint.Doubt(3600.0, 0.5))
     stream = await connect(f"127.0.0.1:{listening.sockets[0].getsockname()[1]}", METHOD, heard)
     client = stream._client
     for _ in range(5):

@@ -1,0 +1,195 @@
+"""A gRPC server on the loop itself, as grpc.aio's: servicers are added to it, and interceptors see every call."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
+from functools import partial
+from typing import Any
+
+import grpc
+
+from services.common.few_lines import FewLines
+from services.common.http2 import events as e
+from services.common.http2.connection import Http2Connection
+from services.common.http2.errors import ErrorCode
+from services.common.runtime import Tasks
+from services.common.secret import REFUSAL, is_open, may_call
+from services.common.streams.address import Address
+from services.common.streams.call import Call
+from services.common.streams.endpoint import LARGEST_MESSAGE, Endpoint
+from services.common.streams.grpc_fields import NOT_A_CALL, RESPONSE, Metadata, called, trailers
+from services.common.streams.stream import Stream, StreamListener
+
+_LARGEST_OPEN = 4 << 10  # octets of a request that needs no secret: it only has the name of a service
+
+
+Accept = Callable[[Stream], StreamListener]
+"""Makes the listener of a stream to a method that no servicer has."""
+
+
+class CallServer:
+    """Whoever makes it adds servicers, then calls `start`; callers over the network have to say the stack's secret."""
+
+    def __init__(self, address: str, interceptors: Sequence[grpc.aio.ServerInterceptor] = ()) -> None:
+        """`address` is the gRPC target to listen on."""
+        self.address = address
+        self.tasks = Tasks()
+        self.few = FewLines()  # limits the log lines that peers can cause
+        self.streams: dict[str, Accept] = {}
+        self._interceptors = interceptors
+        self._handlers: list[grpc.GenericRpcHandler] = []
+        self._endpoints: dict[Served, None] = {}
+        self._deserted = asyncio.Event()  # set while no client is connected
+        self._deserted.set()
+        self._server: asyncio.AbstractServer | None = None
+
+    def add_generic_rpc_handlers(self, handlers: Iterable[grpc.GenericRpcHandler]) -> None:
+        """As grpc.aio.Server: what generated code calls to add a servicer."""
+        self._handlers += handlers
+
+    def add_registered_method_handlers(self, _service: str, _handlers: object) -> None:
+        """As grpc.aio.Server; does nothing, as `add_generic_rpc_handlers` has the same methods."""
+
+    async def start(self) -> None:
+        """Binds and accepts calls; raises OSError when the address is taken."""
+        address = Address.parse(self.address)
+        self._server = await address.listen(asyncio.get_running_loop(), lambda: Served(self))
+
+    async def stop(self, grace: float | None = None) -> None:
+        """Refuses new calls, waits `grace` seconds for those under way, then ends them."""
+        if self._server:
+            self._server.close()
+        for endpoint in list(self._endpoints):
+            endpoint.shut_down()
+        with suppress(TimeoutError):
+            async with asyncio.timeout(grace or 0):
+                await self._deserted.wait()
+        for endpoint in list(self._endpoints):
+            endpoint.close("the service stops")
+        await self.tasks.stop()
+        if self._server:
+            Address.parse(self.address).remove()
+
+    # -------------------------------------------------------------- connections say
+
+    async def handler_of(self, details: grpc.HandlerCallDetails, number: int = 0) -> Any | None:  # noqa: ANN401 - generic in its stubs only
+        """The handler of a method, as the interceptors from this one on leave it."""
+        if number < len(self._interceptors):
+            return await self._interceptors[number].intercept_service(
+                lambda its: self.handler_of(its, number + 1), details
+            )
+        return self.servicer_of(details)
+
+    def servicer_of(self, details: grpc.HandlerCallDetails) -> Any | None:  # noqa: ANN401 - as above
+        """The handler of a method, as its servicer has it."""
+        return next((found for each in self._handlers if (found := each.service(details)) is not None), None)
+
+    def came(self, endpoint: Served) -> None:
+        self._endpoints[endpoint] = None
+        self._deserted.clear()
+
+    def left(self, endpoint: Served) -> None:
+        self._endpoints.pop(endpoint, None)
+        if not self._endpoints:
+            self._deserted.set()
+
+
+class Details(grpc.HandlerCallDetails):
+    """What an interceptor knows of a call."""
+
+    def __init__(self, method: str, metadata: e.Fields) -> None:
+        self.method = method
+        self.invocation_metadata: Metadata = tuple(metadata)
+
+
+class Served(Endpoint):
+    """A client's connection."""
+
+    def __init__(self, server: CallServer) -> None:
+        super().__init__(Http2Connection(is_client=False, largest_message=LARGEST_MESSAGE), server.address)
+        self._server = server
+        self._parting = False
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._server.came(self)
+        super().connection_made(transport)
+
+    def connection_lost(self, failure: Exception | None) -> None:
+        super().connection_lost(failure)
+        self._server.left(self)
+
+    def warn(self, event: str, **about: object) -> None:
+        """Limits the lines: any process may connect."""
+        self._server.few.say(super().warn, event, **about)
+
+    def shut_down(self) -> None:
+        """Accepts no more calls; closes the connection when the last call has ended."""
+        self._parting = True
+        self._connection.go_away()
+        self.flush()
+        self._part()
+
+    def headers(self, headers: e.Headers) -> None:
+        number, method = headers.stream, called(headers.fields)
+        stream = Stream(self, number)
+        if number in self._streams:
+            pass  # trailers of a client; gRPC's clients send none
+        elif method is None:
+            self._connection.end(number, NOT_A_CALL)
+        elif not may_call(method, headers.fields, self.address):
+            self.warn("a call was refused", method=method, reason=REFUSAL)
+            self._refuse(number, grpc.StatusCode.UNAUTHENTICATED, REFUSAL)
+        elif accept := self._server.streams.get(method):
+            self._connection.respond(number, RESPONSE)
+            self._accept(stream, accept)
+        elif handler := self._server.servicer_of(details := Details(method, headers.fields)):
+            self._connection.respond(number, RESPONSE)
+            self._call(stream, details, asks_many=handler.request_streaming)
+        else:
+            self._refuse(number, grpc.StatusCode.UNIMPLEMENTED, f"no method {method}")
+        if headers.ended:
+            self.peer_ended(e.Ended(number))
+
+    def _refuse(self, number: int, status: grpc.StatusCode, text: str) -> None:
+        self._connection.end(number, [*RESPONSE, *trailers(status, text)])
+
+    def _accept(self, stream: Stream, accept: Accept) -> None:
+        try:
+            self.begin(stream, accept(stream))
+        except Exception as failure:  # noqa: BLE001 - `failed` logs it
+            self.failed(stream.number, failure)
+
+    def _call(self, stream: Stream, details: Details, *, asks_many: bool) -> None:
+        largest = _LARGEST_OPEN if is_open(details.method) else LARGEST_MESSAGE
+        self._connection.limit(stream.number, largest)
+        find = partial(self._server.handler_of, details)
+        metadata, tasks = details.invocation_metadata, self._server.tasks
+        self.begin(stream, Call(stream, find, metadata, tasks, asks_many=asks_many, largest=largest))
+
+    def peer_ended(self, ended: e.Ended) -> None:
+        found = self._streams.get(ended.stream)
+        if found and isinstance(found[1], Call):
+            found[1].no_more()  # its answer is still to come
+        elif found:
+            self._connection.end(ended.stream, trailers())
+            self.over(ended.stream, "")
+
+    def over(self, number: int, reason: str) -> None:
+        super().over(number, reason)
+        self._part()
+
+    def end(self, number: int, trailers: e.Fields) -> None:
+        super().end(number, trailers)
+        self._behind.pop(number, None)
+        self._streams.pop(number, None)
+        self._part()
+
+    def reset(self, number: int, code: ErrorCode) -> None:
+        super().reset(number, code)
+        self._part()
+
+    def _part(self) -> None:
+        if self._parting and self.idle:
+            self.close()
