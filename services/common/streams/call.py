@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
+from contextlib import aclosing
 from typing import Any, NoReturn
 
 import grpc
@@ -131,8 +132,9 @@ class Call:
         kind = f"{_KINDS[handler.request_streaming]}_{_KINDS[handler.response_streaming]}"
         answer = getattr(handler, kind)(self._all() if handler.request_streaming else await self._one(), self)
         if inspect.isasyncgen(answer):
-            async for response in answer:
-                await self.write(response)
+            async with aclosing(answer):
+                async for response in answer:
+                    await self.write(response)
         elif (response := await answer) is not None:
             self._stream.write(self._serialized(response))
 

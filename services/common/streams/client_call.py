@@ -44,7 +44,6 @@ class ClientCall:
         self._unread = Unread()
         self._waiters = Waiters()
         self._callbacks: list[Callable[[Any], None]] = []
-        self._answers: AsyncIterator[Any] | None = None
         self._wrote_all = not method.asks_many
         loop = asyncio.get_running_loop()
         self._timer = loop.call_later(timeout, self._late) if timeout is not None else None
@@ -133,9 +132,7 @@ class ClientCall:
         return self._response().__await__()
 
     def __aiter__(self) -> AsyncIterator[Any]:
-        if self._answers is None:
-            self._answers = self._all()
-        return self._answers
+        return self._all()  # the call does not know it: so it ends as soon as nobody reads on
 
     async def read(self) -> Any:  # noqa: ANN401 - the method's response type
         """The next answer, or EOF; raises what ended the call."""
