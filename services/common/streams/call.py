@@ -88,6 +88,10 @@ class Call:
         """As grpc.aio.ServicerContext."""
         return self._metadata
 
+    def cancelled(self) -> bool:
+        """As grpc.aio.ServicerContext: whether the client wants no answer any more."""
+        return self._stream.is_over
+
     async def read(self) -> Any:  # noqa: ANN401 - the method's request type
         """As grpc.aio.ServicerContext: the next request, or EOF."""
         while not self._requests:

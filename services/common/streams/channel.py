@@ -116,7 +116,7 @@ class Channel:
             del self._waiting[call]
             self._end.send(call, self._metadata)
         if self._end and self._end.is_used_up:
-            self.leave(self._end)
+            self._end.part()
         if self._waiting and self._end is None and self._connecting is None and not self._closed:
             self._connecting = asyncio.get_running_loop().create_task(self._connect(), name="gRPC connects")
 

@@ -1,0 +1,89 @@
+"""Connections of a channel: when calls go on another one."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+
+import pytest
+
+from services.common.http2.errors import ErrorCode
+from services.common.http2.events import Headers
+from services.common.http2.frames import LARGEST_STREAM
+from services.common.streams import channel as module
+from services.common.streams.call_server import Served
+from services.common.streams.channel import Channel
+from services.common.streams.race import first_of
+from tests.support.call_ends import Ends, Servicer, answering, method
+from tests.support.ports import free_port
+from tests.support.stream_ends import until, within
+
+OURS = Ends(client=True, server=True)
+
+
+async def test_numbers_that_are_used_up(unix: str) -> None:
+    """A connection has two thousand million calls at most (RFC 9113 section 5.1.1): the next ones are on a new one."""
+    servicer = Servicer()
+    async with answering(OURS, unix, servicer) as address, Channel(address) as channel:
+        waiting = asyncio.ensure_future(_result(channel, "waits", b"x"))
+        await within(servicer.began.wait())
+        former = channel._end
+        assert former
+        former._connection._last_stream = LARGEST_STREAM - 2
+        for number in range(3):
+            assert await within(_result(channel, "unary_unary", b"%d" % number)) == b"%d" % number
+        assert channel._end is not former
+        servicer.go_on.set()
+        assert await within(waiting) == b"x"
+        await until(lambda: former.lost)
+
+
+async def test_a_call_that_was_not_looked_at(unix: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """REFUSED_STREAM says so (section 8.7): it is made again."""
+    looks, refused = Served.headers, list[int]()
+
+    def headers(served: Served, headers: Headers) -> None:
+        if refused:
+            looks(served, headers)
+        else:
+            refused.append(headers.stream)
+            served._connection.reset(headers.stream, ErrorCode.REFUSED_STREAM)
+
+    monkeypatch.setattr(Served, "headers", headers)
+    async with answering(OURS, unix, Servicer()) as address, Channel(address) as channel:
+        assert await within(_result(channel, "unary_unary", b"x")) == b"x"
+    assert refused == [1]
+
+
+async def test_an_address_that_hangs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of several the next one is tried, and so it is where nobody listens."""
+    monkeypatch.setattr(module, "_NEXT_SECONDS", 0.05)
+    serves = f"127.0.0.1:{free_port()}"
+    with socket.create_server(("127.0.0.1", 0)) as silent:  # the kernel accepts for it
+        several = f"ipv4:127.0.0.1:{silent.getsockname()[1]},127.0.0.1:{free_port()},{serves}"
+        async with answering(OURS, serves, Servicer()), Channel(several) as channel:
+            assert await within(_result(channel, "unary_unary", b"x")) == b"x"
+
+
+async def test_first_of_several() -> None:
+    """One that succeeds counts, however many failed; what another one gave as well is dropped."""
+    dropped: list[str] = []
+
+    async def gives(what: str, after: float = 0) -> str:
+        await asyncio.sleep(after)
+        return what
+
+    async def fails(after: float = 0) -> str:
+        await asyncio.sleep(after)
+        raise OSError("no")
+
+    assert await first_of([fails, lambda: gives("a", 0.01), lambda: gives("b", 9)], 0.001, dropped.append) == "a"
+    assert await first_of([lambda: gives("slow", 9), fails, lambda: gives("b")], 0.001, dropped.append) == "b"
+    for ways in ([], [fails], [fails, lambda: fails(0.01)]):
+        with pytest.raises(OSError, match="no"):
+            await first_of(ways, 0.001, dropped.append)
+    assert dropped == []
+
+
+async def _result(channel: Channel, name: str, request: bytes) -> bytes:
+    return bytes(await method(channel, name)(request, wait_for_ready=True))
