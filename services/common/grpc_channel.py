@@ -16,6 +16,8 @@ from services.common.streams.endpoint import LARGEST_MESSAGE, Doubt
 MAX_FRAME = LARGEST_MESSAGE
 """Octets of a message, at most."""
 
+# Calls are fewer than messages, and whoever is asked may be busy for a while.
+_USUAL = Doubt(10.0, 5.0)
 # Where a standby takes over from a process that hangs while its kernel still answers.
 _OF_DOUBT = Doubt(1.5, 1.5, locally=True)
 
@@ -35,12 +37,12 @@ class Streams:
 
     def channel(self, address: str) -> grpc.aio.Channel:
         """As Runtime.channel."""
-        made = Channel(address, fields_for(address), _OF_DOUBT if _doubts else None)
+        made = Channel(address, fields_for(address), _OF_DOUBT if _doubts else _USUAL)
         return cast("grpc.aio.Channel", made)  # it is one as far as we and generated code use it
 
     def server(self, address: str, interceptors: list[Any]) -> grpc.aio.Server:
         """As Runtime.server."""
-        return cast("grpc.aio.Server", CallServer(address, interceptors))
+        return cast("grpc.aio.Server", CallServer(address, interceptors, _USUAL))
 
 
 _runtime: Runtime = Streams()

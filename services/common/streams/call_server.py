@@ -18,7 +18,7 @@ from services.common.runtime import Tasks
 from services.common.secret import REFUSAL, is_open, may_call
 from services.common.streams.address import Address
 from services.common.streams.call import Call
-from services.common.streams.endpoint import LARGEST_MESSAGE, Endpoint
+from services.common.streams.endpoint import LARGEST_MESSAGE, Doubt, Endpoint
 from services.common.streams.grpc_fields import NOT_A_CALL, RESPONSE, Metadata, called, trailers
 from services.common.streams.stream import Stream, StreamListener
 
@@ -32,9 +32,12 @@ Accept = Callable[[Stream], StreamListener]
 class CallServer:
     """Whoever makes it adds servicers, then calls `start`; callers over the network have to say the stack's secret."""
 
-    def __init__(self, address: str, interceptors: Sequence[grpc.aio.ServerInterceptor] = ()) -> None:
-        """`address` is the gRPC target to listen on."""
+    def __init__(
+        self, address: str, interceptors: Sequence[grpc.aio.ServerInterceptor] = (), doubt: Doubt | None = None
+    ) -> None:
+        """`address` is the gRPC target to listen on; `doubt`: when a client is given up."""
         self.address = address
+        self.doubt = doubt
         self.tasks = Tasks()
         self.few = FewLines()  # limits the log lines that peers can cause
         self.streams: dict[str, Accept] = {}
@@ -108,7 +111,9 @@ class Served(Endpoint):
     """A client's connection."""
 
     def __init__(self, server: CallServer) -> None:
-        super().__init__(Http2Connection(is_client=False, largest_message=LARGEST_MESSAGE), server.address)
+        super().__init__(
+            Http2Connection(is_client=False, largest_message=LARGEST_MESSAGE), server.address, server.doubt
+        )
         self._server = server
         self._parting = False
 

@@ -11,7 +11,7 @@ import pytest
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 
 from services.common import grpc_channel
-from services.common.streams import endpoint
+from services.common.streams.endpoint import Doubt
 from tests.support.ports import free_port
 from tests.support.stack import HOST
 from tests.support.store_process import StoreProcess
@@ -46,5 +46,5 @@ async def test_where_another_may_take_over(process: StoreProcess, monkeypatch: p
 @pytest.mark.parametrize("process", ["tcp"], indirect=True)
 async def test_over_a_network(process: StoreProcess, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where its kernel is another machine's."""
-    monkeypatch.setattr(endpoint, "USUAL", endpoint.Doubt(1.0, 1.0))
+    monkeypatch.setattr(grpc_channel, "_USUAL", Doubt(1.0, 1.0))
     await ends(process, 20)
