@@ -13,6 +13,7 @@ from tests.simulation.plan import Plan, Step
 Fails = Callable[[Plan], bool]
 
 _SHAPES: tuple[dict[str, Any], ...] = ({"routers": 1}, {"gateways": 1}, {"gateways": 2}, {"queue_processes": 2})
+_COUNTS = {"gateway": "gateways", "router": "routers", "queue": "queue_processes"}
 
 
 class Shrinker:
@@ -91,9 +92,20 @@ def _with(plan: Plan, index: int, change: Step) -> Plan:
 
 
 def _fit(plan: Plan) -> Plan:
-    """Clients on gateways that there are."""
+    """Clients on gateways that there are, and faults of processes that there are."""
     clients = [{**client, "gateway": client["gateway"] % plan.shape["gateways"]} for client in plan.clients]
-    return plan.but(clients=clients)
+    return plan.but(clients=clients, faults=_possible(plan.faults, plan.shape))
+
+
+def _possible(faults: list[Step], shape: dict[str, Any]) -> list[Step]:
+    """Without what befalls a process that is not there, also of what an ambush springs."""
+    there = [fault for fault in faults if all(_is_there(str(name), shape) for name in fault.get("args", ()))]
+    return [{**fault, "then": _possible(fault["then"], shape)} if "then" in fault else fault for fault in there]
+
+
+def _is_there(name: str, shape: dict[str, Any]) -> bool:
+    role, _, number = name.rpartition("-")
+    return role not in _COUNTS or int(number) <= shape.get(_COUNTS[role], int(number))
 
 
 def _tidy(plan: Plan) -> Plan:

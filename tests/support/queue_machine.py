@@ -117,17 +117,22 @@ class Machine:
         body: bytes = b"body",
         immediate: bool = False,
         properties: Sequence[bytes] = (),
+        letters: Sequence[tuple[int, int]] = (),
     ) -> list[tuple[int, int, int]]:
-        """A message of each of these facts, with the next uids; gives the refusals."""
+        """A message of each of these facts, with the next uids; gives the refusals.
+
+        `letters`: queue and uid of the entry of which each is the dead letter; clients have published them else.
+        """
         count = len(mixed)
         batch = pb.PublishBatch(uids=range(self._uid + 1, self._uid + count + 1), bodies=[body] * count, time_ms=now)
         put(batch, mixed, properties or [PROPERTIES] * count)
+        batch.letter_queues.extend([queue_id for queue_id, _ in letters])
+        batch.letter_uids.extend([uid for _, uid in letters])
         self._uid += count
         content = ContentDraft(self._take_id)
         self.contents.append(content)
-        arrival = Arrival(
-            Columns(batch, list(batch.bodies), Interned()), range(count), now, content, immediate=immediate
-        )
+        columns = Columns(batch, list(batch.bodies), Interned(), published=not letters)
+        arrival = Arrival(columns, range(count), now, content, immediate=immediate)
         return self.queue.publish(arrival, now)
 
     def publish_with(self, header: str, *values: object, **said: Any) -> None:

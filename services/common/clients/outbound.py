@@ -21,6 +21,12 @@ Targets = tuple[int, ...]
 """The queues where a message goes, by id."""
 
 
+LetterOf = tuple[int, int]
+"""Of what a message is the dead letter: an entry's queue, by id, and uid."""
+
+_NO_LETTER: LetterOf = 0, 0
+
+
 class Refused(NamedTuple):
     """Messages, by their numbers in what was published, that a queue does not take."""
 
@@ -51,6 +57,7 @@ class Messages:
     numbers: Sequence[int]
     immediate: frozenset[int] = frozenset()  # numbers of those to be refused unless a consumer can take them at once
     traces: Mapping[int, bytes] | None = None  # contexts by number, of those that get spans
+    letters: Mapping[int, LetterOf] | None = None  # by number, of those that are dead letters
     size: int = field(init=False)  # bytes that all of them take in a frame, with what is said about each
 
     def __post_init__(self) -> None:
@@ -74,6 +81,7 @@ class Messages:
             pick(self.numbers, indexes),
             self.immediate,
             self.traces,
+            self.letters,
         )
 
     def by_queue(self) -> dict[int, Sequence[int]]:
@@ -246,6 +254,7 @@ def encode(
     if attempts:
         _add_columns(batch, attempts)
         _add_queues(batch, attempts)
+        _add_letters(batch, attempts)
     if any(not -_APART_MS <= attempt.time_ms - time_ms <= _APART_MS for attempt in attempts):
         for attempt in attempts:  # some have waited for an owner
             batch.times_ms.extend(repeat(attempt.time_ms, len(attempt.messages)))
@@ -270,6 +279,16 @@ def _add_columns(batch: pb.PublishBatch, attempts: list[Attempt]) -> None:
         facts += messages.facts
         properties += messages.properties
     columns.put(batch, facts, properties)
+
+
+def _add_letters(batch: pb.PublishBatch, attempts: list[Attempt]) -> None:
+    if not any(attempt.messages.letters for attempt in attempts):
+        return
+    for attempt in attempts:
+        its = attempt.messages.letters or {}
+        letters = [its.get(number, _NO_LETTER) for number in attempt.messages.numbers]
+        batch.letter_queues.extend([queue_id for queue_id, _ in letters])
+        batch.letter_uids.extend([uid for _, uid in letters])
 
 
 def _bodies(attempts: list[Attempt]) -> Sequence[bytes]:

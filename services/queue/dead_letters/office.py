@@ -1,8 +1,9 @@
 """Sends dead letters on: routes them in batches, publishes them, and only then lets go of their source entries.
 
-At least once: the source entry is kept, on disk too, until every target queue has the message. A full queue is tried
-again, less and less often; if a queue is gone the router is asked again. A letter that no queue can receive (no such
-exchange, no route, only cycles) is dropped, as in RabbitMQ.
+None is lost: the source entry is kept, on disk too, until every target queue has the message. If this process dies
+before, the next owner sends it again, and targets know by the entry which letter that is: each takes it once. A full
+queue is tried again, less and less often; if a queue is gone the router is asked again. A letter that no queue can
+receive (no such exchange, no route, only cycles) is dropped, as in RabbitMQ.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from typing import Any, Protocol
 import structlog
 
 from services.common import plugins
-from services.common.clients.outbound import Messages, Refused, Targets, Ticket
+from services.common.clients.outbound import LetterOf, Messages, Refused, Targets, Ticket
 from services.common.clients.pressure import Congestion, Pressure
 from services.common.containment import contained, for_each
 from services.common.errors import Unavailable
@@ -322,6 +323,7 @@ class DeadLetterOffice:
             [letter.letter.entry.message.body for letter in letters],
             [targets for _, targets in addressed],
             range(len(letters)),
+            letters=dict(enumerate(map(_letter_of, letters))),
         )
         self._record.sent_on(_sources(letters), messages.uids)
         self._record.routed(messages)
@@ -352,6 +354,11 @@ class DeadLetterOffice:
     def _is_circle(self, letter: _Letter, queue_id: int) -> bool:
         definition = self._registry.definitions.get(queue_id)
         return definition is not None and is_circle(letter.letter, letter.headers, definition.name)
+
+
+def _letter_of(opened: _Letter) -> LetterOf:
+    """Its targets know it by that, whoever sends it, and as whatever message."""
+    return opened.letter.queue.queue_id, opened.letter.entry.message.uid
 
 
 def _exchange_of(letter: DeadLetter) -> str:

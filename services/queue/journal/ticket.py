@@ -30,6 +30,15 @@ class Answers(Protocol):
     def refuse(self, sequence: int, indexes: Sequence[int], queue_id: int, reason: Reason.ValueType) -> None: ...
 
 
+class Taker(Protocol):
+    """A partition, with what it knows of messages that may be resent."""
+
+    known: Known
+
+    def not_safe(self, taken: Taken) -> None:
+        """What it took may be lost."""
+
+
 class Part(Protocol):
     """Waits for the journal."""
 
@@ -101,7 +110,7 @@ class Ticket:
     ) -> None:
         self._answers = answers
         self._sequence = sequence
-        self._taken: list[tuple[Known, Taken]] = []
+        self._taken: list[tuple[Taker, Taken]] = []
         self._given_up = False
         self._unheard = unheard
         self.turned_away = turned_away
@@ -138,26 +147,26 @@ class Ticket:
 
     # -------------------------------------------------------------- until the link has heard that
 
-    def took(self, known: Known, taken: Taken) -> None:
+    def took(self, taker: Taker, taken: Taken) -> None:
         """A partition has taken some of it."""
-        known.add(taken)
-        self._taken.append((known, taken))
+        taker.known.add(taken)
+        self._taken.append((taker, taken))
 
     def not_safe(self) -> None:
         """What was taken until now may be lost: it is taken again if it is resent."""
-        for known, taken in self._taken:
-            known.not_safe(taken)
+        for taker, taken in self._taken:
+            taker.not_safe(taken)
 
     def heard(self) -> None:
         """The link knows that the batch is done."""
-        for known, taken in self._taken:
-            known.heard(taken)
+        for taker, taken in self._taken:
+            taker.known.heard(taken)
         self._unheard.over(self)
 
     def link_ended(self) -> None:
         """The link is gone, and does not hear the answer."""
-        for known, taken in self._taken:
-            known.link_ended(taken)
+        for taker, taken in self._taken:
+            taker.known.link_ended(taken)
         self._unheard.link_ended(self)
 
 

@@ -96,9 +96,9 @@ class _Offer:
     def _taken_by(self, number: int) -> tuple[Known, Taken]:
         found = self._taken.get(number)
         if found is None:
-            known = self._host.registry.partitions[number].known
-            found = self._taken[number] = known, Taken(origin_of(self._uids[0]), self._uids)
-            self._ticket.took(*found)
+            partition, taken = self._host.registry.partitions[number], Taken(origin_of(self._uids[0]), self._uids)
+            found = self._taken[number] = partition.known, taken
+            self._ticket.took(partition, taken)
         return found
 
     def _took_some(self, number: int, queue_id: int, arrival: Arrival, refused: list[Refused]) -> None:

@@ -93,6 +93,11 @@ class Arrival:
         """Whether clients have published them: they are no dead letters, nor moved by hand."""
         return self._columns.published
 
+    @property
+    def letters(self) -> Sequence[bytes | None] | None:
+        """What says of which entry each is the dead letter, None for one that is none; None where none is."""
+        return self._columns.letters and pick(self._columns.letters, self.indexes)
+
     def expire_by(self, options: QueueOptions) -> bool:
         """Works out when they expire, by their own time to live and their queue's; whether any of them does."""
         own = {facts.ttl_ms for facts in self._objects}

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from itertools import groupby
-from typing import NamedTuple, TypeAlias
+from struct import Struct
+from typing import Final, NamedTuple, TypeAlias
 
+from services.common.errors import InternalError
 from services.common.message import columns, in_front
 from services.common.message.facts import Facts, from_run
 from services.common.message.indexes import chosen, condensed
@@ -22,6 +24,9 @@ def decoded(raw: Raw) -> tuple[PublishBatch, list[bytes]]:
     bodies, rest = in_front.bodies(in_front.PUBLISHES, raw)
     batch = PublishBatch.FromString(bytes(raw[rest:]))
     return batch, bodies + list(batch.bodies)
+
+
+_LETTER_OF: Final = Struct("<QQ")  # queue id, uid
 
 
 class Alike(NamedTuple):
@@ -42,7 +47,8 @@ class Columns:
     """`queues` are the ids, with the indexes of the messages for each; `times` are Unix ms.
 
     `some_are_shared`: whether some messages are for more queues than one. Every queue asks, so it is kept. `published`:
-    whether clients have published them: they are no dead letters, nor moved by hand.
+    whether clients have published them: they are no dead letters, nor moved by hand. `letters`: of those that are dead
+    letters, what says of which entry, if there are any.
     """
 
     __slots__ = (
@@ -51,6 +57,7 @@ class Columns:
         "_resent",
         "bodies",
         "facts",
+        "letters",
         "properties",
         "published",
         "queues",
@@ -65,6 +72,7 @@ class Columns:
         self.uids: list[int] = list(batch.uids)
         self.bodies = bodies
         self.times: int | list[int] = times_of(batch)
+        self.letters = _letters_in(batch) if batch.letter_uids else None
         self._messages: list[Message | None] | None = None
         if batch.runs:
             self._read_runs(batch, interned)
@@ -123,3 +131,10 @@ class Columns:
             found = Message(self.uids[index], self.facts[index], self.properties[index], self.bodies[index])
             self._messages[index] = found
         return found
+
+
+def _letters_in(batch: PublishBatch) -> list[bytes | None]:
+    if not len(batch.letter_queues) == len(batch.letter_uids) == len(batch.uids):
+        raise InternalError("a batch says of other messages than it has of what they are the dead letters")
+    letters = zip(batch.letter_queues, batch.letter_uids, strict=True)
+    return [_LETTER_OF.pack(*letter) if letter[0] else None for letter in letters]

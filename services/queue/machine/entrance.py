@@ -151,7 +151,7 @@ class Entrance:
 
     def _refuse(self, arrival: Arrival, first: int, end: int, now: int) -> list[Refused]:
         its = self._entries
-        if self._room.policy.dead_letters_refused and its.options.dead_letter_exchange is not None:
+        if self._room.passes_on:
             its.discard(its.create(arrival, first, end, GONE, durable=False), MAXLEN, now)
         else:
             its.record.dropped(arrival.span(first, end), MAXLEN)

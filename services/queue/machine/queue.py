@@ -7,6 +7,7 @@ has to happen into the QueueContext that it was made with. In which order entrie
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from itertools import chain
 
 from services.common.ledger.stages import PURGED
@@ -22,7 +23,9 @@ from services.queue.machine.entrance import Entrance, Refused
 from services.queue.machine.entries import Entries
 from services.queue.machine.entry import Entry, Holder, Undecided
 from services.queue.machine.features.keeper import Keeper
-from services.queue.machine.features.once import Once
+from services.queue.machine.features.letters import LettersOnce
+from services.queue.machine.features.published_once import PublishedOnce
+from services.queue.machine.features.window import Window
 from services.queue.machine.flow import Flow
 from services.queue.machine.journal_draft import Note, NotePlace
 from services.queue.machine.message import Holding
@@ -59,8 +62,9 @@ class Queue:
         entrance = Entrance(
             self._entries, self.consumers, self._claims, delivery, self._backlog, self._room, self._settlement
         )
-        self._once = Once(entrance, self._entries, self._room) if options.once else None
+        self._once = PublishedOnce(entrance, self._entries, self._room, now) if options.once else None
         self._entrance = self._once or entrance
+        self._letters = LettersOnce(self._entrance, self._entries, self._room, now)
         if options.unused_ms is not None:
             context.expect(options.queue_id)
 
@@ -94,7 +98,7 @@ class Queue:
     @property
     def kept(self) -> int:
         """Bytes that features keep in memory of messages that may be gone."""
-        return self._once.window.size if self._once else 0
+        return sum(window.size for window in self._windows())
 
     @property
     def unsettled(self) -> Mapping[int, Entry]:
@@ -113,7 +117,8 @@ class Queue:
 
         What has no reason among the refused is not taken because it was here before: its publisher need not know.
         """
-        return self._entrance.publish(arrival, now, reserved=reserved)
+        entrance = self._entrance if arrival.published else self._letters
+        return entrance.publish(arrival, now, reserved=reserved)
 
     def recover(self, entries: list[Entry], now: int) -> None:
         """Puts back what was on disk, positions ascending, before there are consumers; may be called in parts.
@@ -139,12 +144,21 @@ class Queue:
         return chain.from_iterable(feature.unwritten() for feature in self._keepers())
 
     def _keepers(self) -> Iterator[Keeper]:
-        if self._once:
-            yield self._once.window
+        yield from self._windows()
         if self._entries.acquired:
             yield self._entries.acquired
         if self._entries.attempts:
             yield self._entries.attempts
+
+    def _windows(self) -> Iterator[Window]:
+        yield self._letters.window
+        if self._once:
+            yield self._once.window
+
+    def not_safe(self, uids: AbstractSet[int]) -> None:
+        """What these published messages are could not be written: they count as new if they come again."""
+        for window in self._windows():
+            window.not_safe(uids)
 
     def was_given_back(self, entry: Entry) -> bool:
         """Whether it was somebody's who made no attempt, where that is counted."""
@@ -353,22 +367,22 @@ class Queue:
         """The clock's: discards messages that are past their time, or too many, as many as go in one turn."""
         self._backlog.expire(now)
         self._room.trim(now)
-        if self._once:
-            self._once.window.tidy(now)
+        for window in self._windows():
+            window.tidy(now)
 
     def deadline(self) -> int:
         """When `expire` has something to do next, or the queue is to be deleted, or 0."""
         if self._room.is_over:
             return 1
-        its = (self._once.window.deadline(),) if self._once else ()
+        its = (window.deadline() for window in self._windows())
         return min((time for time in (*self.use.deadlines(), *self._backlog.deadlines(), *its) if time), default=0)
 
     def end(self, *, durable: bool) -> int:
         """Gives its memory back (`durable`: dequeues in the journal too); gives how many messages were ready."""
         count = self._entries.count
         entries = self._entries.clear()
-        if self._once:
-            self._once.window.end(durable=durable)
+        for window in self._windows():
+            window.end(durable=durable)
         if durable:
             self._entries.forget(entries)
         else:

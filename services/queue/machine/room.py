@@ -24,6 +24,11 @@ class Room:
         self.count = 0
         self.size = 0
 
+    @property
+    def passes_on(self) -> bool:
+        """Whether what does not come in is a dead letter."""
+        return self.policy.dead_letters_refused and self._entries.options.dead_letter_exchange is not None
+
     def admits(self, sizes: Sequence[int]) -> int:
         """How many of the newcomers with bodies of these sizes come in."""
         its = self._entries

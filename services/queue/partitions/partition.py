@@ -10,8 +10,9 @@ from typing import Protocol
 
 from services.common.containment import for_each
 from services.common.ledger.recorder import OFF, Recorder
+from services.common.message.indexes import pick
 from services.common.partition import lease_name
-from services.queue.journal.known import Known
+from services.queue.journal.known import Known, Taken
 from services.queue.machine.context import QueueContext
 from services.queue.machine.entry import Entry, Former
 from services.queue.machine.journal_draft import Note, NotePlace
@@ -75,6 +76,13 @@ class Partition(Awaited):
     def fence(self) -> store_pb2.Fence:
         """The lease and epoch under which it writes."""
         return store_pb2.Fence(lease=lease_name(self.number), epoch=self.epoch)
+
+    def not_safe(self, taken: Taken) -> None:
+        """Messages that were taken could not be written: they count as new if they come again."""
+        for queue_id, indexes in taken.parts:
+            if queue := self.queues.get(queue_id):
+                queue.not_safe(frozenset(pick(taken.uids, indexes)))
+        self.known.not_safe(taken)
 
     @property
     def waits(self) -> bool:

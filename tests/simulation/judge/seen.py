@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from itertools import pairwise
 
@@ -163,10 +164,15 @@ def _too_late(facts: Facts, delivered: Delivered) -> bool:
 
 
 def _same_copy(facts: Facts, one: Delivered, other: Delivered) -> bool:
-    """Dead letters are sent at least once: two of them may be two copies if an owner changed."""
+    """Of dead letters another one may be there only where what told that of the first is gone with it."""
     if one is other or one.deaths != other.deaths:
         return False
-    return not one.deaths or not facts.history.faults
+    return not one.deaths or _came_once(facts, one)
+
+
+def _came_once(facts: Facts, letter: Delivered) -> bool:
+    """Whether a queue must have had one copy of a dead letter, though its former queues had other owners meanwhile."""
+    return facts.is_on_disk(letter) or not facts.owners_may_die
 
 
 def held_by_two(facts: Facts) -> Iterator[Violation]:
@@ -202,6 +208,15 @@ def twice(facts: Facts) -> Iterator[Violation]:
         left = [each for each in deliveries if each.draining and not each.deaths and each.settled_as == "ack"]
         if sent and len(left) > 1:
             yield Violation("nothing is there twice", f"{told(sent)} came {len(left)} times when {queue} was emptied")
+        letters = (_way(each) for each in deliveries if each.draining and each.deaths and each.settled_as == "ack")
+        if sent and (again := next((way for way, count in Counter(letters).items() if count > 1), None)):
+            what = f"a dead letter of {told(sent)}, of {dict(again)}, came again when {queue} was emptied"
+            yield Violation("nothing is there twice", what)
+
+
+def _way(letter: Delivered) -> tuple[tuple[str, int], ...]:
+    """The queues where it died, and how often in each: by whatever reason, it did so once."""
+    return tuple((queue, count) for queue, _, count in letter.deaths)
 
 
 def _late(delivered: Delivered) -> bool:

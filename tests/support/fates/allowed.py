@@ -45,9 +45,12 @@ def _of_message(message: Publication) -> set[str]:
 
 def _of_copy(truth: Truth, message: Publication, queue: Queue, copy: Copy) -> set[str]:
     found = _by_consumers(truth, queue, copy) | _by_itself(message, queue)
+    is_letter = copy[1] not in message.kind.targets
+    if is_letter and truth.deaths:
+        # A queue process died amid sending it on, and the next one does so again: the second is a duplicate.
+        found.add("dropped")
     if copy in truth.left:
-        # A dead letter may be there twice: a queue process that died amid sending it on does so again.
-        return {"waiting"} | (found if copy[1] not in message.kind.targets else set())
+        return {"waiting"} | (found if is_letter else set())
     if not message.kind.persistent and any(death.what.startswith("queue") for death in truth.deaths):
         found.add(LOST_TRANSIENT)
     if message.outcome == REFUSED:

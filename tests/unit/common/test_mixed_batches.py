@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from struct import pack
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -22,7 +23,7 @@ KINDS = [facts("x", str(number % 3), persistent=number % 2 == 0, priority=number
 
 @st.composite
 def mixtures(draw: st.DrawFn) -> Messages:
-    """Of any facts, to any of three queues; small ones, or large ones."""
+    """Of any facts, to any of three queues; small ones, or large ones; some of them dead letters."""
     count, largest = draw(st.integers(1, 12)), draw(st.sampled_from([0, 100, 20_000]))
     sizes = draw(st.lists(st.sampled_from([0, largest]), min_size=count, max_size=count))
     targets = draw(st.lists(st.sets(st.sampled_from(QUEUES), min_size=1), min_size=count, max_size=count))
@@ -34,6 +35,7 @@ def mixtures(draw: st.DrawFn) -> Messages:
         [tuple(sorted(some)) for some in targets],
         range(count),
         frozenset(draw(st.sets(st.integers(0, count - 1)))),
+        letters={number: (9, number) for number in draw(st.sets(st.integers(0, count - 1)))},
     )
 
 
@@ -41,7 +43,7 @@ def attempt(messages: Messages) -> Attempt:
     return Attempt(messages, messages.by_queue(), 0, Delivery(None, messages.numbers), messages.size)
 
 
-Row = tuple[int, object, bytes, bytes, bool]
+Row = tuple[int, object, bytes, bytes, bool, bytes | None]
 
 
 def expected(some: list[Messages]) -> dict[int, list[Row]]:
@@ -51,7 +53,8 @@ def expected(some: list[Messages]) -> dict[int, list[Row]]:
         columns = zip(each.uids, each.facts, each.properties, each.bodies, each.targets, each.numbers, strict=True)
         for uid, its_facts, properties, body, targets, number in columns:
             for queue_id in targets:
-                rows[queue_id].append((uid, its_facts, properties, body, number in each.immediate))
+                letter = pack("<QQ", 9, number) if each.letters and number in each.letters else None
+                rows[queue_id].append((uid, its_facts, properties, body, number in each.immediate, letter))
     return rows
 
 
@@ -63,7 +66,7 @@ def arrived(batch: bytes | Parts) -> dict[int, list[Row]]:
         for some in its.alike(indexes):
             for at in some.indexes:
                 row = its.uids[at], its.facts[at], its.properties[at], its.bodies[at], some.immediate
-                rows[queue_id].append(row)
+                rows[queue_id].append((*row, its.letters[at] if its.letters else None))
     return rows
 
 

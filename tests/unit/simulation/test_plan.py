@@ -74,6 +74,28 @@ def test_shrinking() -> None:
     assert fails(shortest)
 
 
+def test_shrinking_takes_processes_away() -> None:
+    """With what befalls them: a fault of a process that is not there cannot happen."""
+    faults = [
+        {"at": 1.0, "do": "kill", "args": ["queue-3"], "for": 1.0},
+        {"at": 2.0, "do": "cut", "args": ["gateway-1", "queue-2"], "seconds": 1.0},
+        {"at": 3.0, "do": "ambush", "args": ["Journal", "asked"], "hold": 0, "then": [
+            {"do": "move", "args": [7, "queue-3"]}, {"do": "pause", "args": ["store-1"], "seconds": 1.0},
+        ]},
+    ]  # fmt: skip
+    whole = _long().but(shape={"gateways": 3, "queue_processes": 3}, faults=faults)
+
+    def fails(plan: Plan) -> bool:
+        named = {name for fault in plan.faults for each in [fault, *fault.get("then", ())] for name in each["args"]}
+        assert "queue-3" not in named or plan.shape["queue_processes"] == 3
+        return {"gateway-1", "store-1"} <= named
+
+    shortest = Shrinker(fails).shrink(whole)
+    assert shortest.shape["queue_processes"] == 2
+    assert [fault["at"] for fault in shortest.faults] == [2.0, 3.0]
+    assert [each["do"] for each in shortest.faults[1]["then"]] == ["pause"]
+
+
 def test_shrinking_is_bounded() -> None:
     """It runs no more often than it may."""
     runs = 0

@@ -1,44 +1,64 @@
-"""A queue takes what its publishers send it once: what has the key of another message that came lately is dropped.
+"""A queue takes what has a key once: what has the key of another message that came lately is dropped.
 
-Its publisher is told that it is taken, as soon as that other message is safe. Dead letters, and what is moved by hand,
-come in whatever their keys: nobody would have them else.
+Its publisher is told that it is taken, as soon as that other message is safe.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from itertools import groupby
+from typing import Protocol
 
 from services.common.ledger.stages import DUPLICATE
+from services.common.message.facts import Facts
 from services.queue.machine.arrival import Arrival
-from services.queue.machine.entrance import Entrance, Refused
+from services.queue.machine.entrance import Refused
 from services.queue.machine.entries import Entries
 from services.queue.machine.entry import GONE
-from services.queue.machine.features.keys import key_of
 from services.queue.machine.features.window import Window
 from services.queue.machine.journal_draft import Note, NotePlace
 from services.queue.machine.room import Room
 from services.rpc import queue_pb2 as pb
 
-_Keys = Sequence[bytes | None]
+Keys = Sequence[bytes | None]
+"""Of messages of an arrival, one for each; None where one has none."""
+
+
+class Entered(Protocol):
+    """An Entrance, or what stands before one."""
+
+    def publish(self, arrival: Arrival, now: int, *, reserved: bool) -> list[Refused]:
+        """As Queue.publish says."""
 
 
 class Once:
     """An Entrance before another one. What it answers has no reason where a message was there before."""
 
-    __slots__ = ("_entrance", "_entries", "_room", "window")
+    __slots__ = ("_entries", "_next", "_room", "window")
 
-    def __init__(self, entrance: Entrance, entries: Entries, room: Room) -> None:
-        self._entrance = entrance
+    def __init__(self, following: Entered, entries: Entries, room: Room, window: Window) -> None:
+        self._next = following
         self._entries = entries
         self._room = room
-        self.window = Window(entries.options, entries.context, entries.holding)
+        self.window = window
+
+    def keys_of(self, arrival: Arrival) -> Keys | None:
+        """None where none of it is to be looked at."""
+        raise NotImplementedError
+
+    def stands_for(self, reason: pb.Reason.ValueType) -> bool:
+        """Whether what was not taken for this reason is done with all the same."""
+        return reason == pb.NONE
+
+    def has_to_be_safe(self, facts: Facts) -> bool:
+        """Whether what is only in memory does not stand for this message."""
+        return self._entries.options.durable and facts.persistent
 
     def publish(self, arrival: Arrival, now: int, *, reserved: bool) -> list[Refused]:
         """As Queue.publish says."""
-        if not arrival.published:
-            return self._entrance.publish(arrival, now, reserved=reserved)
-        keys, found = _keys_of(arrival), list[Refused]()
+        if (keys := self.keys_of(arrival)) is None:
+            return self._next.publish(arrival, now, reserved=reserved)
+        found: list[Refused] = []
         for first, end in _without_repeats(keys):
             part = arrival if end - first == len(keys) else arrival.part(first, end)
             refused = self._publish(part, keys[first:end], now, reserved=reserved)
@@ -47,36 +67,25 @@ class Once:
         self._entries.context.expect(self._entries.options.queue_id)
         return found
 
-    def _publish(self, arrival: Arrival, keys: _Keys, now: int, *, reserved: bool) -> list[Refused]:
+    def _publish(self, arrival: Arrival, keys: Keys, now: int, *, reserved: bool) -> list[Refused]:
         kept = self._kept(arrival, keys, now)
         try:
             if all(kept):
-                refused = self._entrance.publish(arrival, now, reserved=reserved)
+                refused = self._next.publish(arrival, now, reserved=reserved)
             else:
                 refused = self._publish_some(arrival, kept, now, reserved=reserved)
         except Exception:
             self._give_up(arrival, keys, [(0, len(keys), pb.OTHER)])  # nobody is told that it was taken
             raise
         self._give_up(arrival, keys, refused)
-        self._note(arrival, keys)
+        self._note(arrival, keys, refused)
         return refused
 
-    def _kept(self, arrival: Arrival, keys: _Keys, now: int) -> list[bool]:
-        """Which messages have their keys. What is only in memory does not stand for one that has to be on disk."""
-        durable, take = self._entries.options.durable, self.window.take
+    def _kept(self, arrival: Arrival, keys: Keys, now: int) -> list[bool]:
+        """Which messages have their keys."""
+        take, safe = self.window.take, self.has_to_be_safe
         columns = zip(keys, arrival.uids, arrival.facts, strict=True)
-        return [key is None or take(key, uid, now, safe=durable and facts.persistent) for key, uid, facts in columns]
-
-    def stage(self, arrival: Arrival) -> None:
-        """Notes for the journal what there will be if a transaction is committed, which begins now."""
-        if not arrival.published or not self._entries.options.durable:
-            return
-        until = arrival.time_ms + self._entries.options.once_ms
-        columns = zip(_keys_of(arrival), arrival.uids, arrival.facts, strict=True)
-        arrival.notes = [
-            self._enter(arrival, self.window.note(key, uid, until)) if key and facts.persistent else None
-            for key, uid, facts in columns
-        ]
+        return [key is None or take(key, uid, now, safe=safe(facts)) for key, uid, facts in columns]
 
     # -------------------------------------------------------------- some of it was there before
 
@@ -86,9 +95,7 @@ class Once:
         for new, group in groupby(kept):
             end = first + len(list(group))
             part = arrival.part(first, end)
-            refused = (
-                self._entrance.publish(part, now, reserved=reserved) if new else self._drop(part, reserved=reserved)
-            )
+            refused = self._next.publish(part, now, reserved=reserved) if new else self._drop(part, reserved=reserved)
             found += [(first + at, count, reason) for at, count, reason in refused]
             first = end
         return found
@@ -102,30 +109,33 @@ class Once:
             its.forget(its.create(part, 0, len(part), GONE, durable=False))
         return [(0, len(part), pb.NONE)]
 
-    def _give_up(self, arrival: Arrival, keys: _Keys, refused: list[Refused]) -> None:
+    def _give_up(self, arrival: Arrival, keys: Keys, refused: list[Refused]) -> None:
         for first, count, reason in refused:
-            for at in range(first, first + count) if reason != pb.NONE else ():
+            for at in range(first, first + count) if not self.stands_for(reason) else ():
                 if key := keys[at]:
                     self.window.give_up(key, arrival.uids[at])
 
     # -------------------------------------------------------------- the journal
 
-    def _note(self, arrival: Arrival, keys: _Keys) -> None:
+    def _note(self, arrival: Arrival, keys: Keys, refused: list[Refused]) -> None:
         if not self._entries.options.durable:
             return
+        elsewhere = {at for first, count, _ in refused for at in range(first, first + count)}
         for at, key in enumerate(keys):
             place = arrival.notes[at] if arrival.notes else None
-            if key and arrival.facts[at].persistent and self.window.is_new(key, arrival.uids[at]):
-                note = self.window.note(key, arrival.uids[at], self.window.until(key))
-                self.window.noted(key, place or self._enter(arrival, note))
+            its = key if at not in elsewhere and arrival.facts[at].persistent else None
+            if its and self.window.is_new(its, arrival.uids[at]):
+                note = self.window.note(its, arrival.uids[at], self.window.until(its))
+                self.window.noted(its, place or self.enter(arrival, note))
             elif place:
                 self._entries.context.draft.drop_notes([place])
 
-    def _enter(self, arrival: Arrival, note: Note) -> NotePlace:
+    def enter(self, arrival: Arrival, note: Note) -> NotePlace:
+        """Has the journal keep a note, with the messages."""
         return arrival.content.note(self._entries.options.partition, note)
 
 
-def _without_repeats(keys: _Keys) -> Iterator[tuple[int, int]]:
+def _without_repeats(keys: Keys) -> Iterator[tuple[int, int]]:
     """Parts in which no key comes twice: whether the first one is refused has to be known before the second."""
     first, seen = 0, set[bytes]()
     for at, key in enumerate(keys):
@@ -135,7 +145,3 @@ def _without_repeats(keys: _Keys) -> Iterator[tuple[int, int]]:
         if key is not None:
             seen.add(key)
     yield first, len(keys)
-
-
-def _keys_of(arrival: Arrival) -> _Keys:
-    return [key_of(*each) for each in zip(arrival.facts, arrival.properties, strict=True)]

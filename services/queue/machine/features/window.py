@@ -1,4 +1,4 @@
-"""The keys of what publishers sent a queue lately: so many at most, and each for so long.
+"""The keys of what came to a queue lately: so many at most, and each for so long.
 
 The queue's messages may be gone long before. Keys of what is persistent are in the journal as notes, the others are
 written there when the partition is handed over: the next owner has what this one had.
@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Set as AbstractSet
 from operator import itemgetter
 from struct import Struct
 from typing import Final, NamedTuple
@@ -16,12 +17,22 @@ from services.queue.machine import turn
 from services.queue.machine.context import QueueContext
 from services.queue.machine.journal_draft import Note, NotePlace
 from services.queue.machine.message import Holding
-from services.queue.machine.options import QueueOptions
 
-FEATURE: Final = "deduplication"
 _VALUE: Final = Struct("<16sQQ")  # key, uid, until
 _SIZE: Final = 400  # bytes that one key takes in memory, as measured
 _TICK_MS: Final = 1000  # the clock looks no sooner again
+
+
+class Span(NamedTuple):
+    """How far back a window reaches: `most` keys, each for `life_ms`, noted as those of `feature`.
+
+    `anew`: the time begins again with each owner, so that while nobody serves the queue none ends.
+    """
+
+    feature: str
+    most: int
+    life_ms: int
+    anew: bool = False
 
 
 class Seen(NamedTuple):
@@ -33,14 +44,16 @@ class Seen(NamedTuple):
 
 
 class Window:
-    """Of one queue."""
+    """Of one queue, which begins to be served at `now`."""
 
-    __slots__ = ("_context", "_holding", "_options", "_seen")
+    __slots__ = ("_context", "_holding", "_now", "_queue_id", "_seen", "_span")
 
-    def __init__(self, options: QueueOptions, context: QueueContext, holding: Holding) -> None:
-        self._options = options
+    def __init__(self, span: Span, queue_id: int, context: QueueContext, holding: Holding, now: int) -> None:
+        self._span = span
+        self._queue_id = queue_id
         self._context = context
         self._holding = holding
+        self._now = now
         self._seen: OrderedDict[bytes, Seen] = OrderedDict()
 
     def __len__(self) -> int:
@@ -60,14 +73,22 @@ class Window:
             return seen.uid == uid  # its gateway sends it again: it was lost
         if seen is not None:
             self._forget([key])
-        self._seen[key] = Seen(uid, now + self._options.once_ms)
+        self._seen[key] = Seen(uid, self.end_of(now))
         self._account(1)
         return True
+
+    def end_of(self, now: int) -> int:
+        """Until when somebody has a key who gets it now."""
+        return now + self._span.life_ms
 
     def give_up(self, key: bytes, uid: int) -> None:
         """The message that has the key was not taken after all."""
         if (seen := self._seen.get(key)) is not None and seen.uid == uid:
             self._forget([key])
+
+    def not_safe(self, uids: AbstractSet[int]) -> None:
+        """These messages could not be written: whoever comes with their keys is taken as well."""
+        self._forget([key for key, seen in self._seen.items() if seen.uid in uids])
 
     def is_new(self, key: bytes, uid: int) -> bool:
         """Whether the message has the key, and the journal does not say so yet."""
@@ -75,7 +96,7 @@ class Window:
 
     def note(self, key: bytes, uid: int, until: int) -> Note:
         """For the journal."""
-        return Note(self._options.queue_id, FEATURE, _VALUE.pack(key, uid, until))
+        return Note(self._queue_id, self._span.feature, _VALUE.pack(key, uid, until))
 
     def noted(self, key: bytes, place: NotePlace) -> None:
         """The journal says so now, there."""
@@ -88,7 +109,7 @@ class Window:
     def tidy(self, now: int) -> None:
         """Forgets those whose time is over, and the oldest of too many, as many as go in one turn."""
         gone: list[bytes] = []
-        over = len(self._seen) - self._options.once_most
+        over = len(self._seen) - self._span.most
         for key, seen in self._seen.items():
             if (len(gone) >= over and seen.until > now) or len(gone) == turn.AT_ONCE:
                 break
@@ -97,7 +118,7 @@ class Window:
 
     def deadline(self) -> int:
         """When `tidy` has something to do, or 0."""
-        if len(self._seen) > self._options.once_most:
+        if len(self._seen) > self._span.most:
             return 1
         first = next(iter(self._seen.values()), None)
         return first.until + _TICK_MS if first else 0
@@ -108,14 +129,15 @@ class Window:
 
     def recall(self, notes: Iterable[tuple[Note, NotePlace]], entries: object) -> None:  # noqa: ARG002 - the protocol's
         """What a former owner noted."""
-        mine = ((*_VALUE.unpack(note.value), place) for note, place in notes if note.feature == FEATURE)
+        mine = ((*_VALUE.unpack(note.value), place) for note, place in notes if note.feature == self._span.feature)
+        least = self.end_of(self._now) if self._span.anew else 0
         for key, uid, until, place in sorted(mine, key=itemgetter(2)):
             if key in self._seen:  # the journal was told of a new one before it forgot the old: the last is right
                 self._forget([key])
-            self._seen[key] = Seen(uid, until, place)
+            self._seen[key] = Seen(uid, max(until, least), place)
             self._account(1)
         if self._seen:
-            self._context.expect(self._options.queue_id)
+            self._context.expect(self._queue_id)
 
     def lost(self, notes: Iterable[Note]) -> None:
         """These could not be written, nor their messages: whoever has a key so far does not have it any more."""
