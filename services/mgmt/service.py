@@ -46,7 +46,7 @@ from services.mgmt.in_queues.messages import QueueMessages
 from services.mgmt.ledger.filer import Filer
 from services.mgmt.ledger.probe import bus_trouble
 from services.mgmt.lookup.jaeger import Jaeger
-from services.mgmt.lookup.lookup import LookUp
+from services.mgmt.lookup.lookup import UNTIL_IT_IS_THERE, LookUp
 from services.mgmt.lookup.present import Present
 from services.mgmt.metrics.gather import Gathering, ProcessMetrics
 from services.mgmt.metrics.measured import measure_doors, measure_health, measure_mgmt
@@ -149,6 +149,7 @@ class Service:
             spans=[folder for folder in (settings.spans_folder, settings.spans_others) if folder],
             jaeger=Jaeger(settings.jaeger_url, settings.jaeger_address),
             present=Present(partial(bus_trouble, bus), owners.silent),
+            patience=UNTIL_IT_IS_THERE if bus else (),
         )
 
     def _roll_of(self, table: PartitionTable) -> Roll:
