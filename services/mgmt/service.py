@@ -77,6 +77,7 @@ if TYPE_CHECKING:
 NAME = "hopline.mgmt.Mgmt"
 MANAGEMENT_NODE = "$management"
 """By which a user was denied something, for the audit log."""
+NO_LEDGER = "HOPLINE_LEDGER is false, so messages are not put on record"
 OBJECTS_NAME = "hopline.objects.Objects"
 
 log = structlog.get_logger()
@@ -144,7 +145,7 @@ class Service:
         return LookUp(
             settings.data / "ledger",
             self._filer.pending,
-            trouble=lambda: self._filer.trouble,
+            trouble=lambda: self._filer.trouble if settings.ledger else NO_LEDGER,
             restored=lambda: note.last,
             spans=[folder for folder in (settings.spans_folder, settings.spans_others) if folder],
             jaeger=Jaeger(settings.jaeger_url, settings.jaeger_address),

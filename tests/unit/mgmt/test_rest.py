@@ -12,10 +12,11 @@ from services.common.errors import SyntaxFault
 from services.common.question import Sought
 from services.common.trace import Trace, nothing
 from services.common.users import User
-from services.mgmt.service import Service
+from services.mgmt.service import NO_LEDGER, Service
 from services.mgmt.users import Users
+from tests.support.fake_store import FakeStore
 from tests.support.ledger_files import MS, LedgerFiles, uid
-from tests.support.rest import Get
+from tests.support.rest import Get, asking
 
 
 @pytest.fixture
@@ -153,6 +154,20 @@ async def test_why_nothing_is_on_record(get: Get, client: MgmtClient, ledger: Le
     _, body, _ = await get("/healthz")
     assert body["notes"] == {"ledger": "not filed: NATS has no room"}
     assert "ledger" not in body["services"]
+
+
+async def test_without_a_ledger(settings: Settings, store: FakeStore, ledger: LedgerFiles) -> None:
+    """Where messages are not put on record any more, look-ups say so; that one waits is not claimed."""
+    ledger.stage("enqueued", uid(1), at=2 * MS, queue="q", partition=1, epoch=1)
+    ledger.file()
+    service = Service(settings.model_copy(update={"ledger": False}))
+    await service.start()
+    _, body, _ = await asking(service.http_port)("/api/trace/order-1")
+    assert body["trouble"] == NO_LEDGER
+    assert [copy["fate"] for copy in body["journeys"][0]["messages"][0]["copies"]] == ["unknown"]
+    _, body, _ = await asking(service.http_port)("/healthz")
+    assert "ledger" not in body.get("notes", {})
+    await service.stop()
 
 
 async def test_over_grpc(client: MgmtClient, ledger: LedgerFiles) -> None:
