@@ -133,7 +133,8 @@ class LookUp:
         linked = [await self._linked(journey) for journey in (unsure(journeys) if trouble else journeys)]
         restored = self._restored()
         told = str(restored) if undone(trace.journeys, restored) else ""
-        return trace.model_copy(update={"journeys": linked, "trouble": trouble, "restored": told})
+        gone = [] if linked else sorted(self._present.gone())
+        return trace.model_copy(update={"journeys": linked, "trouble": trouble, "restored": told, "gone": gone})
 
     async def _unnoticed(self, trace: Trace) -> str:
         return await self._present.trouble() if claims(trace.journeys) else ""

@@ -14,6 +14,7 @@ from services.common.trace import Trace, nothing
 from services.common.users import User
 from services.mgmt.service import NO_LEDGER, Service
 from services.mgmt.users import Users
+from services.rpc.ledger_pb2 import LedgerBatch
 from tests.support.fake_store import FakeStore
 from tests.support.ledger_files import MS, LedgerFiles, uid
 from tests.support.rest import Get, asking
@@ -154,6 +155,17 @@ async def test_why_nothing_is_on_record(get: Get, client: MgmtClient, ledger: Le
     _, body, _ = await get("/healthz")
     assert body["notes"] == {"ledger": "not filed: NATS has no room"}
     assert "ledger" not in body["services"]
+
+
+async def test_a_gateway_that_died_just_now(get: Get, ledger: LedgerFiles, mgmt: Service) -> None:
+    """One that went without having told the record that it ends may have had what nothing is on record of."""
+    ends = LedgerBatch(service="gateway", instance="gateway-3", first_row=1, last=True)
+    for batch in (LedgerBatch(service="gateway", instance="gateway-2", first_row=1), ends):
+        mgmt._filer._instances.heard(batch, 0.0, 1.0)
+    mgmt._roll.update("gateway", {"gateway-1": "", "gateway-2": "", "gateway-3": ""})
+    mgmt._roll.update("gateway", {"gateway-4": ""})
+    _, body, _ = await get("/api/trace/none")
+    assert body["reason"].endswith("; it may be what is missing of gateway-2, which died just now")
 
 
 async def test_without_a_ledger(settings: Settings, store: FakeStore, ledger: LedgerFiles) -> None:
