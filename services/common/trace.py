@@ -177,6 +177,7 @@ class Trace(_Told):
         default_factory=list,
         description="where nothing is found: the last day's gaps of gateways, which may have received it, newest first",
     )
+    gone: list[str] = Field([], description="where nothing is found: gateways that died, and may have received it")
 
 
 def is_let_go(last: Step | Copy) -> bool:
@@ -210,6 +211,8 @@ def nothing(asked: str | Sought, found: Trace) -> str:
         last, more = found.gaps[0], len(found.gaps) - 1
         others = f" and {more} other gap{'s' * (more > 1)}" if more else ""
         why += f"; it may be what is missing of {blame(last)}{others}"
+    if found.gone:
+        why += f"; it may be what is missing of {' and '.join(found.gone)}, which died just now"
     return f"nothing is on record {what}{searched}{damaged}{why}"
 
 

@@ -33,6 +33,10 @@ class Roll:
         """Members of a role that are believed alive, with their addresses; "" where none is known."""
         return self._there[role]
 
+    def gone(self, role: str) -> AbstractSet[str]:
+        """Members that went lately, and whose place no other has taken."""
+        return self._gone[role].keys()
+
     def update(self, role: str, members: Mapping[str, str]) -> None:
         """These are there now. A former member is gone, unless another is at its address."""
         gone, now = self._gone[role], self._clock()

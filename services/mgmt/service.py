@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import uuid
+from collections.abc import Collection
 from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
@@ -46,7 +47,7 @@ from services.mgmt.in_queues.messages import QueueMessages
 from services.mgmt.ledger.filer import Filer
 from services.mgmt.ledger.probe import bus_trouble
 from services.mgmt.lookup.jaeger import Jaeger
-from services.mgmt.lookup.lookup import LookUp
+from services.mgmt.lookup.lookup import UNTIL_IT_IS_THERE, LookUp
 from services.mgmt.lookup.present import Present
 from services.mgmt.metrics.gather import Gathering, ProcessMetrics
 from services.mgmt.metrics.measured import measure_doors, measure_health, measure_mgmt
@@ -77,6 +78,7 @@ if TYPE_CHECKING:
 NAME = "hopline.mgmt.Mgmt"
 MANAGEMENT_NODE = "$management"
 """By which a user was denied something, for the audit log."""
+NO_LEDGER = "HOPLINE_LEDGER is false, so messages are not put on record"
 OBJECTS_NAME = "hopline.objects.Objects"
 
 log = structlog.get_logger()
@@ -88,6 +90,7 @@ class Service:
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
         self._tasks = Tasks()
+        self._roll = Roll()
 
     async def start(self) -> None:
         """Returns when there are users; health is told from the beginning. Raises CannotStart for a port in use."""
@@ -124,9 +127,11 @@ class Service:
         self._tasks.start(table.follow(self._store.watch_leases(ROLE)), name="follow leases")
         self._tasks.start(self._stores.follow(self._store.watch_leases(STORE)), name="follow store processes")
         self._routers.start()
-        roll = self._roll_of(table)
+        self._keep_roll(table)
         self._tasks.start(note.follow(self._store.watch_records([RESTORED_KIND])), name="follow restores")
-        health = StackHealth(settings, table, roll, notes=self._notes, restored=lambda: note.text, stores=self._stores)
+        health = StackHealth(
+            settings, table, self._roll, notes=self._notes, restored=lambda: note.text, stores=self._stores
+        )
         measure_health(self._meters, health)
         self._tasks.start(access.follow(self._store.watch_records(ACCESS_KINDS)), name="follow access")
         front = Front(health, lambda: self._application(guard, grants, tester, users, health))
@@ -144,20 +149,24 @@ class Service:
         return LookUp(
             settings.data / "ledger",
             self._filer.pending,
-            trouble=lambda: self._filer.trouble,
+            trouble=lambda: self._filer.trouble if settings.ledger else NO_LEDGER,
             restored=lambda: note.last,
             spans=[folder for folder in (settings.spans_folder, settings.spans_others) if folder],
             jaeger=Jaeger(settings.jaeger_url, settings.jaeger_address),
-            present=Present(partial(bus_trouble, bus), owners.silent),
+            present=Present(partial(bus_trouble, bus), owners.silent, self._died),
+            patience=UNTIL_IT_IS_THERE if bus else (),
         )
 
-    def _roll_of(self, table: PartitionTable) -> Roll:
-        roll, routers, stores = Roll(), self._routers, self._stores
+    def _died(self) -> Collection[str]:
+        """Gateways of which the record does not know it yet."""
+        return self._filer.unended("gateway") & self._roll.gone("gateway")
+
+    def _keep_roll(self, table: PartitionTable) -> None:
+        roll, routers, stores = self._roll, self._routers, self._stores
         stores.listeners.append(lambda: roll.update(STORE, stores.members))
         table.listeners.append(lambda: roll.update(ROLE, table.members))
         routers.listeners.append(lambda: roll.update(ROUTER, routers.members()))
         self._tasks.start(roll.follow_gateways(self._store.watch_records([WATCHER_KIND])), name="follow gateways")
-        return roll
 
     def _measure(self, instance: str) -> None:
         self._meters = Meters("mgmt", instance)

@@ -187,3 +187,10 @@ def test_nothing_on_record(hopline: Hopline, name: str) -> None:
     """An id that no message has is reported in a line."""
     found = hopline.run("trace", name)
     assert (found.returncode, found.stdout, found.stderr) == (1, "", f"nothing is on record of '{name}'\n")
+
+
+def test_what_has_just_been_published(hopline: Hopline, connection: pika.BlockingConnection, name: str) -> None:
+    """Rows take about a second: a look-up waits for them before it says that there are none."""
+    _declare(connection, name)
+    connection.channel().basic_publish("", name, b"new", pika.BasicProperties(message_id=name))
+    assert hopline.run("trace", name).returncode == 0

@@ -80,6 +80,7 @@ class Filer:
         self._drawer = Drawer()
         self._trouble = self._said = ""
         self._doubts = False  # whether NATS took nothing when it was asked last
+        self._instances = Instances()
         self._filed: dict[str, Any] = {}  # what was known of the instances at the last filing
         self._stopping = asyncio.Event()
         self._tasks = Tasks()
@@ -95,6 +96,10 @@ class Filer:
             return _STORE_SILENT
         # The process that has the lease now says itself what is amiss.
         return "" if self._lease.is_anothers else self._trouble
+
+    def unended(self, service: str) -> set[str]:
+        """Instances of which more is to come, for all that is known; none where another process files."""
+        return set() if self._lease.is_anothers else self._instances.unended(service)
 
     def _forget(self) -> None:
         """The bus gives to the process that files now what is not filed."""
@@ -130,7 +135,7 @@ class Filer:
 
     async def _session(self) -> None:
         instances = Instances(await self._in_thread(self._cabinet.open), self._cabinet.told)
-        self._filed = instances.state
+        self._filed, self._instances = instances.state, instances
         while self._low() and await self._carry_out(self._tidying.give_way):
             log.warning("low on disk: the oldest hour of the ledger gives way to messages")
         bounds = self._bounds()

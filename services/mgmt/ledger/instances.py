@@ -86,6 +86,10 @@ class Instances:
         """What the instance saw until then (Unix, µs, by its clock) is here; None: not known."""
         return self._told.get(instance)
 
+    def unended(self, service: str) -> set[str]:
+        """Instances that have neither said that they end, nor been taken for dead."""
+        return {name for name, each in self._all.items() if each.service == service and not each.ended}
+
     def listen_again(self, now: float) -> None:
         """No instance could be heard until now."""
         self._heard = dict.fromkeys(self._all, now)

@@ -11,6 +11,8 @@ from services.mgmt.lookup.patterns import fits
 _EACH = {name: f"({fits(name, f'sought_{name}')})" for name in ("queue", "routing_key")}
 _BY = f"{fits('client', 'sought_client')} or connection = $sought_client"
 _TO = f"{fits('consumer', 'sought_consumer')} or {fits('client', 'sought_consumer')} or connection = $sought_consumer"
+# A gateway that was killed may not have said that it routed what the queue has got.
+_CAME = "stage in ('routed', 'enqueued')"
 _HERE = "virtual_host = $sought_virtual_host"
 # Who was moved by hand is no dead letter, though the stage is one.
 _BY_HAND = {"moved": "reason = 'moved'", "dead_lettered": "reason is distinct from 'moved'"}
@@ -111,7 +113,7 @@ def _delivery(sought: Sought, to: str) -> str:
 
 def _publish(sought: Sought, by: str) -> str:
     if sought.queue:
-        stage = "stage = 'routed'"
+        stage = "stage = 'routed'" if sought.key or sought.client or _is_elsewhere(sought) else _CAME
     else:
         # A dead letter is routed by the owner of the queue that it comes from.
         stage = "stage = 'received'" if sought.client else "(stage = 'received' or (stage = 'routed' and client = ''))"

@@ -27,6 +27,9 @@ if TYPE_CHECKING:
 _HARD_SECONDS = 20.0  # after which a question is broken off
 _AT_ONCE = 2  # each takes most of a core
 _MOST_WAITING = 16
+# Seconds between askings for an id of which nothing is on record: what has just happened is there in little more than
+# one, since processes tell their rows four times a second, and the filer takes them once.
+UNTIL_IT_IS_THERE = (0.4, 0.5, 0.6)
 
 _T = TypeVar("_T")
 
@@ -54,11 +57,14 @@ class LookUp:
         spans: Sequence[Path] = (),
         jaeger: Jaeger | None = None,
         present: Present = Present(),  # noqa: B008 - frozen
+        patience: Sequence[float] = (),
     ) -> None:
         """`trouble` tells why nothing is filed at the moment; "" where all is. `restored` is the last restore.
 
-        `spans` are folders of spans in files. `present` is asked what the record cannot tell yet.
+        `spans` are folders of spans in files. `present` is asked what the record cannot tell yet. `patience` are
+        seconds after which an id is looked for again that is not there.
         """
+        self._patience = patience
         self._present = present
         self._spans = spans
         self._jaeger = jaeger or Jaeger("")
@@ -77,12 +83,15 @@ class LookUp:
     async def trace(self, asked: str, journeys: int = 1, *, everything: bool = False, payloads: bool = False) -> Trace:
         """The ways of the newest messages that have the id `asked`: of the newest day that has any, or of all time.
 
-        With what was captured of them, if `payloads` says so. Raises SyntaxFault for what cannot be an id,
-        ResourceError when too much is asked for, Unavailable when the ledger cannot be read.
+        With what was captured of them, if `payloads` says so. Where there is none it may just have been published:
+        that takes as long as the patience. Raises SyntaxFault for what cannot be an id, ResourceError when too much
+        is asked for, Unavailable when the ledger cannot be read.
         """
         if not 0 < len(asked) <= LONGEST_ID or not 0 < journeys <= MOST_JOURNEYS:
             raise SyntaxFault(f"an id has 1 to {LONGEST_ID} characters; 1 to {MOST_JOURNEYS} journeys are told")
-        return await self._asked(lambda answers, unfiled: answers.trace(asked, journeys, everything, payloads, unfiled))
+        return await self._until_found(
+            lambda answers, unfiled: answers.trace(asked, journeys, everything, payloads, unfiled)
+        )
 
     async def search(self, sought: Sought, journeys: int = 1) -> Trace:
         """The ways of the newest messages that `sought` applies to; raises as `trace` does."""
@@ -107,6 +116,15 @@ class LookUp:
         for answers in self._answers:
             answers.close()
 
+    async def _until_found(self, question: _Question[Trace]) -> Trace:
+        found = await self._asked(question)
+        for seconds in self._patience:
+            if found.journeys or found.trouble:
+                break
+            await asyncio.sleep(seconds)
+            found = await self._asked(question)
+        return found
+
     async def _asked(self, question: _Question[Trace]) -> Trace:
         before = self._trouble()
         trace = await self._in_turn(question)
@@ -115,7 +133,8 @@ class LookUp:
         linked = [await self._linked(journey) for journey in (unsure(journeys) if trouble else journeys)]
         restored = self._restored()
         told = str(restored) if undone(trace.journeys, restored) else ""
-        return trace.model_copy(update={"journeys": linked, "trouble": trouble, "restored": told})
+        gone = [] if linked else sorted(self._present.gone())
+        return trace.model_copy(update={"journeys": linked, "trouble": trouble, "restored": told, "gone": gone})
 
     async def _unnoticed(self, trace: Trace) -> str:
         return await self._present.trouble() if claims(trace.journeys) else ""

@@ -23,10 +23,14 @@ async def _none_is(_instances: Collection[str]) -> Collection[str]:
 
 @dataclass(frozen=True, slots=True)
 class Present:
-    """`trouble` says why nothing can be told to the record now; `silent` who of some processes does not answer."""
+    """`trouble` says why nothing can be told to the record now; `silent` who of some processes does not answer.
+
+    `gone` are gateways that are, without having told all: a death is on record half a minute later only.
+    """
 
     trouble: Callable[[], Awaitable[str]] = _is_there
     silent: Callable[[Collection[str]], Awaitable[Collection[str]]] = _none_is
+    gone: Callable[[], Collection[str]] = frozenset
 
 
 def claims(journeys: Sequence[Journey]) -> bool:

@@ -203,6 +203,9 @@ def test_nothing_on_record() -> None:
     assert nothing("x", Trace(id="x", journeys=[], more=False)) == "nothing is on record of 'x'"
     two = Trace(id="x", journeys=[], more=False, gaps=[SILENT, SILENT])
     assert nothing("x", two) == f"nothing is on record of 'x'; it may be what is missing of {BLAMED} and 1 other gap"
+    died = Trace(id="x", journeys=[], more=False, gone=["gateway-1", "gateway-2"])
+    missing = "it may be what is missing of gateway-1 and gateway-2, which died just now"
+    assert nothing("x", died) == f"nothing is on record of 'x'; {missing}"
 
 
 def test_gaps() -> None:

@@ -12,10 +12,12 @@ from services.common.errors import SyntaxFault
 from services.common.question import Sought
 from services.common.trace import Trace, nothing
 from services.common.users import User
-from services.mgmt.service import Service
+from services.mgmt.service import NO_LEDGER, Service
 from services.mgmt.users import Users
+from services.rpc.ledger_pb2 import LedgerBatch
+from tests.support.fake_store import FakeStore
 from tests.support.ledger_files import MS, LedgerFiles, uid
-from tests.support.rest import Get
+from tests.support.rest import Get, asking
 
 
 @pytest.fixture
@@ -153,6 +155,31 @@ async def test_why_nothing_is_on_record(get: Get, client: MgmtClient, ledger: Le
     _, body, _ = await get("/healthz")
     assert body["notes"] == {"ledger": "not filed: NATS has no room"}
     assert "ledger" not in body["services"]
+
+
+async def test_a_gateway_that_died_just_now(get: Get, ledger: LedgerFiles, mgmt: Service) -> None:
+    """One that went without having told the record that it ends may have had what nothing is on record of."""
+    ends = LedgerBatch(service="gateway", instance="gateway-3", first_row=1, last=True)
+    for batch in (LedgerBatch(service="gateway", instance="gateway-2", first_row=1), ends):
+        mgmt._filer._instances.heard(batch, 0.0, 1.0)
+    mgmt._roll.update("gateway", {"gateway-1": "", "gateway-2": "", "gateway-3": ""})
+    mgmt._roll.update("gateway", {"gateway-4": ""})
+    _, body, _ = await get("/api/trace/none")
+    assert body["reason"].endswith("; it may be what is missing of gateway-2, which died just now")
+
+
+async def test_without_a_ledger(settings: Settings, store: FakeStore, ledger: LedgerFiles) -> None:
+    """Where messages are not put on record any more, look-ups say so; that one waits is not claimed."""
+    ledger.stage("enqueued", uid(1), at=2 * MS, queue="q", partition=1, epoch=1)
+    ledger.file()
+    service = Service(settings.model_copy(update={"ledger": False}))
+    await service.start()
+    _, body, _ = await asking(service.http_port)("/api/trace/order-1")
+    assert body["trouble"] == NO_LEDGER
+    assert [copy["fate"] for copy in body["journeys"][0]["messages"][0]["copies"]] == ["unknown"]
+    _, body, _ = await asking(service.http_port)("/healthz")
+    assert "ledger" not in body.get("notes", {})
+    await service.stop()
 
 
 async def test_over_grpc(client: MgmtClient, ledger: LedgerFiles) -> None:

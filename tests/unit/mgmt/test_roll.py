@@ -26,6 +26,7 @@ def test_who_is_gone() -> None:
     roll.update("queue", {"queue-1-a": "q1", "queue-2-b": "q2", "queue-3-c": "q3"})
     roll.update("queue", {"queue-1-d": "q1"})
     clock.now = 40
+    assert roll.gone("queue") == {"queue-2-b", "queue-3-c"}
     assert roll.states("queue", {"q1"}, {}) == {
         "queue-1-d": "ok",
         "queue-2-b": "gone for 40 s",

@@ -106,7 +106,10 @@ def test_what_comes_again_of_one_that_is_dead() -> None:
 def test_an_instance_that_said_that_it_ends_is_not_silent() -> None:
     """The last batch ends an instance; after a day it is forgotten."""
     instances = Instances()
-    instances.heard(batch(1, 0, last=True), 0.0, 1000.0)
+    instances.heard(batch(1, 1), 0.0, 1000.0)
+    assert (instances.unended("queue"), instances.unended("gateway")) == ({"a"}, set())
+    instances.heard(batch(2, 0, last=True), 0.0, 1000.0)
+    assert not instances.unended("queue")
     assert instances.silent(1e6, 1001.0) == []
     assert instances.state
     instances.silent(1e6, 1000.0 + 90_000)

@@ -80,3 +80,10 @@ async def test_the_bus_is_away(ledger: LedgerFiles) -> None:
     assert (waiting.trouble, _copy(waiting).fate) == ("NATS is away", "unknown")
     assert (ended.trouble, missing.trouble, missing.journeys) == ("", "NATS is away", [])
     assert len(asked) == 2
+
+
+async def test_a_gateway_that_died_just_now(ledger: LedgerFiles) -> None:
+    """Where nothing is found, it is named: its death is on record later, and what it told last never will be."""
+    _filed(ledger)
+    none, found = await _told(ledger, Present(gone=lambda: {"gateway-2", "gateway-1"}), 9, 1)
+    assert (none.gone, found.gone) == (["gateway-1", "gateway-2"], [])

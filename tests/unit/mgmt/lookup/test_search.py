@@ -45,6 +45,15 @@ async def test_newest_first(ledger: LedgerFiles, look_up: LookUp) -> None:
     assert (_found(some), some.more) == ([3, 2], True)
 
 
+async def test_what_no_gateway_has_told(ledger: LedgerFiles, look_up: LookUp) -> None:
+    """What a queue got is found there also where its gateway was killed before it could tell of it."""
+    _publish(ledger, uid(1))
+    ledger.stage("enqueued", uid(2), at=3 * MS, virtual_host="/", queue="work")
+    ledger.file()
+    assert _found(await look_up.search(Sought(queue="wo*"), 10)) == [2, 1]
+    assert _found(await look_up.search(Sought(queue="work", key="*"), 10)) == [1]
+
+
 @pytest.mark.parametrize(
     ("sought", "found"),
     [
