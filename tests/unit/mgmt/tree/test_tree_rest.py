@@ -27,7 +27,7 @@ async def test_a_queue(managed: Managed) -> None:
     assert (status, told["name"], told["maximumQueueDepthMessages"], told["type"]) == (200, "q", 5, "standard")
     status, told = await managed("PUT", path, {"description": "${this:name}, for tests"})
     assert (status, told["description"], told["createdBy"]) == (200, "q, for tests", "guest")
-    status, told = await managed("PUT", path, {"maximumQueueDepthMessages": 6})
+    status, told = await managed("PUT", path, {"maximumDistinctGroups": 6})
     assert (status, "fixed when it is created" in told["errorMessage"]) == (422, True)
     client = await managed.house.connect()
     assert (
