@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator, Iterable, Iterator
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
@@ -66,11 +66,11 @@ def _told(connection: Connection, consumers: bool) -> pb.Connection:
         client=connection.client,
         port=connection.login.port,
         protocol=connection.engine.name,
-        sessions=[_session(each, consumers) for _, each in sorted(connection.sessions.items())],
+        sessions=[_session(connection, each, consumers) for _, each in sorted(connection.sessions.items())],
     )
 
 
-def _session(session: Session, consumers: bool) -> pb.Session:
+def _session(connection: Connection, session: Session, consumers: bool) -> pb.Session:
     its = session.consumers.values() if consumers else ()
     return pb.Session(
         number=session.number,
@@ -81,4 +81,17 @@ def _session(session: Session, consumers: bool) -> pb.Session:
         confirms=session.confirms is not None,
         transaction=session.transaction is not None,
         each=[pb.ConsumerOf(queue_id=consumer.queue_id, tag=consumer.tag) for consumer in its],
+        producers=_producers(connection, session),
     )
+
+
+def _producers(connection: Connection, session: Session) -> Iterator[pb.Producer]:
+    """Links that there are, also those that have published nothing yet; of those that have ended nothing is told."""
+    noted = session.producers
+    for each in connection.engine.producing(session.number):
+        messages, size = noted.get((each.number, each.exchange), (0, 0))
+        key = each.routing_key
+        yield pb.Producer(name=each.name, exchange=each.exchange, routing_key=key, messages=messages, bytes=size)
+    for (link, exchange), (messages, size) in list(noted.items()):
+        if not link:
+            yield pb.Producer(exchange=exchange, messages=messages, bytes=size)

@@ -1,4 +1,4 @@
-"""Connection and Session: of clients that are there now."""
+"""Connection, Session and Producer: of clients that are there now."""
 
 from __future__ import annotations
 
@@ -43,3 +43,20 @@ class Session(ConfiguredObject):
     unacknowledged_messages = Statistic("deliveries that are not settled")
 
     get_consumers = Operation("Its consumers", modifying=False, returns="List")
+
+
+class Producer(ConfiguredObject):
+    """Of a session: a link by which it publishes; in AMQP 0-x, which has none, an exchange that it has published to."""
+
+    parent_kind = "Session"
+
+    session_id: str = derived("the session's")
+    session_name: str = derived("its number")
+    principal: str = derived("who signed in")
+    remote_address: str = derived("host:port of the client")
+    destination: str = derived("the exchange, or the queue of a link")
+    destination_type: str = derived("what that is", valid=("EXCHANGE", "QUEUE"))
+    delivery_type: str = derived("when messages are in their queues", valid=("STANDARD_DELIVERY",))
+
+    messages_out = Statistic("messages published by it so far", cumulative=True)
+    bytes_out = Statistic("bytes of their bodies", "BYTES", cumulative=True)

@@ -24,6 +24,7 @@ OBSERVERS, ADMINISTRATORS = {"administrator", "monitoring"}, {"administrator"}
 
 SEEN_BY = {
     **dict.fromkeys(("broker", "connection", "consumer", "exchange", "plugin", "port", "queue", "session"), OBSERVERS),
+    "producer": OBSERVERS,
     **dict.fromkeys(("brokerlogger", "brokerloginclusionrule", "virtualhost", "virtualhostnode"), OBSERVERS),
     **dict.fromkeys(("authenticationprovider", "user", "groupprovider", "group", "groupmember"), ADMINISTRATORS),
     **dict.fromkeys(("accesscontrolprovider", "virtualhostaccesscontrolprovider"), ADMINISTRATORS),
@@ -36,6 +37,7 @@ READ_ONLY = {
     "consumer",
     "groupprovider",
     "plugin",
+    "producer",
     "session",
     "virtualhostnode",
 }
