@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator, Iterable, Iterator
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
+from services.common.clock import epoch_ms
 from services.common.errors import NotFound
 from services.rpc import gateway_pb2 as pb
 from services.rpc.gateway_pb2_grpc import GatewayServicer
@@ -58,7 +59,10 @@ def told(connections: Iterable[Connection], *, consumers: bool = False) -> pb.Co
 
 
 def _told(connection: Connection, consumers: bool) -> pb.Connection:
+    since = epoch_ms() - int(1000 * connection.loop.time())
     return pb.Connection(
+        last_io_ms=since + int(1000 * max(connection.last_read, connection.last_write)),
+        last_used_ms=since + int(1000 * connection.last_used),
         name=connection.name,
         peer=connection.peer,
         user=connection.user,

@@ -22,6 +22,8 @@ class Connection(ConfiguredObject):
 
     session_count = Statistic("sessions, which AMQP 0-x calls channels", "COUNT")
     local_transaction_open = Statistic("sessions that have a transaction", "COUNT")
+    last_io_time = Statistic("when bytes came or went last, heartbeats too: milliseconds since the Unix epoch", "TIME")
+    last_used_time = Statistic("the same of what it asked for, and of messages that it was sent", "TIME")
     messages_in = Statistic(f"messages read whole from it, {_APART}", cumulative=True)
     messages_out = Statistic(f"messages written to it, {_APART}", cumulative=True)
 

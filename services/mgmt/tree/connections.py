@@ -38,7 +38,15 @@ class Connections(Keeper):
 
     def present(self, found: ConfiguredObject) -> Mapping[str, int]:
         sessions = sessions_of(self.house, found).values()
-        return {"sessionCount": len(sessions), "localTransactionOpen": sum(each.transaction for each in sessions)}
+        counts = {"sessionCount": len(sessions), "localTransactionOpen": sum(each.transaction for each in sessions)}
+        return {**counts, **self._times(found)}
+
+    def _times(self, found: ConfiguredObject) -> Mapping[str, int]:
+        """An older gateway tells none."""
+        told = self.house.connected.last.get(found.path[1], {}).get(found.actual["name"])
+        if told is None or not told.connection.last_used_ms:
+            return {}
+        return {"lastIoTime": told.connection.last_io_ms, "lastUsedTime": told.connection.last_used_ms}
 
     async def tidy(self) -> None:
         there = {name for told in self.house.connected.last.values() for name in told}

@@ -357,7 +357,7 @@ async def test_connections_and_sessions(managed: Managed, monkeypatch: pytest.Mo
     await client.bodies(2)
     first, second = (await managed("GET", f"connection/{HOST}?orderBy=name"))[1]
     assert (first["principal"], first["protocol"]) == ("guest", "AMQP 0-9-1")
-    assert first["statistics"] == {"sessionCount": 2, "localTransactionOpen": 0}
+    assert first["statistics"].items() >= {"sessionCount": 2, "localTransactionOpen": 0}.items()
     assert first["gateway"] == f"gateway-{first['name'].split('.')[0]}"
     path = f"{HOST}/{first['name']}"
     sessions = {each["channelId"]: each for each in (await managed("GET", f"session/{path}"))[1]}
