@@ -115,8 +115,6 @@ class Queues(Keeper):
         if operation == "clearQueue":
             yield questions.of_queue(Action.PURGE, *_place(path), properties_of(self.house.mirror, *_place(path)))
         elif of_messages := OF_MESSAGES.get(operation):
-            if not self.kind.operations[operation].modifying:
-                yield self.sees
             host, name = _place(path)
             yield questions.of_queue(of_messages.needs, host, name, properties_of(self.house.mirror, host, name))
             if (destination := arguments.get("destination")) is not None:
