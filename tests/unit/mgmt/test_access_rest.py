@@ -33,7 +33,6 @@ SEEN_BY = {
 }
 READ_ONLY = {
     "brokerlogger",
-    "brokerloginclusionrule",
     "consumer",
     "groupprovider",
     "plugin",
