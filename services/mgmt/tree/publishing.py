@@ -23,7 +23,9 @@ if TYPE_CHECKING:
     from services.mgmt.tree.mirror import Mirror
     from services.mgmt.tree.tree import Tree
 
-_OVER_HTTP: Final = "publishMessage is for HTTP here: the gateway is of an older release, and publishes for nobody"
+_OVER_HTTP: Final = (
+    "publishMessage is for HTTP, or for the node of the virtual host itself, at a gateway that publishes for it"
+)
 _FORMAT: Final = "amqp-0-9"
 
 
