@@ -23,9 +23,7 @@ if TYPE_CHECKING:
     from services.mgmt.tree.mirror import Mirror
     from services.mgmt.tree.tree import Tree
 
-_OVER_HTTP: Final = (
-    "publishMessage is for HTTP, or for the node of the virtual host itself, at a gateway that publishes for it"
-)
+_OVER_HTTP: Final = "publishMessage is for HTTP here: this node, or a gateway of an older release, publishes for nobody"
 _FORMAT: Final = "amqp-0-9"
 
 
