@@ -59,7 +59,7 @@ class Queue(ConfiguredObject):
     minimum_message_ttl: int = attribute("milliseconds, for messages that say less themselves", 0)
     maximum_delivery_attempts: int = attribute("after which a message goes; 0: any number", 0)
     alternate_binding: dict[str, Any] = attribute(
-        "{destination}: the exchange or queue that gets dead letters; {}: none", {}
+        "{destination}: the exchange or queue that gets dead letters; {}: none"
     )
     message_group_type: str = attribute(
         "whose the messages of one group are", "NONE", valid=("NONE", "STANDARD", "SHARED_GROUPS"), immutable=True

@@ -59,7 +59,9 @@ def to_update(found: ConfiguredObject, said: Mapping[str, Any]) -> Wanted:
 def _default(kind: type[ConfiguredObject], name: str) -> Any:  # noqa: ANN401 - each its own
     """What null means: as if nobody had set it."""
     declared = kind.attributes.get(name)
-    return None if declared is None or declared.derived or declared.immutable else declared.default
+    if declared is None or declared.derived or declared.immutable:
+        return None
+    return {} if declared.default is None and declared.kind is dict else declared.default
 
 
 def arguments_for(found: ConfiguredObject, operation: str, said: Mapping[str, Any]) -> dict[str, Any]:
