@@ -213,6 +213,7 @@ app.add_typer(store_commands(_store), name="store")
 
 def _serve(name: str, create: Callable[[Settings], runtime.Service]) -> None:
     from services.common import grpc_channel, log, runtime, secret
+    from services.common.clients import log_rules
     from services.common.errors import BrokerError
     from services.supervisor.parent import die_with_parent
 
@@ -229,7 +230,7 @@ def _serve(name: str, create: Callable[[Settings], runtime.Service]) -> None:
         return create(settings)
 
     try:
-        runtime.run(created)
+        runtime.run(created, lambda: log_rules.follow(settings.address_of("store"), name, settings.log_level))
     except (BrokerError, OSError, runtime.CannotStart) as error:
         typer.echo(f"{name} cannot run: {error}", err=True)
         # What it had opened goes with the process; destructors could only complain that the loop is closed.

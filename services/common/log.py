@@ -15,11 +15,14 @@ with absent("rich"):
 
 _LONGEST = 2000  # characters of one value
 _LEVELS = {"debug": 10, "info": 20, "warning": 30, "error": 40}
+_TAKEN = _LEVELS.copy()
+"""By a line's method: what is missing here is dropped. Loggers are remembered, so the level cannot be theirs."""
 
 
 def configure(service: str, style: str, level: str) -> None:
     """Sets up structlog for this process; every line carries the service's name."""
     shared: list[structlog.typing.Processor] = [
+        drop,
         structlog.contextvars.merge_contextvars,
         structlog.processors.add_log_level,
         structlog.processors.TimeStamper(fmt="iso", utc=True),
@@ -33,12 +36,29 @@ def configure(service: str, style: str, level: str) -> None:
     )
     structlog.configure(
         processors=[*shared, *last],
-        wrapper_class=structlog.make_filtering_bound_logger(_LEVELS[level]),
+        wrapper_class=structlog.make_filtering_bound_logger(_LEVELS["debug"]),
         logger_factory=structlog.PrintLoggerFactory(sys.stderr),
         cache_logger_on_first_use=True,
     )
-    logging.basicConfig(level=max(_LEVELS[level], logging.WARNING), stream=sys.stderr, format="%(name)s: %(message)s")
+    logging.basicConfig(stream=sys.stderr, format="%(name)s: %(message)s")
+    take_from(level, level if _LEVELS[level] > logging.WARNING else "warning")
     structlog.contextvars.bind_contextvars(service=service)
+
+
+def take_from(own: str, others: str) -> None:
+    """From which level on lines are written: Hopline's own, and those of libraries."""
+    _TAKEN.clear()
+    _TAKEN.update({name: number for name, number in _LEVELS.items() if number >= _LEVELS[own]})
+    logging.getLogger().setLevel(_LEVELS[others])
+
+
+def drop(
+    _logger: structlog.typing.WrappedLogger, method: str, line: structlog.typing.EventDict
+) -> structlog.typing.EventDict:
+    """Ends a line that nobody wants to have."""
+    if method in _LEVELS and method not in _TAKEN:
+        raise structlog.DropEvent
+    return line
 
 
 def cut(

@@ -40,15 +40,15 @@ class Keeper(Protocol):
         """So many bytes: they are not to be given back."""
 
 
-def run(create: Callable[[], Awaitable[Service]]) -> None:
-    """Runs one service until SIGTERM or SIGINT, then stops it cleanly."""
+def run(create: Callable[[], Awaitable[Service]], beside: Callable[[], Coroutine[Any, Any, None]]) -> None:
+    """Runs one service until SIGTERM or SIGINT, then stops it cleanly; `beside` it, once it is ready, one task."""
     # With millions of long-lived entries a full collection pauses for seconds, and the message path makes no cycles:
     # young collections stay, old ones become rare.
     gc.set_threshold(50_000, 20, 1000)
-    uvloop.run(_serve(create))
+    uvloop.run(_serve(create, beside))
 
 
-async def _serve(create: Callable[[], Awaitable[Service]]) -> None:
+async def _serve(create: Callable[[], Awaitable[Service]], beside: Callable[[], Coroutine[Any, Any, None]]) -> None:
     stopping = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
@@ -58,6 +58,7 @@ async def _serve(create: Callable[[], Awaitable[Service]]) -> None:
         if not await _start(service, stopping):
             return
         gc.freeze()
+        tasks.start(beside(), "beside the service")
         tasks.start(keep_small(service.kept if isinstance(service, Keeper) else int), "keep memory small")
         await stopping.wait()
         await service.stop()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TypeVar
 
+from services.common.arguments import changed
 from services.common.topology.definitions import Exchange, Queue
 from services.common.topology.exchanges.exchange_type import Binding
 from services.common.topology.records import BINDING, EXCHANGE, Record, RecordKey
@@ -24,7 +25,7 @@ def queue_message(queue: Queue) -> router_pb2.QueueDefinition:
         durable=queue.durable,
         exclusive_to=queue.exclusive_to,
         auto_delete=queue.auto_delete,
-        arguments=queue.arguments,
+        arguments=changed.now(queue.arguments, queue.changed),
         type=queue.type,
         policy=queue.policy,
     )

@@ -89,6 +89,11 @@ class Client:
         """Accepts what came so many messages into the session."""
         self._writer.write(framed(0, Disposition(True, delivery, None, True, Accepted())))
 
+    async def detaches(self) -> None:
+        """Ends the link that was attached last."""
+        self._writer.write(framed(0, Detach(self._handle, True)))
+        await self.next(Detach)
+
     async def close(self) -> None:
         """Says goodbye."""
         self._writer.write(framed(0, Close()))

@@ -26,7 +26,7 @@ class _Saying(NamedTuple):
     implies: Said
 
 
-_KNOWN: Final[Mapping[str, Argument[Any] | Alias]] = {
+KNOWN: Final[Mapping[str, Argument[Any] | Alias]] = {
     **{each.name: each for each in ARGUMENTS},
     **{each.name: each for each in ALIASES},
 }
@@ -38,9 +38,9 @@ def checked(table: Mapping[str, Any]) -> dict[str, Any]:
 
     Names that nobody knows say nothing, as in RabbitMQ.
     """
-    known = {name: value for name, value in table.items() if name in _KNOWN}
+    known = {name: value for name, value in table.items() if name in KNOWN}
     for name, value in known.items():
-        if wrong := newly_wrong(_KNOWN[name], value):
+        if wrong := newly_wrong(KNOWN[name], value):
             raise Wrong(name, wrong)
     sayings = [_saying(name, value) for name, value in known.items()]
     _check_hints(sayings, _check_sayings(sayings))
@@ -49,12 +49,12 @@ def checked(table: Mapping[str, Any]) -> dict[str, Any]:
 
 def said(table: Mapping[str, Any]) -> dict[str, Any]:
     """The same of a table that was accepted once: what was no known name then may say what is none, and is left out."""
-    known = ((name, value) for name, value in table.items() if name in _KNOWN)
-    return _together([_saying(name, value) for name, value in known if not _KNOWN[name].check(value)])
+    known = ((name, value) for name, value in table.items() if name in KNOWN)
+    return _together([_saying(name, value) for name, value in known if not KNOWN[name].check(value)])
 
 
 def _saying(name: str, value: Any) -> _Saying:  # noqa: ANN401 - a value's
-    known = _KNOWN[name]
+    known = KNOWN[name]
     return _Saying(name, known.says(value) if isinstance(known, Alias) else {name: value}, known.implies)
 
 

@@ -26,6 +26,7 @@ class Queue:
     auto_delete: bool = False
     arguments: bytes = b""
     type: str = "classic"
+    changed: bytes = b""  # what was changed of the arguments since (`services/common/arguments/changed.py`)
     policy: bytes = b""  # what its policies say (`services/common/arguments/policies.py`): on no record, but told
 
 

@@ -97,6 +97,8 @@ def queue_key(queue: Queue) -> RecordKey:
 def queue_record(queue: Queue) -> Record:
     table = asdict(queue)
     del table["policy"]  # which follows from those of its virtual host
+    changed = table.pop("changed").decode()
+    table |= {"changed": changed} if changed else {}
     return Record(_dump(table), transient=not queue.durable)
 
 

@@ -70,8 +70,7 @@ class Connection(asyncio.Protocol):
         self.tasks = Tasks()
         self.gets = asyncio.Semaphore(_GETS)
         self.waiting = 0  # bytes of requests that wait behind others, of all sessions
-        self.writable = True
-        self.lost = False
+        self.writable, self.lost = True, False
         self._transport: asyncio.Transport | None = None
         self.login = Login(self)
         self._holds: set[object] = set()  # why the socket is not read
@@ -79,7 +78,7 @@ class Connection(asyncio.Protocol):
         self._hungry: dict[Consumer, None] = {}  # consumers that may be due credit
         self._to_confirm: dict[Session, None] = {}
         self.blocked = Blocked(self)
-        self.last_read = self.last_write = 0.0
+        self.last_read = self.last_write = self.last_used = 0.0
         self.timers: list[asyncio.TimerHandle] = []
         self._farewell = Farewell(self)
         self.rest = Rest(listener.turns)
@@ -101,7 +100,7 @@ class Connection(asyncio.Protocol):
         self.peer, self.peer_host = peer_of(transport)
         self.listener.doors.come(self)
         self.loop = asyncio.get_running_loop()
-        self.last_read = self.last_write = self.loop.time()
+        self.last_read = self.last_write = self.last_used = self.loop.time()
         self.timers.append(self.loop.call_later(self.listener.settings.handshake_timeout, self._too_slow))
         if self.peer_host == GONE:  # what it sent before its reset must not be read
             self.cut_off()
@@ -251,6 +250,7 @@ class Connection(asyncio.Protocol):
     def wrote(self, consumer: Consumer) -> None:
         """A consumer may be due credit, once the socket takes what was written."""
         self._hungry[consumer] = None
+        self.last_used = self.loop.time()
         self.flush_soon()
 
     def cancelled(self, consumer: Consumer) -> None:

@@ -49,7 +49,8 @@ class Rest:
             self._carry_out(connection, data)
 
     def _carry_out(self, connection: Connection, data: bytes) -> None:
-        requests = connection.carry_out_all(data)
+        if requests := connection.carry_out_all(data):
+            connection.last_used = connection.last_read  # beats ask for nothing
         effort = connection.engine.effort
         self._was_long = effort >= LONG
         if len(data) > LITTLE or not data or self._was_long:

@@ -4,10 +4,11 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator, Iterable, Iterator
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
+from services.common.clock import epoch_ms
 from services.common.errors import NotFound
 from services.rpc import gateway_pb2 as pb
 from services.rpc.gateway_pb2_grpc import GatewayServicer
@@ -58,7 +59,10 @@ def told(connections: Iterable[Connection], *, consumers: bool = False) -> pb.Co
 
 
 def _told(connection: Connection, consumers: bool) -> pb.Connection:
+    since = epoch_ms() - int(1000 * connection.loop.time())
     return pb.Connection(
+        last_io_ms=since + int(1000 * max(connection.last_read, connection.last_write)),
+        last_used_ms=since + int(1000 * connection.last_used),
         name=connection.name,
         peer=connection.peer,
         user=connection.user,
@@ -66,11 +70,11 @@ def _told(connection: Connection, consumers: bool) -> pb.Connection:
         client=connection.client,
         port=connection.login.port,
         protocol=connection.engine.name,
-        sessions=[_session(each, consumers) for _, each in sorted(connection.sessions.items())],
+        sessions=[_session(connection, each, consumers) for _, each in sorted(connection.sessions.items())],
     )
 
 
-def _session(session: Session, consumers: bool) -> pb.Session:
+def _session(connection: Connection, session: Session, consumers: bool) -> pb.Session:
     its = session.consumers.values() if consumers else ()
     return pb.Session(
         number=session.number,
@@ -81,4 +85,17 @@ def _session(session: Session, consumers: bool) -> pb.Session:
         confirms=session.confirms is not None,
         transaction=session.transaction is not None,
         each=[pb.ConsumerOf(queue_id=consumer.queue_id, tag=consumer.tag) for consumer in its],
+        producers=_producers(connection, session),
     )
+
+
+def _producers(connection: Connection, session: Session) -> Iterator[pb.Producer]:
+    """Links that there are, also those that have published nothing yet; of those that have ended nothing is told."""
+    noted = session.producers
+    for each in connection.engine.producing(session.number):
+        messages, size = noted.get((each.number, each.exchange), (0, 0))
+        key = each.routing_key
+        yield pb.Producer(name=each.name, exchange=each.exchange, routing_key=key, messages=messages, bytes=size)
+    for (link, exchange), (messages, size) in list(noted.items()):
+        if not link:
+            yield pb.Producer(exchange=exchange, messages=messages, bytes=size)

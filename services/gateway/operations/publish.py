@@ -17,6 +17,7 @@ from services.gateway import vocabulary as v
 from services.gateway.observe.tracing.publishing import Asked
 from services.gateway.operations import own
 from services.gateway.routing.routes import distinct
+from services.gateway.sessions.producers import note
 from services.gateway.sessions.publish_ticket import PublishTicket
 from services.gateway.sessions.session import Session
 from services.gateway.sessions.transaction import Publication
@@ -234,6 +235,7 @@ def _publish(session: Session, request: v.Publish, targets: Sequence[Targets], a
     broker, count = session.broker, len(request.bodies)
     uids = broker.publisher.uids.take(count)
     kinds = distinct(request.kinds)
+    note(session.producers, request, kinds)
     facts = [kinds[0].facts] * count if len(kinds) == 1 else list(map(_FACTS, request.kinds))
     if session.connection.tells_publisher:
         facts = own.told(facts, session.connection.name)

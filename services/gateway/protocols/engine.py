@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Protocol
 
 from services.common.errors import BrokerError
 from services.gateway.answers import Answers
 from services.gateway.protocols.dealings import Chunk
+from services.gateway.protocols.producing import Producing
 from services.gateway.vocabulary import Request
 
 
@@ -70,6 +72,9 @@ class Engine(Answers, Protocol):
 
     def pending_requests(self) -> list[Request]:
         """Requests that arose from the broker's own calls (a CloseSession after `fail`); call after answering."""
+
+    def producing(self, session: int) -> Iterable[Producing]:
+        """The links by which its peer publishes in a session, in a protocol that has links."""
 
     def cancelled(self, session: int, tag: str) -> None:
         """The broker ended a consumer (its queue was deleted)."""

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Iterable
 from typing import Final, Protocol
 
 from services.common.errors import BrokerError, ResourceError
 from services.gateway.protocols.dealings import Chunk, Dealings
 from services.gateway.protocols.inbox import Inbox
+from services.gateway.protocols.producing import Producing
 from services.gateway.vocabulary import Request
 
 NEVER: Final = 1 << 62
@@ -95,6 +97,10 @@ class StreamEngine(ABC):
             self._parse(self._inbox.take())
         elif not self._conversation.waits_for_broker:
             self._inbox.keep(b"", 0)
+
+    def producing(self, session: int) -> Iterable[Producing]:  # noqa: ARG002 - as Engine says
+        """As Engine says."""
+        return ()
 
     # -------------------------------------------------------------- to the peer
 

@@ -81,6 +81,10 @@ class Undecided:
     def fail(self, request: Request, error: BrokerError) -> None:
         """Nothing was asked for."""
 
+    def producing(self, _session: int) -> tuple[()]:
+        """There is no session."""
+        return ()
+
     def _nothing_asked(self, *_: object, **__: object) -> NoReturn:
         raise AssertionError("an answer to what nobody asked for")
 

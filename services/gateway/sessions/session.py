@@ -40,6 +40,7 @@ class Session:
         self.unsettled: dict[int, tuple[Consumer | GetHolder, int]] = {}  # delivery number → its holder, uid
         self.oldest = 1  # no lower delivery number is unsettled
         self.late: AbstractSet[int] = frozenset()  # numbers of deliveries that were kept for too long, and taken away
+        self.producers: dict[tuple[int, str], list[int]] = {}  # see producers.py
         self.next_number = 1
         self.next_tag = 1
         self.limit = 0  # prefetch of consumers to come

@@ -31,7 +31,7 @@ class Kind(Protocol):
     attributes: tuple[str, ...]
     """Of those of its category, what it wants to know."""
     url: str
-    """The one of them that says where its certificates are."""
+    """The one of them that says where its certificates are; "" where they are in the store itself."""
     secret: frozenset[str]
     """Those of them that are encrypted on record."""
 

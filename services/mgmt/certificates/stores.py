@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, Self
 
 from cryptography import x509
@@ -22,6 +22,8 @@ from services.mgmt.model.faults import IllegalConfiguration
 from services.rpc.store_pb2 import Record, Unchanged
 
 _KEY: Final = b"PRIVATE KEY-----"
+Change = Callable[[Mapping[str, str]], Mapping[str, str]]
+"""What changes, by what there is."""
 
 
 class Kept(BaseModel):
@@ -66,12 +68,14 @@ class Stores:
             return await self._put(name, type_, said)
 
     @decided_again
-    async def change(self, name: str, changes: Mapping[str, Any]) -> bytes:
+    async def change(self, name: str, changes: Mapping[str, Any] | Change) -> bytes:
         """The same of one that is there; without changes it is read again. Raises NotFound."""
         async with self._changing:
             read = await self._store.read_records(self._kind)
             former = self._former(read, name)
-            return await self._put(name, former.type, {**self._opened(name, former), **changes}, read.unchanged)
+            opened = self._opened(name, former)
+            wanted = changes(opened) if callable(changes) else changes
+            return await self._put(name, former.type, {**opened, **wanted}, read.unchanged)
 
     @decided_again
     async def remove(self, name: str) -> None:
@@ -103,7 +107,7 @@ class Stores:
             type=type_,
             attributes={key: value for key, value in said.items() if key not in kind.secret},
             sealed={key: self._sealing.seal(said[key], self._place(name, key)) for key in said.keys() & kind.secret},
-            file=path_in(said[kind.url]),
+            file=path_in(said[kind.url]) if kind.url else "",
             certificates=tuple((each.alias, to_pem(each)) for each in found),
         )
 
@@ -123,7 +127,9 @@ def _read(kind: Kind, said: Mapping[str, str]) -> Sequence[Named]:
         for each in found:
             details(each)
     except UNREADABLE as error:
-        raise IllegalConfiguration(f"attribute '{kind.url}': a certificate in it cannot be read: {error}") from None
+        raise IllegalConfiguration(
+            f"attribute '{kind.url or kind.attributes[0]}': a certificate in it cannot be read: {error}"
+        ) from None
     return found
 
 

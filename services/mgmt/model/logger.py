@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from services.mgmt.model.attribute import derived
+from services.common.log_rules import LEVELS, LOGGERS
+from services.mgmt.model.attribute import attribute, derived
 from services.mgmt.model.configured_object import ConfiguredObject
-
-LEVELS = ("DEBUG", "INFO", "WARN", "ERROR")
 
 
 class BrokerLogger(ConfiguredObject):
@@ -19,10 +18,15 @@ class BrokerLogger(ConfiguredObject):
 
 
 class BrokerLogInclusionRule(ConfiguredObject):
-    """What a logger takes; it changes with the settings only."""
+    """Lines that are written, of a logger from a level on: what any rule takes is. `hopline` and `libraries` stay."""
 
     parent_kind = "BrokerLogger"
     types = ("NameAndLevel",)
 
-    logger_name: str = derived("whose lines: ROOT is everybody's whom no other rule names")
-    level: str = derived("from which level on", valid=LEVELS)
+    logger_name: str = attribute(
+        "whose lines: all of Hopline's, those of one service, ROOT: of libraries",
+        mandatory=True,
+        immutable=True,
+        valid=LOGGERS,
+    )
+    level: str = attribute("from which level on", mandatory=True, valid=tuple(LEVELS))

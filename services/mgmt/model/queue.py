@@ -1,4 +1,7 @@
-"""Queue: Broker-J's attributes, of those that a queue can be like here. They are fixed when it is declared."""
+"""Queue: Broker-J's attributes, of those that a queue can be like here.
+
+Those that are not immutable a queue heeds from when they are changed (`services/common/arguments/changed.py`).
+"""
 
 from __future__ import annotations
 
@@ -49,14 +52,14 @@ class Queue(ConfiguredObject):
     priorities: int = attribute("how many", "${queue.priorities}", types=("priority",), immutable=True)
     sort_key: str = attribute("the header by whose text it is sorted", types=("sorted",), immutable=True)
     lvq_key: str = attribute("the header of whose values only the last one is kept", types=("lvq",), immutable=True)
-    maximum_queue_depth_messages: int = attribute("waiting messages; -1: any number", -1, immutable=True)
-    maximum_queue_depth_bytes: int = attribute("of waiting messages' bodies; -1: any number", -1, immutable=True)
-    overflow_policy: str = attribute("what a full queue does", "NONE", valid=OVERFLOW, immutable=True)
-    maximum_message_ttl: int = attribute("milliseconds after which a message goes; 0: never", 0, immutable=True)
-    minimum_message_ttl: int = attribute("milliseconds, for messages that say less themselves", 0, immutable=True)
-    maximum_delivery_attempts: int = attribute("after which a message goes; 0: any number", 0, immutable=True)
+    maximum_queue_depth_messages: int = attribute("waiting messages; -1: any number", -1)
+    maximum_queue_depth_bytes: int = attribute("of waiting messages' bodies; -1: any number", -1)
+    overflow_policy: str = attribute("what a full queue does", "NONE", valid=OVERFLOW)
+    maximum_message_ttl: int = attribute("milliseconds after which a message goes; 0: never", 0)
+    minimum_message_ttl: int = attribute("milliseconds, for messages that say less themselves", 0)
+    maximum_delivery_attempts: int = attribute("after which a message goes; 0: any number", 0)
     alternate_binding: dict[str, Any] = attribute(
-        "{destination}: the exchange or queue that gets dead letters", immutable=True
+        "{destination}: the exchange or queue that gets dead letters; {}: none"
     )
     message_group_type: str = attribute(
         "whose the messages of one group are", "NONE", valid=("NONE", "STANDARD", "SHARED_GROUPS"), immutable=True
@@ -66,17 +69,17 @@ class Queue(ConfiguredObject):
     )
     message_group_default_group: str = attribute("of messages that say none", "qpid.no-group", immutable=True)
     maximum_distinct_groups: int = attribute("that standard groups are told apart by", 255, immutable=True)
-    ensure_nondestructive_consumers: bool = attribute("all its consumers browse", False, immutable=True)
+    ensure_nondestructive_consumers: bool = attribute("all its consumers browse", False)
     hold_on_publish_enabled: bool = attribute(
         "messages that say when they may be delivered wait until then", False, immutable=True
     )
-    no_local: bool = attribute("no consumer is given what its connection publishes", False, immutable=True)
+    no_local: bool = attribute("no consumer is given what its connection publishes", False)
     default_filters: dict[str, Any] = attribute(
-        "{name: {x-filter-jms-selector: [selector]}}, of consumers that say none", {}, immutable=True
+        "{name: {x-filter-jms-selector: [selector]}}, of consumers that say none", {}
     )
     maximum_live_consumers: int = attribute("1: one consumer gets everything; 0: all", 0, immutable=True)
     message_durability: str = derived("what outlives the stack", valid=("DEFAULT", "NEVER"))
-    arguments: dict[str, Any] = attribute("x-arguments as it was declared with", {}, immutable=True)
+    arguments: dict[str, Any] = attribute("x-arguments as they count now", {}, immutable=True)
     partition: int = derived("of the 64 (HOPLINE_PARTITIONS) that queue processes share")
 
     queue_depth_messages = Statistic("messages in it")

@@ -32,6 +32,17 @@ _NUMBERS: Final = (
 )
 _LIMITS: Final = ("maximumQueueDepthMessages", "maximumQueueDepthBytes")
 _ORDERS: Final = (("sorted", "sortKey", queue.SORT_KEY), ("lvq", "lvqKey", queue.LAST_VALUE_KEY))
+_CHANGED: Final[Mapping[str, tuple[str, ...]]] = {
+    **{attribute: (argument.name,) for attribute, argument, _ in _NUMBERS},
+    **{
+        each.name: (each.name,)
+        for each in (queue.NONDESTRUCTIVE, queue.DEFAULT_FILTERS, queue.LEAST_TTL, queue.NO_LOCAL)
+    },
+    "overflowPolicy": (queue.OVERFLOW.name,),
+    "alternateBinding": (queue.DEAD_LETTER_EXCHANGE.name, queue.DEAD_LETTER_KEY.name),
+}
+"""Attributes that are changed while there are messages, and arguments that say them."""
+Table = dict[str, Any]
 NEEDS: Final = {kind: attribute for kind, attribute, _ in _ORDERS}
 """What a queue of a type cannot do without."""
 
@@ -84,6 +95,18 @@ def arguments_of(wanted: Mapping[str, Any], is_exchange: Callable[[str], bool]) 
     except Wrong as error:
         raise IllegalConfiguration(f"attribute '{error.name}': {error.why}") from None
     return table | dict(_dead_letters(wanted.get("alternateBinding"), is_exchange)) | dict(wanted.get("arguments", {}))
+
+
+def changed_arguments(wanted: Mapping[str, Any], found: Mapping[str, Any], is_exchange: Callable[[str], bool]) -> Table:
+    """What changes of the arguments: attributes that are `wanted` of a queue with those that it is `found` with.
+
+    Null takes away. Raises IllegalConfiguration.
+    """
+    table = arguments_of(wanted, is_exchange)
+    if "overflowPolicy" not in wanted and found.get("overflowPolicy", "NONE") != "NONE":
+        table.pop(queue.OVERFLOW.name, None)  # a limit alone implies one where there is none
+    named = {argument: None for attribute in wanted for argument in _CHANGED[attribute]}
+    return named | table
 
 
 def _dead_letters(alternate: Mapping[str, Any] | None, is_exchange: Callable[[str], bool]) -> Iterator[tuple[str, Any]]:

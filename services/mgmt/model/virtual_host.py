@@ -35,6 +35,15 @@ class VirtualHost(ConfiguredObject):
         modifying=False,
         returns="String",
     )
+    close_idle_connections = Operation(
+        "Closes those that have asked for nothing, and were sent no message, for so long; gives how many",
+        {
+            "idleTimeMillis": Parameter(int, mandatory=True),
+            "waitForClose": Parameter(bool, False),
+            "timeoutMillis": Parameter(int, 10_000),
+        },
+        returns="Integer",
+    )
     publish_message = Operation(
         "Publishes a message of the caller's; gives how many queues it is for",
         {"message": Parameter(dict, mandatory=True)},

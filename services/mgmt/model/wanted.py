@@ -44,13 +44,24 @@ def _check_sort(kind: type[ConfiguredObject], wanted: Wanted) -> None:
 
 def to_update(found: ConfiguredObject, said: Mapping[str, Any]) -> Wanted:
     """What differs from what it is like. Raises IllegalConfiguration for what cannot be changed."""
-    wanted = _read(type(found), said, found)
+    kind = type(found)
+    wanted = _read(
+        kind, {name: _default(kind, name) if value is None else value for name, value in said.items()}, found
+    )
     changes = {name: value for name, value in wanted.items() if not _is_so(found, name, value)}
     for name in changes:
         if found.attributes[name].derived or found.attributes[name].immutable:
             what = "derived, nobody sets it" if found.attributes[name].derived else "fixed when it is created"
             raise IllegalConfiguration(f"attribute '{name}' of {found.category} '{found.value('name')}': it is {what}")
     return changes
+
+
+def _default(kind: type[ConfiguredObject], name: str) -> Any:  # noqa: ANN401 - each its own
+    """What null means: as if nobody had set it."""
+    declared = kind.attributes.get(name)
+    if declared is None or declared.derived or declared.immutable:
+        return None
+    return {} if declared.default is None and declared.kind is dict else declared.default
 
 
 def arguments_for(found: ConfiguredObject, operation: str, said: Mapping[str, Any]) -> dict[str, Any]:

@@ -32,7 +32,7 @@ class Itself:
         self._tree = tree
         self._caller = caller
         self._asked = asked
-        self._types = types_of(tree)
+        self._types = types_of(tree, asked.virtual_host)
 
     async def carry_out(self, operation: str) -> Reply:
         """Raises BrokerError."""
@@ -86,7 +86,8 @@ class Itself:
         await self._tree.ready(source for each in types for source in self._tree.categories[each.category].fresh)
         found = sorted(self._objects(types, wanted), key=_order)
         found = _counted(_offset(found, self._number("offset")), self._number("count"))
-        names = names or names_of(each for each in self._types.values() if each.category in _categories(types))
+        told_types = [each for each in self._types.values() if each.category in _categories(types)]
+        names = names or names_of(told_types, self._asked)
         return {"attributeNames": names, "results": await self._rows(found, names)}
 
     async def _rows(self, found: list[ConfiguredObject], names: list[str]) -> list[list[Any]]:

@@ -1,4 +1,4 @@
-"""What the types of objects are called in AMQP Management, of those that are in a virtual host. Pure."""
+"""What the types of objects are called in AMQP Management, of those that a node is about. Pure."""
 
 from __future__ import annotations
 
@@ -13,6 +13,8 @@ MANAGEMENT: Final = "org.amqp.management"
 _PREFIX: Final = "org.apache.qpid."
 _ABOVE: Final = ["virtualhostnode", "virtualhost"]
 """What each virtual host is below, itself included: its node is about that."""
+SPACE: Final = "$management"
+"""The virtual host whose node is about the whole broker, as Broker-J's address space of that name; if there is one."""
 
 
 class Type(NamedTuple):
@@ -36,16 +38,21 @@ def name_of(kind: type[ConfiguredObject], qpid_type: str = "") -> str:
     return kind.amqp_names.get(qpid_type, f"{_PREFIX}{kind.category}")
 
 
-def types_of(tree: Tree) -> Mapping[str, Type]:
-    """By name, each category before its types."""
+def types_of(tree: Tree, virtual_host: str = "") -> Mapping[str, Type]:
+    """Of the node of a virtual host: by name, each category before its types."""
     found: dict[str, Type] = {}
     for category, keeper in sorted(tree.categories.items()):
-        if tree.line(category)[: len(_ABOVE)] == _ABOVE:
+        if virtual_host == SPACE or tree.line(category)[: len(_ABOVE)] == _ABOVE:
             found[name_of(keeper.kind)] = Type(category, keeper.kind)
             found |= {name: Type(category, keeper.kind, its) for its, name in keeper.kind.amqp_names.items()}
     return found
 
 
 def above(virtual_host: str) -> tuple[str, ...]:
-    """Where a virtual host is in the tree: its node is called as it is."""
-    return virtual_host, virtual_host
+    """Where what its node is about is in the tree: a virtual host's node there is called as it is."""
+    return () if virtual_host == SPACE else (virtual_host, virtual_host)
+
+
+def itself(virtual_host: str) -> str:
+    """The category of what is at that place."""
+    return "broker" if virtual_host == SPACE else "virtualhost"

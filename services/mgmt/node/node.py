@@ -1,4 +1,4 @@
-"""One request to the management node of a virtual host, carried out where its user may, and its reply."""
+"""One request to a management node, carried out where its user may, and its reply."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from services.mgmt.access.guard import Guard
 from services.mgmt.access.operations import ASK_MGMT
 from services.mgmt.node.exchanged import Asked, Reply
 from services.mgmt.node.itself import Itself
-from services.mgmt.node.kinds import MANAGEMENT, types_of
+from services.mgmt.node.kinds import MANAGEMENT, SPACE, types_of
 from services.mgmt.node.objects import Objects
 from services.mgmt.tree.caller import Caller
 from services.mgmt.tree.tree import Tree
@@ -23,13 +23,12 @@ class Node:
     def __init__(self, tree: Tree, guard: Guard) -> None:
         self._tree = tree
         self._guard = guard
-        self._types = types_of(tree)
 
     async def manage(self, request: pb.ManageRequest) -> pb.ManageReply:
         """What went wrong is a reply as well: `Reply.refusal`."""
         who = request.who
         principal = Principal(who.name, who.provider, frozenset(who.groups), frozenset(who.tags))
-        caller = Caller(self._guard, principal, who.host, publishes=request.publishes)
+        caller = Caller(self._guard, principal, who.host, publishes=request.publishes and request.virtual_host != SPACE)
         try:
             reply = await self._answer(caller, Asked.from_json(request.virtual_host, request.request))
         except BrokerError as error:
@@ -50,6 +49,6 @@ class Node:
         name, identity = asked.text("type"), asked.properties.get("identity", _SELF)
         if name == MANAGEMENT and identity == _SELF:
             return await Itself(self._tree, caller, asked).carry_out(operation)
-        if name not in self._types:
+        if (type_ := types_of(self._tree, asked.virtual_host).get(name)) is None:
             raise NotFound(f"Unknown type {name}")
-        return await Objects(self._tree, self._types[name], caller, asked).carry_out(operation)
+        return await Objects(self._tree, type_, caller, asked).carry_out(operation)

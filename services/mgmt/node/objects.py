@@ -12,14 +12,13 @@ from services.mgmt.model.answer import Answer
 from services.mgmt.model.configured_object import ConfiguredObject
 from services.mgmt.model.faults import NotOffered
 from services.mgmt.node.exchanged import Asked, Reply
-from services.mgmt.node.kinds import Type, above
+from services.mgmt.node.kinds import Type, above, itself
 from services.mgmt.node.places import OBJECT_PATH, names_in, place
 from services.mgmt.node.telling import QPID_TYPE, told
 from services.mgmt.tree.caller import Caller
 from services.mgmt.tree.changes import Changes
 from services.mgmt.tree.tree import Tree
 
-_ITSELF: Final = "virtualhost"
 _ACTUALS: Final = "actuals"
 _ADDRESSING: Final = frozenset({"operation", "type", "identity", "index", "key"})
 _NO_ARGUMENTS: Final = ("JMS", "x-", "traceparent", "tracestate", "baggage")
@@ -36,6 +35,7 @@ class Objects:
         self._asked = asked
         self._keeper = tree.categories[type_.category]
         self._changes = Changes(tree, type_.category)
+        self._is_itself = type_.category == itself(asked.virtual_host)
 
     async def carry_out(self, operation: str) -> Reply:
         """Raises BrokerError."""
@@ -62,7 +62,7 @@ class Objects:
         return Reply.of(told(found, self._asked, actuals=actuals), status)
 
     def _check_changes(self, *, of_itself: bool) -> None:
-        if not self._keeper.changes or (self._type.category == _ITSELF and not of_itself):
+        if not self._keeper.changes or (self._is_itself and not of_itself):
             raise NotOffered("Not implemented")
 
     # -------------------------------------------------------------- what all have
@@ -111,7 +111,7 @@ class Objects:
         except AccessRefused:
             await self._changes.may(self._caller, Action.UPDATE, path, {})
             raise
-        if self._type.category == _ITSELF and said.get("desiredState") == "DELETED":
+        if self._is_itself and said.get("desiredState") == "DELETED":
             raise NotOffered("Not implemented")
         wanted, refusal = self._changes.wanted(found, path, said) if found else ({}, None)
         action = Action.DELETE if wanted.get("desiredState") == "DELETED" else Action.UPDATE

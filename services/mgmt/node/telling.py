@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from collections.abc import Set as AbstractSet
 from typing import Any, Final
 
 from services.mgmt.model.configured_object import ConfiguredObject
 from services.mgmt.model.rendering import Options, attributes_told
 from services.mgmt.node.exchanged import Asked
-from services.mgmt.node.kinds import Type, above, name_of
+from services.mgmt.node.kinds import Type, above, itself, name_of
 from services.mgmt.node.places import OBJECT_PATH, below
 
 QPID_TYPE: Final = "qpid-type"
@@ -32,12 +33,14 @@ def told(found: ConfiguredObject, asked: Asked, *, actuals: bool) -> dict[str, A
     return attributes | {name: value for name, value in attributes_told(found, shown) if name not in _OTHERWISE}
 
 
-def names_of(types: Iterable[Type]) -> list[str]:
+def names_of(types: Iterable[Type], asked: Asked) -> list[str]:
     """Of the attributes that objects of these types may have, those first that all have."""
-    return list(dict.fromkeys((*STANDARD, *(name for each in types for name in _own(each)))))
+    fixed = {itself(asked.virtual_host), "", "broker", "virtualhostnode"}
+    return list(dict.fromkeys((*STANDARD, *(name for each in types for name in _own(each, fixed)))))
 
 
-def _own(type_: Type) -> Iterator[str]:
+def _own(type_: Type, fixed: AbstractSet[str]) -> Iterator[str]:
+    """And what it is below, but where that is the same of all."""
     yield from (name for name, its in type_.kind.attributes.items() if name not in _OTHERWISE and type_.has(its))
-    if type_.kind.parent_kind not in {"VirtualHost", "VirtualHostNode"}:
-        yield type_.kind.parent_kind.lower()
+    if (parent := type_.kind.parent_kind.lower()) not in fixed:
+        yield parent

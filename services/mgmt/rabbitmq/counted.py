@@ -64,7 +64,8 @@ class Counted:
     def _governed(self, row: Row) -> Row:
         found = self._objects.governed.of(row)
         policy, operator = (each and each.name for each in found)
-        return {"policy": policy, "operator_policy": operator, "effective_policy_definition": found.definition}
+        said = {"policy": policy, "operator_policy": operator, "effective_policy_definition": found.definition}
+        return said | ({"changed_arguments": row["changed_arguments"]} if "changed_arguments" in row else {})
 
     def _state(self, row: Row) -> str:
         return "running" if row["id"] in self._rows else "starting"

@@ -244,7 +244,8 @@ def _queue(value: Mapping[str, Any]) -> Row:
         "id": value["id"],
         "partition": value["partition"],
     }
-    return row | ({"owner": value["exclusive_to"]} if value["exclusive_to"] else {})
+    more = {"owner": value["exclusive_to"]} if value["exclusive_to"] else {}
+    return row | more | ({"changed_arguments": plain(value["changed"])} if value.get("changed") else {})
 
 
 def _implied(virtual_host: str, queue: str) -> Row:

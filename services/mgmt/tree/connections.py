@@ -37,8 +37,16 @@ class Connections(Keeper):
                 yield _connection(each.connection), ""
 
     def present(self, found: ConfiguredObject) -> Mapping[str, int]:
-        sessions = _sessions_of(self.house, found).values()
-        return {"sessionCount": len(sessions), "localTransactionOpen": sum(each.transaction for each in sessions)}
+        sessions = sessions_of(self.house, found).values()
+        counts = {"sessionCount": len(sessions), "localTransactionOpen": sum(each.transaction for each in sessions)}
+        return {**counts, **self._times(found)}
+
+    def _times(self, found: ConfiguredObject) -> Mapping[str, int]:
+        """An older gateway tells none."""
+        told = self.house.connected.last.get(found.path[1], {}).get(found.actual["name"])
+        if told is None or not told.connection.last_used_ms:
+            return {}
+        return {"lastIoTime": told.connection.last_io_ms, "lastUsedTime": told.connection.last_used_ms}
 
     async def tidy(self) -> None:
         there = {name for told in self.house.connected.last.values() for name in told}
@@ -59,11 +67,11 @@ class Sessions(Keeper):
     fresh = frozenset({Source.CONNECTIONS})
 
     def described(self, parent: ConfiguredObject | None) -> Iterator[Own]:
-        for each in _sessions_of(self.house, parent).values():
+        for each in sessions_of(self.house, parent).values():
             yield _session(each), ""
 
     def measure(self, found: ConfiguredObject) -> Mapping[str, int]:
-        told = _sessions_of(self.house, found.parent).get(found.actual["channelId"])
+        told = sessions_of(self.house, found.parent).get(found.actual["channelId"])
         return {"consumerCount": told.consumers, "unacknowledgedMessages": told.unsettled} if told else {}
 
     async def invoke(self, found: ConfiguredObject, operation: str, arguments: Mapping[str, Any]) -> list[str]:  # noqa: ARG002 - it is getConsumers
@@ -75,7 +83,8 @@ class Sessions(Keeper):
         return [f"{connection}|{each.tag}" for each in session.each]
 
 
-def _sessions_of(house: House, connection: ConfiguredObject | None) -> Mapping[int, pb.Session]:
+def sessions_of(house: House, connection: ConfiguredObject | None) -> Mapping[int, pb.Session]:
+    """By number, as their gateway told last."""
     if connection is None or connection.parent is None:
         return {}
     there = house.connected.last.get(connection.parent.actual["name"], {})

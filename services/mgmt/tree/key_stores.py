@@ -10,13 +10,14 @@ from typing import Any, ClassVar, Final
 from services.common.errors import AccessRefused
 from services.common.sealing import Sealing
 from services.mgmt.access.operations import CONFIGURE
-from services.mgmt.certificates import KEY_STORE, TRUST_STORE, of_settings
+from services.mgmt.certificates import KEY_STORE, TRUST_STORE, managed_certificate_store, of_settings
 from services.mgmt.certificates.details import days_until, details, to_pem
 from services.mgmt.certificates.kind import UNREADABLE, Named
 from services.mgmt.certificates.of_settings import OfSettings
 from services.mgmt.certificates.stores import Kept, Stores
 from services.mgmt.model.attribute import MASK
 from services.mgmt.model.configured_object import ConfiguredObject
+from services.mgmt.model.faults import NotOffered
 from services.mgmt.model.key_store import KeyStore, TrustStore
 from services.mgmt.tree.category import Keeper, Own, readable
 from services.mgmt.tree.house import House
@@ -130,10 +131,42 @@ class TrustStores(_Stores):
     def _of_settings(self) -> Iterable[OfSettings]:
         return of_settings.trust_stores(self.house.settings)
 
+    async def create(self, parent: ConfiguredObject | None, name: str, wanted: Mapping[str, Any]) -> None:
+        await super().create(parent, name, _as_kept(wanted))
+
+    async def update(self, found: ConfiguredObject, wanted: Mapping[str, Any]) -> None:
+        await super().update(found, _as_kept(wanted))
+
+    async def invoke(self, found: ConfiguredObject, operation: str, arguments: Mapping[str, Any]) -> Any:  # noqa: ANN401 - each its own
+        if (change := _CHANGES.get(operation)) is None:
+            return await super().invoke(found, operation, arguments)
+        if found.actual["type"] != managed_certificate_store.TYPE:
+            raise NotOffered(
+                f"{operation} is of a {managed_certificate_store.TYPE}, and this is a {found.actual['type']}"
+            )
+        name = _on_record(found)
+        return await self._put(name, await self._stores.change(name, change(arguments)))
+
+
+_CHANGES: Final[Mapping[str, Callable[[Mapping[str, Any]], managed_certificate_store.Change]]] = {
+    "addCertificate": lambda told: managed_certificate_store.adding(told["certificate"]),
+    "removeCertificates": lambda told: managed_certificate_store.removing(told["certificates"]),
+}
+
+
+def _as_kept(wanted: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Records have texts only."""
+    if (stored := wanted.get(managed_certificate_store.STORED)) is None:
+        return wanted
+    return {**wanted, managed_certificate_store.STORED: managed_certificate_store.together(stored)}
+
 
 def _told(kept: Kept) -> dict[str, Any]:
+    its: dict[str, Any] = dict(kept.attributes)
     file = {"file": kept.file} if kept.file else {}
-    return {"type": kept.type, **kept.attributes, **dict.fromkeys(kept.sealed, MASK), **file, "ofSettings": False}
+    if kept.type == managed_certificate_store.TYPE:
+        its[managed_certificate_store.STORED] = [pem for _, pem in kept.certificates]
+    return {"type": kept.type, **its, **dict.fromkeys(kept.sealed, MASK), **file, "ofSettings": False}
 
 
 def _on_record(found: ConfiguredObject) -> str:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from services.mgmt.tree.mirror import Mirror
     from services.mgmt.tree.tree import Tree
 
-_OVER_HTTP: Final = "publishMessage is for HTTP here: the gateway is of an older release, and publishes for nobody"
+_OVER_HTTP: Final = "publishMessage is for HTTP here: this node, or a gateway of an older release, publishes for nobody"
 _FORMAT: Final = "amqp-0-9"
 
 

@@ -9,11 +9,12 @@ from typing import Any, Final
 from services.common.access import questions
 from services.common.access.action import Action, Kind
 from services.common.access.asked import Asked
+from services.common.arguments import changed
 from services.mgmt.locked import check_shared
 from services.mgmt.model.configured_object import ConfiguredObject
 from services.mgmt.model.faults import IllegalConfiguration
 from services.mgmt.model.queue import Queue
-from services.mgmt.model.queue_arguments import arguments_of, attributes_of
+from services.mgmt.model.queue_arguments import arguments_of, attributes_of, changed_arguments
 from services.mgmt.tree.asked_about import properties_of
 from services.mgmt.tree.category import RESET, Keeper, Own, Source
 from services.mgmt.tree.counted import QUEUE
@@ -26,7 +27,7 @@ from services.mgmt.tree.mirror import Kept
 from services.mgmt.tree.queue_messages import OF_MESSAGES
 from services.mgmt.tree.recorded import record
 from services.rpc.counts_pb2 import Consumer
-from services.rpc.router_pb2 import DeclareQueue, DeleteQueue
+from services.rpc.router_pb2 import ChangeQueue, DeclareQueue, DeleteQueue
 
 _ABOUT_MESSAGES: Final = frozenset({"clearQueue", *OF_MESSAGES})
 _LIFETIMES: Final = {False: "PERMANENT", True: "DELETE_ON_NO_OUTBOUND_LINKS"}
@@ -106,13 +107,14 @@ class Queues(Keeper):
             yield questions.of_queue(action, host, name, properties_of(self.house.mirror, host, name))
         else:
             yield questions.update(Kind.QUEUE, host, name, wanted)
+            if (letters := (wanted.get("alternateBinding") or {}).get("destination")) is not None:
+                there = is_exchange(self.house.mirror, host, str(letters))
+                yield questions.publish(host, *((str(letters), "") if there else ("", str(letters))))
 
     def needs_to_invoke(self, operation: str, path: tuple[str, ...], arguments: Mapping[str, Any]) -> Iterable[Asked]:
         if operation == "clearQueue":
             yield questions.of_queue(Action.PURGE, *_place(path), properties_of(self.house.mirror, *_place(path)))
         elif of_messages := OF_MESSAGES.get(operation):
-            if not self.kind.operations[operation].modifying:
-                yield self.sees
             host, name = _place(path)
             yield questions.of_queue(of_messages.needs, host, name, properties_of(self.house.mirror, host, name))
             if (destination := arguments.get("destination")) is not None:
@@ -137,17 +139,31 @@ class Queues(Keeper):
 
     def _arguments(self, host: str, wanted: Mapping[str, Any]) -> bytes:
         """As the router keeps them."""
-        alternate, mirror = wanted.get("alternateBinding") or {}, self.house.mirror
-        destination = alternate.get("destination", "")
-        if destination and not is_exchange(mirror, host, destination) and not is_queue(mirror, host, destination):
-            raise IllegalConfiguration(f"attribute 'alternateBinding': there is no {destination!r}")
+        mirror = self.house.mirror
+        self._check_alternate(host, wanted)
         if wanted.get("type") == "priority":
             wanted = {"priorities": 10, **wanted}
         table = arguments_of(wanted, lambda name: is_exchange(mirror, host, name))
         return dumped(table)
 
+    def _check_alternate(self, host: str, wanted: Mapping[str, Any]) -> None:
+        destination, mirror = (wanted.get("alternateBinding") or {}).get("destination", ""), self.house.mirror
+        if destination and not is_exchange(mirror, host, destination) and not is_queue(mirror, host, destination):
+            raise IllegalConfiguration(f"attribute 'alternateBinding': there is no {destination!r}")
+
     async def update(self, found: ConfiguredObject, wanted: Mapping[str, Any]) -> None:
-        """What can be changed of it is kept by management."""
+        """The queue heeds it when this returns, with the messages that it has."""
+        host, number, mirror = found.path[1], int(found.incarnation), self.house.mirror
+        self._check_alternate(host, wanted)
+        told = changed_arguments(wanted, found.actual, lambda name: is_exchange(mirror, host, name))
+        change = ChangeQueue(name=found.actual["name"], queue_id=number, changed=dumped(told))
+        reply = await self.house.topology.change(host, change_queue=change)
+        await mirror.until(lambda: self._is(number, reply.queue.arguments))
+
+    def _is(self, number: int, arguments: bytes) -> bool:
+        """Or gone: whoever asked hears that next."""
+        kept = self.house.mirror.grouped("queue", "id").get(number)
+        return not kept or _now(kept[0].value) == arguments
 
     async def delete(self, found: ConfiguredObject) -> None:
         host, number = found.path[1], int(found.incarnation)
@@ -172,7 +188,8 @@ class Queues(Keeper):
 
 
 def _described(value: Mapping[str, Any]) -> dict[str, Any]:
-    table = json.loads(value["arguments"]) if value["arguments"] else {}
+    now = _now(value)
+    table = json.loads(now) if now else {}
     found = {
         "name": value["name"],
         "durable": value["durable"],
@@ -186,6 +203,11 @@ def _described(value: Mapping[str, Any]) -> dict[str, Any]:
     if owner := value["exclusive_to"]:
         found |= {"exclusive": "CONNECTION", "owner": owner, "lifetimePolicy": "DELETE_ON_CONNECTION_CLOSE"}
     return found
+
+
+def _now(value: Mapping[str, Any]) -> bytes:
+    """Arguments as they count, of a queue's record."""
+    return changed.now(value["arguments"].encode(), value.get("changed", "").encode())
 
 
 def _place(path: tuple[str, ...]) -> tuple[str, str]:

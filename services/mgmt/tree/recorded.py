@@ -16,6 +16,7 @@ from services.common.audit.entry import CHANGED, Entry
 _CHANGES: Final[Mapping[str, tuple[str, str]]] = {
     "declare_queue": ("queue", "put"),
     "delete_queue": ("queue", "deleted"),
+    "change_queue": ("queue", "changed"),
     "declare_exchange": ("exchange", "put"),
     "delete_exchange": ("exchange", "deleted"),
     "bind": ("binding", "put"),

@@ -17,6 +17,7 @@ from services.mgmt.model.virtual_host import VirtualHost, VirtualHostNode
 from services.mgmt.tree.asked_about import properties
 from services.mgmt.tree.category import Keeper, Own, Source
 from services.mgmt.tree.destinations import PREDECLARED
+from services.mgmt.tree.idle import close_idle
 from services.mgmt.tree.matching import fitting
 from services.mgmt.tree.mirror import host_incarnation
 from services.mgmt.tree.publishing import addressed, needs
@@ -112,6 +113,8 @@ class VirtualHosts(Keeper):
     async def invoke(self, found: ConfiguredObject, operation: str, arguments: Mapping[str, Any]) -> Any:  # noqa: ANN401 - each its own
         if operation in _PURGES:
             return await self._purge(found, operation, arguments)
+        if operation == "closeIdleConnections":
+            return await close_idle(self.house.connected, found.actual["name"], arguments)
         names = list(self.house.connected.last.get(found.actual["name"], ()))
         if operation == "getConnections":
             return names

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from services.common.arguments import changed
 from services.common.errors import PreconditionFailed
 from services.common.message import arguments
 from services.common.partition import partition_of
@@ -64,9 +65,10 @@ def _check_same(known: Queue, declare: DeclareQueue, connection: str) -> None:
     thing = names.called("queue", known.name, known.virtual_host)
     equivalence.check_property("durable", thing, declare.durable, known.durable)
     equivalence.check_property("auto_delete", thing, declare.auto_delete, known.auto_delete)
-    equivalence.check_arguments(
-        queue_arguments.COMPARED,
-        thing,
-        queue_arguments.compared(arguments.load(declare.arguments)),
-        queue_arguments.compared(arguments.load(known.arguments)),
-    )
+    received = queue_arguments.compared(arguments.load(declare.arguments))
+    if known.changed and received == queue_arguments.compared(
+        arguments.load(changed.now(known.arguments, known.changed))
+    ):
+        return
+    current = queue_arguments.compared(arguments.load(known.arguments))
+    equivalence.check_arguments(queue_arguments.COMPARED, thing, received, current)

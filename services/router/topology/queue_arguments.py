@@ -25,15 +25,15 @@ def check(table: Mapping[str, Any], name: str, virtual_host: str, kinds: Kinds) 
     """What they say. Raises PreconditionFailed that names the argument and says what it must be."""
     try:
         found = checked(table)
-        _check_kinds(found, kinds)
+        check_together(found, kinds)
     except Wrong as error:
         thing = called("queue", name, virtual_host)
         raise PreconditionFailed(f"invalid arg '{error.name}' for {thing}: {error.why}") from None
     return found
 
 
-def _check_kinds(found: Said, kinds: Kinds) -> None:
-    """What is installed, and what needs something else."""
+def check_together(found: Said, kinds: Kinds) -> None:
+    """What is installed, and what needs something else. Raises Wrong."""
     types = {*kinds.queue_types, queue.QUORUM}
     for argument, names in ((queue.OVERFLOW, kinds.overflow_policies), (queue.QUEUE_TYPE, types)):
         if wrong := one_of(names)(argument.of(found)):

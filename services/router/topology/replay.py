@@ -72,7 +72,9 @@ def _put_queue(state: TopologyState, value: bytes) -> None:
     known = state.virtual_hosts[queue.virtual_host].queues.get(queue.name)
     if known and known.id != queue.id:
         state.drop_queue(known)
-    if queue.id not in state.queues:
+    if queue.id in state.queues:
+        state.replace_queue(queue)
+    else:
         state.restore_queue(queue)
 
 

@@ -66,6 +66,13 @@ class TopologyState:
         self._index(queue)
         host.add_queue(queue, effects)
 
+    def replace_queue(self, queue: Queue) -> Queue:
+        """The same queue, of which something else is said now: gives it as it is under its policies."""
+        host = self.virtual_hosts[queue.virtual_host]
+        queue = self.queues[queue.id] = governed(host, queue)
+        host.replace_queue(queue)
+        return queue
+
     def govern(self, host: VirtualHost) -> list[Queue]:
         """Policies of a virtual host have changed: gives its queues of which they say something else now."""
         changed = [now for queue in host.queues.values() if (now := governed(host, queue)) != queue]

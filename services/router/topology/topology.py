@@ -11,6 +11,7 @@ from services.common.topology.message import Message
 from services.common.topology.records import Record, RecordKey
 from services.common.topology.route import Route, route
 from services.router.topology.bind import bind, unbind
+from services.router.topology.change_queue import change_queue
 from services.router.topology.declare_exchange import declare_exchange
 from services.router.topology.declare_queue import declare_queue
 from services.router.topology.delete_exchange import delete_exchange
@@ -37,6 +38,7 @@ _CHANGES: Mapping[str, Callable[[TopologyState, ChangeRequest, Effects], Outcome
     "close_connection": close_connection,
     "set_policy": set_policy,
     "clear_policy": clear_policy,
+    "change_queue": change_queue,
 }
 
 

@@ -67,7 +67,7 @@ class VirtualHost:
         effects.happened.append(Happened(created=False, what=queue))
 
     def replace_queue(self, queue: Queue) -> None:
-        """The same queue, under other policies."""
+        """The same queue, under other policies, or with other arguments."""
         self.queues[queue.name] = self._queues_by_id[queue.id] = queue
 
     def queue(self, queue_id: int) -> Queue:

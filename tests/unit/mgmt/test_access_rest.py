@@ -24,6 +24,7 @@ OBSERVERS, ADMINISTRATORS = {"administrator", "monitoring"}, {"administrator"}
 
 SEEN_BY = {
     **dict.fromkeys(("broker", "connection", "consumer", "exchange", "plugin", "port", "queue", "session"), OBSERVERS),
+    "producer": OBSERVERS,
     **dict.fromkeys(("brokerlogger", "brokerloginclusionrule", "virtualhost", "virtualhostnode"), OBSERVERS),
     **dict.fromkeys(("authenticationprovider", "user", "groupprovider", "group", "groupmember"), ADMINISTRATORS),
     **dict.fromkeys(("accesscontrolprovider", "virtualhostaccesscontrolprovider"), ADMINISTRATORS),
@@ -32,10 +33,10 @@ SEEN_BY = {
 }
 READ_ONLY = {
     "brokerlogger",
-    "brokerloginclusionrule",
     "consumer",
     "groupprovider",
     "plugin",
+    "producer",
     "session",
     "virtualhostnode",
 }

@@ -6,7 +6,7 @@ the session of its channel. Errors come back here and become a close.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
 from services.common.errors import BrokerError, CommandInvalid, NotImplementedHere, Reach, SyntaxFault
@@ -23,6 +23,7 @@ from services.gateway.protocols.amqp_1_0.session import Session
 from services.gateway.protocols.amqp_1_0.transfer_reader import transfer_in
 from services.gateway.protocols.limits import Limits
 from services.gateway.protocols.openings import begins
+from services.gateway.protocols.producing import Producing
 from services.gateway.protocols.stream_engine import MOST_EFFORT, StreamEngine
 from services.gateway.vocabulary import Close, Credit, Deliveries, Open, Publish, Request, Returned, Settle
 
@@ -220,6 +221,11 @@ class Amqp10Engine(StreamEngine):
         """As Engine says."""
         if its := self._session(session):
             its.cancelled(tag)
+
+    def producing(self, session: int) -> Iterable[Producing]:
+        """As Engine says."""
+        its = self._session(session)
+        return its.producing if its else ()
 
     def blocked(self, reason: str | None) -> None:
         """As Engine says: by its links' credit (2.6.7), so that a peer that receives as well can settle meanwhile."""

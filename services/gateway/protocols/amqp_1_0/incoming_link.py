@@ -17,6 +17,7 @@ from services.gateway.protocols.amqp_1_0.performatives import SECOND, Attach, Fl
 from services.gateway.protocols.amqp_1_0.publications import Hears
 from services.gateway.protocols.amqp_1_0.serial import after
 from services.gateway.protocols.amqp_1_0.termini import Target
+from services.gateway.protocols.producing import Producing
 from services.gateway.protocols.stream_engine import MOST_EFFORT
 from services.gateway.vocabulary import MANAGEMENT, Kind, Node, Produce
 
@@ -98,6 +99,13 @@ class IncomingLink(Link):
         """While it is blocked there is no credit; what was sent for it before that is taken."""
         credit = 0 if self.session.peer.blocked else self._credit
         self.session.send_flow(handle=self.handle, delivery_count=self._count, link_credit=credit)
+
+    @property
+    def producing(self) -> Producing | None:
+        """What management hears of it; None before it is attached, and when it ends."""
+        if self.state is not LinkState.ATTACHED:
+            return None
+        return Producing(self.number, self.name, self._exchange, self._key)
 
     def block(self) -> None:
         """Publishers are held back, or no longer."""

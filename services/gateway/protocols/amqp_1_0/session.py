@@ -36,6 +36,7 @@ from services.gateway.protocols.amqp_1_0.performatives import (
 from services.gateway.protocols.amqp_1_0.publications import Publications
 from services.gateway.protocols.amqp_1_0.windows import HANDLE_MAX, Windows
 from services.gateway.protocols.limits import Limits
+from services.gateway.protocols.producing import Producing
 from services.gateway.vocabulary import CloseSession, Confirms, OpenSession, Request
 
 _LONGEST_NAME: Final = 1024  # bytes, of a link
@@ -310,6 +311,12 @@ class Session:
         link = self._consumers.get(tag)
         if link and self.state is SessionState.RUNNING:
             link.cancelled()
+
+    @property
+    def producing(self) -> list[Producing]:
+        """Links by which the peer publishes."""
+        links = (each.producing for each in self._ours.values() if isinstance(each, IncomingLink))
+        return [each for each in links if each]
 
     def blocked(self) -> None:
         """Those of its links by which the peer sends are, or are no longer."""

@@ -8,8 +8,10 @@ from typing import Annotated, Final
 
 from fastapi import Query, Request, Response
 
+from services.common.access.asked import Asked
 from services.common.authentication.principal import Principal
 from services.common.errors import NotFound
+from services.mgmt.access.operations import ASK_MGMT
 from services.mgmt.model.configured_object import ConfiguredObject
 from services.mgmt.model.faults import NotOffered
 from services.mgmt.model.listing import check_name, filtered, ordered
@@ -52,11 +54,18 @@ class Reading:
         self._keeper = self._tree.categories[category]
         self._changes = Changes(self._tree, category)
 
+    def needs(self, request: Request) -> Asked:
+        """What a user needs to come in; of an operation the rest is asked before anything else."""
+        return ASK_MGMT if self._is_operation(self._asking.names(request)) else self._keeper.sees
+
+    def _is_operation(self, names: Sequence[str]) -> bool:
+        return len(names) == len(self._tree.line(self._category)) + 1
+
     async def get(self, request: Request, principal: Principal, options: Options, page: Page, asked: Shape) -> Response:
         """An object at a whole path, else a list; one name more is an operation."""
         names, line = self._asking.names(request), self._tree.line(self._category)
         await self._tree.ready(Source if options.depth > 0 else self._keeper.fresh)
-        if len(names) == len(line) + 1:
+        if self._is_operation(names):
             return await self._invoke(request, principal, names)
         if len(names) > len(line):
             raise NotFound(f"{self._keeper.kind.category} is at {'/'.join(line) or 'the root'}")
@@ -104,9 +113,11 @@ class Reading:
         return frozenset([name for name, each in there if await self._asking.may(request, principal, each.sees)])
 
     async def _invoke(self, request: Request, principal: Principal, names: Sequence[str]) -> Response:
-        found, name = self._tree.one(self._category, names[:-1]), names[-1]
-        if (operation := found.operations.get(name)) is None:
-            raise NotFound(f"{found.category} has no operation '{name}'")
+        kind, name = self._keeper.kind, names[-1]
+        if (operation := kind.operations.get(name)) is None or operation.modifying:
+            await self._asking.check(request, principal, [self._keeper.sees])
+        if operation is None:
+            raise NotFound(f"{kind.category} has no operation '{name}'")
         if operation.modifying:
             raise NotOffered(f"operation '{name}' changes something: POST is wanted", "POST")
         kinds = {key: each.kind for key, each in operation.parameters.items()}

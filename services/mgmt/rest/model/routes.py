@@ -43,7 +43,7 @@ def model_routes(doors: Doors, tree: Tree) -> Iterator[APIRouter]:
         )
         for path in ("", "/{path:names}"):
             at = _At(router, path, placed(path, names))
-            _reads(at, Reading(asking, name), doors.to(each.sees), each.kind)
+            _reads(at, reading := Reading(asking, name), doors.to(reading.needs), each.kind)
             if each.changes:
                 _writes(at, Writing(asking, name), doors.to(ASK_MGMT), each.kind, deletes=name != BROKER)
         yield router

@@ -33,6 +33,7 @@ class _Connection:
         self.request = Request(1)
         self.requests = _REQUESTS
         self.lost = False
+        self.last_read = self.last_used = 0.0
         self.holds: set[object] = set()
         self._done, self._name = done, name
 

@@ -79,6 +79,16 @@ def test_updates() -> None:
         to_update(queue, {"durable": False})
 
 
+def test_null() -> None:
+    """Is as if nobody had set it; of what is fixed, and of a secret, it says nothing."""
+    queue = Queue(
+        BROKER, {"name": "q", "alternateBinding": {"destination": "x"}, "maximumMessageTtl": 5, "type": "lvq"}
+    )
+    nulls = {"alternateBinding": None, "maximumMessageTtl": None, "overflowPolicy": None, "type": None}
+    assert to_update(queue, nulls) == {"alternateBinding": {}, "maximumMessageTtl": 0}
+    assert to_update(User(BROKER, {"name": "u", "password": "hunter2"}), {"password": None}) == {}
+
+
 def test_masked() -> None:
     """A secret is masked for every user, and one that comes back masked stays as it is."""
     user = User(BROKER, {"name": "u", "password": "hunter2"})

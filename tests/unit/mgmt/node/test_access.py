@@ -25,8 +25,14 @@ from tests.unit.mgmt.test_providers import audited
 
 ITSELF = ("GET-TYPES", "GET-ATTRIBUTES", "GET-OPERATIONS", "GET-MGMT-NODES", "QUERY")
 STANDARD = ("CREATE", "READ", "UPDATE", "DELETE")
-NAMES = {"virtualhost": (), "consumer": ("q", "c|t"), "connection": ("4.1",), "session": ("4.1", "1")}
-READ_ONLY = {"consumer", "session"}
+NAMES = {
+    "virtualhost": (),
+    "consumer": ("q", "c|t"),
+    "connection": ("4.1",),
+    "session": ("4.1", "1"),
+    "producer": ("4.1", "1", "x"),
+}
+READ_ONLY = {"consumer", "producer", "session"}
 _NO_TREE: Any = None
 TYPES = types_of(Tree(_NO_TREE))
 
@@ -69,7 +75,7 @@ def test_every_operation_is_tried() -> None:
     assert set(ITSELF) == set(itself._OPERATIONS)
     assert set(STANDARD) == set(objects._STANDARD)
     kinds = {each.kind for each in TYPES.values()}
-    clients = {"Connection", "Session", "Consumer"}
+    clients = {"Connection", "Session", "Producer", "Consumer"}
     others = {"VirtualHostAccessControlProvider", "VirtualHostConnectionLimitProvider"}
     assert {each.category for each in kinds} == {"VirtualHost", "Exchange", "Queue", *clients, *others}
 

@@ -185,3 +185,34 @@ async def test_certificates_on_record_are_read_once(
     monkeypatch.setattr(Kept, "named", lambda _: pytest.fail("it is read again"))
     told = (await _at(get, "GET", "truststore/one"))[1]
     assert told["certificateDetails"][0]["subjectName"] == "CN=Test authority"
+
+
+async def test_certificates_one_by_one(get: Get, store: FakeStore, authority: Authority) -> None:
+    """Are added and removed in a store that has them in itself; a private key is no certificate, nor is nonsense."""
+    one, two = (authority.sign(name).read_text() for name in ("one", "two"))
+    only = [
+        text[text.index("-----BEGIN CERT") : text.index("-----END CERT")] + "-----END CERTIFICATE-----"
+        for text in (one, two)
+    ]
+    path = "truststore/mine"
+    assert (await _at(get, "PUT", path, {"type": "ManagedCertificateStore"}))[0] == 201
+    assert (await _at(get, "GET", path))[1]["statistics"] == {"certificateCount": 0}
+    for each in (only[0], "".join(only[1].splitlines()[1:-1]), only[0]):
+        assert (await _at(get, "POST", f"{path}/addCertificate", {"certificate": each}))[0] == 200
+    told = (await _at(get, "GET", path))[1]
+    assert [each["subjectName"] for each in told["certificateDetails"]] == ["CN=one", "CN=two"]
+    assert len(told["storedCertificates"]) == 2
+    which = [{name: told["certificateDetails"][0][name] for name in ("issuerName", "serialNumber")}]
+    assert (await _at(get, "POST", f"{path}/removeCertificates", {"certificates": which}))[0] == 200
+    assert [each["subjectName"] for each in (await _at(get, "GET", path))[1]["certificateDetails"]] == ["CN=two"]
+    key = "-----BEGIN PRIVATE KEY-----\nx\n-----END PRIVATE KEY-----"
+    for operation, said in (
+        ("addCertificate", {"certificate": "nonsense"}),
+        ("removeCertificates", {"certificates": ["nonsense"]}),
+    ):
+        assert (await _at(get, "POST", f"{path}/{operation}", said))[0] == 422
+    assert (await _at(get, "PUT", path, {"storedCertificates": [only[0], key]}))[0] == 422
+    assert "PRIVATE KEY" not in store.records["trust_store", "mine"].value.decode()
+    pem = {"type": "NonJavaTrustStore", "certificatesUrl": data_url(authority.path.read_bytes())}
+    await _at(get, "PUT", "truststore/pem", pem)
+    assert (await _at(get, "POST", "truststore/pem/addCertificate", {"certificate": only[0]}))[0] == 405

@@ -59,3 +59,21 @@ def test_what_processes_take(level: Literal["debug", "info", "warning", "error"]
     for whose, least in zip(("structlog", "logging"), LEVELS[level], strict=True):
         lines = {each: f"{whose} {each}" in ran.stderr for each in LEVELS}
         assert next(LEVELS[each][0] for each, there in lines.items() if there) == least
+
+
+async def test_rules_change(get: Get) -> None:
+    """A rule is made, changed and deleted; those of the settings take another level, and what they say again."""
+    path = "/api/latest/brokerloginclusionrule/stderr"
+
+    async def ask(method: str, name: str, body: object = None) -> tuple[int, Any]:
+        status, told, _ = await get(f"{path}/{name}", "guest:guest", method, body)
+        return status, told
+
+    assert (await ask("PUT", "more", {"loggerName": "services.queue.*", "level": "DEBUG"}))[0] == 201
+    assert (await ask("PUT", "more", {"level": "WARN"}))[1]["level"] == "WARN"
+    assert (await ask("PUT", "hopline", {"level": "ERROR"}))[1]["level"] == "ERROR"
+    for body in ({"level": "LOUD"}, {"loggerName": "services.router.*"}):
+        assert (await ask("PUT", "more", body))[0] == 422
+    assert (await ask("PUT", "other", {"loggerName": "somebody", "level": "INFO"}))[0] == 422
+    assert [(await ask("DELETE", name))[0] for name in ("more", "hopline", "more", "hopline")] == [200, 200, 404, 403]
+    assert (await ask("GET", "hopline"))[1]["level"] == "INFO"

@@ -231,3 +231,27 @@ async def test_who_may(managed: Managed) -> None:
     assert (await managed("GET", f"{Q}/getMessageInfo", user="mona:x"))[0] == 200
     for name in ("moveMessages", "copyMessages"):
         assert (await managed("POST", f"{Q}/{name}", {"destination": "r"}, "mona:x"))[0] == 403
+
+
+async def test_who_may_and_sees_no_other(managed: Managed) -> None:
+    """A user of management who may consume there looks at its messages, though not at the tree; nobody else does."""
+    await filled(managed, b"0")
+    await managed("PUT", "user/internal/mara", {"password": "x", "tags": ["management"]})
+    asked = (("GET", "getMessageInfo"), ("POST", "getMessageInfo"), ("GET", "getStatistics"), ("GET", "nonsense"))
+    for method, name in asked:
+        for queue in (Q, f"{Q}-not-there"):
+            assert (await managed(method, f"{queue}/{name}", {} if method == "POST" else None, "mara:x"))[0] == 403
+    terms = {"configure": "", "write": "", "read": "^q$"}
+    assert (await managed.ask("/api/access/permissions/mara", "guest:guest", "PUT", terms))[0] == 200
+    await eventually(managed, "getMessageInfo", "mara:x")
+    told = [
+        (await managed(method, f"{Q}/{name}", {} if method == "POST" else None, "mara:x"))[0] for method, name in asked
+    ]
+    assert told == [200, 200, 403, 403]
+    assert (await managed("GET", Q, user="mara:x"))[0] == 403
+
+
+async def eventually(managed: Managed, operation: str, user: str) -> None:
+    async with asyncio.timeout(10):
+        while (await managed("GET", f"{Q}/{operation}", user=user))[0] != 200:
+            await asyncio.sleep(0.02)

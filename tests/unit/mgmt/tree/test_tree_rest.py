@@ -27,7 +27,7 @@ async def test_a_queue(managed: Managed) -> None:
     assert (status, told["name"], told["maximumQueueDepthMessages"], told["type"]) == (200, "q", 5, "standard")
     status, told = await managed("PUT", path, {"description": "${this:name}, for tests"})
     assert (status, told["description"], told["createdBy"]) == (200, "q, for tests", "guest")
-    status, told = await managed("PUT", path, {"maximumQueueDepthMessages": 6})
+    status, told = await managed("PUT", path, {"maximumDistinctGroups": 6})
     assert (status, "fixed when it is created" in told["errorMessage"]) == (422, True)
     client = await managed.house.connect()
     assert (
@@ -357,7 +357,7 @@ async def test_connections_and_sessions(managed: Managed, monkeypatch: pytest.Mo
     await client.bodies(2)
     first, second = (await managed("GET", f"connection/{HOST}?orderBy=name"))[1]
     assert (first["principal"], first["protocol"]) == ("guest", "AMQP 0-9-1")
-    assert first["statistics"] == {"sessionCount": 2, "localTransactionOpen": 0}
+    assert first["statistics"].items() >= {"sessionCount": 2, "localTransactionOpen": 0}.items()
     assert first["gateway"] == f"gateway-{first['name'].split('.')[0]}"
     path = f"{HOST}/{first['name']}"
     sessions = {each["channelId"]: each for each in (await managed("GET", f"session/{path}"))[1]}

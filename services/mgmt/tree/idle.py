@@ -1,0 +1,55 @@
+"""closeIdleConnections: those that have asked for nothing, and were sent no message, for long."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+from services.common.clock import epoch_ms, monotonic
+from services.common.errors import BrokerError, Unavailable
+from services.mgmt.model.faults import IllegalConfiguration
+from services.mgmt.tree.connected import Connected
+
+_REASON: Final = "closed via management: it was idle"
+_AGAIN: Final = 0.1  # seconds
+
+
+async def close_idle(connected: Connected, virtual_host: str, told: Mapping[str, Any]) -> int:
+    """Gives how many. Beats keep none; of an older gateway nobody knows, and none is closed.
+
+    Raises IllegalConfiguration, and Unavailable where it waits and some are still there after their time.
+    """
+    if (idle := told["idleTimeMillis"]) < 0:
+        raise IllegalConfiguration("parameter 'idleTimeMillis' of closeIdleConnections: 0 or more is wanted")
+    await connected.now()
+    closed = {name for name in list(_idle(connected, virtual_host, idle)) if await _close(connected, name)}
+    if told["waitForClose"]:
+        await _gone(connected, virtual_host, closed, told["timeoutMillis"] / 1000)
+    return len(closed)
+
+
+def _idle(connected: Connected, virtual_host: str, idle: int) -> Iterator[str]:
+    until = epoch_ms() - idle
+    for name, told in connected.last.get(virtual_host, {}).items():
+        if 0 < told.connection.last_used_ms <= until:
+            yield name
+
+
+async def _close(connected: Connected, name: str) -> bool:
+    """What has gone meanwhile, or whose gateway does not answer, is not closed by this."""
+    with contextlib.suppress(BrokerError):
+        await connected.close(name, _REASON)
+        return True
+    return False
+
+
+async def _gone(connected: Connected, virtual_host: str, names: set[str], seconds: float) -> None:
+    until = monotonic() + seconds
+    await connected.now()
+    while left := names & connected.last.get(virtual_host, {}).keys():
+        if monotonic() >= until:
+            raise Unavailable(f"{len(left)} of {len(names)} connections that were told to go are still there")
+        await asyncio.sleep(_AGAIN)
+        await connected.now()

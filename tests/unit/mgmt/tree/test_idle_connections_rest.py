@@ -1,0 +1,53 @@
+"""closeIdleConnections: who has done nothing is told to go, whoever has stays."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+from pamqp import commands
+
+from services.mgmt.tree import recent
+from tests.unit.mgmt.tree.conftest import HOST, Managed
+
+_IDLE = 400  # milliseconds
+
+
+@pytest.fixture(autouse=True)
+def _at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(recent, "OLDEST", 0.0)
+
+
+async def close(managed: Managed, **told: Any) -> tuple[int, Any]:
+    return await managed("POST", f"virtualhost/{HOST}/closeIdleConnections", told)
+
+
+async def test_who_is_idle(managed: Managed) -> None:
+    """Beats do not count, requests and deliveries do; its client is told why."""
+    idle, consumes = await managed.house.connect(), await managed.house.connect()
+    await consumes.declare("q")
+    await consumes.consume("q", "mine", no_ack=True)
+    assert await close(managed, idleTimeMillis=60_000) == (200, 0)
+    await asyncio.sleep(_IDLE / 1000)
+    idle.writer.write(b"\x08\x00\x00\x00\x00\x00\x00\xce")
+    assert (await managed("POST", f"virtualhost/{HOST}/publishMessage", {"message": {"address": "q"}}))[0] == 200
+    await consumes.bodies(1)
+    assert await close(managed, idleTimeMillis=_IDLE) == (200, 1)
+    reason = await idle.expect(commands.Connection.Close)
+    assert reason.reply_text.endswith("it was idle")
+    idle.send(0, commands.Connection.CloseOk())
+    assert (await consumes.declare("q", passive=True)).queue == "q"
+
+
+async def test_waiting(managed: Managed) -> None:
+    """Until they have gone: who does not answer is still there when the time is over, and that is told."""
+    idle = await managed.house.connect()
+    status, told = await close(managed, idleTimeMillis=0, waitForClose=True, timeoutMillis=100)
+    assert (status, "1 of 1 connections" in told["errorMessage"]) == (503, True)
+    idle.send(0, commands.Connection.CloseOk())
+    [status, told] = await close(managed, idleTimeMillis=-1)
+    assert (status, "idleTimeMillis" in told["errorMessage"]) == (422, True)
+    await managed.house.connect()
+    [last] = (await managed("GET", f"connection/{HOST}"))[1]
+    assert last["statistics"]["lastUsedTime"] <= last["statistics"]["lastIoTime"]
