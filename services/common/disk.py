@@ -18,7 +18,7 @@ class Room(NamedTuple):
     total: int
 
 
-def room(folder: Path) -> Room | None:
+def room(folder: Path | str) -> Room | None:
     """The room on the disk of `folder`; None where that cannot be found out."""
     try:
         found = os.statvfs(folder)

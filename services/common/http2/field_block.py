@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 from hpack import Decoder, HPACKError
@@ -9,9 +10,11 @@ from hpack import Decoder, HPACKError
 from services.common.http2.errors import ConnectionFault, ErrorCode
 from services.common.http2.events import Fields
 from services.common.http2.frames import Flag
+from services.common.http2.known import keep
 from services.common.http2.settings import OURS, Setting
 
 _LARGEST: Final = 64 << 10  # octets of a block, compressed
+_KEPT: Final = 1000  # octets of one that is remembered: any process may connect
 
 
 class Block(NamedTuple):
@@ -46,8 +49,25 @@ class FieldBlocks:
         if not flags & Flag.END_HEADERS:
             return None
         stream, self.stream = self.stream, None
+        return Block(stream, list(self._decoded(bytes(self._part))), self._ended)
+
+    def _decoded(self, block: bytes) -> Sequence[tuple[str, str]]:
+        """What refers to no block before it is the same whenever it comes: nearly all blocks of ours are known."""
+        entries = self._decoder.header_table.dynamic_entries
+        if not entries and (known := _known.get(block)) is not None:
+            return known
         try:
-            fields = [(str(name), str(value)) for name, value in self._decoder.decode(bytes(self._part))]
+            fields = tuple((str(name), str(value)) for name, value in self._decoder.decode(block))
         except HPACKError as error:
             raise ConnectionFault(ErrorCode.COMPRESSION_ERROR, f"header fields: {error}") from None
-        return Block(stream, fields, self._ended)
+        if not entries and not _resizes(block) and len(block) <= _KEPT:
+            keep(_known, block, fields)
+        return fields
+
+
+_known: dict[bytes, tuple[tuple[str, str], ...]] = {}
+
+
+def _resizes(block: bytes) -> bool:
+    """Whether it begins by changing the size of the table (RFC 7541 section 6.3)."""
+    return block[:1] != b"" and block[0] >> 5 == 1

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from hpack import Encoder
+from hpack import Encoder, NeverIndexedHeaderTuple
 
 from services.common.http2 import frames
 from services.common.http2.errors import ConnectionFault, ErrorCode
 from services.common.http2.events import Fields
 from services.common.http2.frames import Flag, Type
+from services.common.http2.known import keep
 from services.common.http2.messages import PREFIX_SIZE, ToSend, prefix
 from services.common.http2.settings import LARGEST_WINDOW, Setting, initial
 from services.common.http2.stream import Stream
 
 _LARGEST_TABLE = initial()[Setting.HEADER_TABLE_SIZE]  # our limit, even if the peer allows more
+
+_known: dict[tuple[tuple[str, str], ...], bytes] = {}
 
 
 class Sending:
@@ -78,8 +81,7 @@ class Sending:
 
     def fields(self, number: int, fields: Fields, *, end: bool) -> None:
         """Sends header fields, in as many frames as they take (section 6.10)."""
-        self._resize_table()
-        block = self._encoder.encode(fields)
+        block = self._resized() + self._encoded(fields)
         size = self._theirs[Setting.MAX_FRAME_SIZE]
         parts = [block[at : at + size] for at in range(0, len(block) or 1, size)]
         for index, part in enumerate(parts):
@@ -89,12 +91,23 @@ class Sending:
             else:
                 self.out.append(frames.frame(Type.HEADERS, flags | (Flag.END_STREAM if end else 0), number, part))
 
-    def _resize_table(self) -> None:
+    def _encoded(self, fields: Fields) -> bytes:
+        """Nothing is put into the table, so that the same fields are the same octets, and are known at both ends."""
+        key = tuple(fields)
+        if (known := _known.get(key)) is None:
+            known = self._encoder.encode([NeverIndexedHeaderTuple(*field) for field in fields], huffman=False)
+            keep(_known, key, known)
+        return known
+
+    def _resized(self) -> bytes:
         """Tells the peer both sizes (RFC 7541 section 4.2); hpack loses a change when the same size is set twice."""
+        if not self._table_sizes:
+            return b""
         for size in self._table_sizes:
             if size != self._encoder.header_table_size:
                 self._encoder.header_table_size = size
         self._table_sizes = ()
+        return bytes(self._encoder.encode([]))
 
     def grow(self, increment: int) -> bool:
         """The peer accepts more on the whole connection; False when its window would be too large."""

@@ -53,6 +53,7 @@ class SQLiteProvider:
     def __init__(self, folder: Path) -> None:
         path = folder / "hopline.db"
         self._path = path
+        self._folder = str(folder)
         self._spare = Spare(folder)
         self._writer = Database(path)
         self._reader = Database(path)
@@ -123,7 +124,7 @@ class SQLiteProvider:
             self._checkpointing = False
 
     def room(self) -> Room | None:
-        found = disk.room(self._path.parent)
+        found = disk.room(self._folder)
         if found is not None:
             self._checkpoint_at = max(_CHECKPOINT_AT_LEAST, min(_CHECKPOINT_BYTES, found.free // _CHECKPOINT_SHARE))
             found = found._replace(free=max(0, found.free - self._unfolded))
