@@ -18,7 +18,7 @@ from services.queue.machine.features.window import Span, Window
 from services.queue.machine.room import Room
 from services.rpc import queue_pb2 as pb
 
-_SPAN: Final = Span("letters", most=50_000, life_ms=300_000, anew=True)
+_SPAN: Final = Span("letters", most=20_000, life_ms=300_000, anew=True)
 
 
 class LettersOnce(Once):
