@@ -74,6 +74,8 @@ DEFAULT_FILTERS: Final[Argument[str]] = Argument(
     "defaultFilters", filters.wrong, "", filters.selector_of, check_new=filters.costly
 )
 """What consumers get that do not say it themselves: by name, a kind of filter and its arguments. Read: a selector."""
+DEFAULT_REPLAY: Final[Argument[int | None]] = Argument(DEFAULT_FILTERS.name, filters.wrong, None, filters.replay_of)
+"""The same, read as the replay period that they say, in seconds."""
 NO_LOCAL: Final[Argument[bool]] = Argument("noLocal", boolean, False)
 """None of its consumers is given what its own connection publishes."""
 ONCE: Final[Argument[bool]] = Argument("x-message-deduplication", boolean, False)

@@ -72,7 +72,9 @@ class Queue(ConfiguredObject):
     )
     no_local: bool = attribute("no consumer is given what its connection publishes", False, immutable=True)
     default_filters: dict[str, Any] = attribute(
-        "{name: {x-filter-jms-selector: [selector]}}, of consumers that say none", {}, immutable=True
+        "{name: {x-filter-jms-selector: [selector]}} or {name: {x-qpid-replay-period: [seconds]}}, of all consumers",
+        {},
+        immutable=True,
     )
     maximum_live_consumers: int = attribute("1: one consumer gets everything; 0: all", 0, immutable=True)
     message_durability: str = derived("what outlives the stack", valid=("DEFAULT", "NEVER"))

@@ -121,7 +121,7 @@ class Selecting:
             return False
         if 0 < entry.expires <= now:
             return False
-        return self._interest is None or self._interest.wants(view_of(entry))
+        return self._interest is None or self._interest.wants(entry, view_of(entry))
 
     def _carry_out(self, entries: list[Entry]) -> list[Entry]:
         return _CARRIED_OUT[self._asked.purpose](self.queue, entries, self._link) if entries else entries
