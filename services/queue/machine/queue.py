@@ -125,9 +125,14 @@ class Queue:
         self._entries.recover(entries, now)
 
     def recall(self, notes: Sequence[tuple[Note, NotePlace]], entries: Sequence[Entry]) -> None:
-        """Gives features back what they noted in the journal; before it takes anything, as these entries."""
-        for feature in self._keepers():
-            feature.recall(notes, entries)
+        """Gives features back what they noted in the journal; before it takes anything, as these entries.
+
+        What is of a feature that it has no more is not kept.
+        """
+        keepers = {each.feature: each for each in self._keepers()}
+        for keeper in keepers.values():
+            keeper.recall(notes, entries)
+        self._entries.context.draft.drop_notes([place for note, place in notes if note.feature not in keepers])
 
     def unwritten(self) -> Iterator[Note]:
         """What features keep that is not in the journal; to be used up before anything changes."""
@@ -140,6 +145,8 @@ class Queue:
             yield self._entries.acquired
         if self._entries.attempts:
             yield self._entries.attempts
+        if self._entries.aside:
+            yield from self._entries.aside.keepers()
 
     def was_given_back(self, entry: Entry) -> bool:
         """Whether it was somebody's who made no attempt, where that is counted."""

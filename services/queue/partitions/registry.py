@@ -116,12 +116,12 @@ class Registry:
         kind = options.type or definition.type or "classic"
         policy = plugins.load("overflow_policies", options.overflow)()
         queue = Queue(plugins.load("queue_types", kind), options, partition.context, policy, self.now())
-        partition.queues[definition.id] = queue
         orphans = partition.orphans.pop(definition.id, [])
         if notes := partition.notes.pop(definition.id, None):
             queue.recall(notes, orphans)
         if orphans:
             queue.recover(orphans, self.now())
+        partition.queues[definition.id] = queue
         if partition.state is PartitionState.SERVING:
             self.queues[definition.id] = queue
         return queue

@@ -35,6 +35,7 @@ class Seen(NamedTuple):
 class Window:
     """Of one queue."""
 
+    feature = FEATURE
     __slots__ = ("_context", "_holding", "_options", "_seen")
 
     def __init__(self, options: QueueOptions, context: QueueContext, holding: Holding) -> None:
