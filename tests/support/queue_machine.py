@@ -119,16 +119,23 @@ class Machine:
         properties: Sequence[bytes] = (),
     ) -> list[tuple[int, int, int]]:
         """A message of each of these facts, with the next uids; gives the refusals."""
+        return self.queue.publish(
+            self.arrival(mixed, now=now, body=body, immediate=immediate, properties=properties), now
+        )
+
+    def arrival(
+        self, mixed: Sequence[Facts], properties: Sequence[bytes] = (), *, now: int = 0, body: bytes = b"body",
+        immediate: bool = False,
+    ) -> Arrival:  # fmt: skip
+        """The same as they come, with the next uids."""
         count = len(mixed)
         batch = pb.PublishBatch(uids=range(self._uid + 1, self._uid + count + 1), bodies=[body] * count, time_ms=now)
         put(batch, mixed, properties or [PROPERTIES] * count)
         self._uid += count
         content = ContentDraft(self._take_id)
         self.contents.append(content)
-        arrival = Arrival(
-            Columns(batch, list(batch.bodies), Interned()), range(count), now, content, immediate=immediate
-        )
-        return self.queue.publish(arrival, now)
+        columns = Columns(batch, list(batch.bodies), Interned())
+        return Arrival(columns, range(count), now, content, immediate=immediate)
 
     def publish_with(self, header: str, *values: object, **said: Any) -> None:
         """A message for each value of a header; None: without it."""

@@ -56,11 +56,11 @@ class Queue:
         self._delivery = delivery = Dispatcher(self._entries, self.consumers)
         self._backlog = Backlog(self._entries, delivery)
         self._settlement = EntrySettlement(self._entries, self._claims, self._backlog, self._room)
-        entrance = Entrance(
+        self._plain_entrance = Entrance(
             self._entries, self.consumers, self._claims, delivery, self._backlog, self._room, self._settlement
         )
-        self._once = Once(entrance, self._entries, self._room) if options.once else None
-        self._entrance = self._once or entrance
+        self._once: Once | None = None
+        self._heed_once()
         if options.unused_ms is not None:
             context.expect(options.queue_id)
 
@@ -71,9 +71,18 @@ class Queue:
         """
         self.use.adopt(options, now)
         self._entries.adopt(options)
+        self._heed_once()
         self.options, self._room.policy = options, policy
         self._heed_flow(policy)
         self._entries.context.expect(options.queue_id)
+
+    def _heed_once(self) -> None:
+        options = self._entries.options
+        if options.once:
+            self._once = self._once or Once(self._plain_entrance, self._entries, self._room)
+        if self._once:
+            self._once.window.adopt(options)
+        self._entrance = self._once if self._once and options.once else self._plain_entrance
 
     def _heed_flow(self, policy: OverflowPolicy) -> None:
         self.flow = Flow(self._entries) if policy.holds_back else None
@@ -113,6 +122,8 @@ class Queue:
 
         What has no reason among the refused is not taken because it was here before: its publisher need not know.
         """
+        if arrival.notes and not self.options.once:  # it was prepared when keys were kept
+            self._entries.context.draft.drop_notes([place for place in arrival.notes if place])
         return self._entrance.publish(arrival, now, reserved=reserved)
 
     def recover(self, entries: list[Entry], now: int) -> None:
@@ -313,10 +324,10 @@ class Queue:
         """Keeps a place for messages of a transaction, the next `count` positions: where they will be in the queue."""
         return self._entries.keep_place(count)
 
-    def stage(self, arrival: Arrival) -> None:
+    def stage(self, arrival: Arrival, now: int) -> None:
         """Enters for the journal what features keep of messages of a transaction, should it be committed."""
-        if self._once:
-            self._once.stage(arrival)
+        if self._once and self.options.once:
+            self._once.stage(arrival, now)
 
     def unreserve(self, count: int, size: int) -> None:
         """Gives up what `reserve` kept."""

@@ -67,11 +67,11 @@ class Once:
         columns = zip(keys, arrival.uids, arrival.facts, strict=True)
         return [key is None or take(key, uid, now, safe=durable and facts.persistent) for key, uid, facts in columns]
 
-    def stage(self, arrival: Arrival) -> None:
+    def stage(self, arrival: Arrival, now: int) -> None:
         """Notes for the journal what there will be if a transaction is committed, which begins now."""
         if not arrival.published or not self._entries.options.durable:
             return
-        until = arrival.time_ms + self._entries.options.once_ms
+        until = now + self._entries.options.once_ms
         columns = zip(_keys_of(arrival), arrival.uids, arrival.facts, strict=True)
         arrival.notes = [
             self._enter(arrival, self.window.note(key, uid, until)) if key and facts.persistent else None
@@ -111,8 +111,8 @@ class Once:
     # -------------------------------------------------------------- the journal
 
     def _note(self, arrival: Arrival, keys: _Keys) -> None:
-        if not self._entries.options.durable:
-            return
+        if not self._entries.options.durable or (arrival.place is not None and arrival.notes is None):
+            return  # of a transaction that was prepared before a policy said this: its content is written already
         for at, key in enumerate(keys):
             place = arrival.notes[at] if arrival.notes else None
             if key and arrival.facts[at].persistent and self.window.is_new(key, arrival.uids[at]):

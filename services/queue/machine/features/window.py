@@ -44,6 +44,16 @@ class Window:
         self._holding = holding
         self._seen: OrderedDict[bytes, Seen] = OrderedDict()
 
+    def adopt(self, options: QueueOptions) -> None:
+        """Policies say something else: keys that are known are known as long as was said then, or go if none are."""
+        self._options = options
+        if self._seen:
+            self._context.expect(options.queue_id)
+
+    @property
+    def _most(self) -> int:
+        return self._options.once_most if self._options.once else 0
+
     def __len__(self) -> int:
         return len(self._seen)
 
@@ -89,7 +99,7 @@ class Window:
     def tidy(self, now: int) -> None:
         """Forgets those whose time is over, and the oldest of too many, as many as go in one turn."""
         gone: list[bytes] = []
-        over = len(self._seen) - self._options.once_most
+        over = len(self._seen) - self._most
         for key, seen in self._seen.items():
             if (len(gone) >= over and seen.until > now) or len(gone) == turn.AT_ONCE:
                 break
@@ -98,7 +108,7 @@ class Window:
 
     def deadline(self) -> int:
         """When `tidy` has something to do, or 0."""
-        if len(self._seen) > self._options.once_most:
+        if len(self._seen) > self._most:
             return 1
         first = next(iter(self._seen.values()), None)
         return first.until + _TICK_MS if first else 0
