@@ -198,7 +198,9 @@ class Entries:
             ready = self._past_aside(self.aside.keep_back(ready, now), now)
             self.context.expect(self.options.queue_id)
         self.ready.extend(ready, sum(len(entry.message.body) for entry in ready))
+        self.ring = None
         self._wait(entries)
+        self.ring = self._new_ring()  # which looks at them in parts
 
     def _past_aside(self, entries: list[Entry], now: int) -> list[Entry]:
         """Those that need not stand aside."""

@@ -134,6 +134,8 @@ class Queue:
         if any(entry.expires for entry in entries):
             self._backlog.expects_expiry(own=any(entry.message.facts.ttl_ms is not None for entry in entries))
         self._entries.recover(entries, now)
+        if self._room.is_over:
+            self._entries.context.expect(self.options.queue_id)
 
     def recall(self, notes: Sequence[tuple[Note, NotePlace]], entries: Sequence[Entry]) -> None:
         """Gives features back what they noted in the journal; before it takes anything, as these entries.
