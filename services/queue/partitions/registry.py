@@ -141,6 +141,7 @@ class Registry:
             self._put_back(queue, partition, turn.SCATTERED)
         except Exception as fault:  # noqa: BLE001 - as of `open`
             del partition.queues[definition.id]
+            partition.left_out.add(definition.id)
             self._leave_out(definition, fault)
         return definition.id in partition.orphans
 
@@ -165,7 +166,8 @@ class Registry:
     def serve(self, partition: Partition) -> None:
         """The partition has been read back."""
         for definition in list(self.definitions.values()):
-            if definition.partition == partition.number and definition.id not in partition.queues:
+            its = definition.partition == partition.number and definition.id not in partition.left_out
+            if its and definition.id not in partition.queues:
                 self.open(definition, partition)
         partition.state = PartitionState.SERVING
         self.queues.update(partition.queues)

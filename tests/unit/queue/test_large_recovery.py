@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import count
 from typing import Any
 
 import pytest
@@ -38,17 +39,17 @@ def parts(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     return found
 
 
-async def filled(house: House, queue_id: int, count: int) -> None:
+async def filled(house: House, queue_id: int, most: int) -> None:
     """So many persistent messages."""
     link = await house.link()
-    await link.publish(queue_id, [b"%d" % number for number in range(count)], persistent=True)
+    await link.publish(queue_id, [b"%d" % number for number in range(most)], persistent=True)
     await link.close()
 
 
-async def bodies(link: RawLink, queue_id: int, count: int) -> list[int]:
+async def bodies(link: RawLink, queue_id: int, most: int) -> list[int]:
     """What comes, in its order."""
     await link.attach(queue_id)
-    await link.until(lambda: len(link.bodies) >= count)
+    await link.until(lambda: len(link.bodies) >= most)
     assert await link.ready(queue_id, 99) == 0
     return [int(body) for body in link.bodies]
 
@@ -119,9 +120,17 @@ async def test_one_that_is_deleted_meanwhile(house: House, monkeypatch: pytest.M
     assert house.queues["queue-1"]._host.account.used == 0
 
 
-async def test_one_that_cannot_be_given_back(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It is left out, and others of its partition are served."""
-    monkeypatch.setattr(Queue, "recover", lambda *_: 1 // 0)
+@pytest.mark.parametrize("good", [0, 2])
+async def test_one_that_cannot_be_given_back(house: House, monkeypatch: pytest.MonkeyPatch, good: int) -> None:
+    """All of it, from the first part or a later one: it is left out, and others of its partition are served."""
+    recover, parts = Queue.recover, count()
+
+    def fails(self: Queue, entries: list[Any], now: int) -> None:
+        if next(parts) >= good:
+            raise ZeroDivisionError
+        recover(self, entries, now)
+
+    monkeypatch.setattr(Queue, "recover", fails)
     names = [f"q{number}" for number in range(9)]
     numbers = [await house.declare(name, durable=True) for name in names]
     await filled(house, numbers[0], 35)
