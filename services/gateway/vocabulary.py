@@ -250,6 +250,7 @@ class Consume(Request):
     by_credit: bool = False  # it is sent what Credit says, else what Limit said before
     replies_to: str = ""  # of the management node: the address that its requests name; "": the tag
     selector: str = ""  # of JMS: which messages it wants; "": whatever is next
+    replay: int | None = None  # what came more seconds ago than that it does not want
     browse: bool = False  # it sees what waits, and takes nothing
     alone: bool = False  # the queue is there for it, and for nobody else
 

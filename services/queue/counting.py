@@ -45,6 +45,7 @@ def counted(queues: Iterable[Queue]) -> pb.Counted:
 
 
 def _consumers(queue: Queue) -> Iterator[pb.Consumer]:
+    reserve = queue.consumers.reserve()
     for consumer in queue.consumers:
         yield pb.Consumer(
             queue_id=queue.options.queue_id,
@@ -54,6 +55,6 @@ def _consumers(queue: Queue) -> Iterator[pb.Consumer]:
             settled=consumer.settled,
             browse=consumer.browse,
             priority=consumer.priority,
-            live=queue.consumers.is_live(consumer),
+            live=consumer not in reserve,
             credit=consumer.ready,
         )

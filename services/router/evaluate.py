@@ -42,6 +42,7 @@ def _routed_message(route: Route) -> Routed:
         unknown_exchange=route.unknown_exchange,
         internal=route.internal,
         queue_ids=route.queue_ids,
+        not_local=route.not_local,
         needs_headers=route.needs_headers,
         passed_on=route.passed_on,
     )

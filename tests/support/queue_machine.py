@@ -123,6 +123,14 @@ class Machine:
 
         `letters`: queue and uid of the entry of which each is the dead letter; clients have published them else.
         """
+        arrival = self.arrival(mixed, properties, letters, now=now, body=body, immediate=immediate)
+        return self.queue.publish(arrival, now)
+
+    def arrival(
+        self, mixed: Sequence[Facts], properties: Sequence[bytes] = (), letters: Sequence[tuple[int, int]] = (), *,
+        now: int = 0, body: bytes = b"body", immediate: bool = False,
+    ) -> Arrival:  # fmt: skip
+        """The same as they come, with the next uids."""
         count = len(mixed)
         batch = pb.PublishBatch(uids=range(self._uid + 1, self._uid + count + 1), bodies=[body] * count, time_ms=now)
         put(batch, mixed, properties or [PROPERTIES] * count)
@@ -132,8 +140,7 @@ class Machine:
         content = ContentDraft(self._take_id)
         self.contents.append(content)
         columns = Columns(batch, list(batch.bodies), Interned(), published=not letters)
-        arrival = Arrival(columns, range(count), now, content, immediate=immediate)
-        return self.queue.publish(arrival, now)
+        return Arrival(columns, range(count), now, content, immediate=immediate)
 
     def publish_with(self, header: str, *values: object, **said: Any) -> None:
         """A message for each value of a header; None: without it."""

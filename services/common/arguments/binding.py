@@ -1,4 +1,4 @@
-"""What can be said of a binding, besides what its exchange's type makes of it: Broker-J's selector.
+"""What can be said of a binding, besides what its exchange's type makes of it: Broker-J's selector and no-local.
 
 To add one: a row here, and what heeds it in `services/common/topology/source.py`.
 """
@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from services.common.arguments import filters
 from services.common.arguments.argument import Argument, newly_wrong
-from services.common.arguments.checks import text
+from services.common.arguments.checks import boolean, text
 from services.common.arguments.reading import Wrong
 from services.common.selectors.selector import InvalidSelector, Selector, said_now, selector
 
@@ -39,7 +39,10 @@ def _read(value: str, compiled: Callable[[str], Selector] = selector) -> Selecto
 SELECTOR: Final[Argument[Selector | None]] = Argument(filters.SELECTOR, _wrong, None, _read, check_new=_costly)
 """Which messages the binding passes on, of those that it matches."""
 
-ARGUMENTS: Final[tuple[Argument[Any], ...]] = (SELECTOR,)
+NO_LOCAL: Final[Argument[bool]] = Argument("x-qpid-no-local", boolean, False)
+"""To a queue: it passes on nothing that was published on a connection which consumes there."""
+
+ARGUMENTS: Final[tuple[Argument[Any], ...]] = (SELECTOR, NO_LOCAL)
 
 
 def check(table: Mapping[str, Any]) -> None:

@@ -14,8 +14,8 @@ from services.common.arguments.argument import Argument, Said
 from services.common.arguments.reading import Wrong
 
 _NO_EFFECT: Final = frozenset({
-    "dead-letter-strategy", "max-in-memory-bytes", "max-in-memory-length", "queue-leader-locator",
-    "queue-master-locator", "queue-mode", "queue-version",
+    "max-in-memory-bytes", "max-in-memory-length", "queue-leader-locator", "queue-master-locator", "queue-mode",
+    "queue-version",
 })  # fmt: skip
 """As the arguments of these names: checked, and without effect."""
 _MIRRORS: Final = frozenset({
@@ -31,11 +31,15 @@ _WORDS: Final[Mapping[str, Argument[Any]]] = {
         queue.CONSUMER_TIMEOUT,
         queue.DEAD_LETTER_EXCHANGE,
         queue.DEAD_LETTER_KEY,
+        queue.DEAD_LETTER_STRATEGY,
         queue.DELIVERY_LIMIT,
         queue.EXPIRES,
         queue.MAX_LENGTH,
         queue.MAX_LENGTH_BYTES,
         queue.MESSAGE_TTL,
+        queue.ONCE,
+        queue.ONCE_MOST,
+        queue.ONCE_MS,
         queue.OVERFLOW,
         queue.RETRY,
         queue.RETRY_LEAST,

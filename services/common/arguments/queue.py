@@ -28,6 +28,11 @@ def _limit(value: int) -> int | None:
 CONSUMER_TIMEOUT: Final[Argument[int | None]] = Argument("x-consumer-timeout", integer(1, MS_AT_MOST), None)
 DEAD_LETTER_EXCHANGE: Final[Argument[str | None]] = Argument("x-dead-letter-exchange", name, None)
 DEAD_LETTER_KEY: Final[Argument[str | None]] = Argument("x-dead-letter-routing-key", name, None)
+AT_LEAST_ONCE: Final = "at-least-once"
+DEAD_LETTER_STRATEGY: Final[Argument[str]] = Argument(
+    "x-dead-letter-strategy", one_of(("at-most-once", AT_LEAST_ONCE)), "at-most-once"
+)
+"""What becomes of dead letters that go nowhere: they are dropped, or wait until there is a way."""
 DELIVERY_LIMIT: Final[Argument[int | None]] = Argument("x-delivery-limit", integer(-1), None, _limit)
 EXPIRES: Final[Argument[int | None]] = Argument("x-expires", integer(1, MS_AT_MOST), None)
 MAX_LENGTH: Final[Argument[int | None]] = Argument("x-max-length", integer(0), None, implies=_DROPS)
@@ -69,6 +74,8 @@ DEFAULT_FILTERS: Final[Argument[str]] = Argument(
     "defaultFilters", filters.wrong, "", filters.selector_of, check_new=filters.costly
 )
 """What consumers get that do not say it themselves: by name, a kind of filter and its arguments. Read: a selector."""
+DEFAULT_REPLAY: Final[Argument[int | None]] = Argument(DEFAULT_FILTERS.name, filters.wrong, None, filters.replay_of)
+"""The same, read as the replay period that they say, in seconds."""
 NO_LOCAL: Final[Argument[bool]] = Argument("noLocal", boolean, False)
 """None of its consumers is given what its own connection publishes."""
 ONCE: Final[Argument[bool]] = Argument("x-message-deduplication", boolean, False)
@@ -83,7 +90,7 @@ ARGUMENTS: Final[tuple[Argument[Any], ...]] = (
     CONSUMER_TIMEOUT,
     DEAD_LETTER_EXCHANGE,
     DEAD_LETTER_KEY,
-    Argument("x-dead-letter-strategy", one_of(("at-most-once", "at-least-once")), None),
+    DEAD_LETTER_STRATEGY,
     DELIVERY_LIMIT,
     RETRY,
     RETRY_LEAST,

@@ -13,6 +13,7 @@ class Route(NamedTuple):
     """The answer for one message."""
 
     queue_ids: frozenset[int] | set[int] = frozenset()
+    not_local: frozenset[int] | set[int] = frozenset()  # of these, where it does not go that their consumers send
     needs_headers: bool = False  # other headers, or properties, could lead elsewhere
     unknown_exchange: bool = False
     internal: bool = False  # clients may not publish to it
@@ -37,6 +38,7 @@ def route(
         return _UNKNOWN
     keys = (key, *more_keys)
     queues: set[int] = set()
+    everyones: set[int] = set()
     looks = 0
     seen = {exchange}
     pending = [exchange]
@@ -48,11 +50,14 @@ def route(
         looks += its_looks
         if not found and source.alternate is not None:
             found.add(source.alternate)
+        spared = source.not_local(keys, message) if source.sparing else ()
         for destination in found:
             if isinstance(destination, int):
                 queues.add(destination)
+                if destination not in spared:
+                    everyones.add(destination)
             elif destination not in seen:
                 seen.add(destination)
                 pending.append(destination)
     internal = sources[exchange].definition.internal
-    return Route(queues, looks > 0, internal=internal, passed_on=len(seen) > 1, looks=looks)
+    return Route(queues, queues - everyones, looks > 0, internal=internal, passed_on=len(seen) > 1, looks=looks)

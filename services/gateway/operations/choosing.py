@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from services.common.arguments import queue
+from services.common.arguments import filters, queue
 from services.common.arguments.reading import said
 from services.common.errors import PreconditionFailed
 from services.common.message import arguments
@@ -14,6 +14,7 @@ from services.gateway.vocabulary import Consume
 SELECTOR: Final = "x-filter-jms-selector"
 NO_CONSUME: Final = "x-filter-no-consume"
 NO_LOCAL: Final = "x-qpid-no-local"
+REPLAY: Final = filters.REPLAY
 
 
 def selector_of(request: Consume) -> str:
@@ -39,6 +40,19 @@ def no_local(request: Consume, declared: bytes) -> bool:
     said of its queue, of whose consumers none may be.
     """
     return request.no_local or _is_said(request, NO_LOCAL) or queue.NO_LOCAL.of(said(arguments.load(declared)))
+
+
+def replay_of(request: Consume, declared: bytes) -> int | None:
+    """It wants only what came so many seconds before it, and since; None: all. The shortest of what it says, and its
+    queue says of all its consumers (`declared`).
+    """
+    said_of_all = queue.DEFAULT_REPLAY.of(said(arguments.load(declared)))
+    value = request.arguments.get(REPLAY) if request.replay is None else request.replay
+    try:
+        own = None if value is None else filters.seconds(value)
+    except (TypeError, ValueError) as error:
+        raise PreconditionFailed(f"{REPLAY}: {error}") from None
+    return min((each for each in (own, said_of_all) if each is not None), default=None)
 
 
 def _is_said(request: Consume, name: str) -> bool:

@@ -67,6 +67,7 @@ def _consumer(session: Session, request: v.Consume, definition: router_pb2.Queue
         browse=choosing.browses(request),
         selector=choosing.selector_of(request),
         no_local=choosing.no_local(request, definition.arguments),
+        replay=choosing.replay_of(request, definition.arguments),
         priority=_priority(request.arguments.get("x-priority", 0)),
         limit=0 if request.settled or request.by_credit else session.limit,
         by_credit=request.by_credit,

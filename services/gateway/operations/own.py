@@ -6,11 +6,13 @@ published it, and what others publish is alike, whoever has.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 
 from services.common.clients.outbound import Targets
+from services.common.message.alike import objects
 from services.common.message.facts import Facts
+from services.common.topology.targets import NotLocal
 from services.gateway.sessions.session import Session
 
 
@@ -24,6 +26,16 @@ def spared(targets: Sequence[Targets], queues: AbstractSet[int]) -> list[Targets
     """The same without these queues; equal ones are one object."""
     its = {every: tuple(each for each in every if each not in queues) for every in dict.fromkeys(targets)}
     return [its[every] for every in targets]
+
+
+def not_local(targets: Sequence[Targets], sessions: Mapping[int, Session]) -> Sequence[Targets]:
+    """The same without queues that these consume, where the message came only by bindings that spare them."""
+    consumed = {each.queue_id for session in sessions.values() for each in session.consumers.values()}
+    every = objects(targets) if consumed else {}
+    if not any(isinstance(each, NotLocal) for each in every.values()):
+        return targets
+    its = {key: each.of_consumer(consumed) if isinstance(each, NotLocal) else each for key, each in every.items()}
+    return [its[id(each)] for each in targets]
 
 
 def takes_from(sessions: Iterable[Session]) -> set[int]:

@@ -239,6 +239,7 @@ def _publish(session: Session, request: v.Publish, targets: Sequence[Targets], a
     facts = [kinds[0].facts] * count if len(kinds) == 1 else list(map(_FACTS, request.kinds))
     if session.connection.tells_publisher:
         facts = own.told(facts, session.connection.name)
+    targets = own.not_local(targets, session.connection.sessions)
     if session.connection.spares:
         targets = own.spared(targets, session.connection.spares)
     messages = Messages(

@@ -7,7 +7,7 @@ a router's answers (design, section 6). What was found is remembered too, until 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, Final, Protocol
 
 from services.common.clients.outbound import Targets
@@ -16,6 +16,7 @@ from services.common.memo import Memo
 from services.common.message.alike import are_alike
 from services.common.topology.message import Published
 from services.common.topology.route import Route, route
+from services.common.topology.targets import targets_of
 from services.gateway.routing.answer import Answer, internal_exchange, unknown_exchange
 from services.gateway.routing.bindings import Bindings
 from services.gateway.routing.portions import WORDS, words
@@ -108,9 +109,9 @@ class OwnRoutes:
             kind.more_keys,
         )
 
-    def shared(self, queue_ids: Iterable[int]) -> Targets:
+    def shared(self, found: Route) -> Targets:
         """One object for all that go to the same queues: so a column of them is seen to be alike."""
-        targets = tuple(queue_ids)
+        targets = targets_of(found.queue_ids, found.not_local)
         if len(self._shared) >= _SHARED:
             self._shared.clear()
         return self._shared.setdefault(targets, targets)
@@ -175,7 +176,7 @@ class _Search:
         if found.internal:
             self.faults[kind] = internal_exchange(self._host, exchange)
             return (), found.looks
-        targets = _BY_HEADERS if found.needs_headers else self._own.shared(found.queue_ids)
+        targets = _BY_HEADERS if found.needs_headers else self._own.shared(found)
         known.put(key, targets, _ENTRY + sum(map(len, key)) + 8 * len(targets))
         return targets, found.looks
 
@@ -193,7 +194,7 @@ class _Search:
                         done, known = 0, own.known()
                     route_of = own.evaluate(self._host, kind, properties)
                     done += its + route_of.looks
-                    its_own = own.shared(route_of.queue_ids)
+                    its_own = own.shared(route_of)
                     if len(properties) <= _LONGEST:
                         known.put(key, its_own, _ENTRY + len(properties) + _KIND + 8 * len(its_own))
                 targets = its_own

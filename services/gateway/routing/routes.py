@@ -20,6 +20,7 @@ from services.common.errors import BrokerError, InternalError
 from services.common.memory import available
 from services.common.message.alike import objects
 from services.common.message.facts import Facts
+from services.common.topology.targets import targets_of
 from services.gateway.routing.answer import Answer, internal_exchange, unknown_exchange
 from services.gateway.routing.bindings import Bindings
 from services.gateway.routing.own import OwnRoutes
@@ -318,7 +319,7 @@ class _Asking:
         self.version = min(self.version, reply.version)
         learned: dict[_Address, dict[bytes, Targets]] = defaultdict(dict)
         for (address, properties), routed in zip(asked, reply.routed, strict=True):
-            learned[address][properties] = tuple(routed.queue_ids)
+            learned[address][properties] = targets_of(routed.queue_ids, routed.not_local)
         for address, more in learned.items():
             route = self.routes[address]
             more.update(self.learned[address].by_properties or {} if address in self.learned else {})
@@ -387,7 +388,8 @@ def _fault(exchange: _Exchange, routed: router_pb2.Routed) -> BrokerError | None
 
 
 def _route(routed: router_pb2.Routed) -> Route:
-    return Route(tuple(routed.queue_ids), adds_up=not routed.needs_headers and not routed.passed_on)
+    adds_up = not routed.needs_headers and not routed.passed_on and not routed.not_local
+    return Route(targets_of(routed.queue_ids, routed.not_local), adds_up=adds_up)
 
 
 def _weight(queue_ids: tuple[int, ...]) -> int:

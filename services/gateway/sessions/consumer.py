@@ -83,6 +83,8 @@ class Consumer:
     timeout: Timeout | None = None
     selector: str = ""  # which messages it wants; "": whatever is next
     no_local: bool = False  # none that came on its own connection
+    replay: int | None = None  # none that came more seconds before it; None: whenever it came
+    since: float = 0  # when that was, by the loop's clock
 
     @property
     def takes(self) -> bool:
@@ -126,6 +128,7 @@ class Consumer:
                 browse=self.browse,
                 selector=self.selector,
                 no_local=self.no_local,
+                replay_ms=self._replay_ms(again=again),
                 priority=self.priority,
                 messages=messages,
                 bytes=room,
@@ -136,6 +139,15 @@ class Consumer:
                 activated=self.activated,
             )
         )
+
+    def _replay_ms(self, *, again: bool) -> int | None:
+        """How long ago that is by now, which is more for the next owner: clocks of two machines differ."""
+        if self.replay is None:
+            return None
+        now = asyncio.get_running_loop().time()
+        if not again or not self.since:
+            self.since = now - self.replay
+        return round((now - self.since) * 1000)
 
     def start(self) -> None:
         """The client has the answer to its consume: deliveries that have come for it are written."""

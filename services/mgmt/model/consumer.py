@@ -17,5 +17,5 @@ class Consumer(ConfiguredObject):
     settlement_mode: str = derived("AUTO: what it is sent is settled by that", valid=("AUTO", "MANUAL"))
     exclusive: bool = derived("whether it has the queue to itself")
     priority: int = derived("those of the highest are served first")
-    non_live: bool = derived("whether another gets everything")
+    non_live: bool = derived("whether it is held in reserve until another is gone (maximumLiveConsumers)")
     suspended: bool = derived("whether it has no credit")

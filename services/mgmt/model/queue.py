@@ -75,7 +75,7 @@ class Queue(ConfiguredObject):
     )
     no_local: bool = attribute("no consumer is given what its connection publishes", False)
     default_filters: dict[str, Any] = attribute(
-        "{name: {x-filter-jms-selector: [selector]}}, of consumers that say none", {}
+        "{name: {x-filter-jms-selector: [selector]}} or {name: {x-qpid-replay-period: [seconds]}}, of all consumers", {}
     )
     maximum_live_consumers: int = attribute("1: one consumer gets everything; 0: all", 0, immutable=True)
     message_durability: str = derived("what outlives the stack", valid=("DEFAULT", "NEVER"))

@@ -44,6 +44,7 @@ _OPEN_AT_ONCE = 500  # writing x-death takes long, and any number of letters may
 _UNDER_WAY = 4000  # letters without an answer yet
 _RETRY_SECONDS = 0.5
 _DO = "they stay in their queue and are tried again; if it stays so, report it with these lines"
+_NO_ROUTE = "bind a queue to the dead-letter exchange, or name another one in a policy"
 _AS_IT_WAS = "it is sent on without x-death: report it with these lines"
 _FIRST_BACKOFF = 0.1
 _LONGEST_BACKOFF = 5.0
@@ -278,7 +279,7 @@ class DeadLetterOffice:
         addressed = [(letter, self._targets(letter, its)) for letter, its in zip(letters, routed, strict=True)]
         await self._until_certain()  # meanwhile the partition may have another owner, which sends them
         addressed = [(letter, targets) for letter, targets in addressed if self._may_send(letter)]
-        self._drop([letter for letter, targets in addressed if not targets])
+        self._nowhere([letter for letter, targets in addressed if not targets])
         if going := [(letter, targets) for letter, targets in addressed if targets]:
             self._publish_all(going)
 
@@ -297,8 +298,29 @@ class DeadLetterOffice:
             if queue_id not in letter.taken and not self._is_circle(letter, queue_id)
         )
 
+    def _nowhere(self, letters: list[_Letter]) -> None:
+        """No queue can receive these: they are dropped, or wait until one can, as their queue's strategy is."""
+        kept = {letter: None for letter in letters if self._keeps(letter)}
+        self._drop([letter for letter in letters if letter not in kept])
+        if fresh := [letter for letter in kept if not letter.tries]:
+            log.warning("dead letters wait for a route", queue=fresh[0].letter.queue.name, do=_NO_ROUTE)
+        for letter in kept:
+            letter.tries += 1
+        if kept:
+            self._later(list(kept))
+
+    def _keeps(self, letter: _Letter) -> bool:
+        """Whether one waits for a route: by what its queue's policies say now, which may send it elsewhere."""
+        definition = self._registry.definitions.get(letter.letter.queue.queue_id)
+        options = self._registry.options(definition) if definition else None
+        if letter.taken or options is None or options.dead_letter_exchange is None or not options.keeps_unroutable:
+            return False
+        letter.letter = letter.letter._replace(queue=options)
+        letter.keys = routing_keys(letter.letter, letter.headers)
+        return True
+
     def _drop(self, letters: list[_Letter]) -> None:
-        """Drops letters that no queue can receive."""
+        """Drops letters."""
         if letters:
             self._record.dropped(_sources(letters), UNROUTABLE)
             for letter in letters:

@@ -7,7 +7,7 @@ messages for it are refused, so that their publishers send them to its owner.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from functools import partial
@@ -331,20 +331,11 @@ def _refuse_all(turn: _Turn) -> None:
 def _refuse(unwritten: tuple[ContentDraft, dict[int, Partition], Ticket]) -> None:
     content, partitions, ticket = unwritten
     _lose_floors(partitions.values())
-    lose_notes(content, partitions)
     for entries in content.entries.values():
         for queue_id, indexes in _by_queue(range(len(content.source.uids)), entries.runs):
             ticket.refuse(indexes, queue_id, queue_pb2.OTHER)
     ticket.not_safe()
     ticket.part_done()
-
-
-def lose_notes(content: ContentDraft, partitions: Mapping[int, Partition]) -> None:
-    """Tells queues of a content that is not written, whose publishers hear so: what they noted with it is nowhere."""
-    for number, entries in content.entries.items():
-        for note in entries.notes:
-            if (partition := partitions.get(number)) and (queue := partition.queues.get(note.queue_id)):
-                queue.lost([note])
 
 
 def _tell_persisted(content: ContentDraft, partitions: dict[int, Partition]) -> None:

@@ -294,7 +294,7 @@ class PeerLink(Holder):
         if before := self._consumers.pop(handle, None):
             # The gateway asks again because it has not received the answer.
             before[1].consumers.remove(before[0])
-        consumer = newcomer(attach, self, queue.options)
+        consumer = newcomer(attach, self, queue, now)
         reason = queue.attach(consumer, attach.held, now, again=attach.again)
         answer = self.outbox.frame.attached.add(consumer=handle, reason=reason, age=consumer.age)
         answer.timeout_ms = queue.options.consumer_timeout_ms

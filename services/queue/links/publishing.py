@@ -12,7 +12,6 @@ from services.queue.host import Host
 from services.queue.journal.content import Source
 from services.queue.journal.known import Known, Taken
 from services.queue.journal.ticket import Ticket
-from services.queue.journal.writer import lose_notes
 from services.queue.machine.arrival import Arrival
 from services.queue.machine.columns import Columns
 from services.queue.machine.entrance import Refused
@@ -39,7 +38,6 @@ def accept(host: Host, answers: Ticket, source: Source, now: int) -> None:
         offer.close()
     except Exception:
         answers.give_up()
-        lose_notes(content, host.registry.partitions)
         raise
     answers.part_done()
 
@@ -173,7 +171,6 @@ class _Later:
             for queue_id, arrival, _ in self.arrivals:
                 self._ticket.refuse(arrival.indexes, queue_id, pb.OTHER)
             self._ticket.not_safe()
-            lose_notes(content, self._host.registry.partitions)
         self._ticket.part_done()
 
     def _offer(self, content: ContentDraft) -> None:

@@ -17,7 +17,6 @@ from services.queue.journal.ticket import Written
 from services.queue.machine import turn
 from services.queue.machine.delivery.interest import Interest, view_of
 from services.queue.machine.entry import ACQUIRED, ASIDE, AVAILABLE, BACK_ASIDE, GONE, Entry
-from services.queue.machine.options import QueueOptions
 from services.queue.machine.queue import Queue
 from services.rpc import queue_pb2 as pb
 
@@ -121,7 +120,7 @@ class Selecting:
             return False
         if 0 < entry.expires <= now:
             return False
-        return self._interest is None or self._interest.wants(view_of(entry))
+        return self._interest is None or self._interest.wants(entry, view_of(entry))
 
     def _carry_out(self, entries: list[Entry]) -> list[Entry]:
         return _CARRIED_OUT[self._asked.purpose](self.queue, entries, self._link) if entries else entries
@@ -135,7 +134,7 @@ class Selecting:
         put(reply.message, [message.facts for message in messages], [message.properties for message in messages])
         if self._carries:
             reply.message.bodies.extend([message.body for message in messages])
-        reply.shown.extend([_shown(entry, self.queue.options) for entry in entries])
+        reply.shown.extend([_shown(entry) for entry in entries])
 
 
 def _look(_queue: Queue, entries: list[Entry], _link: PeerLink) -> list[Entry]:
@@ -159,12 +158,11 @@ _CARRIED_OUT: Final[Mapping[pb.SelectRequest.Purpose.ValueType, _Carry]] = {
 }
 
 
-def _shown(entry: Entry, options: QueueOptions) -> pb.Shown:
-    lives = options.lifetime(entry.message.facts.ttl_ms) if entry.expires else None
+def _shown(entry: Entry) -> pb.Shown:
     return pb.Shown(
         state=_STATES.get(entry.state, pb.Shown.ACQUIRED),
         attempts=entry.attempts,
         expires=entry.expires,
-        time_ms=0 if lives is None else entry.expires - lives,
+        time_ms=entry.message.received,
         size=len(entry.message.body),
     )

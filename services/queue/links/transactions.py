@@ -221,7 +221,7 @@ class Transactions:
         if options.durable:
             parts = arrival.enlist(options, 0, count, arrival.place)
             arrival.parts = parts if any(parts) else None
-            queue.stage(arrival)
+            queue.stage(arrival, self._host.now())
         return True
 
     def _hold_settled(self, transaction: OpenTransaction, queue: Queue, settle: pb.Settle) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import groupby
+from itertools import groupby, repeat
 from operator import attrgetter
 from typing import TYPE_CHECKING
 
@@ -136,7 +136,7 @@ class Arrival:
             return list(map(self._columns.message, self.indexes[first:end]))
         own = slice(first, end)
         columns = self.uids[own], self.facts[own], self.properties[own], self.bodies[own]
-        return list(map(Message, *columns))
+        return list(map(Message, *columns, repeat(self.time_ms)))
 
     def enlist(self, options: QueueOptions, first: int, end: int, position: int) -> Parts:
         """Enters what is persistent of messages `first` to `end - 1` for the journal, as entries of a queue at

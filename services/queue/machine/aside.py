@@ -2,7 +2,7 @@
 
 A queue that holds (Broker-J's `holdOnPublishEnabled`), or lets time pass before a retry, has this. They are its
 messages like others: they count, expire, are purged, and are there for the next owner, who knows their times by their
-facts, but not those of retries.
+facts, and those of retries by notes.
 """
 
 from __future__ import annotations
@@ -13,19 +13,29 @@ from typing import Any
 
 from services.queue.machine import turn
 from services.queue.machine.by_time import ByTime
-from services.queue.machine.entry import ACQUIRED, ASIDE, GONE, STANDING_ASIDE, Entry
+from services.queue.machine.entry import ACQUIRED, ASIDE, BACK_ASIDE, GONE, STANDING_ASIDE, Entry
+from services.queue.machine.features.keeper import Keeper
+from services.queue.machine.features.let_go import LetGo
+from services.queue.machine.features.retries import Retries
 from services.queue.machine.message import Holding
 
 
 class Aside(ByTime):
     """Those of one queue; `count`, and `size` of their bodies."""
 
-    __slots__ = ("_by_rank", "_by_uid", "_holding", "_rank", "_unranked", "count", "size")
+    __slots__ = ("_by_rank", "_by_uid", "_holding", "_let_go", "_rank", "_retries", "_unranked", "count", "size")
 
-    def __init__(self, holding: Holding, rank: Callable[[Entry], Any] | None) -> None:
-        """`holding`: what their queue keeps; `rank`: their places in its order, if `oldest` is to be asked."""
+    def __init__(
+        self, holding: Holding, rank: Callable[[Entry], Any] | None, retries: Retries, let_go: LetGo | None
+    ) -> None:
+        """`holding`: what their queue keeps; `rank`: their places in its order, if `oldest` is to be asked.
+
+        `retries` and `let_go` tell the next owner of them; nothing is let go where none waits from the beginning.
+        """
         super().__init__(STANDING_ASIDE)
         self._holding = holding
+        self._retries = retries
+        self._let_go = let_go
         self._rank = rank
         self._by_rank = ByTime(STANDING_ASIDE)
         self._unranked: list[Entry] = []
@@ -52,11 +62,27 @@ class Aside(ByTime):
             self._by_rank.put(waiting, self.count, self._holding.size)
         return not self._unranked
 
+    def keepers(self) -> Iterator[Keeper]:
+        """Who tells the next owner."""
+        yield self._retries
+        if self._let_go is not None:
+            yield self._let_go
+
     def keep(self, entries: Iterable[Entry], now: int) -> list[Entry]:
         """Takes those whose time has not come. Gives the others."""
         timed = [(entry.message.facts.not_before or 0, entry) for entry in entries]
         self.set([(time, entry) for time, entry in timed if time > now])
+        if self.count and self._let_go is not None:
+            self._let_go.some_wait(now)
         return [entry for time, entry in timed if time <= now]
+
+    def keep_back(self, entries: Iterable[Entry], now: int) -> list[Entry]:
+        """Takes those that a former owner had wait for a retry until later. Gives the others."""
+        timed = [(self._retries.until(entry), entry) for entry in entries]
+        self.set([(time, entry) for time, entry in timed if time > now], BACK_ASIDE)
+        ready = [entry for time, entry in timed if time <= now]
+        self._retries.left(ready)
+        return ready
 
     def set(self, early: list[tuple[int, Entry]], state: int = ASIDE) -> None:
         """Takes all of these, until their times; `state` is BACK_ASIDE of what came back."""
@@ -64,6 +90,8 @@ class Aside(ByTime):
             entry.state = state
             self.count += 1
             self.size += len(entry.message.body)
+        if state == BACK_ASIDE:
+            self._retries.wait(early)
         self.put(early, self.count, self._holding.size)
         if rank := self._rank:
             self._by_rank.put([(rank(entry), entry) for _, entry in early], self.count, self._holding.size)
@@ -75,7 +103,16 @@ class Aside(ByTime):
         for entry in due:
             self._left(entry, ASIDE if entry.state == ASIDE else ACQUIRED)  # as the list tells what it has had
             self._by_rank.disown(entry)
+        if due and self.count and self._let_go is not None:
+            self._let_go.until(now)
+        self.gone(due)
         return due
+
+    def gone(self, entries: Iterable[Entry]) -> None:
+        """They do not stand here, or not any more, whether they did or not: nobody need be told when their time is."""
+        self._retries.left(entries)
+        if not self.count and self._let_go is not None:
+            self._let_go.all()
 
     def is_due(self, now: int) -> bool:
         """Whether the time of some may have come."""
@@ -103,6 +140,7 @@ class Aside(ByTime):
         for entry in found:  # it may come back, but not to here
             self.disown(entry)
             self._by_rank.disown(entry)
+        self.gone(found)
         return found
 
     def take_before(self, position: int, most: int) -> list[Entry]:

@@ -128,7 +128,8 @@ class Columns:
             self._messages = [None] * len(self.uids)
         found = self._messages[index]
         if found is None:
-            found = Message(self.uids[index], self.facts[index], self.properties[index], self.bodies[index])
+            columns = self.uids[index], self.facts[index], self.properties[index], self.bodies[index]
+            found = Message(*columns, self.received(index))
             self._messages[index] = found
         return found
 

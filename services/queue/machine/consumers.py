@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterator
+from collections.abc import Set as AbstractSet
 from typing import TYPE_CHECKING, Final, Protocol
 
 from services.common.ledger.place import LedgerPlace
@@ -137,6 +138,10 @@ class Consumers:
     def is_live(self, consumer: Consumer) -> bool:
         """Where few are, since there was something to deliver; else any is."""
         return self._live is None or consumer in self._live.chosen
+
+    def reserve(self) -> AbstractSet[Consumer]:
+        """Where few are live: those that wait until one of these is gone, as tools show it."""
+        return self._live.reserve(self._all) if self._live is not None else frozenset()
 
     @property
     def ring(self) -> deque[Consumer]:

@@ -14,6 +14,8 @@ from services.queue.machine.entry import ACQUIRED, AVAILABLE, BACK_ASIDE, GONE, 
 from services.queue.machine.expiring import Expiring
 from services.queue.machine.features.acquired import Acquired
 from services.queue.machine.features.attempts import Attempts
+from services.queue.machine.features.let_go import LetGo
+from services.queue.machine.features.retries import Retries
 from services.queue.machine.message import Holding
 from services.queue.machine.options import RING, QueueOptions
 from services.queue.machine.order.ready import CreateReady
@@ -111,8 +113,12 @@ class Entries:
             self.ring = self._new_ring()
 
     def _new_aside(self) -> Aside | None:
-        options = self.options
-        return Aside(self.holding, self.ready.rank if options.limited else None) if options.sets_aside else None
+        options, draft = self.options, self.context.draft
+        if not options.sets_aside:
+            return None
+        let_go = LetGo(options.queue_id, draft) if options.durable and options.holds else None
+        rank = self.ready.rank if options.limited else None
+        return Aside(self.holding, rank, Retries(options.queue_id, draft), let_go)
 
     def _new_acquired(self) -> Acquired | None:
         options = self.options
@@ -187,9 +193,14 @@ class Entries:
             if entry.state == ACQUIRED:
                 self.unsettled[entry.message.uid] = entry
                 self.tell_held(None, entry)
-        ready = self._past_aside([entry for entry in entries if entry.state == AVAILABLE], now)
+        ready = [entry for entry in entries if entry.state == AVAILABLE]
+        if self.aside is not None:
+            ready = self._past_aside(self.aside.keep_back(ready, now), now)
+            self.context.expect(self.options.queue_id)
         self.ready.extend(ready, sum(len(entry.message.body) for entry in ready))
+        self.ring = None
         self._wait(entries)
+        self.ring = self._new_ring()  # which looks at them in parts
 
     def _past_aside(self, entries: list[Entry], now: int) -> list[Entry]:
         """Those that need not stand aside."""
@@ -312,6 +323,8 @@ class Entries:
             self.acquired.left(entries)
         if self.attempts is not None:
             self.attempts.left(entries)
+        if self.aside is not None:
+            self.aside.gone(entries)
 
     def forget_dequeued(self, entries: list[Entry]) -> None:
         """The same of those of which the journal has that already."""

@@ -14,20 +14,24 @@ if TYPE_CHECKING:
 # What the resident set grows by, as measured, for a message beside properties, body and routing key, and for an entry
 # of it: the objects, what the allocator rounds up, their share of containers, and facts, which are its own where no
 # other has its key. An entry that is unsettled takes a little more, one that waits a little less.
-_MESSAGE = 300
+_MESSAGE = 308
 _ENTRY = 180
 
 
 class Message:
-    """Identity, opaque properties and body; `references` counts the entries that hold it."""
+    """Identity, opaque properties and body; `references` counts the entries that hold it.
 
-    __slots__ = ("body", "facts", "properties", "references", "uid")
+    `received`: when a gateway had it, Unix ms.
+    """
 
-    def __init__(self, uid: int, facts: Facts, properties: bytes, body: bytes) -> None:
+    __slots__ = ("body", "facts", "properties", "received", "references", "uid")
+
+    def __init__(self, uid: int, facts: Facts, properties: bytes, body: bytes, received: int = 0) -> None:
         self.uid = uid
         self.facts = facts
         self.properties = properties
         self.body = body
+        self.received = received
         self.references = 0
 
     @property

@@ -5,12 +5,12 @@ from __future__ import annotations
 from services.common.selectors.selector import selector
 from services.queue.machine.consumers import Consumer, ConsumerLink
 from services.queue.machine.delivery.interest import Interest
-from services.queue.machine.options import QueueOptions
+from services.queue.machine.queue import Queue
 from services.rpc import queue_pb2 as pb
 
 
-def newcomer(attach: pb.AttachConsumer, link: ConsumerLink, options: QueueOptions) -> Consumer:
-    """What the gateway behind `link` asks for, of a queue with these options. Raises InvalidSelector."""
+def newcomer(attach: pb.AttachConsumer, link: ConsumerLink, queue: Queue, now: int) -> Consumer:
+    """What the gateway behind `link` asks for, of a queue. Raises InvalidSelector."""
     return Consumer(
         attach.consumer,
         link,
@@ -18,20 +18,25 @@ def newcomer(attach: pb.AttachConsumer, link: ConsumerLink, options: QueueOption
         connection=attach.connection,
         exclusive=attach.exclusive,
         settled=attach.settled,
-        browse=attach.browse or options.nondestructive,
+        browse=attach.browse or queue.options.nondestructive,
         priority=attach.priority,
         messages=attach.messages,
         size=attach.bytes,
         age=attach.age,
         activated=attach.activated,
         holds=bool(attach.held),
-        interest=_interest(attach.connection if attach.no_local else "", attach.selector, options.default_selector),
+        interest=_interest(attach, queue, now),
     )
 
 
-def _interest(not_of: str, *texts: str) -> Interest | None:
-    """In what all of these select, unless it came on that connection."""
-    said = [text for text in texts if text]
-    if not said:
-        return Interest(None, not_of) if not_of else None
-    return Interest(selector(" AND ".join(f"({text})" for text in said) if len(said) > 1 else said[0]), not_of)
+def _interest(attach: pb.AttachConsumer, queue: Queue, now: int) -> Interest | None:
+    """In what all selectors select, unless it came on its own connection, or before its time; None: in everything."""
+    said = [text for text in (attach.selector, queue.options.default_selector) if text]
+    if not said and not attach.no_local and not attach.HasField("replay_ms"):
+        return None
+    chosen = selector(" AND ".join(f"({text})" for text in said) if len(said) > 1 else said[0]) if said else None
+    not_of = attach.connection if attach.no_local else ""
+    if not attach.HasField("replay_ms"):
+        return Interest(chosen, not_of)
+    first = 0 if attach.again or attach.replay_ms else queue.next_position
+    return Interest(chosen, not_of, since=now - attach.replay_ms, first=first)

@@ -61,6 +61,7 @@ class QueueOptions:
     once_ms: int = 0
     dead_letter_exchange: str | None = None
     dead_letter_key: str | None = None
+    dead_letter_strategy: str = ""
 
     @property
     def limited(self) -> bool:
@@ -71,6 +72,11 @@ class QueueOptions:
     def sets_aside(self) -> bool:
         """Whether some of its messages may not be delivered yet."""
         return self.holds or (self.retry_min_ms > 0 and self.retry != argument.RETRY.default)
+
+    @property
+    def keeps_unroutable(self) -> bool:
+        """Whether dead letters for which there is no way wait for one; as in RabbitMQ, of what refuses when full."""
+        return self.dead_letter_strategy == argument.AT_LEAST_ONCE and self.overflow == "reject-publish"
 
     @property
     def live_consumers(self) -> int:
@@ -121,6 +127,7 @@ _SAID_BY: Final[Mapping[str, Argument[Any]]] = {
     "once_ms": argument.ONCE_MS,
     "dead_letter_exchange": argument.DEAD_LETTER_EXCHANGE,
     "dead_letter_key": argument.DEAD_LETTER_KEY,
+    "dead_letter_strategy": argument.DEAD_LETTER_STRATEGY,
 }
 
 

@@ -59,12 +59,12 @@ class Queue:
         self._delivery = delivery = Dispatcher(self._entries, self.consumers)
         self._backlog = Backlog(self._entries, delivery)
         self._settlement = EntrySettlement(self._entries, self._claims, self._backlog, self._room)
-        entrance = Entrance(
+        self._plain_entrance = Entrance(
             self._entries, self.consumers, self._claims, delivery, self._backlog, self._room, self._settlement
         )
-        self._once = PublishedOnce(entrance, self._entries, self._room, now) if options.once else None
-        self._entrance = self._once or entrance
-        self._letters = LettersOnce(self._entrance, self._entries, self._room, now)
+        self._once: PublishedOnce | None = None
+        self._heed_once(now)
+        self._letters = LettersOnce(self._plain_entrance, self._entries, self._room, now)
         if options.unused_ms is not None:
             context.expect(options.queue_id)
 
@@ -75,9 +75,18 @@ class Queue:
         """
         self.use.adopt(options, now)
         self._entries.adopt(options)
+        self._heed_once(now)
         self.options, self._room.policy = options, policy
         self._heed_flow(policy)
         self._entries.context.expect(options.queue_id)
+
+    def _heed_once(self, now: int) -> None:
+        options = self._entries.options
+        if options.once:
+            self._once = self._once or PublishedOnce(self._plain_entrance, self._entries, self._room, now)
+        if self._once:
+            self._once.adopt(options)
+        self._entrance = self._once if self._once and options.once else self._plain_entrance
 
     def _heed_flow(self, policy: OverflowPolicy) -> None:
         self.flow = Flow(self._entries) if policy.holds_back else None
@@ -117,6 +126,8 @@ class Queue:
 
         What has no reason among the refused is not taken because it was here before: its publisher need not know.
         """
+        if arrival.notes and not self.options.once:  # it was prepared when keys were kept
+            self._entries.context.draft.drop_notes([place for place in arrival.notes if place])
         entrance = self._entrance if arrival.published else self._letters
         return entrance.publish(arrival, now, reserved=reserved)
 
@@ -128,16 +139,23 @@ class Queue:
         if any(entry.expires for entry in entries):
             self._backlog.expects_expiry(own=any(entry.message.facts.ttl_ms is not None for entry in entries))
         self._entries.recover(entries, now)
+        if self._room.is_over:
+            self._entries.context.expect(self.options.queue_id)
 
     def recall(self, notes: Sequence[tuple[Note, NotePlace]], entries: Sequence[Entry]) -> None:
-        """Gives features back what they noted in the journal; before it takes anything, as these entries."""
-        for feature in self._keepers():
-            feature.recall(notes, entries)
+        """Gives features back what they noted in the journal; before it takes anything, as these entries.
 
-    def lost(self, notes: Iterable[Note]) -> None:
-        """What features noted with messages that could not be written, and whose publishers are told so."""
-        if self._once:
-            self._once.window.lost(notes)
+        What is of a feature that it has no more is not kept.
+        """
+        keepers = {each.feature: each for each in self._keepers()}
+        for keeper in keepers.values():
+            keeper.recall(notes, entries)
+        self._entries.context.draft.drop_notes([place for note, place in notes if note.feature not in keepers])
+
+    def not_safe(self, uids: AbstractSet[int]) -> None:
+        """What these published messages are could not be written: they count as new if they come again."""
+        for window in self._windows():
+            window.not_safe(uids)
 
     def unwritten(self) -> Iterator[Note]:
         """What features keep that is not in the journal; to be used up before anything changes."""
@@ -149,16 +167,13 @@ class Queue:
             yield self._entries.acquired
         if self._entries.attempts:
             yield self._entries.attempts
+        if self._entries.aside:
+            yield from self._entries.aside.keepers()
 
     def _windows(self) -> Iterator[Window]:
         yield self._letters.window
         if self._once:
             yield self._once.window
-
-    def not_safe(self, uids: AbstractSet[int]) -> None:
-        """What these published messages are could not be written: they count as new if they come again."""
-        for window in self._windows():
-            window.not_safe(uids)
 
     def was_given_back(self, entry: Entry) -> bool:
         """Whether it was somebody's who made no attempt, where that is counted."""
@@ -325,10 +340,10 @@ class Queue:
         """Keeps a place for messages of a transaction, the next `count` positions: where they will be in the queue."""
         return self._entries.keep_place(count)
 
-    def stage(self, arrival: Arrival) -> None:
+    def stage(self, arrival: Arrival, now: int) -> None:
         """Enters for the journal what features keep of messages of a transaction, should it be committed."""
-        if self._once:
-            self._once.stage(arrival)
+        if self._once and self.options.once:
+            self._once.stage(arrival, now)
 
     def unreserve(self, count: int, size: int) -> None:
         """Gives up what `reserve` kept."""

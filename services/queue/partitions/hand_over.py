@@ -13,7 +13,6 @@ from collections.abc import Callable, Iterable, Iterator
 from collections.abc import Set as AbstractSet
 from typing import NamedTuple
 
-from services.common.clock import epoch_ms
 from services.common.message.columns import put
 from services.common.message.weight import FRAME_BYTES
 from services.queue.journal.content import add_notes
@@ -154,7 +153,7 @@ def _columns(rows: list[Row], epoch: int) -> EntryColumns:
 
 
 def _content(messages: list[Message]) -> PublishBatch:
-    batch = PublishBatch(time_ms=epoch_ms())
+    batch = PublishBatch(times_ms=[message.received for message in messages])
     batch.uids.extend([message.uid for message in messages])
     batch.bodies.extend([message.body for message in messages])
     put(batch, [message.facts for message in messages], [message.properties for message in messages])

@@ -68,6 +68,7 @@ class Partition(Awaited):
     known: Known = field(default_factory=Known)
     orphans: dict[int, list[Entry]] = field(default_factory=dict)  # of queues that the topology does not know
     notes: dict[int, list[tuple[Note, NotePlace]]] = field(default_factory=dict)  # of features, likewise
+    left_out: set[int] = field(default_factory=set)  # queues that could not be given back all that they had
     undecided: set[Prepared] = field(default_factory=set)
     formers: dict[int, Former] = field(default_factory=dict)  # by origin: gateways with the former owner's deliveries …
     claimable_until: int = 0  # … and until when (Unix ms) these are kept for them

@@ -26,7 +26,7 @@ from services.queue.observe.traced_record import queue_record
 from services.queue.partitions.hand_over import Row, frames, unwritten
 from services.queue.partitions.loads import Loads
 from services.queue.partitions.partition import Partition, PartitionState, Prepared
-from services.queue.partitions.recovering import Recoveries, read_back, wait_again
+from services.queue.partitions.recovering import Recoveries, put_back, read_back, wait_again
 from services.queue.partitions.recovery import Recovery
 from services.queue.partitions.share import Placement, View
 from services.queue.partitions.sisters import missing
@@ -301,6 +301,7 @@ class Partitions:
         while partition.state is PartitionState.RECOVERING and not self._leaving:
             try:
                 recovery = recovery or await read_back(self._host, self._store, partition)
+                await put_back(self._host, partition)
                 await self._heard(partition)
                 self._serve(partition, recovery.known)
             except Fenced:

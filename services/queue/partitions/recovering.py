@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
 from functools import cache
 from typing import Protocol
@@ -9,6 +10,7 @@ from typing import Protocol
 from services.common.containment import contained
 from services.common.ledger.place import LedgerPlace
 from services.queue.host import Host
+from services.queue.machine import turn
 from services.queue.machine.message import NOBODYS
 from services.queue.machine.options import QueueOptions
 from services.queue.partitions.partition import Partition, PartitionState
@@ -64,6 +66,19 @@ async def read_back(host: Host, store: Recoveries, partition: Partition) -> Reco
         if host.recorder.on:
             _tell(host, partition, recovery)
     return recovery
+
+
+async def put_back(host: Host, partition: Partition) -> None:
+    """Gives large queues what they had in parts, so that others have their turns; the rest is given as it is served."""
+    large = [queue_id for queue_id, orphans in partition.orphans.items() if len(orphans) > turn.SCATTERED]
+    for queue_id in large:
+        if (definition := host.registry.definitions.get(queue_id)) and queue_id not in partition.queues:
+            host.registry.open(definition, partition, in_parts=True)
+            more = True
+            while more and partition.state is PartitionState.RECOVERING:
+                await asyncio.sleep(0)
+                more = host.registry.put_back(definition, partition)
+    wait_again(partition, host.now())
 
 
 def wait_again(partition: Partition, now: int) -> None:

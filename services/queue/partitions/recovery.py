@@ -10,6 +10,7 @@ from services.common.ledger.stages import HANDED_OVER, HELD, JOURNAL
 from services.queue.journal.known import Known
 from services.queue.machine.columns import Columns, decoded
 from services.queue.machine.entry import ACQUIRED, Entry, Former, JournalPart
+from services.queue.machine.features.let_go import last
 from services.queue.machine.journal_draft import Note, NotePlace
 from services.queue.machine.message import NOBODYS, Interned, MemoryAccount
 from services.queue.machine.options import QueueOptions
@@ -48,6 +49,7 @@ class Recovery:
         self._traced = traced
         self._next: dict[int, int] = {}  # queue → position behind all that was read
         self._mixed: set[int] = set()  # queues whose batches do not come in the order of positions
+        self._doubtful: dict[int, list[Entry]] = {}  # by queue: perhaps their time came only when it had no owner
 
     def add(self, batch: RecoveredBatch) -> None:
         """Takes the next part of the store's stream."""
@@ -78,6 +80,11 @@ class Recovery:
 
     def in_order(self) -> dict[int, list[Entry]]:
         """All entries by queue, positions ascending."""
+        for queue_id, entries in self._doubtful.items():
+            let_go = last(self.notes.get(queue_id, ()))
+            for entry in entries:
+                entry.attempts -= let_go is not None and (entry.message.facts.not_before or 0) > let_go
+        self._doubtful.clear()
         for queue_id in self._mixed & self.entries.keys():
             self.entries[queue_id].sort(key=attrgetter("position"))
         return self.entries
@@ -94,7 +101,10 @@ class Recovery:
         origin = columns.held_by[number] if handed_over else 0
         kept = origin > 0 and columns.epoch + 1 == self._epoch
         attempts += origin > 0 and not kept
-        entries = reader.entries(number, index, count, place, attempts, self._latest_of(queue_id))
+        entries = reader.entries(number, index, count, place, attempts, latest := self._latest_of(queue_id))
+        if latest < _NEVER:
+            counted = [each for each in entries if each.attempts > attempts and each.message.facts.not_before]
+            self._doubtful.setdefault(queue_id, []).extend(counted)
         self._date(reader, number, queue_id, place, entries)
         if kept and entries:
             former = self.formers.setdefault(origin, Former(origin))

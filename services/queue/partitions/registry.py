@@ -11,6 +11,7 @@ from services.common.clock import Epoch
 from services.common.containment import contained
 from services.common.ledger import stages
 from services.common.message import arguments
+from services.queue.machine import turn
 from services.queue.machine.message import NOBODYS
 from services.queue.machine.options import QueueOptions, read_options
 from services.queue.machine.queue import Queue
@@ -110,29 +111,50 @@ class Registry:
             auto_delete=definition.auto_delete,
         )
 
-    def create(self, definition: QueueDefinition, partition: Partition) -> Queue:
-        """A queue of its type in a partition that is held."""
+    def create(self, definition: QueueDefinition, partition: Partition, *, in_parts: bool = False) -> Queue:
+        """A queue of its type in a partition that is held, with what it had; `in_parts`: the rest by `put_back`."""
         options = self.options(definition)
         kind = options.type or definition.type or "classic"
         policy = plugins.load("overflow_policies", options.overflow)()
         queue = Queue(plugins.load("queue_types", kind), options, partition.context, policy, self.now())
-        partition.queues[definition.id] = queue
-        orphans = partition.orphans.pop(definition.id, [])
         if notes := partition.notes.pop(definition.id, None):
-            queue.recall(notes, orphans)
-        if orphans:
-            queue.recover(orphans, self.now())
+            queue.recall(notes, partition.orphans.get(definition.id, []))
+        self._put_back(queue, partition, turn.SCATTERED if in_parts else None)
+        partition.queues[definition.id] = queue
         if partition.state is PartitionState.SERVING:
             self.queues[definition.id] = queue
         return queue
 
-    def open(self, definition: QueueDefinition, partition: Partition) -> None:
+    def _put_back(self, queue: Queue, partition: Partition, most: int | None) -> None:
+        queue_id, orphans = queue.options.queue_id, partition.orphans.get(queue.options.queue_id, [])
+        if some := orphans[:most]:
+            queue.recover(some, self.now())
+        del orphans[:most]
+        if not orphans:
+            partition.orphans.pop(queue_id, None)
+
+    def put_back(self, definition: QueueDefinition, partition: Partition) -> bool:
+        """Gives a queue that was opened in parts more of what it had, as goes in one turn; whether there is more."""
+        if (queue := partition.queues.get(definition.id)) is None:
+            return False
+        try:
+            self._put_back(queue, partition, turn.SCATTERED)
+        except Exception as fault:  # noqa: BLE001 - as of `open`
+            del partition.queues[definition.id]
+            partition.left_out.add(definition.id)
+            self._leave_out(definition, fault)
+        return definition.id in partition.orphans
+
+    def open(self, definition: QueueDefinition, partition: Partition, *, in_parts: bool = False) -> None:
         """As `create`; a queue that cannot be served is named in the log, and left out."""
         try:
-            self.create(definition, partition)
+            self.create(definition, partition, in_parts=in_parts)
         except Exception as fault:  # noqa: BLE001 - one queue's fault must not keep the others from being served
-            self.unusable.add(definition.id)
-            contained("opening a queue", fault, do=_DO, queue=definition.name, virtual_host=definition.virtual_host)
+            self._leave_out(definition, fault)
+
+    def _leave_out(self, definition: QueueDefinition, fault: Exception) -> None:
+        self.unusable.add(definition.id)
+        contained("opening a queue", fault, do=_DO, queue=definition.name, virtual_host=definition.virtual_host)
 
     def change(self, definition: QueueDefinition) -> None:
         """Its policies say something else: the queue heeds that from now on, its next owner from when it begins."""
@@ -144,7 +166,8 @@ class Registry:
     def serve(self, partition: Partition) -> None:
         """The partition has been read back."""
         for definition in list(self.definitions.values()):
-            if definition.partition == partition.number and definition.id not in partition.queues:
+            its = definition.partition == partition.number and definition.id not in partition.left_out
+            if its and definition.id not in partition.queues:
                 self.open(definition, partition)
         partition.state = PartitionState.SERVING
         self.queues.update(partition.queues)

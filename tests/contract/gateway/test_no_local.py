@@ -71,3 +71,32 @@ async def test_a_link_of_an_exchange(broker: BrokerHouse, name: str) -> None:
         assert isinstance(await each.sends(), state)
     for each in (client, other):
         await each.close()
+
+
+@pytest.mark.parametrize("kind", ["direct", "fanout", "topic", "headers"])
+async def test_a_binding(broker: BrokerHouse, name: str, kind: str) -> None:
+    """It passes on nothing that a consumer of the queue publishes, on whichever channel, and all else."""
+    client, other = await broker.connect(channels=2), await broker.connect(1)
+    await client.call(1, commands.Exchange.Declare(exchange=name, exchange_type=kind), commands.Exchange.DeclareOk)
+    await client.declare(name)
+    spares = commands.Queue.Bind(queue=name, exchange=name, routing_key="k", arguments={"x-qpid-no-local": True})
+    await client.call(1, spares, commands.Queue.BindOk)
+    client.publish(b"before", "k", exchange=name)
+    await client.consume(name, "c", no_ack=True)
+    client.publish(b"own", "k", exchange=name, channel=2)
+    client.publish(b"to the queue itself", name)
+    other.publish(b"other's", "k", exchange=name)
+    assert sorted(await client.bodies(3)) == [b"before", b"other's", b"to the queue itself"]
+    await client.call(1, commands.Basic.Cancel(consumer_tag="c"), commands.Basic.CancelOk)
+    client.publish(b"after", "k", exchange=name)
+    while (await client.declare(name, passive=True)).message_count < 1:
+        pass
+
+
+async def test_a_binding_that_says_nothing(broker: BrokerHouse, name: str) -> None:
+    """Closes the channel with 406, which names the argument."""
+    client = await broker.connect()
+    await client.declare(name)
+    bind = commands.Queue.Bind(queue=name, exchange="amq.topic", routing_key="k", arguments={"x-qpid-no-local": "x"})
+    assert await client.refused(1, bind) == 406
+    assert "x-qpid-no-local" in client.of(commands.Channel.Close)[-1].reply_text

@@ -8,6 +8,7 @@ import hypothesis.strategies as st
 import pytest
 from hypothesis import given
 
+from services.queue.counting import counted
 from services.queue.machine.consumers import Consumer
 from tests.support.queue_machine import FakeLink, Machine, Make
 
@@ -106,3 +107,20 @@ def test_beside_a_naive_list(most: int, steps: list[str | int]) -> None:
         machine.publish(20)
         live += [each for each in there if each not in live][: most - len(live)]
         assert got(machine) == {each.handle for each in live}
+
+
+def test_what_tools_are_told(make: Make) -> None:
+    """Who would be given what came now is live, though nothing has come yet; the others are in reserve."""
+    machine = make(table={"maximumLiveConsumers": 2})
+
+    def live() -> list[str]:
+        return [each.tag for each in counted([machine.queue]).consumers if each.live]
+
+    first = machine.consumer(tag="1")
+    for tag in ("2", "3", "4"):
+        machine.consumer(tag=tag, browse=tag == "2")
+    assert live() == ["1", "2", "3"]
+    machine.publish()
+    assert live() == ["1", "2", "3"]
+    machine.queue.detach(first, 0)
+    assert live() == ["2", "3", "4"]

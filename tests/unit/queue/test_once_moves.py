@@ -13,6 +13,7 @@ from services.queue.partitions import partitions
 from services.rpc import queue_pb2 as pb
 from tests.support.queue_house import House, RawLink
 from tests.unit.queue.test_hand_over import another_owner
+from tests.unit.queue.test_policies import policy
 
 ONCE = {"x-message-deduplication": True}
 
@@ -139,3 +140,15 @@ async def test_what_a_later_release_notes(house: House) -> None:
     queue = house.queues["queue-1"]._host.registry.queues[queue_id]
     queue.recall([(Note(queue_id, "later", b"?"), NotePlace(1, 0))], [])
     assert len(window_of(house, queue_id)) == 0
+
+
+async def test_a_policy_and_the_death_of_the_owner(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a policy makes of a queue that is there outlives its owner as well."""
+    monkeypatch.setattr(partitions, "frames", lambda *_: ())
+    queue_id = await house.declare("q", durable=True)
+    await policy(house, "p", **{"message-deduplication": True})
+    await publish(await house.link(tells=True), queue_id, "a", "a", "b")
+    await another_owner(house)
+    link = await house.link(origin=1001, tells=True)
+    await publish(link, queue_id, "a", "b", "c")
+    assert await link.ready(queue_id, 1) == 3

@@ -6,10 +6,12 @@ from typing import Any
 
 import pytest
 
+from services.common.clock import epoch_ms
 from services.common.message import columns
 from services.queue.links import selecting
 from services.rpc import queue_pb2 as pb
 from tests.support.queue_house import House, RawLink
+from tests.unit.queue.test_hand_over import another_owner
 
 LOOK, TAKE, DROP = pb.SelectRequest.LOOK, pb.SelectRequest.TAKE, pb.SelectRequest.DROP
 T = 77 << 39
@@ -55,6 +57,20 @@ async def test_portions(house: House, monkeypatch: pytest.MonkeyPatch, more: dic
         replies.append(await link.request(10 + len(replies), more=again))
     assert [body for reply in replies for body in reply.message.bodies] == [bytes([n]) for n in range(10)]
     assert await link.ready(queue_id, 3) == 10
+
+
+async def test_when_it_was_received(house: House) -> None:
+    """Also of what does not expire, and under the next owner."""
+    queue_id, link = await house.declare("q", durable=True), await house.link()
+    before = epoch_ms()
+    await link.publish(queue_id, [b"persistent"], persistent=True)
+    await link.publish(queue_id, [b"transient"])
+    between = epoch_ms()
+    for origin in (1000, 1001):
+        link = await house.link(origin=origin)
+        [reply] = await chosen(link, 2, queue_id, LOOK)
+        assert [before <= each.time_ms <= between for each in reply.shown] == [True, True]
+        await another_owner(house)
 
 
 async def test_what_is_shown(house: House) -> None:

@@ -6,6 +6,7 @@ descriptor              also                                          value
 0x0000468C:0x00000003   apache.org:no-local-filter:list                (any) not what the link's connection sends
 0x0000468C:0x00000004   apache.org:selector-filter:string             a selector of JMS
 apache.org:jms-selector-filter:string         (its former name)
+x-qpid-replay-period                          not what came more seconds ago; Broker-J has it of 0-x, by this name
 """
 
 from __future__ import annotations
@@ -14,12 +15,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
+from services.common.arguments.filters import REPLAY, seconds
 from services.common.errors import NotImplementedHere
 from services.common.message.amqp_1_0.values import Described
 from services.common.selectors.selector import InvalidSelector, said_now
 from services.gateway.protocols.amqp_1_0.conditions import InvalidField
 
-_BINDING, _NO_LOCAL, _SELECTOR = "binding", "no_local", "selector"
+_BINDING, _NO_LOCAL, _SELECTOR, _REPLAY = "binding", "no_local", "selector", "replay"
 _KINDS: Final[Mapping[int | str, str]] = {
     0x0000468C_00000000: _BINDING,
     "apache.org:legacy-amqp-direct-binding:string": _BINDING,
@@ -30,6 +32,7 @@ _KINDS: Final[Mapping[int | str, str]] = {
     0x0000468C_00000004: _SELECTOR,
     "apache.org:selector-filter:string": _SELECTOR,
     "apache.org:jms-selector-filter:string": _SELECTOR,
+    REPLAY: _REPLAY,
 }
 
 
@@ -37,12 +40,13 @@ _KINDS: Final[Mapping[int | str, str]] = {
 class Filters:
     """What they say: which messages a consumer wants, and by which key an exchange's are its; None: nothing said.
 
-    With `no_local`, not what its own connection sends.
+    With `no_local`, not what its own connection sends; `replay`: in seconds, not what came before that.
     """
 
     selector: str | None = None
     binding: str | None = None
     no_local: bool | None = None
+    replay: int | None = None
 
 
 def filters_of(table: Mapping[Any, Any] | None) -> Filters:
@@ -64,11 +68,20 @@ def _read(name: object, given: object) -> tuple[str, Any]:
     if kind == _NO_LOCAL:
         return kind, True
     value = given.value if isinstance(given, Described) else given
+    if kind == _REPLAY:
+        return kind, _seconds(str(name), value)
     if not isinstance(value, str):
         raise InvalidField(f"filter {name}: must be text, not {value!r}")
     if kind == _SELECTOR and value.strip():
         _check_selector(str(name), value)
     return kind, str(value)
+
+
+def _seconds(name: str, value: object) -> int:
+    try:
+        return seconds(value)
+    except (TypeError, ValueError) as error:
+        raise InvalidField(f"filter {name}: {error}") from None
 
 
 def _check_selector(name: str, text: str) -> None:

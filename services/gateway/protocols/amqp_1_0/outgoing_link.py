@@ -155,6 +155,7 @@ class OutgoingLink(Link):
             self.tag,
             settled=self.settled,
             no_local=bool(self._filters.no_local),
+            replay=self._filters.replay,
             by_credit=True,
             replies_to=replies_to,
             selector=selector,

@@ -40,20 +40,31 @@ class LiveConsumers:
 
     def choose(self, consumers: Iterable[Consumer]) -> list[Consumer]:
         """Gives those that are live from now on: not in place of a former one that may come back yet."""
+        fresh = self._fresh(consumers)
+        back = {consumer.age for consumer in fresh}
+        if fresh:
+            self._left = [left for left in self._left if left.age not in back and not left.link.over]
+        for consumer in fresh:
+            self.chosen[consumer] = None
+            consumer.activated = self._next()
+            consumer.link.activated(consumer)
+        return fresh
+
+    def reserve(self, consumers: Iterable[Consumer]) -> set[Consumer]:
+        """Those that would not be given what came now: they wait until another is gone. Browsers wait for nobody."""
+        there = [consumer for consumer in consumers if not consumer.browse]
+        return {*there}.difference(self.chosen, self._fresh(there))
+
+    def _fresh(self, consumers: Iterable[Consumer]) -> list[Consumer]:
         waiting = [consumer for consumer in consumers if not consumer.browse and consumer not in self.chosen]
         if not waiting:
             return []
         ages = {left.age for left in self._left}
         fresh = [consumer for consumer in waiting if consumer.age in ages]
         back = {consumer.age for consumer in fresh}
-        self._left = [left for left in self._left if left.age not in back and not left.link.over]
+        left = [each for each in self._left if each.age not in back and not each.link.over]
         others = sorted((each for each in waiting if each not in fresh), key=_rank)
-        fresh += others[: max(0, self.most - len(self.chosen) - len(self._left) - len(fresh))]
-        for consumer in fresh:
-            self.chosen[consumer] = None
-            consumer.activated = self._next()
-            consumer.link.activated(consumer)
-        return fresh
+        return fresh + others[: max(0, self.most - len(self.chosen) - len(left) - len(fresh))]
 
     def _next(self) -> int:
         self._number += 1

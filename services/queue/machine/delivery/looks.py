@@ -38,4 +38,4 @@ class Looks:
             self.left -= 1
             return True
         self.left -= interest.cost * (1 + len(entry.message.properties) // _PROPERTIES)
-        return interest.wants(view)
+        return interest.wants(entry, view)

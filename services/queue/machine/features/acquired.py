@@ -20,6 +20,7 @@ _VALUE: Final = Struct("<QI")  # uid, times
 class Acquired:
     """Of one queue."""
 
+    feature = FEATURE
     __slots__ = ("_draft", "_places", "_queue_id", "_untried")
 
     def __init__(self, queue_id: int, draft: PartitionDraft) -> None:

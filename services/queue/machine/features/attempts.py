@@ -21,6 +21,7 @@ _KNOWN: Final = 1  # to the journal, of whatever was delivered
 class Attempts:
     """Of one queue."""
 
+    feature = FEATURE
     __slots__ = ("_draft", "_places", "_queue_id")
 
     def __init__(self, queue_id: int, draft: PartitionDraft) -> None:

@@ -12,6 +12,10 @@ from services.queue.machine.journal_draft import Note, NotePlace
 class Keeper(Protocol):
     """It writes notes as things happen, or leaves them to the hand-over of the partition."""
 
+    @property
+    def feature(self) -> str:
+        """By which name its notes are its own."""
+
     def unwritten(self) -> Iterator[Note]:
         """What is not in the journal yet."""
 

@@ -118,8 +118,8 @@ class Once:
     # -------------------------------------------------------------- the journal
 
     def _note(self, arrival: Arrival, keys: Keys, refused: list[Refused]) -> None:
-        if not self._entries.options.durable:
-            return
+        if not self._entries.options.durable or (arrival.place is not None and arrival.notes is None):
+            return  # of a transaction that was prepared before a policy said this: its content is written already
         elsewhere = {at for first, count, _ in refused for at in range(first, first + count)}
         for at, key in enumerate(keys):
             place = arrival.notes[at] if arrival.notes else None

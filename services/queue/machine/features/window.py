@@ -56,6 +56,17 @@ class Window:
         self._now = now
         self._seen: OrderedDict[bytes, Seen] = OrderedDict()
 
+    @property
+    def feature(self) -> str:
+        """As Keeper says."""
+        return self._span.feature
+
+    def adopt(self, span: Span) -> None:
+        """Policies say something else: keys that are known are known as long as was said then, or go if none are."""
+        self._span = span
+        if self._seen:
+            self._context.expect(self._queue_id)
+
     def __len__(self) -> int:
         return len(self._seen)
 
@@ -129,7 +140,7 @@ class Window:
 
     def recall(self, notes: Iterable[tuple[Note, NotePlace]], entries: object) -> None:  # noqa: ARG002 - the protocol's
         """What a former owner noted."""
-        mine = ((*_VALUE.unpack(note.value), place) for note, place in notes if note.feature == self._span.feature)
+        mine = ((*_VALUE.unpack(note.value), place) for note, place in notes if note.feature == self.feature)
         least = self.end_of(self._now) if self._span.anew else 0
         for key, uid, until, place in sorted(mine, key=itemgetter(2)):
             if key in self._seen:  # the journal was told of a new one before it forgot the old: the last is right
@@ -138,13 +149,6 @@ class Window:
             self._account(1)
         if self._seen:
             self._context.expect(self._queue_id)
-
-    def lost(self, notes: Iterable[Note]) -> None:
-        """These could not be written, nor their messages: whoever has a key so far does not have it any more."""
-        for key, uid, _ in (_VALUE.unpack(note.value) for note in notes if note.feature == FEATURE):
-            if (seen := self._seen.get(key)) is not None and seen.uid == uid:
-                self._seen[key] = seen._replace(place=None)  # the journal has none to forget
-                self._forget([key])
 
     def end(self, *, durable: bool) -> None:
         """Gives its memory back; `durable`: the journal forgets it too."""

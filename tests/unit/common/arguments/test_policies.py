@@ -16,6 +16,10 @@ _VALUES = {
     "overflow": st.sampled_from(["drop-head", "reject-publish"]),
     "dead-letter-exchange": st.sampled_from(["a", "b"]),
     "dead-letter-routing-key": st.sampled_from(["k", "l"]),
+    "dead-letter-strategy": st.sampled_from(["at-most-once", "at-least-once"]),
+    "message-deduplication": st.booleans(),
+    "cache-size": st.integers(1, 9),
+    "cache-ttl": st.integers(1, 9),
 }
 _tables = st.fixed_dictionaries({}, optional=_VALUES)
 _limits = st.fixed_dictionaries({}, optional={word: _VALUES[word] for word in sorted(policies.LIMITS & _VALUES.keys())})
@@ -66,3 +70,20 @@ def test_what_is_no_word() -> None:
         with pytest.raises(Wrong):
             policies.check(definition, operator=operator)
     policies.check({"ha-mode": "all", "queue-mode": "lazy"}, operator=False)
+
+
+@pytest.mark.parametrize(
+    ("word", "right", "wrong", "impossible"),
+    [
+        ("message-deduplication", True, 1, None),
+        ("cache-size", 5, "5", 0),
+        ("cache-ttl", 5, True, 1 << 40),
+        ("dead-letter-strategy", "at-least-once", 1, "never"),
+    ],
+)
+def test_words_that_operators_may_not_say(word: str, right: object, wrong: object, impossible: object) -> None:
+    """The same of these, in policies."""
+    policies.check({word: right}, operator=False)
+    for value, operator in ((wrong, False), (impossible, False), (right, True)):
+        with pytest.raises(Wrong, match=word):
+            policies.check({word: value}, operator=operator)

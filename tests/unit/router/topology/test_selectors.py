@@ -19,6 +19,7 @@ from tests.support.topology_bench import Bench
 RED = {"x-filter-jms-selector": "colour = 'red'"}
 EACH: dict[str, tuple[Any, Any, Any]] = {
     "x-filter-jms-selector": ("colour = 'red'", 1, "colour ="),
+    "x-qpid-no-local": (True, 1, "own"),
 }
 """A value that is right, one of a wrong type, and one that is impossible."""
 
