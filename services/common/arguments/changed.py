@@ -25,7 +25,6 @@ CHANGEABLE: Final = frozenset(
         queue.MAX_LENGTH_BYTES,
         queue.MESSAGE_TTL,
         queue.NO_LOCAL,
-        queue.NONDESTRUCTIVE,
         queue.OVERFLOW,
         queue.RESUME_BYTES,
     )

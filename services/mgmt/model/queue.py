@@ -69,7 +69,7 @@ class Queue(ConfiguredObject):
     )
     message_group_default_group: str = attribute("of messages that say none", "qpid.no-group", immutable=True)
     maximum_distinct_groups: int = attribute("that standard groups are told apart by", 255, immutable=True)
-    ensure_nondestructive_consumers: bool = attribute("all its consumers browse", False)
+    ensure_nondestructive_consumers: bool = attribute("all its consumers browse", False, immutable=True)
     hold_on_publish_enabled: bool = attribute(
         "messages that say when they may be delivered wait until then", False, immutable=True
     )

@@ -34,10 +34,7 @@ _LIMITS: Final = ("maximumQueueDepthMessages", "maximumQueueDepthBytes")
 _ORDERS: Final = (("sorted", "sortKey", queue.SORT_KEY), ("lvq", "lvqKey", queue.LAST_VALUE_KEY))
 _CHANGED: Final[Mapping[str, tuple[str, ...]]] = {
     **{attribute: (argument.name,) for attribute, argument, _ in _NUMBERS},
-    **{
-        each.name: (each.name,)
-        for each in (queue.NONDESTRUCTIVE, queue.DEFAULT_FILTERS, queue.LEAST_TTL, queue.NO_LOCAL)
-    },
+    **{each.name: (each.name,) for each in (queue.DEFAULT_FILTERS, queue.LEAST_TTL, queue.NO_LOCAL)},
     "overflowPolicy": (queue.OVERFLOW.name,),
     "alternateBinding": (queue.DEAD_LETTER_EXCHANGE.name, queue.DEAD_LETTER_KEY.name),
 }

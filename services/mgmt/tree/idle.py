@@ -14,6 +14,8 @@ from services.mgmt.tree.connected import Connected
 
 _REASON: Final = "closed via management: it was idle"
 _AGAIN: Final = 0.1  # seconds
+_MOST: Final = {"idleTimeMillis": 1 << 53, "timeoutMillis": 60_000}
+"""Of parameters: nobody waits for longer."""
 
 
 async def close_idle(connected: Connected, virtual_host: str, told: Mapping[str, Any]) -> int:
@@ -21,10 +23,12 @@ async def close_idle(connected: Connected, virtual_host: str, told: Mapping[str,
 
     Raises IllegalConfiguration, and Unavailable where it waits and some are still there after their time.
     """
-    if (idle := told["idleTimeMillis"]) < 0:
-        raise IllegalConfiguration("parameter 'idleTimeMillis' of closeIdleConnections: 0 or more is wanted")
+    for name, most in _MOST.items():
+        if not 0 <= told[name] <= most:
+            raise IllegalConfiguration(f"parameter '{name}' of closeIdleConnections: 0 to {most} is wanted")
     await connected.now()
-    closed = {name for name in list(_idle(connected, virtual_host, idle)) if await _close(connected, name)}
+    idle = list(_idle(connected, virtual_host, told["idleTimeMillis"]))
+    closed = {name for name in idle if await _close(connected, name)}
     if told["waitForClose"]:
         await _gone(connected, virtual_host, closed, told["timeoutMillis"] / 1000)
     return len(closed)

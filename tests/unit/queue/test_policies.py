@@ -8,7 +8,7 @@ from typing import Any
 
 from services.common.arguments import policies
 from services.queue.machine.queue import Queue
-from services.rpc.router_pb2 import ChangeRequest, Policy, PolicyKey
+from services.rpc.router_pb2 import ChangeQueue, ChangeRequest, Policy, PolicyKey
 from tests.support.queue_house import House
 
 
@@ -50,3 +50,20 @@ async def test_under_the_next_owner(house: House) -> None:
     await link.publish(queue_id, [b"m"] * 5)
     assert await link.ready(queue_id, 1) == 2
     assert owned(house, queue_id).options.overflow == "reject-publish"
+
+
+async def test_changed_arguments(house: House) -> None:
+    """Count when the change is answered, beside policies, and under the next owner."""
+    queue_id = await house.declare("q", durable=True)
+    changed = b'{"x-max-length": 2, "x-overflow": "reject-publish", "x-dead-letter-exchange": "dlx"}'
+    await house.topology.change(ChangeRequest(virtual_host="/", change_queue=ChangeQueue(name="q", changed=changed)))
+    assert owned(house, queue_id).options.max_length == 2
+    await policy(house, "short", **{"max-length": 9, "message-ttl": 60_000})
+    await house.start_queue("queue-2")
+    await house.queues.pop("queue-1").stop()
+    link = await house.link("queue-2")
+    await link.publish(queue_id, [b"m"] * 5)
+    assert await link.ready(queue_id, 1) == 2
+    options = owned(house, queue_id).options
+    assert (options.max_length, options.overflow, options.dead_letter_exchange) == (2, "reject-publish", "dlx")
+    assert options.ttl_ms == 60_000

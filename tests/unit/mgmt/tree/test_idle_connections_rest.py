@@ -46,8 +46,9 @@ async def test_waiting(managed: Managed) -> None:
     status, told = await close(managed, idleTimeMillis=0, waitForClose=True, timeoutMillis=100)
     assert (status, "1 of 1 connections" in told["errorMessage"]) == (503, True)
     idle.send(0, commands.Connection.CloseOk())
-    [status, told] = await close(managed, idleTimeMillis=-1)
-    assert (status, "idleTimeMillis" in told["errorMessage"]) == (422, True)
+    for name, value in (("idleTimeMillis", -1), ("timeoutMillis", -1), ("timeoutMillis", 10**400)):
+        status, told = await close(managed, **{"idleTimeMillis": 60_000, name: value})
+        assert (status, name in told["errorMessage"]) == (422, True)
     await managed.house.connect()
     [last] = (await managed("GET", f"connection/{HOST}"))[1]
     assert last["statistics"]["lastUsedTime"] <= last["statistics"]["lastIoTime"]

@@ -53,6 +53,7 @@ def test_clients_declare_it_again(bench: Bench) -> None:
     ("more", "what"),
     [
         ({"x_max_priority": 5}, "'x-max-priority' for queue 'q' in vhost '/': is fixed"),
+        ({"ensureNondestructiveConsumers": True}, "is fixed"),
         ({"x_max_length": "5"}, "'x-max-length' .* must be an integer"),
         ({"x_overflow": "explode"}, "'x-overflow' .* must be one of"),
         ({"minimumMessageTtl": 9, "x_message_ttl": 8}, "'minimumMessageTtl' .* no more than x-message-ttl, 8"),
