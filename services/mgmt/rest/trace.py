@@ -21,6 +21,11 @@ _WHEN = (
     "else its delivery, where a consumer is, else its publish"
 )
 
+_PUBLISHER = (
+    "the publisher: the name of its application, its user, address or connection; of a dead letter, who published it "
+    "at first"
+)
+
 
 def _pattern(description: str) -> Any:  # noqa: ANN401 - as FastAPI's
     return Query(max_length=LONGEST_PATTERN, description=f"{description}; with * and ?")
@@ -57,10 +62,7 @@ def trace_routes(look_up: LookUp) -> APIRouter:
         queue: Annotated[str, _pattern("queue")] = "",
         client: Annotated[
             str,
-            _pattern(
-                "the publisher: the name of its application, its user, address or connection; of a dead letter, who "
-                "published it at first"
-            ),
+            _pattern(_PUBLISHER),
         ] = "",
         consumer: Annotated[str, _pattern("the consumer: its tag, or as `client`")] = "",
         key: Annotated[str, _pattern("routing key")] = "",

@@ -22,10 +22,8 @@ from services.queue.machine.delivery.live import LiveConsumers
 from services.queue.machine.entrance import Entrance, Refused
 from services.queue.machine.entries import Entries
 from services.queue.machine.entry import Entry, Holder, Undecided
+from services.queue.machine.features.admission import Admission
 from services.queue.machine.features.keeper import Keeper
-from services.queue.machine.features.letters import LettersOnce
-from services.queue.machine.features.published_once import PublishedOnce
-from services.queue.machine.features.window import Window
 from services.queue.machine.flow import Flow
 from services.queue.machine.journal_draft import Note, NotePlace
 from services.queue.machine.message import Holding
@@ -59,12 +57,10 @@ class Queue:
         self._delivery = delivery = Dispatcher(self._entries, self.consumers)
         self._backlog = Backlog(self._entries, delivery)
         self._settlement = EntrySettlement(self._entries, self._claims, self._backlog, self._room)
-        self._plain_entrance = Entrance(
+        entrance = Entrance(
             self._entries, self.consumers, self._claims, delivery, self._backlog, self._room, self._settlement
         )
-        self._once: PublishedOnce | None = None
-        self._heed_once(now)
-        self._letters = LettersOnce(self._plain_entrance, self._entries, self._room, now)
+        self._admission = Admission(entrance, self._entries, self._room, now)
         if options.unused_ms is not None:
             context.expect(options.queue_id)
 
@@ -75,18 +71,10 @@ class Queue:
         """
         self.use.adopt(options, now)
         self._entries.adopt(options)
-        self._heed_once(now)
+        self._admission.heed(now)
         self.options, self._room.policy = options, policy
         self._heed_flow(policy)
         self._entries.context.expect(options.queue_id)
-
-    def _heed_once(self, now: int) -> None:
-        options = self._entries.options
-        if options.once:
-            self._once = self._once or PublishedOnce(self._plain_entrance, self._entries, self._room, now)
-        if self._once:
-            self._once.adopt(options)
-        self._entrance = self._once if self._once and options.once else self._plain_entrance
 
     def _heed_flow(self, policy: OverflowPolicy) -> None:
         self.flow = Flow(self._entries) if policy.holds_back else None
@@ -107,7 +95,7 @@ class Queue:
     @property
     def kept(self) -> int:
         """Bytes that features keep in memory of messages that may be gone."""
-        return sum(window.size for window in self._windows())
+        return sum(window.size for window in self._admission.windows())
 
     @property
     def unsettled(self) -> Mapping[int, Entry]:
@@ -126,10 +114,7 @@ class Queue:
 
         What has no reason among the refused is not taken because it was here before: its publisher need not know.
         """
-        if arrival.notes and not self.options.once:  # it was prepared when keys were kept
-            self._entries.context.draft.drop_notes([place for place in arrival.notes if place])
-        entrance = self._entrance if arrival.published else self._letters
-        return entrance.publish(arrival, now, reserved=reserved)
+        return self._admission.publish(arrival, now, reserved=reserved)
 
     def recover(self, entries: list[Entry], now: int) -> None:
         """Puts back what was on disk, positions ascending, before there are consumers; may be called in parts.
@@ -154,7 +139,7 @@ class Queue:
 
     def not_safe(self, uids: AbstractSet[int]) -> None:
         """What these published messages are could not be written: they count as new if they come again."""
-        for window in self._windows():
+        for window in self._admission.windows():
             window.not_safe(uids)
 
     def unwritten(self) -> Iterator[Note]:
@@ -162,18 +147,13 @@ class Queue:
         return chain.from_iterable(feature.unwritten() for feature in self._keepers())
 
     def _keepers(self) -> Iterator[Keeper]:
-        yield from self._windows()
+        yield from self._admission.windows()
         if self._entries.acquired:
             yield self._entries.acquired
         if self._entries.attempts:
             yield self._entries.attempts
         if self._entries.aside:
             yield from self._entries.aside.keepers()
-
-    def _windows(self) -> Iterator[Window]:
-        yield self._letters.window
-        if self._once:
-            yield self._once.window
 
     def was_given_back(self, entry: Entry) -> bool:
         """Whether it was somebody's who made no attempt, where that is counted."""
@@ -342,8 +322,7 @@ class Queue:
 
     def stage(self, arrival: Arrival, now: int) -> None:
         """Enters for the journal what features keep of messages of a transaction, should it be committed."""
-        if self._once and self.options.once:
-            self._once.stage(arrival, now)
+        self._admission.stage(arrival, now)
 
     def unreserve(self, count: int, size: int) -> None:
         """Gives up what `reserve` kept."""
@@ -382,21 +361,21 @@ class Queue:
         """The clock's: discards messages that are past their time, or too many, as many as go in one turn."""
         self._backlog.expire(now)
         self._room.trim(now)
-        for window in self._windows():
+        for window in self._admission.windows():
             window.tidy(now)
 
     def deadline(self) -> int:
         """When `expire` has something to do next, or the queue is to be deleted, or 0."""
         if self._room.is_over:
             return 1
-        its = (window.deadline() for window in self._windows())
+        its = (window.deadline() for window in self._admission.windows())
         return min((time for time in (*self.use.deadlines(), *self._backlog.deadlines(), *its) if time), default=0)
 
     def end(self, *, durable: bool) -> int:
         """Gives its memory back (`durable`: dequeues in the journal too); gives how many messages were ready."""
         count = self._entries.count
         entries = self._entries.clear()
-        for window in self._windows():
+        for window in self._admission.windows():
             window.end(durable=durable)
         if durable:
             self._entries.forget(entries)

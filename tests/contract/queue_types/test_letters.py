@@ -26,7 +26,7 @@ def send(machine: Machine, *of: tuple[int, int], now: int = 0, persistent: bool 
 
 def places(machine: Machine) -> list[bool]:
     """Of each letter that is known, whether the journal is to know it too."""
-    return [seen.place is not None for seen in machine.queue._letters.window._seen.values()]
+    return [seen.place is not None for seen in machine.queue._admission._letters.window._seen.values()]
 
 
 def test_the_second_is_the_first(make: Make) -> None:
@@ -100,7 +100,7 @@ def test_the_next_owner_knows_them(make: Make) -> None:
     notes = [(note, Mock()) for note in machine.queue.unwritten()]
     later: Machine = make()
     later.publish()
-    later.queue._letters.window._now = late = 10 * letters._SPAN.life_ms
+    later.queue._admission._letters.window._now = late = 10 * letters._SPAN.life_ms
     later.queue.recall(notes, [])
     assert send(later, (SOURCE, 1), now=late + letters._SPAN.life_ms - 1) == [(0, 1, pb.NONE)]
 

@@ -44,7 +44,7 @@ async def consumed(house: House, queue_id: int) -> RawLink:
 
 def window_of(house: House, queue_id: int) -> Window:
     """Of the queue, here."""
-    once = house.queues["queue-1"]._host.registry.queues[queue_id]._once
+    once = house.queues["queue-1"]._host.registry.queues[queue_id]._admission._once
     assert once
     return once.window
 
