@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 import struct
 from collections.abc import Mapping
+from collections.abc import Set as AbstractSet
 from functools import lru_cache
 from typing import Any, TypeVar
 
@@ -281,6 +282,15 @@ class Amqp09Format:
         if drop_expiration:
             replaced[_EXPIRATION] = None
         return _assemble(properties, _spans(properties), replaced)
+
+    def with_table(self, properties: bytes, names: AbstractSet[bytes], table: bytes) -> bytes:
+        """The same properties with a field table in place of their headers of some names; the others stay as written.
+
+        Raises SyntaxFault, though not for all that cannot be read.
+        """
+        spans = _spans(properties)
+        headers = properties[slice(*spans[_HEADERS])] if _HEADERS in spans else field_table.EMPTY
+        return _assemble(properties, spans, {_HEADERS: field_table.joined(headers, names, table)})
 
     def with_reply_to(self, properties: bytes, reply_to: str) -> bytes:
         """As MessageFormat says."""

@@ -22,6 +22,7 @@ _Decoder = Callable[[bytes, int, int], tuple[Any, int]]
 _Encoder = Callable[[Any, int], bytes]
 
 _LENGTH = struct.Struct(">I")
+EMPTY = _LENGTH.pack(0)
 
 
 def decode(data: bytes, most: int = MOST_READ) -> dict[str, Any]:
@@ -85,6 +86,15 @@ def without(data: bytes, hidden: Iterable[Entry]) -> bytes:
         parts.append(data[at : entry.start])
         at = entry.end
     return _with_length(b"".join([*parts, data[at:]]))
+
+
+def joined(data: bytes, names: AbstractSet[bytes], other: bytes) -> bytes:
+    """The table in `data` with all of `other` in place of its own entries of some names; nothing is decoded.
+
+    Raises SyntaxFault on bytes that are no table, where it has to look for such names.
+    """
+    hidden = entries(data, names) if any(name in data for name in names) else ()
+    return _with_length(without(data, hidden)[_LENGTH.size :] + other[_LENGTH.size :])
 
 
 def has_many(data: bytes, position: int, most: int) -> bool:
