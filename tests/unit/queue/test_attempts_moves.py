@@ -63,3 +63,26 @@ async def test_what_is_noted_of_what_is_gone(house: House, monkeypatch: pytest.M
     await link.close()
     await another_owner(house)
     await (await house.link(origin=1001)).until(lambda: not live.batches)
+
+
+async def test_what_is_held_over_a_death(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever has it claims it from the next owner: what failed before is counted yet, and once."""
+    monkeypatch.setattr(partitions, "frames", lambda *_: ())
+    queue_id = await house.declare("q", durable=True, delivery_limit=4)
+    link = await house.link()
+    await link.publish(queue_id, [b"1"], persistent=True)
+    await link.attach(queue_id)
+    for seen in range(3):
+        await link.until(lambda: len(link.uids) > seen)  # noqa: B023
+        await fail(link, queue_id)
+    for failed in (3, 4):
+        await link.until(lambda: link.runs and link.runs[-1].attempts == failed)  # noqa: B023
+        held = link.uids[-1]
+        await another_owner(house)
+        await link.close()
+        link = await house.link(origin=1000)
+        await link.attach(queue_id, held=[held])
+        await link.send(settles=[pb.Settle(queue_id=queue_id, outcome=pb.RELEASE, uids=[held])])
+    live = house.store._engine._live
+    await link.until(lambda: not live.batches)
+    assert not link.runs
