@@ -86,3 +86,31 @@ async def test_what_is_held_over_a_death(house: House, monkeypatch: pytest.Monke
     live = house.store._engine._live
     await link.until(lambda: not live.batches)
     assert not link.runs
+
+
+async def test_dead_letters_under_way(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One that has not arrived when its owner dies is tried once more, not from the start."""
+    monkeypatch.setattr(partitions, "frames", lambda *_: ())
+    parked = await house.declare("parked", max_length=1, overflow="reject-publish")
+    to_parked = {"dead_letter_exchange": "", "dead_letter_routing_key": "parked"}
+    queue_id = await house.declare("q", durable=True, delivery_limit=3, **to_parked)
+    link = await house.link()
+    await link.publish(queue_id, [b"1"], persistent=True)
+    await link.publish(parked, [b"in the way"])
+    await link.attach(queue_id)
+    for seen in range(4):
+        await link.until(lambda: len(link.uids) > seen)  # noqa: B023
+        await fail(link, queue_id)
+    assert await link.ready(queue_id, 1) == 0
+    await link.close()
+    await another_owner(house)
+    link = await house.link(origin=1001)
+    await link.publish(parked, [b"in the way"])
+    await link.attach(queue_id)
+    await link.until(lambda: link.uids)
+    assert link.runs[0].attempts == 3
+    await fail(link, queue_id)
+    await link.request(1, get=pb.GetRequest(queue_id=parked, settled=True))
+    live = house.store._engine._live
+    await link.until(lambda: not live.batches)
+    assert await link.ready(parked, 2) == 1

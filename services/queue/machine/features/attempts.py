@@ -6,7 +6,7 @@ as it comes back; one that was under way when the owner died is not counted.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from struct import Struct
 from typing import Final, NamedTuple
 
@@ -50,6 +50,11 @@ class Attempts:
         self._drop([uid])
         place = self._draft.note(Note(self._queue_id, FEATURE, _VALUE.pack(uid, attempts)))
         self._noted[uid] = _Noted(attempts, place)
+
+    def handed_on(self, entries: Iterable[Entry]) -> Mapping[int, NotePlace]:
+        """They are out of the queue, but on disk yet: by uid, where it is noted of them, for who drops it with them."""
+        uids = [entry.message.uid for entry in entries]
+        return {uid: noted.place for uid in uids if (noted := self._noted.pop(uid, None))}
 
     def left(self, entries: Iterable[Entry]) -> None:
         """They are not in the queue any more."""
