@@ -36,6 +36,10 @@ class Aside(ByTime):
     def __iter__(self) -> Iterator[Entry]:
         return (entry for entry in self._known if entry.state in STANDING_ASIDE)
 
+    def known(self) -> dict[Entry, None]:
+        """Those, as `__iter__` gives them, and perhaps some that have left."""
+        return self._known.copy()
+
     def ranked(self, rank: Callable[[Entry], Any]) -> None:
         """From now on `oldest` is to be asked, by these places, once `rank_some` says so."""
         if self._rank is None:

@@ -74,6 +74,21 @@ def test_what_was_aside_comes_behind_the_others(make: Make, most: int) -> None:
     assert seen(machine.queue.walk(held=True), most) == list(range(1, 10))
 
 
+def test_what_comes_aside_meanwhile(make: Make) -> None:
+    """What was looked at and came back is not looked at again; what stood there then is, though its time has come."""
+    machine = make(table={"holdOnPublishEnabled": True}, delayed_retry_type="all", delayed_retry_min=100)
+    early = facts("amq.direct")._replace(not_before=10)
+    machine.publish_mixed([facts("amq.direct"), early, *[facts("amq.direct")] * 4])
+    walk, found = machine.queue.walk(held=False), list[int]()
+    while not found:  # of each level there is a look
+        found += [entry.message.uid for entry in walk.some(4)]
+    machine.consumer(messages=1)
+    machine.queue.settle(pb.RELEASE, machine.link.uids(), 0)
+    machine.queue.expire(20)
+    machine.queue.dispatch(20)
+    assert found + seen(walk) == [1, 3, 4, 5, 6, 2]
+
+
 def test_some_are_taken_and_dropped(make: Make) -> None:
     """Wherever they stand; they are the link's, or gone, and the others are as they were."""
     machine, link = make(durable=True), FakeLink()
