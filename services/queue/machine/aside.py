@@ -89,7 +89,7 @@ class Aside(ByTime):
         """When there is something to do next, or 0."""
         self._by_uid = None
         unswept = [each.tidy(self.count, self._holding.size) for each in (self, self._by_rank)]
-        return 1 if any(unswept) else self.next
+        return self.next if self.rank_some() and not any(unswept) else 1
 
     def withdraw(self, entry: Entry) -> Entry:
         """Takes out one of them."""
@@ -126,6 +126,7 @@ class Aside(ByTime):
             self._left(entry, GONE)
         self.forget()
         self._by_rank.forget()
+        self._unranked = []
         self._by_uid = None
         return entries
 
