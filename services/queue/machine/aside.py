@@ -78,7 +78,6 @@ class Aside(ByTime):
         due = self.due(now)
         for entry in due:
             self._left(entry, ASIDE if entry.state == ASIDE else ACQUIRED)  # as the list tells what it has had
-            self._by_rank.disown(entry)
         return due
 
     def is_due(self, now: int) -> bool:
@@ -104,9 +103,8 @@ class Aside(ByTime):
             self._by_uid = {entry.message.uid: entry for entry in self}
         get = self._by_uid.get
         found = [self.withdraw(each) for uid in uids if (each := get(uid)) is not None and each.state in STANDING_ASIDE]
-        for entry in found:  # it may come back, but not to here
+        for entry in found:  # it may come back, at another time
             self.disown(entry)
-            self._by_rank.disown(entry)
         return found
 
     def take_before(self, position: int, most: int) -> list[Entry]:
