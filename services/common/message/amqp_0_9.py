@@ -276,6 +276,14 @@ class Amqp09Format:
         span = _spans(properties).get(_HEADERS)
         return {} if span is None else field_table.decode(properties[slice(*span)], most=MOST_KEPT)
 
+    def header(self, properties: bytes, name: str) -> Any:  # noqa: ANN401 - as its type says
+        """As MessageFormat says; of repeated ones the last."""
+        octets = name.encode()
+        if octets not in properties or (span := _spans(properties).get(_HEADERS)) is None:
+            return None
+        found = field_table.find(properties[slice(*span)], {octets}, MOST_KEPT)
+        return found[-1][1] if found else None
+
     def with_headers(self, properties: bytes, headers: Mapping[str, Any], *, drop_expiration: bool = False) -> bytes:
         """As MessageFormat says."""
         replaced: dict[int, bytes | None] = {_HEADERS: field_table.encode(headers) if headers else None}
