@@ -6,6 +6,7 @@ Those that nothing reads have no effect here, and are checked all the same (`doc
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any, Final
 
 from services.common.arguments import filters
@@ -80,7 +81,11 @@ NO_LOCAL: Final[Argument[bool]] = Argument("noLocal", boolean, False)
 """None of its consumers is given what its own connection publishes."""
 ONCE: Final[Argument[bool]] = Argument("x-message-deduplication", boolean, False)
 """What comes with the key of a message that came lately is dropped: a header's, or else the message id."""
-ONCE_MOST: Final[Argument[int]] = Argument("x-cache-size", integer(1, 1 << 20), 20_000)
+MOST_KEYS: Final = 100_000
+"""A queue's owner reads, and forgets, all of them in one turn: for a million that takes longer than its lease."""
+ONCE_MOST: Final[Argument[int]] = Argument(
+    "x-cache-size", integer(1), 20_000, partial(min, MOST_KEYS), check_new=integer(1, MOST_KEYS)
+)
 ONCE_MS: Final[Argument[int]] = Argument("x-cache-ttl", integer(1, MS_AT_MOST), 600_000)
 """How many keys are known at most, and each for how long."""
 ORDERS: Final = (MAX_PRIORITY, SORT_KEY, LAST_VALUE_KEY)

@@ -28,6 +28,9 @@ class MessageFormat(Protocol):
     def headers(self, properties: bytes) -> Mapping[str, Any]:
         """The application headers as Python values (empty when there are none)."""
 
+    def header(self, properties: bytes, name: str) -> Any:  # noqa: ANN401 - as its type says
+        """One of them, or None: the others are not read, where that can be."""
+
     def with_headers(self, properties: bytes, headers: Mapping[str, Any], *, drop_expiration: bool = False) -> bytes:
         """The same properties with `headers` in place of those they had."""
 

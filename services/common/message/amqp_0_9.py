@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 import struct
 from collections.abc import Mapping
+from collections.abc import Set as AbstractSet
 from functools import lru_cache
 from typing import Any, TypeVar
 
@@ -275,12 +276,29 @@ class Amqp09Format:
         span = _spans(properties).get(_HEADERS)
         return {} if span is None else field_table.decode(properties[slice(*span)], most=MOST_KEPT)
 
+    def header(self, properties: bytes, name: str) -> Any:  # noqa: ANN401 - as its type says
+        """As MessageFormat says; of repeated ones the last."""
+        octets = name.encode()
+        if octets not in properties or (span := _spans(properties).get(_HEADERS)) is None:
+            return None
+        found = field_table.find(properties[slice(*span)], {octets}, MOST_KEPT)
+        return found[-1][1] if found else None
+
     def with_headers(self, properties: bytes, headers: Mapping[str, Any], *, drop_expiration: bool = False) -> bytes:
         """As MessageFormat says."""
         replaced: dict[int, bytes | None] = {_HEADERS: field_table.encode(headers) if headers else None}
         if drop_expiration:
             replaced[_EXPIRATION] = None
         return _assemble(properties, _spans(properties), replaced)
+
+    def with_table(self, properties: bytes, names: AbstractSet[bytes], table: bytes) -> bytes:
+        """The same properties with a field table in place of their headers of some names; the others stay as written.
+
+        Raises SyntaxFault, though not for all that cannot be read.
+        """
+        spans = _spans(properties)
+        headers = properties[slice(*spans[_HEADERS])] if _HEADERS in spans else field_table.EMPTY
+        return _assemble(properties, spans, {_HEADERS: field_table.joined(headers, names, table)})
 
     def with_reply_to(self, properties: bytes, reply_to: str) -> bytes:
         """As MessageFormat says."""

@@ -22,6 +22,7 @@ _Decoder = Callable[[bytes, int, int], tuple[Any, int]]
 _Encoder = Callable[[Any, int], bytes]
 
 _LENGTH = struct.Struct(">I")
+EMPTY = _LENGTH.pack(0)
 
 
 def decode(data: bytes, most: int = MOST_READ) -> dict[str, Any]:
@@ -53,12 +54,13 @@ class Entry(NamedTuple):
     end: int
 
 
-def entries(data: bytes, names: AbstractSet[bytes]) -> list[Entry]:
+def entries(data: bytes, names: AbstractSet[bytes], most: int = MOST_READ) -> list[Entry]:
     """The entries of the table in `data` that have one of `names`, in their order and repeated ones too.
 
-    Values are passed over, not decoded. Raises SyntaxFault on bytes that are no table, and where there are too many.
+    Values are passed over, not decoded. Raises SyntaxFault on bytes that are no table, and where there are more than
+    `most` values in it.
     """
-    _check(data, 0)
+    _check(data, 0, most)
     try:
         return _entries(data, names)
     except (struct.error, IndexError) as error:
@@ -73,9 +75,9 @@ def value(data: bytes, entry: Entry) -> Any:  # noqa: ANN401 - as its type says
         raise SyntaxFault("a field table ends early") from error
 
 
-def find(data: bytes, names: AbstractSet[bytes]) -> list[tuple[bytes, Any]]:
-    """Names and values of the `entries`; raises SyntaxFault on bytes that are no table."""
-    return [(entry.name, value(data, entry)) for entry in entries(data, names)]
+def find(data: bytes, names: AbstractSet[bytes], most: int = MOST_READ) -> list[tuple[bytes, Any]]:
+    """Names and values of the `entries`; raises SyntaxFault as they do."""
+    return [(entry.name, value(data, entry)) for entry in entries(data, names, most)]
 
 
 def without(data: bytes, hidden: Iterable[Entry]) -> bytes:
@@ -85,6 +87,15 @@ def without(data: bytes, hidden: Iterable[Entry]) -> bytes:
         parts.append(data[at : entry.start])
         at = entry.end
     return _with_length(b"".join([*parts, data[at:]]))
+
+
+def joined(data: bytes, names: AbstractSet[bytes], other: bytes) -> bytes:
+    """The table in `data` with all of `other` in place of its own entries of some names; nothing is decoded.
+
+    Raises SyntaxFault on bytes that are no table, where it has to look for such names.
+    """
+    hidden = entries(data, names) if any(name in data for name in names) else ()
+    return _with_length(without(data, hidden)[_LENGTH.size :] + other[_LENGTH.size :])
 
 
 def has_many(data: bytes, position: int, most: int) -> bool:

@@ -253,6 +253,8 @@ class DeadLetterOffice:
             journeys.gone(entry.message.uid, letter.letter.queue.queue_id)
         durable = entry.part is not None and partition.state in (PartitionState.SERVING, PartitionState.LEAVING)
         partition.context.forget([entry], letter.letter.holding, durable=durable)
+        if durable and letter.letter.note:
+            partition.context.draft.drop_notes([letter.letter.note])
 
     def _passes_on(self, queue_id: int) -> bool:
         """Whether a full queue dead-letters what it refuses: then the letter is done with."""

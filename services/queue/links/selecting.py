@@ -49,6 +49,7 @@ class Selecting:
         self._walk = queue.walk(held=asked.purpose == pb.SelectRequest.LOOK)
         self._pass_over = asked.first
         self._left = asked.most or None
+        self._held: set[int] = set()  # uids of those chosen that somebody had then: they may come back and wait
         self._chosen: list[Entry] = []  # that the next portion begins with: they had no room in the one before
 
     @property
@@ -103,7 +104,7 @@ class Selecting:
     def _choose(self, now: int) -> list[Entry]:
         cost = self._interest.cost if self._interest else 0
         looks = max(1, turn.LOOKS // cost) if cost else turn.AT_ONCE
-        chosen = [entry for entry in self._walk.some(looks) if self._wants(entry, now)]
+        chosen = [entry for entry in self._walk.some(looks) if self._wants(entry, now) and self._is_first(entry)]
         if self._pass_over:
             passed = min(self._pass_over, len(chosen))
             self._pass_over -= passed
@@ -121,6 +122,14 @@ class Selecting:
         if 0 < entry.expires <= now:
             return False
         return self._interest is None or self._interest.wants(entry, view_of(entry))
+
+    def _is_first(self, entry: Entry) -> bool:
+        """Whether it was not chosen before."""
+        uid = entry.message.uid
+        if entry.state == ACQUIRED:
+            self._held.add(uid)
+            return True
+        return uid not in self._held
 
     def _carry_out(self, entries: list[Entry]) -> list[Entry]:
         return _CARRIED_OUT[self._asked.purpose](self.queue, entries, self._link) if entries else entries

@@ -46,6 +46,10 @@ class Aside(ByTime):
     def __iter__(self) -> Iterator[Entry]:
         return (entry for entry in self._known if entry.state in STANDING_ASIDE)
 
+    def known(self) -> dict[Entry, None]:
+        """Those, as `__iter__` gives them, and perhaps some that have left."""
+        return self._known.copy()
+
     def ranked(self, rank: Callable[[Entry], Any]) -> None:
         """From now on `oldest` is to be asked, by these places, once `rank_some` says so."""
         if self._rank is None:
@@ -102,7 +106,6 @@ class Aside(ByTime):
         due = self.due(now)
         for entry in due:
             self._left(entry, ASIDE if entry.state == ASIDE else ACQUIRED)  # as the list tells what it has had
-            self._by_rank.disown(entry)
         if due and self.count and self._let_go is not None:
             self._let_go.until(now)
         self.gone(due)
@@ -122,7 +125,7 @@ class Aside(ByTime):
         """When there is something to do next, or 0."""
         self._by_uid = None
         unswept = [each.tidy(self.count, self._holding.size) for each in (self, self._by_rank)]
-        return 1 if any(unswept) else self.next
+        return self.next if self.rank_some() and not any(unswept) else 1
 
     def withdraw(self, entry: Entry) -> Entry:
         """Takes out one of them."""
@@ -137,9 +140,8 @@ class Aside(ByTime):
             self._by_uid = {entry.message.uid: entry for entry in self}
         get = self._by_uid.get
         found = [self.withdraw(each) for uid in uids if (each := get(uid)) is not None and each.state in STANDING_ASIDE]
-        for entry in found:  # it may come back, but not to here
+        for entry in found:  # it may come back, at another time
             self.disown(entry)
-            self._by_rank.disown(entry)
         self.gone(found)
         return found
 
@@ -160,6 +162,7 @@ class Aside(ByTime):
             self._left(entry, GONE)
         self.forget()
         self._by_rank.forget()
+        self._unranked = []
         self._by_uid = None
         return entries
 

@@ -84,8 +84,8 @@ class Claims:
         for entry in acquired:
             entry.holder = link
             self._entries.tell_held(consumer, entry)
-            # Recovery counted an attempt that has not ended.
-            entry.attempts = max(entry.attempts - 1, 0)
+            # Recovery counted an attempt that has not ended, unless it found a note of more that had.
+            entry.attempts = max(entry.attempts - 1, self._noted(entry))
             uids.discard(entry.message.uid)
         if uids:
             self._forget_old(now)
@@ -94,6 +94,9 @@ class Claims:
                 before = self._waiting.get(uid)
                 self._waiting[uid] = _Claim(link, consumer, undecided=before.undecided if before else None)
         return acquired
+
+    def _noted(self, entry: Entry) -> int:
+        return self._entries.attempts.of(entry) if self._entries.attempts else 0
 
     def _claim_unsettled(self, entry: Entry, link: ConsumerLink, consumer: Consumer | None) -> None:
         holder = entry.holder

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Final, NamedTuple
 
 from services.queue.machine.entry import Entry
-from services.queue.machine.journal_draft import PartitionDraft
+from services.queue.machine.journal_draft import NotePlace, PartitionDraft
 from services.queue.machine.message import Holding, MemoryAccount
 from services.queue.machine.options import QueueOptions
 from services.queue.machine.record import QueueRecord, silent
@@ -20,13 +20,17 @@ DELIVERY_LIMIT: Final = "delivery_limit"
 
 
 class DeadLetter(NamedTuple):
-    """An entry that left its queue for the dead-letter exchange; it stays in memory and on disk until that has it."""
+    """An entry that left its queue for the dead-letter exchange; it stays in memory and on disk until that has it.
+
+    So does `note`, of the attempts that failed: the next owner must not give it to consumers again.
+    """
 
     queue: QueueOptions
     entry: Entry
     reason: str
     time_ms: int
     holding: Holding
+    note: NotePlace | None = None
 
 
 class QueueContext:

@@ -344,8 +344,14 @@ class Entries:
         if self.options.dead_letter_exchange is None:
             self.drop(entries, reason)
         else:
+            noted = self.attempts.handed_on(entries) if self.attempts else {}
             self._left(entries)
-            self.context.bury([DeadLetter(self.options, entry, reason, now, self.holding) for entry in entries])
+            self.context.bury(
+                [
+                    DeadLetter(self.options, entry, reason, now, self.holding, noted.get(entry.message.uid))
+                    for entry in entries
+                ]
+            )
 
     def take_before(self, position: int, most: int) -> list[Entry]:
         """Takes out what waits and stands before a position, so much at most; what stands aside comes last."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from functools import partial
 
 import hypothesis.strategies as st
@@ -169,3 +170,19 @@ def test_beside_a_naive_list(steps: list[tuple[str | int, int]]) -> None:
         waits = {uid: time for uid, time in waits.items() if time > now}
         assert set(machine.queue.unsettled) == held
         assert machine.queue.ready_count == len(waits)
+
+
+def test_its_place_is_kept_once(patient: Make) -> None:
+    """However often it waits for its time: what has left is swept out, and there would be no end of it."""
+    machine, held, chance = patient(max_length=100), list[int](), random.Random(1)
+    machine.publish(9)
+    machine.consumer()
+    for now in range(0, 20_000, 10):
+        held += clock(machine, now)
+        chance.shuffle(held)
+        failed = [held.pop() for _ in range(-(-len(held) // 3))]
+        machine.queue.settle(pb.RELEASE, failed, now)
+    aside = machine.queue._entries.aside
+    assert aside is not None
+    assert len(aside._by_rank._heap) + len(aside._by_rank._swept) <= 9
+    assert machine.queue.deadline() > 1

@@ -19,9 +19,11 @@ from tests.support.queue_machine import FakeLink, Machine, Make
 def seen(walk: Walk, most: int = 3) -> list[int]:
     """All the rest."""
     found: list[int] = []
-    while not walk.over:
+    for _ in range(1000):
         found += [entry.message.uid for entry in walk.some(most)]
-    return found
+        if walk.over:
+            return found
+    pytest.fail("it never ends")
 
 
 def test_all(make: Make) -> None:
@@ -34,6 +36,57 @@ def test_all(make: Make) -> None:
     assert seen(machine.queue.walk(held=True)) == held + waiting
     machine.consumer()
     assert machine.link.uids() == waiting
+
+
+@pytest.mark.parametrize("most", [1, 4, 5, 100])
+def test_empty_places(make: Make, most: int) -> None:
+    """Many next to each other, among what came back: they hold nobody up, however little is looked at at once."""
+    machine = make()
+    machine.publish_mixed([facts("amq.direct")._replace(ttl_ms=10 if 2 <= n < 8 else None) for n in range(12)])
+    consumer = machine.consumer()
+    taken = machine.link.uids()
+    machine.queue.detach(consumer, 0)
+    machine.queue.settle(pb.RELEASE, taken, 1)
+    machine.queue.expire(20)
+    assert seen(machine.queue.walk(held=True), most) == [1, 2, 9, 10, 11, 12]
+
+
+@pytest.mark.parametrize("most", [1, 2, 100])
+def test_what_was_taken_out_and_came_back(make: Make, most: int) -> None:
+    """Again and again: its places are empty but for one, and there it is seen."""
+    machine = make()
+    machine.publish(3)
+    for _ in range(3):
+        machine.queue.take(machine.queue.walk(held=False).some(10)[1:2], FakeLink())
+        machine.queue.settle(pb.RESTORE, [2], 0)
+    assert seen(machine.queue.walk(held=False), most) == [1, 2, 3]
+
+
+@pytest.mark.parametrize("most", [1, 2, 3, 4, 100])
+def test_what_was_aside_comes_behind_the_others(make: Make, most: int) -> None:
+    """It does so beside them: that they are at an end is no reason to look at them again."""
+    machine = make(table={"holdOnPublishEnabled": True})
+    early = facts("amq.direct")._replace(not_before=10)
+    machine.publish_mixed([facts("amq.direct")] * 6)
+    machine.publish_mixed([early] * 3)
+    machine.queue.expire(20)
+    machine.queue.dispatch(20)
+    assert seen(machine.queue.walk(held=True), most) == list(range(1, 10))
+
+
+def test_what_comes_aside_meanwhile(make: Make) -> None:
+    """What was looked at and came back is not looked at again; what stood there then is, though its time has come."""
+    machine = make(table={"holdOnPublishEnabled": True}, delayed_retry_type="all", delayed_retry_min=100)
+    early = facts("amq.direct")._replace(not_before=10)
+    machine.publish_mixed([facts("amq.direct"), early, *[facts("amq.direct")] * 4])
+    walk, found = machine.queue.walk(held=False), list[int]()
+    while not found:  # of each level there is a look
+        found += [entry.message.uid for entry in walk.some(4)]
+    machine.consumer(messages=1)
+    machine.queue.settle(pb.RELEASE, machine.link.uids(), 0)
+    machine.queue.expire(20)
+    machine.queue.dispatch(20)
+    assert found + seen(walk) == [1, 3, 4, 5, 6, 2]
 
 
 def test_some_are_taken_and_dropped(make: Make) -> None:

@@ -63,3 +63,54 @@ async def test_what_is_noted_of_what_is_gone(house: House, monkeypatch: pytest.M
     await link.close()
     await another_owner(house)
     await (await house.link(origin=1001)).until(lambda: not live.batches)
+
+
+async def test_what_is_held_over_a_death(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever has it claims it from the next owner: what failed before is counted yet, and once."""
+    monkeypatch.setattr(partitions, "frames", lambda *_: ())
+    queue_id = await house.declare("q", durable=True, delivery_limit=4)
+    link = await house.link()
+    await link.publish(queue_id, [b"1"], persistent=True)
+    await link.attach(queue_id)
+    for seen in range(3):
+        await link.until(lambda: len(link.uids) > seen)  # noqa: B023
+        await fail(link, queue_id)
+    for failed in (3, 4):
+        await link.until(lambda: link.runs and link.runs[-1].attempts == failed)  # noqa: B023
+        held = link.uids[-1]
+        await another_owner(house)
+        await link.close()
+        link = await house.link(origin=1000)
+        await link.attach(queue_id, held=[held])
+        await link.send(settles=[pb.Settle(queue_id=queue_id, outcome=pb.RELEASE, uids=[held])])
+    live = house.store._engine._live
+    await link.until(lambda: not live.batches)
+    assert not link.runs
+
+
+async def test_dead_letters_under_way(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One that has not arrived when its owner dies is tried once more, not from the start."""
+    monkeypatch.setattr(partitions, "frames", lambda *_: ())
+    parked = await house.declare("parked", max_length=1, overflow="reject-publish")
+    to_parked = {"dead_letter_exchange": "", "dead_letter_routing_key": "parked"}
+    queue_id = await house.declare("q", durable=True, delivery_limit=3, **to_parked)
+    link = await house.link()
+    await link.publish(queue_id, [b"1"], persistent=True)
+    await link.publish(parked, [b"in the way"])
+    await link.attach(queue_id)
+    for seen in range(4):
+        await link.until(lambda: len(link.uids) > seen)  # noqa: B023
+        await fail(link, queue_id)
+    assert await link.ready(queue_id, 1) == 0
+    await link.close()
+    await another_owner(house)
+    link = await house.link(origin=1001)
+    await link.publish(parked, [b"in the way"])
+    await link.attach(queue_id)
+    await link.until(lambda: link.uids)
+    assert link.runs[0].attempts == 3
+    await fail(link, queue_id)
+    await link.request(1, get=pb.GetRequest(queue_id=parked, settled=True))
+    live = house.store._engine._live
+    await link.until(lambda: not live.batches)
+    assert await link.ready(parked, 2) == 1

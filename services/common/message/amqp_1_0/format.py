@@ -197,6 +197,10 @@ class Amqp10Format:
         ours = {name: value for name, value in said.items() if name.startswith(_BROKERS)}
         return ours | neutral.plain_map(parts.map(APPLICATION_PROPERTIES))
 
+    def header(self, properties: bytes, name: str) -> Any:  # noqa: ANN401 - as its type says
+        """As MessageFormat says."""
+        return self.headers(properties).get(name)
+
     def with_headers(self, properties: bytes, headers: Mapping[str, Any], *, drop_expiration: bool = False) -> bytes:
         """As MessageFormat says. What does not change keeps its type; application properties that cannot be read, or
         not at once, stay as they are.

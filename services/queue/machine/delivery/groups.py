@@ -243,7 +243,7 @@ def _read(message: Message, header: str | None) -> str | None:
     try:
         if header is None and (group := its.text(message.properties, "group-id")) is not None:
             return group
-        value = its.headers(message.properties).get(header or _HEADER)
+        value = its.header(message.properties, header or _HEADER)
     except BrokerError:
         return None
     return None if value is None else str(value)

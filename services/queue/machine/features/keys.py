@@ -26,7 +26,7 @@ def key_of(facts: Facts, properties: bytes) -> bytes | None:
 def _said(format_name: str, properties: bytes) -> bytes:
     its = format_named(format_name)
     if _HEADER_OCTETS in properties:  # else its headers need not be read
-        value = its.headers(properties).get(HEADER)
+        value = its.header(properties, HEADER)
         if value is not None:
             return b"h" + (value if isinstance(value, bytes) else str(value).encode())
     message_id = its.octets(properties, "message-id")

@@ -49,15 +49,20 @@ class ChainSteps:
             if candidate.position >= before:
                 entry, index = None, -1
                 break
-            if candidate.position > seen and candidate.state == AVAILABLE:
+            if candidate.position > seen:
+                # Empty places are passed too: many of them would hold it up for ever. Of those of one message, which
+                # was taken out and came back, again and again, the place where it waits is the first.
                 seen = candidate.position
-                found.append(candidate)
+                if candidate.state == AVAILABLE:
+                    found.append(candidate)
         self._at, self.over = entry, entry is None and index < 0
         self.seen = None if seen < 0 else seen
         return found
 
     def _place(self) -> Entry | None:
-        at = self._at
+        at, tail = self._at, self._list.tail
+        if tail is None or (self.seen is not None and tail.position <= self.seen):
+            return None  # it has been here: to begin anew at the front would never end
         return at if at is not None and self._list.has_in_chain(at) else self._list.head
 
 

@@ -261,6 +261,11 @@ class EntryList(Arriving):
         """The first of the chain, whatever has become of it."""
         return self._head
 
+    @property
+    def tail(self) -> Entry | None:
+        """The last of it."""
+        return self._tail
+
     def has_in_chain(self, entry: Entry) -> bool:
         """Whether what follows it in the chain is found by it: what has left links to nothing."""
         return entry.next is not None or entry is self._tail

@@ -18,7 +18,7 @@ def by_header(name: str) -> KeyOf:
 
     def key_of(facts: Facts, properties: bytes) -> str | None:
         try:
-            value = format_named(facts.format).headers(properties).get(name)
+            value = format_named(facts.format).header(properties, name)
         except BrokerError:
             return None
         return None if value is None else value.decode("utf-8", "replace") if isinstance(value, bytes) else str(value)

@@ -62,7 +62,7 @@ EACH: dict[str, tuple[Any, dict[str, Any], Any, Any]] = {
     "holdOnPublishEnabled": (True, {"holdOnPublishEnabled": True}, "true", None),
     "defaultFilters": (FILTERS, {"defaultFilters": FILTERS}, 1, {"n": {"x-filter-jms-selector": ["a ="]}}),
     "x-message-deduplication": (True, {"x-message-deduplication": True}, "true", None),
-    "x-cache-size": (5, {"x-cache-size": 5}, "5", 0),
+    "x-cache-size": (5, {"x-cache-size": 5}, "5", 0, 100_001),
     "x-cache-ttl": (5, {"x-cache-ttl": 5}, 1.5, 0),
     "noLocal": (True, {"noLocal": True}, 1, None),
     "no-local": ("true", {"noLocal": True}, 1, "x"),
@@ -144,6 +144,12 @@ def test_names_with_different_meanings() -> None:
     ):
         checked(both)
     assert checked({**both, "qpid.policy_type": "RING"}) == {"x-max-length": 5, "x-overflow": "ring"}
+
+
+def test_how_many_keys_were_accepted_once() -> None:
+    """More than may be declared now: the queue is there, and knows as many as may be."""
+    assert queue.ONCE_MOST.of(said({"x-cache-size": 1 << 20})) == queue.MOST_KEYS
+    assert queue.ONCE_MOST.of(checked({"x-cache-size": queue.MOST_KEYS})) == queue.MOST_KEYS
 
 
 def test_what_was_accepted_once() -> None:

@@ -22,6 +22,19 @@ def named(count: int) -> dict[str, Any]:
     return {f"k{number}": number for number in range(count)}
 
 
+def test_one_of_many() -> None:
+    """Whoever wants one has the others passed over, whatever they are; it is found among as many as there may be."""
+    odd = b"\x01aF\0\0\0\3\1b?"  # what is nested in it is of no type
+    table = odd + b"\x01kS\0\0\0\1x" + b"\x01kS\0\0\0\1y"
+    said = struct.pack(">HI", 0x2000, len(table)) + table
+    assert FORMAT.header(said, "k") == "y"
+    assert FORMAT.header(said, "other") is None
+    assert FORMAT.header(b"\0\0", "k") is None
+    assert FORMAT.header(properties(named(MOST_READ + 1)), "k7") == 7
+    with pytest.raises(SyntaxFault):
+        FORMAT.header(properties(named(MOST_KEPT + 1)), "k7")
+
+
 @pytest.mark.parametrize(
     ("table", "count"),
     [
