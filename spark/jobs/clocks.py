@@ -7,7 +7,7 @@ clocks, half of their sum is how far that may be wrong: what NTP does, on messag
 
 from __future__ import annotations
 
-from pyspark.sql import DataFrame
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import BooleanType, DoubleType, LongType, StringType, StructType
 
@@ -23,7 +23,8 @@ _STEPS = {
     "send": ("deliverer", "delivered_at", "sender", "sent_at"),
 }
 _THERE = ("enqueue",)
-_BACK = ("confirm", "send")
+_SENT = ("send",)
+_CONFIRMED = ("confirm",)
 
 STEPS = Table(
     StructType(
@@ -34,7 +35,7 @@ STEPS = Table(
             column("messages", LongType(), ""),
             column("negative", LongType(), "messages for which it ended before it began, by these clocks"),
             column("negative_share", DoubleType(), ""),
-            column("least_us", LongType(), "the shortest; below 0 only if clocks disagree"),
+            column("least_us", LongType(), "the shortest; below 0 only if clocks disagree, or in transactions"),
         ]
     ),
     ("-negative", "step", "source", "target"),
@@ -45,7 +46,10 @@ CLOCKS = Table(
             column("gateway", StringType(), "instance"),
             column("queue", StringType(), "instance"),
             column(
-                "offset_us", LongType(), "how far the queue process's clock is ahead; null: messages went one way only"
+                "offset_us",
+                LongType(),
+                "how far the queue process's clock is ahead; null: messages went one way "
+                "only, or no difference makes these times possible",
             ),
             column("uncertain_us", LongType(), "the truth is at most this far from it"),
             column("agree", BooleanType(), "the difference is within what is uncertain"),
@@ -86,14 +90,19 @@ def steps(segments: DataFrame, ids: DataFrame) -> DataFrame:
 def clocks(taken: DataFrame) -> DataFrame:
     """What the shortest steps say of the clocks of each gateway and queue process."""
     there = F.col("step").isin(*_THERE)
-    of_clocks = taken.where(there | F.col("step").isin(*_BACK))
+    of_clocks = taken.where(there | F.col("step").isin(*_SENT, *_CONFIRMED))
     pairs = of_clocks.groupBy(
         F.when(there, F.col("source")).otherwise(F.col("target")).alias("gateway"),
         F.when(there, F.col("target")).otherwise(F.col("source")).alias("queue"),
-    ).agg(
-        F.min(F.when(there, F.col("least_us"))).alias("there"), F.min(F.when(~there, F.col("least_us"))).alias("back")
-    )
+    ).agg(*(_least(names, alias) for names, alias in ((_THERE, "there"), (_SENT, "sent"), (_CONFIRMED, "confirmed"))))
+    # A gateway hears that a transaction is committed before queues have what is in it: what was sent says more.
+    back = F.coalesce("sent", "confirmed")
+    pairs = pairs.withColumn("back", F.when(F.col("there") + back >= 0, back))
     uncertain = F.ceil((F.col("there") + F.col("back")) / 2)
     return pairs.withColumns(
         {"offset_us": F.round((F.col("there") - F.col("back")) / 2).cast("long"), "uncertain_us": uncertain}
     ).withColumn("agree", F.abs("offset_us") <= F.col("uncertain_us"))
+
+
+def _least(names: tuple[str, ...], alias: str) -> Column:
+    return F.min(F.when(F.col("step").isin(*names), F.col("least_us"))).alias(alias)

@@ -27,6 +27,7 @@ _OF_COPIES = (
 _OF_MESSAGES = (
     Measure("received", kinds("received")),
     Measure("successor", kinds("successor")),
+    Measure("refused", kinds("refused")),
     Measure("received_at", kinds("received"), "min", "time"),
     Measure("receiver", kinds("received"), "max", "instance"),
     Measure("confirmed_at", kinds("confirmed"), "min", "time"),
@@ -93,7 +94,8 @@ def _missing(segments: DataFrame) -> DataFrame:
     absent: dict[str, Column] = {
         "received": (F.col("routed") > 0) & (F.col("received") + F.col("successor") == 0),
         "routed": (F.col("enqueued") > 0) & (F.col("routed") == 0),
-        "enqueued": begun & out & ~placed,
+        # A full queue drops what it refuses, or makes a dead letter of it, without having had it.
+        "enqueued": begun & out & ~placed & (F.col("refused") == 0),
         "delivered": begun & (F.col("sent") + F.col("settled") > 0) & (F.col("delivered") == 0),
         # What is put back may not have been sent yet.
         "sent": (F.col("delivered") > 0) & (F.col("settled") > 0) & (F.col("sent") == 0),

@@ -98,7 +98,7 @@ def _verdict(row: Row, unread: int) -> str:
         twice += f", {row['in_flight']:,} are too young to judge"
     if not row["gaps"] and not unread:
         return f"{account} and {twice}. The record is whole."
-    why = [f"the record has {row['gaps']:,} gaps"] if row["gaps"] else []
+    why = [f"the record has {row['gaps']:,} gap{'s' * (row['gaps'] != 1)}"] if row["gaps"] else []
     why += ["not all of it could be read"] if unread else []
     return f"{account}, {row['unknown']:,} more may be: {' and '.join(why)}; {twice}."
 
@@ -265,7 +265,8 @@ def _redeliveries(found: Found) -> Section:
     ]
     suspects = sum(row["last_uid"] - row["first_uid"] + 1 for row in found.table("suspects"))
     circles = sum(row["circle"] for row in found.table("dead_letters"))
-    says = [f"{suspects:,} messages are suspect: delivered again and again, and never settled."]
+    are = "message is" if suspects == 1 else "messages are"
+    says = [f"{suspects:,} {are} suspect: delivered again and again, and never settled."]
     if circles:
         says.append(f"Dead letters go around between queues in {circles} ways.")
     # There are so many colours: the last is of all that were delivered more often.

@@ -30,6 +30,11 @@ def test_holes(spark: SparkSession) -> None:
     ledger.rows = [row for row in ledger.rows if (row["stage"], row["first_uid"]) not in missing]
     ledger.tell("delivered", 0, 300, 304, queue="q", partition=1)
     ledger.tell("settled", 0, 300, 304, queue="q", partition=1, outcome="accepted")
+    ledger.tell("received", 0, 400, 401)
+    ledger.tell("routed", 0, 400, 401, queue="q", partition=1)
+    ledger.tell("dropped", 0.1, 400, queue="q", partition=1, reason="maxlen")
+    ledger.tell("dead_lettered", 0.1, 401, queue="q", partition=1, reason="maxlen", successors=[(500, 500)])
+    ledger.tell("refused", 0.2, 400, 401, reason="overflow")
     found = results(JOB, ledger.inputs(spark))
     assert {(row["stage"], row["messages"]) for row in found["missing"]} == {
         ("sent", 15),
@@ -74,6 +79,23 @@ def test_clocks(spark: SparkSession, tmp_path: Path) -> None:
     assert ("send", "queue-1") in negative
     assert all("queue-1" in source for _, source in negative)
     assert found["missing"] == []
+
+
+def test_clocks_and_transactions(spark: SparkSession) -> None:
+    """That a gateway hears of a commit before a queue has what is in it is no matter of clocks; where messages come
+    back in no other way, nothing is said of them."""
+    ledger = Ledger()
+    ledger.journey(1, 10)
+    for first, owner in ((20, "queue-1"), (30, "queue-2")):
+        ledger.tell("received", 1, first)
+        ledger.tell("routed", 1, first, queue="q", partition=1)
+        ledger.tell("confirmed", 1.1, first)
+        ledger.tell("enqueued", 1.3, first, queue="q", partition=1, epoch=1, instance=owner)
+    ledger.tell("routed", 2, 40, queue="q", partition=1)
+    ledger.tell("enqueued", 2.05, 40, queue="q", partition=1, epoch=1, instance="queue-2")
+    found = results(JOB, ledger.inputs(spark))["clocks"]
+    told = {row["queue"]: (row["offset_us"], row["uncertain_us"], row["agree"]) for row in found}
+    assert told == {"queue-1": (45_000, 55_000, True), "queue-2": (None, None, None)}
 
 
 def _put_ahead(file: Path, instance: str) -> None:

@@ -354,3 +354,19 @@ def test_what_is_aside_shows_that_it_is() -> None:
     style = page({"audit": _found("audit", verdict=[VERDICT], fates=[])}).partition("</style>")[0]
     boxes = style.partition(".scroll, .plot {")[2].partition("}")[0]
     assert (boxes.count(" local"), boxes.count(" scroll")) == (2, 2)
+
+
+def test_commands_on_a_telephone() -> None:
+    """They are broken into lines there: none is cut, so that its end is missing."""
+    narrow = page({"audit": _found("audit", verdict=[VERDICT], fates=[])}).partition("@media (max-width: 760px)")[2]
+    assert "pre { white-space: pre-wrap; overflow-wrap: anywhere; }" in narrow.partition("</style>")[0]
+
+
+def test_one_is_no_several() -> None:
+    """A gap, and a message, are told as one."""
+    audit = _found("audit", verdict=[VERDICT | {"gaps": 1}], fates=[])
+    suspects = [{"first_uid": 1, "last_uid": 1}]
+    redeliveries = _found("redeliveries", chains=[], dead_letters=[], suspects=suspects)
+    told = [says for one in sections({"audit": audit, "redeliveries": redeliveries}) for says in one.says]
+    assert "the record has 1 gap;" in told[0]
+    assert told[-1] == "1 message is suspect: delivered again and again, and never settled."

@@ -45,10 +45,7 @@ def trace_routes(look_up: LookUp) -> APIRouter:
             bool, Query(description="search all that is on record, not only the newest day that has any")
         ] = False,
     ) -> Trace:
-        """Every stage of every message that has the id, before and after every dead-lettering.
-
-        That there is none is said after a second and a half: so long it may take until what was published is there.
-        """
+        """Every stage of every message that has the id; that none has it is said after a second and a half."""
         return await found(look_up, id, journeys, everything=everything)
 
     @router.get(
