@@ -6,7 +6,7 @@ from itertools import pairwise
 
 import hypothesis.strategies as st
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 
 from services.common import plugins
 from services.queue.machine import turn
@@ -125,6 +125,11 @@ class Naive:
 
 @pytest.mark.parametrize("kind", plugins.names("queue_types"))
 @given(before=STEPS, after=STEPS, limit=st.integers(0, 6))
+@example(  # the end of the chain was taken for its beginning
+    before=[("publish", 3), ("publish", 3), ("credit", 2), ("delayed", 3)],
+    after=[(pb.RESTORE, 10), ("clock", 2), ("delayed", 2), ("credit", 3), ("delayed", 4)],
+    limit=0,
+)
 def test_beside_a_naive_list(
     kind: str, before: list[tuple[str | int, int]], after: list[tuple[str | int, int]], limit: int
 ) -> None:

@@ -15,11 +15,11 @@ if TYPE_CHECKING:
 class ChainSteps:
     """See Steps. `seen` is a position.
 
-    It remembers the next one of the chain. Where that has left meanwhile, it looks for its place from the front again:
-    these looks count as well.
+    It remembers the last one of the chain that it looked at. Where that has left meanwhile, it looks for its place from
+    the front again: these looks count as well.
     """
 
-    __slots__ = ("_at", "_came_back", "_list", "before", "over", "seen")
+    __slots__ = ("_came_back", "_last", "_list", "before", "over", "seen")
 
     def __init__(
         self, entries: EntryList, came_back: Callable[[], Sequence[Entry]], seen: int | None, before: int
@@ -27,7 +27,7 @@ class ChainSteps:
         """`came_back` gives those beside the chain, the lowest position last."""
         self._list = entries
         self._came_back = came_back
-        self._at: Entry | None = None
+        self._last: Entry | None = None
         self.seen = seen
         self.before = before
         self.over = False
@@ -43,7 +43,8 @@ class ChainSteps:
                 candidate = back[index]
                 index -= 1
             elif entry is not None:
-                candidate, entry = entry, entry.next
+                self._last = candidate = entry
+                entry = entry.next
             else:
                 break
             if candidate.position >= before:
@@ -55,15 +56,17 @@ class ChainSteps:
                 seen = candidate.position
                 if candidate.state == AVAILABLE:
                     found.append(candidate)
-        self._at, self.over = entry, entry is None and index < 0
+        self.over = entry is None and index < 0
         self.seen = None if seen < 0 else seen
         return found
 
     def _place(self) -> Entry | None:
-        at, tail = self._at, self._list.tail
+        last, tail = self._last, self._list.tail
+        if last is not None and self._list.has_in_chain(last):
+            return last.next
         if tail is None or (self.seen is not None and tail.position <= self.seen):
-            return None  # it has been here: to begin anew at the front would never end
-        return at if at is not None and self._list.has_in_chain(at) else self._list.head
+            return None  # it has been here: to begin anew at the front would be for nothing
+        return self._list.head
 
 
 def _descending(entry: Entry) -> int:
