@@ -1,8 +1,8 @@
 """What gRPC itself costs here and now: one message at a time over a bare stream between two processes.
 
 `python -m benchmarks.echo` prints the median in milliseconds. It is the measure for idle round trips: how fast a
-machine wakes up from idling differs more than brokers do. The messages of the broker go without gRPC's runtime, so that
-a round trip, which does all that a broker does, need not take much longer.
+machine wakes up from idling differs more than brokers do. The broker goes without gRPC's runtime, so that a round trip,
+which does all that a broker does, need not take much longer.
 """
 
 from __future__ import annotations
@@ -42,25 +42,24 @@ def echo() -> float:
 async def _serve(address: str) -> None:
     import grpc.aio  # noqa: PLC0415 - not in the process that forks
 
-    from services.common.grpc_server import Server  # noqa: PLC0415
-
     async def answer(requests: AsyncIterator[bytes], _context: object) -> AsyncIterator[bytes]:
         async for request in requests:
             yield request
 
     handler: grpc.RpcMethodHandler[bytes, bytes] = grpc.stream_stream_rpc_method_handler(answer)
-    server = Server(address, ())
+    server = grpc.aio.server()
     service = grpc.method_handlers_generic_handler("benchmarks.Echo", {"Echo": handler})
-    server.grpc.add_generic_rpc_handlers((service,))
-    await server.listen()
-    await server.grpc.wait_for_termination()
+    server.add_generic_rpc_handlers((service,))
+    server.add_insecure_port(address)
+    await server.start()
+    await server.wait_for_termination()
 
 
 async def _measure(address: str) -> float:
-    from services.common.grpc_channel import connect  # noqa: PLC0415
+    import grpc.aio  # noqa: PLC0415 - as above
 
     times: list[float] = []
-    async with connect(address) as channel:
+    async with grpc.aio.insecure_channel(address) as channel:
         call: Any = channel.stream_stream(_METHOD)(wait_for_ready=True)
         for _ in range(_WARM_UP + _MESSAGES):
             await asyncio.sleep(_PAUSE_SECONDS)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import grpc.aio
 import pytest
 
-from services.common.clients import peer, store_journal
+from services.common.clients import store_journal
+from services.common.streams import call_server
 from services.rpc import queue_pb2 as pb
 from tests.support.queue_house import House, RawLink
 
@@ -108,9 +108,8 @@ async def test_what_is_aborted_leaves_the_store(house: House) -> None:
 async def test_a_journal_frame_that_is_not_taken(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
     """A publisher, or a transaction, whose frame no channel carries is refused, and does not wait for ever."""
     limit = 8 << 10
-    options = [("grpc.max_send_message_length", limit)]
     monkeypatch.setattr(store_journal, "MAX_FRAME", limit)
-    monkeypatch.setattr(peer, "connect", lambda address: grpc.aio.insecure_channel(address, options=options))
+    monkeypatch.setattr(call_server, "LARGEST_MESSAGE", limit)
     queue_id = await house.declare("q", durable=True)
     await house.start_queue("queue-2")
     await house.queues.pop("queue-1").stop()

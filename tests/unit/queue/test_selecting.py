@@ -73,29 +73,6 @@ async def test_when_it_was_received(house: House) -> None:
         await another_owner(house)
 
 
-@pytest.mark.parametrize("table", [{}, {"x-delayed-retry-type": "all", "x-delayed-retry-min": 60_000}])
-async def test_what_comes_back_meanwhile(
-    house: House, monkeypatch: pytest.MonkeyPatch, table: dict[str, object]
-) -> None:
-    """It was shown as its holder's, and is not shown again where it waits now, nor where it waits for its time."""
-    monkeypatch.setattr(selecting, "_AT_ONCE", 3)
-    queue_id = await house.declare("q", table=table)
-    link, holder = await house.link(), await house.link(origin=1001)
-    await link.publish(queue_id, [bytes([n]) for n in range(10)])
-    await holder.attach(queue_id, messages=6)
-    await holder.until(lambda: len(holder.uids) == 6)
-    replies = [await link.request(1, select=pb.SelectRequest(queue_id=queue_id, bodies=True))]
-    await holder.send(detaches=[1])
-    await holder.send(settles=[pb.Settle(queue_id=queue_id, outcome=pb.RELEASE, uids=holder.uids)])
-    assert await holder.ready(queue_id, 2) == 10
-    while replies[-1].more:
-        again = pb.MoreRequest(queue_id=queue_id, number=1)
-        replies.append(await link.request(10 + len(replies), more=again))
-    shown = [body for reply in replies for body in reply.message.bodies]
-    assert len(shown) == len(set(shown))
-    assert set(shown) >= {bytes([n]) for n in (0, 1, 2, 6, 7, 8, 9)}
-
-
 async def test_what_is_shown(house: House) -> None:
     """Also what a consumer holds, first; what each is like; without bodies, and so many passed over, where asked."""
     queue_id = await house.declare("q", durable=True, message_ttl=60_000)
@@ -132,6 +109,29 @@ async def test_dropped(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
     again = await house.link()
     left = await chosen(again, 3, queue_id, LOOK, bodies=True)
     assert sorted(body for reply in left for body in reply.message.bodies) == [b"0", b"4"]
+
+
+@pytest.mark.parametrize("table", [{}, {"x-delayed-retry-type": "all", "x-delayed-retry-min": 60_000}])
+async def test_what_comes_back_meanwhile(
+    house: House, monkeypatch: pytest.MonkeyPatch, table: dict[str, object]
+) -> None:
+    """It was shown as its holder's, and is not shown again where it waits now, nor where it waits for its time."""
+    monkeypatch.setattr(selecting, "_AT_ONCE", 3)
+    queue_id = await house.declare("q", table=table)
+    link, holder = await house.link(), await house.link(origin=1001)
+    await link.publish(queue_id, [bytes([n]) for n in range(10)])
+    await holder.attach(queue_id, messages=6)
+    await holder.until(lambda: len(holder.uids) == 6)
+    replies = [await link.request(1, select=pb.SelectRequest(queue_id=queue_id, bodies=True))]
+    await holder.send(detaches=[1])
+    await holder.send(settles=[pb.Settle(queue_id=queue_id, outcome=pb.RELEASE, uids=holder.uids)])
+    assert await holder.ready(queue_id, 2) == 10
+    while replies[-1].more:
+        again = pb.MoreRequest(queue_id=queue_id, number=1)
+        replies.append(await link.request(10 + len(replies), more=again))
+    shown = [body for reply in replies for body in reply.message.bodies]
+    assert len(shown) == len(set(shown))
+    assert set(shown) >= {bytes([n]) for n in (0, 1, 2, 6, 7, 8, 9)}
 
 
 async def moved(link: RawLink, taken: pb.QueueReply, source: int, target: int, step: Any) -> None:

@@ -18,7 +18,7 @@ _VALUE: Final = Struct("<QI")  # uid, attempts
 _KNOWN: Final = 1  # to the journal, of whatever was delivered
 
 
-class _Noted(NamedTuple):
+class _Place(NamedTuple):
     """What the journal says now, and where."""
 
     attempts: int
@@ -29,16 +29,16 @@ class Attempts:
     """Of one queue."""
 
     feature = FEATURE
-    __slots__ = ("_draft", "_noted", "_queue_id")
+    __slots__ = ("_draft", "_places", "_queue_id")
 
     def __init__(self, queue_id: int, draft: PartitionDraft) -> None:
         self._queue_id = queue_id
         self._draft = draft
-        self._noted: dict[int, _Noted] = {}  # by uid
+        self._places: dict[int, _Place] = {}  # by uid
 
     def of(self, entry: Entry) -> int:
         """How many are known to have failed: what is under way is not among them."""
-        noted = self._noted.get(entry.message.uid)
+        noted = self._places.get(entry.message.uid)
         return noted.attempts if noted else 0
 
     def failed(self, entries: Iterable[Entry]) -> None:
@@ -50,20 +50,20 @@ class Attempts:
     def _note(self, uid: int, attempts: int) -> None:
         self._drop([uid])
         place = self._draft.note(Note(self._queue_id, FEATURE, _VALUE.pack(uid, attempts)))
-        self._noted[uid] = _Noted(attempts, place)
+        self._places[uid] = _Place(attempts, place)
 
     def handed_on(self, entries: Iterable[Entry]) -> Mapping[int, NotePlace]:
         """They are out of the queue, but on disk yet: by uid, where it is noted of them, for who drops it with them."""
         uids = [entry.message.uid for entry in entries]
-        return {uid: noted.place for uid in uids if (noted := self._noted.pop(uid, None))}
+        return {uid: noted.place for uid in uids if (noted := self._places.pop(uid, None))}
 
     def left(self, entries: Iterable[Entry]) -> None:
         """They are not in the queue any more."""
-        if self._noted:
+        if self._places:
             self._drop([entry.message.uid for entry in entries])
 
     def _drop(self, uids: Iterable[int]) -> None:
-        self._draft.drop_notes([noted.place for uid in uids if (noted := self._noted.pop(uid, None))])
+        self._draft.drop_notes([noted.place for uid in uids if (noted := self._places.pop(uid, None))])
 
     def unwritten(self) -> Iterator[Note]:
         """Nothing: entries that are handed over say it themselves."""
@@ -74,10 +74,10 @@ class Attempts:
         there = {entry.message.uid: entry for entry in entries}
         for uid, attempts, place in _latest_last(notes):
             self._drop([uid])
-            self._noted[uid] = _Noted(attempts, place)
+            self._places[uid] = _Place(attempts, place)
             if entry := there.get(uid):
                 entry.attempts = max(entry.attempts, attempts)
-        self._drop(self._noted.keys() - there.keys())
+        self._drop(self._places.keys() - there.keys())
 
 
 def _latest_last(notes: Iterable[tuple[Note, NotePlace]]) -> list[tuple[int, int, NotePlace]]:
