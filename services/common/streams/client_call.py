@@ -10,6 +10,7 @@ import grpc
 import grpc.aio
 
 from services.common.http2.errors import ErrorCode
+from services.common.streams.endpoint import LARGEST_MESSAGE
 from services.common.streams.grpc_fields import Metadata, Outcome
 from services.common.streams.unread import Unread
 from services.common.streams.waiters import Waiters
@@ -49,7 +50,8 @@ class ClientCall:
         self._timer = loop.call_later(timeout, self._late) if timeout is not None else None
         many = method.asks_many and request is not None
         self._poller = loop.create_task(self._poll(request), name="gRPC requests") if many else None
-        channel.begin(self)
+        if not self._is_too_large(self.first or b""):
+            channel.begin(self)
 
     # -------------------------------------------------------------- the channel says
 
@@ -150,6 +152,8 @@ class ClientCall:
         if self.outcome is not None or self._wrote_all or stream is None:
             self._raise_if_failed()
             raise asyncio.InvalidStateError("RPC already finished.")
+        if self._is_too_large(payload):
+            self._raise_if_failed()
         stream.write(payload)
         while not self.done() and stream.waits:
             await self._change()
@@ -163,6 +167,13 @@ class ClientCall:
             self._no_more()
 
     # -------------------------------------------------------------- inside
+
+    def _is_too_large(self, message: bytes) -> bool:
+        """No service would take it: it ends the call."""
+        if too_large := len(message) > LARGEST_MESSAGE:
+            text = f"a message of {len(message)} octets; {LARGEST_MESSAGE} are sent at most"
+            self._end(Outcome(grpc.StatusCode.RESOURCE_EXHAUSTED, text))
+        return too_large
 
     def _no_more(self) -> None:
         if self._stream and self.outcome is None:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from services.common.clients import store_journal
-from services.common.streams import call_server
+from services.common.streams import client_call
 from services.rpc import queue_pb2 as pb
 from tests.support.queue_house import House, RawLink
 
@@ -108,15 +108,16 @@ async def test_what_is_aborted_leaves_the_store(house: House) -> None:
 async def test_a_journal_frame_that_is_not_taken(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
     """A publisher, or a transaction, whose frame no channel carries is refused, and does not wait for ever."""
     limit = 8 << 10
+    body = bytes(limit - 70)  # the link carries it, a journal frame of it is a little larger
     monkeypatch.setattr(store_journal, "MAX_FRAME", limit)
-    monkeypatch.setattr(call_server, "LARGEST_MESSAGE", limit)
+    monkeypatch.setattr(client_call, "LARGEST_MESSAGE", limit)
     queue_id = await house.declare("q", durable=True)
     await house.start_queue("queue-2")
     await house.queues.pop("queue-1").stop()
     link = await house.link("queue-2")
-    await link.publish(queue_id, [bytes(limit)], persistent=True)
+    await link.publish(queue_id, [body], persistent=True)
     assert link.refusals() == [(0, 1, pb.OTHER)]
-    raw = link.batch(queue_id, [bytes(limit)], transaction=77, persistent=True)
+    raw = link.batch(queue_id, [body], transaction=77, persistent=True)
     await link.send(publishes=[raw], transactions=[pb.TransactionStep(transaction=77)])
     await link.until(lambda: any(f.prepared for f in link.frames))
     assert [p.reason for f in link.frames for p in f.prepared] == [pb.OTHER]

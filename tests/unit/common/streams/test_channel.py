@@ -5,12 +5,15 @@ from __future__ import annotations
 import asyncio
 import socket
 
+import grpc
+import grpc.aio
 import pytest
 
 from services.common.http2.errors import ErrorCode
 from services.common.http2.events import Headers
 from services.common.http2.frames import LARGEST_STREAM
 from services.common.streams import channel as module
+from services.common.streams import client_call
 from services.common.streams.call_server import Served
 from services.common.streams.channel import Channel
 from services.common.streams.race import first_of
@@ -53,6 +56,20 @@ async def test_a_call_that_was_not_looked_at(unix: str, monkeypatch: pytest.Monk
     async with answering(OURS, unix, Servicer()) as address, Channel(address) as channel:
         assert await within(_result(channel, "unary_unary", b"x")) == b"x"
     assert refused == [1]
+
+
+async def test_a_message_that_is_too_large(unix: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ends its call, and no other, before it is sent."""
+    monkeypatch.setattr(client_call, "LARGEST_MESSAGE", 1000)
+    async with answering(OURS, unix, Servicer()) as address, Channel(address) as channel:
+        many = method(channel, "reads")()
+        await many.write(bytes(1000))
+        assert await within(many.read()) == bytes(1000)
+        for call in (many.write(bytes(1001)), _result(channel, "unary_unary", bytes(1001))):
+            with pytest.raises(grpc.aio.AioRpcError, match="1001 octets") as failure:
+                await within(call)
+            assert failure.value.code() is grpc.StatusCode.RESOURCE_EXHAUSTED
+        assert await within(_result(channel, "unary_unary", b"x")) == b"x"
 
 
 async def test_an_address_that_hangs(monkeypatch: pytest.MonkeyPatch) -> None:
