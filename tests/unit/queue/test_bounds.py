@@ -118,7 +118,8 @@ async def test_a_journal_frame_that_is_not_taken(house: House, monkeypatch: pyte
     await link.publish(queue_id, [body], persistent=True)
     assert link.refusals() == [(0, 1, pb.OTHER)]
     raw = link.batch(queue_id, [body], transaction=77, persistent=True)
-    await link.send(publishes=[raw], transactions=[pb.TransactionStep(transaction=77)])
+    await link.send(publishes=[raw])
+    await link.send(transactions=[pb.TransactionStep(transaction=77)])
     await link.until(lambda: any(f.prepared for f in link.frames))
     assert [p.reason for f in link.frames for p in f.prepared] == [pb.OTHER]
     await link.publish(queue_id, [b"small"], persistent=True)
