@@ -140,7 +140,7 @@ class Channel:
             while self._waiting and self._end is None:
                 try:
                     self._end = await self._connected()
-                except OSError as failure:
+                except (OSError, UnicodeError) as failure:  # UnicodeError: of a name that cannot be one
                     self._failing = True
                     self._fail_fast(str(failure) or "no answer in time")
                     await asyncio.sleep(random.uniform(*_BACKOFF))  # noqa: S311 - so that not all come at once

@@ -72,6 +72,15 @@ async def test_a_message_that_is_too_large(unix: str, monkeypatch: pytest.Monkey
         assert await within(_result(channel, "unary_unary", b"x")) == b"x"
 
 
+@pytest.mark.parametrize("address", ["nonsense", f"{'a' * 70}.example:7000", "a..b:7000", "unix:"])
+async def test_what_is_no_address(address: str) -> None:
+    """A call fails with the reason, and does not wait for ever."""
+    async with Channel(address) as channel:
+        with pytest.raises(grpc.aio.AioRpcError) as failure:
+            await within(method(channel, "unary_unary")(b"x", timeout=20))
+    assert failure.value.code() is grpc.StatusCode.UNAVAILABLE
+
+
 async def test_an_address_that_hangs(monkeypatch: pytest.MonkeyPatch) -> None:
     """Of several the next one is tried, and so it is where nobody listens."""
     monkeypatch.setattr(module, "_NEXT_SECONDS", 0.05)
