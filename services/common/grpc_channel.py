@@ -9,7 +9,6 @@ import grpc.aio
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 
 from services.common.secret import fields_for
-from services.common.streams.call_server import CallServer
 from services.common.streams.channel import Channel
 from services.common.streams.endpoint import LARGEST_MESSAGE, Doubt
 
@@ -42,6 +41,8 @@ class Streams:
 
     def server(self, address: str, interceptors: list[Any]) -> grpc.aio.Server:
         """As Runtime.server."""
+        from services.common.streams.call_server import CallServer  # noqa: PLC0415 - most processes only call
+
         return cast("grpc.aio.Server", CallServer(address, interceptors, _USUAL))
 
 

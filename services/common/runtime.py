@@ -40,7 +40,9 @@ class Keeper(Protocol):
         """So many bytes: they are not to be given back."""
 
 
-def run(create: Callable[[], Awaitable[Service]], beside: Callable[[], Coroutine[Any, Any, None]]) -> None:
+def run(
+    create: Callable[[], Awaitable[Service]], beside: Callable[[], Coroutine[Any, Any, None]] | None = None
+) -> None:
     """Runs one service until SIGTERM or SIGINT, then stops it cleanly; `beside` it, once it is ready, one task."""
     # With millions of long-lived entries a full collection pauses for seconds, and the message path makes no cycles:
     # young collections stay, old ones become rare.
@@ -48,7 +50,9 @@ def run(create: Callable[[], Awaitable[Service]], beside: Callable[[], Coroutine
     uvloop.run(_serve(create, beside))
 
 
-async def _serve(create: Callable[[], Awaitable[Service]], beside: Callable[[], Coroutine[Any, Any, None]]) -> None:
+async def _serve(
+    create: Callable[[], Awaitable[Service]], beside: Callable[[], Coroutine[Any, Any, None]] | None
+) -> None:
     stopping = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
@@ -58,7 +62,8 @@ async def _serve(create: Callable[[], Awaitable[Service]], beside: Callable[[], 
         if not await _start(service, stopping):
             return
         gc.freeze()
-        tasks.start(beside(), "beside the service")
+        if beside:
+            tasks.start(beside(), "beside the service")
         tasks.start(keep_small(service.kept if isinstance(service, Keeper) else int), "keep memory small")
         await stopping.wait()
         await service.stop()

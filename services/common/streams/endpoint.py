@@ -12,15 +12,11 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import Any, ClassVar, Final, NamedTuple, cast
 
-import structlog
-
 from services.common.http2 import events as e
 from services.common.http2.connection import Http2Connection
 from services.common.http2.errors import ConnectionFault, ErrorCode
 from services.common.http2.messages import ToSend
 from services.common.streams.stream import Stream, StreamListener
-
-log = structlog.get_logger()
 
 LARGEST_MESSAGE = 256 << 20  # a body of 100 MiB travels in one message, with room for what goes with it
 _BATCHES = 1 << 20  # bytes that the kernel may hold for a local peer: whole batches, while this process goes on
@@ -207,7 +203,7 @@ class Endpoint(asyncio.BufferedProtocol, ABC):
 
     def warn(self, event: str, **about: object) -> None:
         """Logs what the peer did wrong."""
-        log.warning(event, at=self.address, **about)
+        _log().warning(event, at=self.address, **about)
 
     def _pong(self, _pong: e.Pong) -> None:
         """Nothing to do: anything that comes shows that the peer is alive."""
@@ -235,12 +231,12 @@ class Endpoint(asyncio.BufferedProtocol, ABC):
             found[0].is_over = True
             try:
                 found[1].ended(reason)
-            except Exception:
-                log.exception("the end of a stream cannot be carried out; this is a fault of ours", at=self.address)
+            except Exception:  # noqa: BLE001 - it is logged
+                _log().exception("the end of a stream cannot be carried out; this is a fault of ours", at=self.address)
 
     def failed(self, number: int, failure: Exception) -> None:
         """Ends one stream, and nothing else, as its listener raised an error."""
-        log.error("a stream fails; this is a fault of ours", at=self.address, exc_info=failure)
+        _log().error("a stream fails; this is a fault of ours", at=self.address, exc_info=failure)
         self._connection.reset(number, ErrorCode.INTERNAL_ERROR)
         self.over(number, "it could not be carried out")
 
@@ -277,3 +273,9 @@ class Endpoint(asyncio.BufferedProtocol, ABC):
 
 def _name(code: int) -> str:
     return ErrorCode(code).name if code in ErrorCode.__members__.values() else str(code)
+
+
+def _log() -> Any:  # noqa: ANN401 - as structlog says
+    import structlog  # noqa: PLC0415 - a command that asks one question would load it for nothing
+
+    return structlog.get_logger()

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from services.common.selectors.selector import selector
 from services.queue.machine.consumers import Consumer, ConsumerLink
 from services.queue.machine.delivery.interest import Interest
 from services.queue.machine.queue import Queue
 from services.rpc import queue_pb2 as pb
+
+_NEVER: Final = 1 << 62  # Unix ms
 
 
 def newcomer(attach: pb.AttachConsumer, link: ConsumerLink, queue: Queue, now: int) -> Consumer:
@@ -38,5 +42,5 @@ def _interest(attach: pb.AttachConsumer, queue: Queue, now: int) -> Interest | N
     not_of = attach.connection if attach.no_local else ""
     if not attach.HasField("replay_ms"):
         return Interest(chosen, not_of)
-    first = 0 if attach.again or attach.replay_ms else queue.next_position
-    return Interest(chosen, not_of, since=now - attach.replay_ms, first=first)
+    since = now - attach.replay_ms if attach.again or attach.replay_ms else _NEVER
+    return Interest(chosen, not_of, since=since, new=queue.next_position)

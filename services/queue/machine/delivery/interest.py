@@ -15,24 +15,24 @@ _SELECTOR: Final = 100  # characters that are evaluated in the time of a look
 class Interest:
     """Of a consumer: `required` is what every message has that it wants; None as `selector` is everything.
 
-    What came on the connection `not_of` it does not want, nor what was received before `since` (Unix ms), or has its
-    place before `first`.
+    What came on the connection `not_of` it does not want; nor, of what has its place before `new`, what was received
+    before `since` (Unix ms): what comes after it, it gets whatever its gateway's clock says.
     """
 
-    __slots__ = ("_first", "_not_of", "_selector", "_since", "cost", "required")
+    __slots__ = ("_new", "_not_of", "_selector", "_since", "cost", "required")
 
-    def __init__(self, selector: Selector | None, not_of: str = "", *, since: int = 0, first: int = 0) -> None:
+    def __init__(self, selector: Selector | None, not_of: str = "", *, since: int = 0, new: int = 0) -> None:
         self._selector = selector
         self._not_of = not_of
         self._since = since
-        self._first = first
+        self._new = new
         self.cost = 1 + (len(selector.text) // _SELECTOR if selector else 0)
         """Looks that it takes the time of."""
         self.required: frozenset[Equality] = selector.required if selector else frozenset()
 
     def wants(self, entry: Entry, view: MessageView) -> bool:
         """Whether it is to have it; `view` is the entry's."""
-        if entry.position < self._first or entry.message.received < self._since:
+        if entry.position < self._new and entry.message.received < self._since:
             return False
         if self._not_of and view.facts.publisher == self._not_of:
             return False
