@@ -165,7 +165,8 @@ class Http2Connection:
         except ConnectionFault as fault:
             self.go_away(fault.code, fault.text)
             raise
-        return self._events
+        events, self._events = self._events, []  # messages may be large: nobody keeps them here
+        return events
 
     def _skip_preface(self, count: int) -> int:
         size = min(count, len(self._preface))

@@ -11,10 +11,11 @@ from services.common.http2.errors import ConnectionFault, ErrorCode
 from services.common.http2.events import Fields
 from services.common.http2.frames import Flag
 from services.common.http2.known import keep
-from services.common.http2.settings import OURS, Setting
+from services.common.http2.settings import OURS, Setting, initial
 
 _LARGEST: Final = 64 << 10  # octets of a block, compressed
-_KEPT: Final = 1000  # octets of one that is remembered: any process may connect
+_KEPT, _FIELDS = 1000, 20  # octets and fields of one that is remembered
+_TABLE: Final = initial()[Setting.HEADER_TABLE_SIZE]
 
 
 class Block(NamedTuple):
@@ -53,14 +54,15 @@ class FieldBlocks:
 
     def _decoded(self, block: bytes) -> Sequence[tuple[str, str]]:
         """What refers to no block before it is the same whenever it comes: nearly all blocks of ours are known."""
-        entries = self._decoder.header_table.dynamic_entries
-        if not entries and (known := _known.get(block)) is not None:
+        table = self._decoder.header_table
+        plain = not table.dynamic_entries and table.maxsize == _TABLE
+        if plain and (known := _known.get(block)) is not None:
             return known
         try:
             fields = tuple((str(name), str(value)) for name, value in self._decoder.decode(block))
         except HPACKError as error:
             raise ConnectionFault(ErrorCode.COMPRESSION_ERROR, f"header fields: {error}") from None
-        if not entries and not _resizes(block) and len(block) <= _KEPT:
+        if plain and not table.dynamic_entries and table.maxsize == _TABLE and _is_small(block, fields):
             keep(_known, block, fields)
         return fields
 
@@ -68,6 +70,6 @@ class FieldBlocks:
 _known: dict[bytes, tuple[tuple[str, str], ...]] = {}
 
 
-def _resizes(block: bytes) -> bool:
-    """Whether it begins by changing the size of the table (RFC 7541 section 6.3)."""
-    return block[:1] != b"" and block[0] >> 5 == 1
+def _is_small(block: bytes, fields: Sequence[tuple[str, str]]) -> bool:
+    """Any process may connect, and say much in few octets."""
+    return len(block) <= _KEPT and len(fields) <= _FIELDS

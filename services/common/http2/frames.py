@@ -13,6 +13,7 @@ PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
 HEADER_SIZE = 9
 LARGEST_STREAM = (1 << 31) - 1
 _ROOM = 512 << 10  # octets that are read at once; more after a larger frame
+_LARGEST_OTHER = 256 << 10  # octets of a frame that carries no message
 _MOST_SETTINGS = 100  # in a frame; half a dozen are known, and each may change the windows of all streams
 
 _HEADER = struct.Struct(">HBBBL")  # length as 16 + 8 bits, type, flags, stream
@@ -64,15 +65,16 @@ class FrameReader:
         self._begin = self._end = 0  # of the octets not yet taken
 
     def room(self) -> memoryview:
-        """The buffer for the next octets; never empty, and large enough for the rest of a frame."""
+        """The buffer for the next octets; never empty."""
         size = self._end - self._begin
         wanted = self._wanted(size)
         if self._begin + wanted > len(self._buffer):
-            rest = self._buffer[self._begin : self._end]
-            if wanted > len(self._buffer):
-                self._buffer = bytearray(2 * wanted)
-            self._buffer[:size] = rest
-            self._begin, self._end = 0, size
+            rest = self._buffer[self._begin : self._end] if self._begin or size == len(self._buffer) else None
+            if size == len(self._buffer):  # a peer may announce much and send nothing: it grows with what came
+                self._buffer = bytearray(min(2 * size, 2 * wanted))
+            if rest is not None:
+                self._buffer[:size] = rest
+                self._begin, self._end = 0, size
         return memoryview(self._buffer)[self._end :]
 
     def _wanted(self, size: int) -> int:
@@ -98,7 +100,7 @@ class FrameReader:
             begin = self._begin + HEADER_SIZE
             high, low, kind, flags, stream = _HEADER.unpack_from(buffer, self._begin)
             length = high << 8 | low
-            if length > self._largest:
+            if length > (self._largest if kind == Type.DATA else _LARGEST_OTHER):
                 raise ConnectionFault(ErrorCode.FRAME_SIZE_ERROR, f"a frame of {length} octets is too large")
             if begin + length > self._end:
                 return

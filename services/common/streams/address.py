@@ -62,7 +62,8 @@ class Address:
     ) -> asyncio.AbstractServer:
         """Raises OSError when the address is taken. Only the broker's own user has access to a socket's folder."""
         if not self.path:
-            return await loop.create_server(create, self.host or None, self.port)
+            every = self.host in ("", "::")  # of both families, as gRPC has it
+            return await loop.create_server(create, None if every else self.host, self.port)
         Path(self.path).parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         return await loop.create_unix_server(create, self.path)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import inspect
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from contextlib import aclosing
@@ -19,6 +20,7 @@ from services.common.streams.waiters import Waiters
 
 log = structlog.get_logger()
 
+_TURN = 100  # messages
 _KINDS = {False: "unary", True: "stream"}
 
 
@@ -54,6 +56,7 @@ class Call:
         self._asks_many = asks_many
         self._largest = largest
         self._heard = False
+        self._said = 0  # messages
         self._requests = Unread(stream)
         self._waiters = Waiters()
         self._no_more = False
@@ -103,6 +106,9 @@ class Call:
     async def write(self, response: Any) -> None:  # noqa: ANN401 - the method's response type
         """As grpc.aio.ServicerContext: returns when the peer takes more."""
         self._stream.write(self._serialized(response))
+        self._said += 1
+        if not self._said % _TURN:
+            await asyncio.sleep(0)  # who always has more to say lets others go on
         while self._stream.waits:
             await self._waiters.change()
 

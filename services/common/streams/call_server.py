@@ -64,6 +64,7 @@ class CallServer:
         """Refuses new calls, waits `grace` seconds for those under way, then ends them."""
         if self._server:
             self._server.close()
+            Address.parse(self.address).remove()  # now: later it may be a successor's
         for endpoint in list(self._endpoints):
             endpoint.shut_down()
         with suppress(TimeoutError):
@@ -72,8 +73,6 @@ class CallServer:
         for endpoint in list(self._endpoints):
             endpoint.close("the service stops")
         await self.tasks.stop()
-        if self._server:
-            Address.parse(self.address).remove()
 
     # -------------------------------------------------------------- connections say
 
@@ -196,5 +195,9 @@ class Served(Endpoint):
         self._part()
 
     def _part(self) -> None:
-        if self._parting and self.idle:
+        if self._parting and self.idle and not self.full:
             self.close()
+
+    def flush(self) -> None:
+        super().flush()
+        self._part()  # what was waited for may be written now

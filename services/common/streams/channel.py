@@ -115,7 +115,8 @@ class Channel:
             call = next(iter(self._waiting))
             del self._waiting[call]
             self._end.send(call, self._metadata)
-        if self._end and self._end.is_used_up:
+        if self._end and (self._end.is_used_up or (self._waiting and self._end.calls)):
+            # It is full: who waits gets another connection, since one call may wait for what another one says.
             self._end.part()
         if self._waiting and self._end is None and self._connecting is None and not self._closed:
             self._connecting = asyncio.get_running_loop().create_task(self._connect(), name="gRPC connects")
@@ -139,8 +140,11 @@ class Channel:
         try:
             while self._waiting and self._end is None:
                 try:
-                    self._end = await self._connected()
-                except (OSError, UnicodeError) as failure:  # UnicodeError: of a name that cannot be one
+                    end = await self._connected()
+                    if end.is_over:  # it answered and was lost, or left, in the same turn
+                        raise ConnectionError("the peer closed the connection")
+                    self._end = end
+                except (OSError, ValueError) as failure:  # ValueError: of a name that cannot be one
                     self._failing = True
                     self._fail_fast(str(failure) or "no answer in time")
                     await asyncio.sleep(random.uniform(*_BACKOFF))  # noqa: S311 - so that not all come at once

@@ -37,6 +37,8 @@ class ChannelEnd(Endpoint):
         self.calls: dict[int, ClientCall] = {}
         self._channel = channel
         self._parting = False
+        self.is_over = False
+        """It takes no more calls."""
 
     @property
     def may_request(self) -> bool:
@@ -90,7 +92,7 @@ class ChannelEnd(Endpoint):
 
     def part(self) -> None:
         """Closes as soon as the calls under way have ended."""
-        self._parting = True
+        self._parting = self.is_over = True
         self._channel.leave(self)
         self._look_if_idle()
 
@@ -126,11 +128,13 @@ class ChannelEnd(Endpoint):
     # -------------------------------------------------------------- the end
 
     def close(self, reason: str = "") -> None:
+        self.is_over = True
         self._channel.broke(self)
         self._answer(reason or "the connection ends")
         super().close(reason)
 
     def connection_lost(self, failure: Exception | None) -> None:
+        self.is_over = True
         self._channel.broke(self)
         self._answer(str(failure or "the peer closed the connection"))
         super().connection_lost(failure)

@@ -46,6 +46,7 @@ class ClientCall:
         self._waiters = Waiters()
         self._callbacks: list[Callable[[Any], None]] = []
         self._wrote_all = not method.asks_many
+        self._again = True
         loop = asyncio.get_running_loop()
         self._timer = loop.call_later(timeout, self._late) if timeout is not None else None
         many = method.asks_many and request is not None
@@ -65,9 +66,11 @@ class ClientCall:
         self._waiters.wake()
 
     def refused(self) -> bool:
-        """The peer has not looked at the call; whether it can be made again elsewhere."""
-        self._stream = None
-        return self.first is not None and self.outcome is None
+        """The peer has not looked at the call; whether it can be made again elsewhere, which it is once."""
+        again, self._again = self._again and self.first is not None and self.outcome is None, False
+        if again:
+            self._stream = None
+        return again
 
     def finish(self, outcome: Outcome) -> None:
         """It has ended, by either end."""
@@ -191,11 +194,14 @@ class ClientCall:
         return True
 
     async def _poll(self, requests: AsyncIterable[Any]) -> None:
-        async for request in requests:
-            try:
+        try:
+            async for request in requests:
                 await self.write(request)
-            except (asyncio.InvalidStateError, grpc.aio.AioRpcError):
-                return
+        except (asyncio.InvalidStateError, grpc.aio.AioRpcError):
+            return  # the call has ended
+        except Exception as fault:  # noqa: BLE001 - whoever waits for an answer hears it
+            self._end(Outcome(grpc.StatusCode.UNKNOWN, f"what was asked could not be said: {type(fault).__name__}"))
+            return
         await self.done_writing()
 
     async def _response(self) -> Any:  # noqa: ANN401 - the method's response type

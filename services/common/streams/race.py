@@ -36,4 +36,5 @@ async def first_of(ways: Sequence[Callable[[], Awaitable[T]]], patience: float, 
         raise failure
     finally:
         for one in under_way:
-            one.cancel()
+            if not one.cancel() and not one.cancelled() and not one.exception():
+                drop(one.result())  # it succeeded in the moment in which all was given up

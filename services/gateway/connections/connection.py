@@ -19,6 +19,7 @@ from services.common.containment import contained, for_each
 from services.common.errors import BrokerError, ConnectionForced, InternalError
 from services.common.runtime import Tasks
 from services.gateway import vocabulary as v
+from services.gateway.connections.activity import Activity
 from services.gateway.connections.blocked import CONSUMERS_FIRST, Blocked
 from services.gateway.connections.farewell import Farewell
 from services.gateway.connections.login import Login
@@ -72,13 +73,12 @@ class Connection(asyncio.Protocol):
         self.waiting = 0  # bytes of requests that wait behind others, of all sessions
         self.writable, self.lost = True, False
         self._transport: asyncio.Transport | None = None
-        self.login = Login(self)
+        self.login, self.last = Login(self), Activity()
         self._holds: set[object] = set()  # why the socket is not read
         self._turns: dict[Session, None] = {}  # sessions that wait to write
         self._hungry: dict[Consumer, None] = {}  # consumers that may be due credit
         self._to_confirm: dict[Session, None] = {}
         self.blocked = Blocked(self)
-        self.last_read = self.last_write = self.last_used = 0.0
         self.timers: list[asyncio.TimerHandle] = []
         self._farewell = Farewell(self)
         self.rest = Rest(listener.turns)
@@ -100,13 +100,13 @@ class Connection(asyncio.Protocol):
         self.peer, self.peer_host = peer_of(transport)
         self.listener.doors.come(self)
         self.loop = asyncio.get_running_loop()
-        self.last_read = self.last_write = self.last_used = self.loop.time()
+        self.last.begin(self.loop.time())
         self.timers.append(self.loop.call_later(self.listener.settings.handshake_timeout, self._too_slow))
         if self.peer_host == GONE:  # what it sent before its reset must not be read
             self.cut_off()
 
     def data_received(self, data: bytes) -> None:
-        self.last_read = self.loop.time()
+        self.last.read = self.loop.time()
         self.rest.read(self, data)
         if len(data) >= _LARGE_READ and not self.lost:
             self.hold(_TURN_OF_OTHERS)
@@ -217,7 +217,7 @@ class Connection(asyncio.Protocol):
         """Writes what the engine has."""
         chunks = self.engine.data_to_send()
         if chunks and self._transport and not self._transport.is_closing():
-            self.last_write = self.loop.time()
+            self.last.wrote = self.loop.time()
             self._transport.writelines(chunks)
 
     def flush_soon(self) -> None:
@@ -250,7 +250,7 @@ class Connection(asyncio.Protocol):
     def wrote(self, consumer: Consumer) -> None:
         """A consumer may be due credit, once the socket takes what was written."""
         self._hungry[consumer] = None
-        self.last_used = self.loop.time()
+        self.last.used = self.loop.time()
         self.flush_soon()
 
     def cancelled(self, consumer: Consumer) -> None:
@@ -272,7 +272,7 @@ class Connection(asyncio.Protocol):
         if reason in self._holds:
             self._holds.discard(reason)
             if not self._holds and self._transport and not self.lost:
-                self.last_read = self.loop.time()
+                self.last.read = self.loop.time()
                 self._transport.resume_reading()
             elif self._holds == {self.rest}:
                 self.rest.look(self)

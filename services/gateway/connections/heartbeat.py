@@ -24,11 +24,11 @@ class Heartbeat:
         if connection.lost:
             return
         interval, now = connection.engine.heartbeat, loop.time()
-        if not connection.held and now - connection.last_read > 2 * interval:
+        if not connection.held and now - connection.last.read > 2 * interval:
             log.info("no heartbeat from client", connection=connection.name, peer=connection.peer, seconds=2 * interval)
             connection.cut_off()
             return
-        if now - connection.last_write >= interval / 2:
+        if now - connection.last.wrote >= interval / 2:
             connection.engine.beat()
             connection.write()
         connection.timers[:] = [loop.call_later(interval / 4, self.beat)]

@@ -50,7 +50,7 @@ class Rest:
 
     def _carry_out(self, connection: Connection, data: bytes) -> None:
         if requests := connection.carry_out_all(data):
-            connection.last_used = connection.last_read  # beats ask for nothing
+            connection.last.used = connection.last.read  # beats ask for nothing
         effort = connection.engine.effort
         self._was_long = effort >= LONG
         if len(data) > LITTLE or not data or self._was_long:

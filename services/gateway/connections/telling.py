@@ -61,8 +61,8 @@ def told(connections: Iterable[Connection], *, consumers: bool = False) -> pb.Co
 def _told(connection: Connection, consumers: bool) -> pb.Connection:
     since = epoch_ms() - int(1000 * connection.loop.time())
     return pb.Connection(
-        last_io_ms=since + int(1000 * max(connection.last_read, connection.last_write)),
-        last_used_ms=since + int(1000 * connection.last_used),
+        last_io_ms=since + int(1000 * max(connection.last.read, connection.last.wrote)),
+        last_used_ms=since + int(1000 * connection.last.used),
         name=connection.name,
         peer=connection.peer,
         user=connection.user,

@@ -30,10 +30,12 @@ def spared(targets: Sequence[Targets], queues: AbstractSet[int]) -> list[Targets
 
 def not_local(targets: Sequence[Targets], sessions: Mapping[int, Session]) -> Sequence[Targets]:
     """The same without queues that these consume, where the message came only by bindings that spare them."""
-    consumed = {each.queue_id for session in sessions.values() for each in session.consumers.values()}
-    every = objects(targets) if consumed else {}
+    if not any(session.consumers for session in sessions.values()):
+        return targets
+    every = objects(targets)
     if not any(isinstance(each, NotLocal) for each in every.values()):
         return targets
+    consumed = {each.queue_id for session in sessions.values() for each in session.consumers.values()}
     its = {key: each.of_consumer(consumed) if isinstance(each, NotLocal) else each for key, each in every.items()}
     return [its[id(each)] for each in targets]
 

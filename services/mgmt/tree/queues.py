@@ -109,7 +109,8 @@ class Queues(Keeper):
             yield questions.update(Kind.QUEUE, host, name, wanted)
             if (letters := (wanted.get("alternateBinding") or {}).get("destination")) is not None:
                 there = is_exchange(self.house.mirror, host, str(letters))
-                yield questions.publish(host, *((str(letters), "") if there else ("", str(letters))))
+                key = str((wanted["alternateBinding"].get("attributes") or {}).get("routingKey", ""))
+                yield questions.publish(host, *((str(letters), key) if there else ("", str(letters))))
 
     def needs_to_invoke(self, operation: str, path: tuple[str, ...], arguments: Mapping[str, Any]) -> Iterable[Asked]:
         if operation == "clearQueue":

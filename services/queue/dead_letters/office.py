@@ -25,9 +25,9 @@ from services.common.errors import Unavailable
 from services.common.ledger.recorder import OFF, Recorder
 from services.common.ledger.stages import UNROUTABLE
 from services.common.message.facts import Facts
-from services.common.message.weight import FRAME_BYTES
 from services.common.runtime import Tasks
 from services.common.uid import UidSource
+from services.queue.dead_letters.portion import some_of
 from services.queue.dead_letters.record import DeadLetterRecord, Letters
 from services.queue.machine.context import DeadLetter
 from services.queue.machine.dead_letter import is_circle, rewrite, routing_keys
@@ -48,6 +48,7 @@ _NO_ROUTE = "bind a queue to the dead-letter exchange, or name another one in a 
 _AS_IT_WAS = "it is sent on without x-death: report it with these lines"
 _FIRST_BACKOFF = 0.1
 _LONGEST_BACKOFF = 5.0
+_FEW = 5000  # letters without a way: more of them are asked about the more seldom
 
 
 class Routes(Protocol):
@@ -115,6 +116,7 @@ class DeadLetterOffice:
         self._until_certain = until_certain
         self._publisher = publisher
         self._waiting: deque[_Letter] = deque()
+        self._again: deque[_Letter] = deque()  # in turns with the others, which they must not hold up
         self._open: dict[Partition, dict[_Letter, None]] = {}
         self._under_way = 0
         self._full = False
@@ -160,26 +162,27 @@ class DeadLetterOffice:
         if again := [letter for number, (letter, _) in addressed.items() if number in refused]:
             self._later(again)
 
-    def _later(self, letters: list[_Letter]) -> None:
+    def _later(self, letters: list[_Letter], patience: float = 1) -> None:
         backoff = min(_FIRST_BACKOFF * 2 ** min(letters[0].tries - 1, 10), _LONGEST_BACKOFF)
-        asyncio.get_running_loop().call_later(backoff, self._again, letters)
+        asyncio.get_running_loop().call_later(backoff * patience, self._try_again, letters)
 
-    def _again(self, letters: list[_Letter]) -> None:
-        self._waiting.extend(letters)
+    def _try_again(self, letters: list[_Letter]) -> None:
+        self._again.extend(letters)
         self._more.set()
 
     async def _run(self) -> None:
         while True:
             await self._more.wait()
             self._more.clear()
-            while self._waiting or self._partitions:
+            while self._waiting or self._again or self._partitions:
                 while self._full or self._under_way >= _UNDER_WAY:
                     self._room.clear()
                     await self._room.wait()
                 self._open_some()
                 await asyncio.sleep(0)
-                if self._waiting:
-                    await self._send_some([letter for letter in self._take_some() if self._may_send(letter)])
+                for line in (self._waiting, self._again):
+                    if line:
+                        await self._send_some([letter for letter in some_of(line, _AT_ONCE) if self._may_send(letter)])
 
     async def _send_some(self, letters: list[_Letter]) -> None:
         """Sends letters; one that cannot be sent stays in its queue and is tried again later, the others go."""
@@ -199,14 +202,6 @@ class DeadLetterOffice:
         for letter in letters:
             letter.tries += 1
         self._later(letters)
-
-    def _take_some(self) -> list[_Letter]:
-        """The next letters that fit into a frame, one at least."""
-        some = [self._waiting.popleft()]
-        size = some[0].size
-        while self._waiting and len(some) < _AT_ONCE and (size := size + self._waiting[0].size) <= FRAME_BYTES:
-            some.append(self._waiting.popleft())
-        return some
 
     def _may_send(self, letter: _Letter) -> bool:
         """Whether this process still owns the letter: else the next owner finds it in the queue, and sends it."""
@@ -309,7 +304,8 @@ class DeadLetterOffice:
         for letter in kept:
             letter.tries += 1
         if kept:
-            self._later(list(kept))
+            # Many that nobody can take are asked about seldom.
+            self._later(list(kept), max(1, sum(map(len, self._open.values())) / _FEW))
 
     def _keeps(self, letter: _Letter) -> bool:
         """Whether one waits for a route: by what its queue's policies say now, which may send it elsewhere."""

@@ -77,7 +77,8 @@ class Aside(ByTime):
         timed = [(entry.message.facts.not_before or 0, entry) for entry in entries]
         self.set([(time, entry) for time, entry in timed if time > now])
         if self.count and self._let_go is not None:
-            self._let_go.some_wait(now)
+            some_due = any(0 < time <= now for time, _ in timed)
+            self._let_go.until(now) if some_due else self._let_go.some_wait(now)
         return [entry for time, entry in timed if time <= now]
 
     def keep_back(self, entries: Iterable[Entry], now: int) -> list[Entry]:

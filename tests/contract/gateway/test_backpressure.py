@@ -190,7 +190,7 @@ class Hands:
             timer.cancel()
         connection.timers.clear()
         connection.loop = cast("asyncio.AbstractEventLoop", self)
-        connection.last_read = connection.last_write = 0.0
+        connection.last.begin(0.0)
         Beats(connection).beat()
 
     def time(self) -> float:

@@ -26,21 +26,23 @@ class LetGo:
     """Of one queue. Something is noted as long as messages wait; without, all that have waited were let go."""
 
     feature = FEATURE
-    __slots__ = ("_draft", "_place", "_queue_id")
+    __slots__ = ("_draft", "_former", "_place", "_queue_id")
 
     def __init__(self, queue_id: int, draft: PartitionDraft) -> None:
         self._queue_id = queue_id
         self._draft = draft
         self._place: NotePlace | None = None
+        self._former = False
 
     def some_wait(self, now: int) -> None:
         """There are such: none of those that are not due by now was anybody's."""
-        if self._place is None:
+        if self._place is None or self._former:
             self.until(now)
 
     def until(self, now: int) -> None:
         """Those that are due by now were let go, and others wait yet."""
         self.all()
+        self._former = False
         self._place = self._draft.note(Note(self._queue_id, FEATURE, _VALUE.pack(now)))
 
     def all(self) -> None:
@@ -57,7 +59,7 @@ class LetGo:
         """As Keeper says."""
         for _, place in sorted(_times(notes)):
             self.all()
-            self._place = place
+            self._place, self._former = place, True
 
 
 def _times(notes: Iterable[tuple[Note, NotePlace]]) -> Iterator[tuple[int, NotePlace]]:

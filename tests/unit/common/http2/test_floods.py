@@ -12,6 +12,7 @@ from hpack import Decoder
 
 from services.common.http2.connection import Http2Connection
 from services.common.http2.errors import ConnectionFault, ErrorCode
+from services.common.http2.frames import FrameReader
 from tests.support.http2_transcript import (
     ACK,
     CONTINUATION,
@@ -172,3 +173,18 @@ def test_tables_that_change_more_than_once(sizes: tuple[int, ...]) -> None:
     assert decoder.decode(trailers.payload) == TRAILERS
     assert decoder.header_table_size == min(sizes[-1], 4096)
     assert (trailers.payload[0] & 0xE0 == 0x20) is (min(sizes) < 4096)
+
+
+def test_a_frame_that_is_announced() -> None:
+    """Takes memory as it comes, and only one with messages may be large."""
+    reader = FrameReader(4 << 20)
+    before = sys.getsizeof(reader._buffer)
+    head = frame(DATA, 0, 1, bytes(4 << 20))[:9]
+    reader.room()[:9] = head
+    assert list(reader.feed(9)) == []
+    reader.room()
+    assert sys.getsizeof(reader._buffer) == before
+    reader = FrameReader(4 << 20)
+    reader.room()[:9] = frame(SETTINGS, 0, 0, bytes(1 << 20))[:9]
+    with pytest.raises(ConnectionFault):
+        list(reader.feed(9))

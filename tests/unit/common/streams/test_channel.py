@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import socket
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack
 
 import grpc
 import grpc.aio
@@ -18,6 +20,7 @@ from services.common.streams.call_server import Served
 from services.common.streams.channel import Channel
 from services.common.streams.race import first_of
 from tests.support.call_ends import Ends, Servicer, answering, method
+from tests.support.http2_transcript import settings
 from tests.support.ports import free_port
 from tests.support.stream_ends import until, within
 
@@ -113,3 +116,72 @@ async def test_first_of_several() -> None:
 
 async def _result(channel: Channel, name: str, request: bytes) -> bytes:
     return bytes(await method(channel, name)(request, wait_for_ready=True))
+
+
+async def test_a_peer_that_answers_and_leaves_at_once(unix: str) -> None:
+    """A call fails soon, and one that waits is made when a server stays: the connection that is gone is not kept."""
+    path = unix.removeprefix("unix:")
+
+    async def leave(_reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.write(settings())
+        writer.close()
+
+    async with Channel(unix) as channel:
+        async with await asyncio.start_unix_server(leave, path):
+            with pytest.raises(grpc.aio.AioRpcError) as failure:
+                await within(method(channel, "unary_unary")(b"x", timeout=20))
+            assert failure.value.code() is grpc.StatusCode.UNAVAILABLE
+            waiting = asyncio.ensure_future(_result(channel, "unary_unary", b"y"))
+            await asyncio.sleep(0.3)
+        async with answering(OURS, unix, Servicer()):
+            assert await within(waiting) == b"y"
+
+
+async def test_a_call_that_others_wait_for(unix: str) -> None:
+    """However many wait for what one more says: those that find a connection full get another one."""
+    servicer = Servicer()
+    async with answering(OURS, unix, servicer) as address, Channel(address) as channel:
+        waiting = [asyncio.ensure_future(_result(channel, "waits", b"x")) for _ in range(250)]
+        await within(servicer.began.wait())
+        assert await within(_result(channel, "unary_unary", b"go on")) == b"go on"
+        servicer.go_on.set()
+        assert await within(asyncio.gather(*waiting)) == [b"x"] * 250
+        await until(lambda: not channel._leaving)
+
+
+async def test_an_answer_larger_than_the_socket_takes(unix: str) -> None:
+    """Is written to its end by a server that stops, in its last seconds."""
+    servicer, body = Servicer(), bytes(20 << 20)
+    async with Channel(unix) as channel:
+        async with answering(OURS, unix, servicer, grace=20):
+            waiting = asyncio.ensure_future(_result(channel, "waits", body))
+            await within(servicer.began.wait())
+            asyncio.get_running_loop().call_later(0.2, servicer.go_on.set)
+        assert len(await within(waiting)) == len(body)
+
+
+async def test_requests_that_cannot_be_said(unix: str) -> None:
+    """An iterator that fails ends its call."""
+
+    async def requests() -> AsyncIterator[bytes]:
+        yield b"x"
+        raise ZeroDivisionError
+
+    async with answering(OURS, unix, Servicer()) as address, Channel(address) as channel:
+        with pytest.raises(grpc.aio.AioRpcError, match="ZeroDivisionError"):
+            await within(method(channel, "stream_unary")(requests()))
+
+
+async def test_a_successor_at_the_same_address(unix: str) -> None:
+    """Listens while the former server ends what is under way, and keeps its name."""
+    former, servicer = Servicer(), Servicer()
+    async with Channel(unix) as channel, AsyncExitStack() as first:
+        await first.enter_async_context(answering(OURS, unix, former, grace=0.5))
+        waiting = asyncio.ensure_future(_result(channel, "waits", b"x"))
+        await within(former.began.wait())
+        stopping = asyncio.create_task(first.aclose())
+        await asyncio.sleep(0.1)
+        async with answering(OURS, unix, servicer):
+            await stopping
+            assert await within(_result(channel, "unary_unary", b"y")) == b"y"
+    await asyncio.wait([waiting])

@@ -78,7 +78,7 @@ async def test_peers_that_never_sign_in(beginning: bytes) -> None:
     async with server:
         _, writer = await asyncio.open_connection(*server.sockets[0].getsockname())
         writer.write(beginning)
-        await until(lambda: [each for each in listener.made if not beginning or each.last_read])
+        await until(lambda: [each for each in listener.made if not beginning or each.last.read])
         writer.close()
         await until(lambda: listener.gone)
         await until(lambda: not listener.made)

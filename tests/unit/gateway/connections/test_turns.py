@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import Any, cast
 
+from services.gateway.connections.activity import Activity
 from services.gateway.connections.rest import Rest
 from services.gateway.connections.turns import LITTLE, LONG, Turns
 from services.gateway.vocabulary import Request
@@ -33,7 +34,7 @@ class _Connection:
         self.request = Request(1)
         self.requests = _REQUESTS
         self.lost = False
-        self.last_read = self.last_used = 0.0
+        self.last = Activity()
         self.holds: set[object] = set()
         self._done, self._name = done, name
 
