@@ -57,11 +57,27 @@ async def test_a_move(house: House, durable: bool) -> None:
     for origin in (1001, 1002):
         await another_owner(house)
         link = await house.link(origin=origin, tells=True)
-        await publish(link, queue_id, "a", "b", "c", "d")
+        await publish(link, queue_id, "a", "b", "d")
+        await publish(link, queue_id, "c", persistent=False)
         assert await link.ready(queue_id, 1) == 1
         assert not link.refusals()
         assert len(window_of(house, queue_id)) == 4
         await link.close()
+
+
+async def test_a_transient_one_that_has_moved(house: House) -> None:
+    """Does not stand for a persistent one, though its key went to the journal: it may be lost."""
+    queue_id, link = await house.declare("q", durable=True, table=ONCE), await house.link(tells=True)
+    await publish(link, queue_id, "a", persistent=False)
+    await link.close()
+    await another_owner(house)
+    link = await house.link(origin=1001, tells=True)
+    await publish(link, queue_id, "a", persistent=False)
+    assert await link.ready(queue_id, 1) == 1
+    await publish(link, queue_id, "a")
+    assert await link.ready(queue_id, 2) == 2
+    await publish(link, queue_id, "a")
+    assert await link.ready(queue_id, 3) == 2
 
 
 async def test_a_kill(house: House, monkeypatch: pytest.MonkeyPatch) -> None:

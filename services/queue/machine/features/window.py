@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
-from operator import itemgetter
 from struct import Struct
 from typing import Final, NamedTuple
 
@@ -19,6 +18,7 @@ from services.queue.machine.journal_draft import Note, NotePlace
 from services.queue.machine.message import Holding
 
 _VALUE: Final = Struct("<16sQQ")  # key, uid, until
+_IN_MEMORY: Final = 1 << 63  # in `until`: the message was not written with the note
 _SIZE: Final = 400  # bytes that one key takes in memory, as measured
 _TICK_MS: Final = 1000  # the clock looks no sooner again
 
@@ -36,11 +36,15 @@ class Span(NamedTuple):
 
 
 class Seen(NamedTuple):
-    """Which message had a key, until when nobody else may (Unix ms), and where the journal says so."""
+    """Which message had a key, until when nobody else may (Unix ms), and where the journal says so.
+
+    `safe`: the message was written with the note. The key of one that is in memory alone may be in the journal too.
+    """
 
     uid: int
     until: int
     place: NotePlace | None = None
+    safe: bool = False
 
 
 class Window:
@@ -76,11 +80,11 @@ class Window:
         return len(self._seen) * _SIZE
 
     def take(self, key: bytes, uid: int, now: int, *, safe: bool = False) -> bool:
-        """Whether this message may have the key: nobody else had it lately, or, if it is to be `safe`, on disk.
+        """Whether this message may have the key: nobody had it lately, or nobody on disk, if it is to be `safe`.
 
         It has it from now on.
         """
-        if (seen := self._seen.get(key)) is not None and seen.until > now and (seen.place or not safe):
+        if (seen := self._seen.get(key)) is not None and seen.until > now and (seen.safe or not safe):
             return seen.uid == uid  # its gateway sends it again: it was lost
         if seen is not None:
             self._forget([key])
@@ -111,7 +115,7 @@ class Window:
 
     def noted(self, key: bytes, place: NotePlace) -> None:
         """The journal says so now, there."""
-        self._seen[key] = self._seen[key]._replace(place=place)
+        self._seen[key] = self._seen[key]._replace(place=place, safe=True)
 
     def until(self, key: bytes) -> int:
         """Until when somebody has it."""
@@ -136,16 +140,17 @@ class Window:
 
     def unwritten(self) -> Iterator[Note]:
         """For the next owner, who does not find them in the journal."""
-        return (self.note(key, seen.uid, seen.until) for key, seen in self._seen.items() if seen.place is None)
+        its = ((key, seen) for key, seen in self._seen.items() if seen.place is None)
+        return (self.note(key, seen.uid, seen.until | _IN_MEMORY) for key, seen in its)
 
     def recall(self, notes: Iterable[tuple[Note, NotePlace]], entries: object) -> None:  # noqa: ARG002 - the protocol's
         """What a former owner noted."""
         mine = ((*_VALUE.unpack(note.value), place) for note, place in notes if note.feature == self.feature)
         least = self.end_of(self._now) if self._span.anew else 0
-        for key, uid, until, place in sorted(mine, key=itemgetter(2)):
+        for key, uid, until, place in sorted(mine, key=lambda each: each[2] & ~_IN_MEMORY):
             if key in self._seen:  # the journal was told of a new one before it forgot the old: the last is right
                 self._forget([key])
-            self._seen[key] = Seen(uid, max(until, least), place)
+            self._seen[key] = Seen(uid, max(until & ~_IN_MEMORY, least), place, safe=not until & _IN_MEMORY)
             self._account(1)
         if self._seen:
             self._context.expect(self._queue_id)
