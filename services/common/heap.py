@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import resource
 from collections.abc import Callable
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from typing import Final
@@ -42,9 +43,14 @@ async def keep_small(kept: Callable[[], int], seconds: float = LOOK_SECONDS) -> 
     while True:
         await asyncio.sleep(seconds)
         before, used = used, processor_seconds()
-        if slack.look(resident() - kept(), (used - before) / seconds):
-            await asyncio.to_thread(trim)
-            slack.given_back(resident() - kept())
+        with suppress(OSError):  # with no file left none can be looked at: later again
+            await _give_back(slack, kept, (used - before) / seconds)
+
+
+async def _give_back(slack: Slack, kept: Callable[[], int], busy: float) -> None:
+    if slack.look(resident() - kept(), busy):
+        await asyncio.to_thread(trim)
+        slack.given_back(resident() - kept())
 
 
 @cache

@@ -13,6 +13,7 @@ PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
 HEADER_SIZE = 9
 LARGEST_STREAM = (1 << 31) - 1
 _ROOM = 512 << 10  # octets that are read at once; more after a larger frame
+_FIRST_ROOM = 8 << 10  # until a peer sends more: any process may connect, and say nothing
 _LARGEST_OTHER = 256 << 10  # octets of a frame that carries no message
 _MOST_SETTINGS = 100  # in a frame; half a dozen are known, and each may change the windows of all streams
 
@@ -61,21 +62,29 @@ class FrameReader:
     def __init__(self, largest: int) -> None:
         """`largest` is the SETTINGS_MAX_FRAME_SIZE that the peer was sent, in octets."""
         self._largest = largest
-        self._buffer = bytearray(_ROOM)
+        self._buffer = bytearray(_FIRST_ROOM)
+        self._filled = False  # by the last read: there is more
         self._begin = self._end = 0  # of the octets not yet taken
 
     def room(self) -> memoryview:
         """The buffer for the next octets; never empty."""
         size = self._end - self._begin
         wanted = self._wanted(size)
+        if self._filled and len(self._buffer) < _ROOM:
+            self._grow(size, _ROOM)
         if self._begin + wanted > len(self._buffer):
-            rest = self._buffer[self._begin : self._end] if self._begin or size == len(self._buffer) else None
             if size == len(self._buffer):  # a peer may announce much and send nothing: it grows with what came
-                self._buffer = bytearray(min(2 * size, 2 * wanted))
-            if rest is not None:
-                self._buffer[:size] = rest
+                self._grow(size, min(2 * size, 2 * wanted))
+            elif self._begin:
+                self._buffer[:size] = self._buffer[self._begin : self._end]
                 self._begin, self._end = 0, size
         return memoryview(self._buffer)[self._end :]
+
+    def _grow(self, size: int, room: int) -> None:
+        rest = self._buffer[self._begin : self._end]
+        self._buffer = bytearray(room)
+        self._buffer[:size] = rest
+        self._begin, self._end = 0, size
 
     def _wanted(self, size: int) -> int:
         if size < HEADER_SIZE:
@@ -95,6 +104,7 @@ class FrameReader:
     def feed(self, count: int) -> Iterator[Frame]:
         """The frames that `count` more octets complete. Raises ConnectionFault (FRAME_SIZE_ERROR, 4.2)."""
         self._end += count
+        self._filled = self._end == len(self._buffer)
         buffer, view = self._buffer, memoryview(self._buffer)
         while self._end - self._begin >= HEADER_SIZE:
             begin = self._begin + HEADER_SIZE
