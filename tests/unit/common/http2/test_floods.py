@@ -126,7 +126,7 @@ def test_header_fields_without_end(part: bytes) -> None:
     one.peer(frame(HEADERS, 0, 3))
     before = _size(one.connection)
     one.peer(frame(CONTINUATION, 0, 3, part) * 20_000)
-    assert _size(one.connection) - before < 64 << 10
+    assert _size(one.connection) - before < 576 << 10  # with the room of a peer that sends much
     with pytest.raises(ConnectionFault, match="ENHANCE_YOUR_CALM"):
         one.peer(frame(CONTINUATION, 0, 3, bytes(1000)) * 66)
 
