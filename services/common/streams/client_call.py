@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterable, AsyncIterator, Callable, Generator
+from collections.abc import AsyncIterable, AsyncIterator, Callable, Generator, Iterable
 from typing import TYPE_CHECKING, Any
 
 import grpc
@@ -193,9 +193,9 @@ class ClientCall:
         self.finish(outcome)
         return True
 
-    async def _poll(self, requests: AsyncIterable[Any]) -> None:
+    async def _poll(self, requests: AsyncIterable[Any] | Iterable[Any]) -> None:
         try:
-            async for request in requests:
+            async for request in _each(requests):
                 await self.write(request)
         except (asyncio.InvalidStateError, grpc.aio.AioRpcError):
             return  # the call has ended
@@ -244,6 +244,15 @@ class ClientCall:
             raise asyncio.CancelledError
         if self.outcome is not None and self.outcome.status is not grpc.StatusCode.OK:
             raise _error(self.outcome)
+
+
+async def _each(requests: AsyncIterable[Any] | Iterable[Any]) -> AsyncIterator[Any]:
+    if isinstance(requests, AsyncIterable):
+        async for request in requests:
+            yield request
+    else:
+        for request in requests:
+            yield request
 
 
 def _error(outcome: Outcome) -> grpc.aio.AioRpcError:
