@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import random
-from functools import partial
+from functools import partial, partialmethod
 from typing import Self
 
 import grpc
@@ -67,28 +67,19 @@ class Channel:
 
     # -------------------------------------------------------------- what generated code calls
 
-    def unary_unary(
+    def _method(
         self,
         path: str,
         request_serializer: Serialize | None = None,
         response_deserializer: Deserialize | None = None,
         _registered_method: bool = False,
+        *,
+        asks_many: bool,
     ) -> Method:
-        """A method that takes one request."""
-        return Method(self, path, request_serializer, response_deserializer, asks_many=False)
+        return Method(self, path, request_serializer, response_deserializer, asks_many=asks_many)
 
-    def stream_stream(
-        self,
-        path: str,
-        request_serializer: Serialize | None = None,
-        response_deserializer: Deserialize | None = None,
-        _registered_method: bool = False,
-    ) -> Method:
-        """A method that takes many."""
-        return Method(self, path, request_serializer, response_deserializer, asks_many=True)
-
-    unary_stream = unary_unary
-    stream_unary = stream_stream
+    unary_unary = unary_stream = partialmethod(_method, asks_many=False)
+    stream_unary = stream_stream = partialmethod(_method, asks_many=True)
 
     # -------------------------------------------------------------- calls
 

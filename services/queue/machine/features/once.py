@@ -5,6 +5,7 @@ Its publisher is told that it is taken, as soon as that other message is safe.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from itertools import groupby
 from typing import Protocol
@@ -31,7 +32,7 @@ class Entered(Protocol):
         """As Queue.publish says."""
 
 
-class Once:
+class Once(ABC):
     """An Entrance before another one. What it answers has no reason where a message was there before."""
 
     __slots__ = ("_entries", "_next", "_room", "window")
@@ -42,9 +43,9 @@ class Once:
         self._room = room
         self.window = window
 
+    @abstractmethod
     def keys_of(self, arrival: Arrival) -> Keys | None:
         """None where none of it is to be looked at."""
-        raise NotImplementedError
 
     def stands_for(self, reason: pb.Reason.ValueType) -> bool:
         """Whether what was not taken for this reason is done with all the same."""
