@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
@@ -44,8 +45,21 @@ class Fault(NamedTuple):
 def says_what_is_wrong(_context: Any, response: Any, case: Any) -> None:
     """An answer that refuses says why, for humans."""
     if 400 <= response.status_code < 500 and case.method != "HEAD":
-        told = response.json()
-        assert told.get("reason") or told.get("errorMessage"), "an answer that does not say what is wrong"
+        told = _json_of(response)
+        assert told.get("reason") or told.get("errorMessage"), f"does not say what is wrong: {_seen(response)}"
+
+
+def _json_of(response: Any) -> dict[str, Any]:
+    try:
+        told: dict[str, Any] = response.json()
+    except json.JSONDecodeError:
+        raise AssertionError(f"is no JSON: {_seen(response)}") from None
+    return told
+
+
+def _seen(response: Any) -> str:
+    asked, head = response.request, 300
+    return f"{response.status_code} {response.content[:head]!r} to {asked.method} {asked.url[:head]} {asked.headers}"
 
 
 def api_of(path: str) -> str:

@@ -7,6 +7,7 @@ its end, or an answer that is not read, would stay.
 from __future__ import annotations
 
 import asyncio
+import json
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -14,6 +15,7 @@ import h11
 import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol, RequestResponseCycle
 
+from services.common.errors import SyntaxFault
 from services.mgmt.http.bodies import Bodies
 from services.mgmt.http.doors import SIGNED_IN, Doors
 from services.mgmt.http.flow import Flow
@@ -120,10 +122,23 @@ class HttpConnection(H11Protocol):
         if self._is_asked:
             self.cycle.disconnected = True
         try:
-            super().send_400_response(self.conn.fault or msg)
+            self._refuse(self.conn.fault or msg)
             self._expect_end()
         except h11.LocalProtocolError:
             self.cut_off()
+
+    def _refuse(self, reason: str) -> None:
+        """As JSON, as every other error: a client reads why without a look at the content type."""
+        body = json.dumps({"error": SyntaxFault.__name__, "reason": reason}).encode() + b"\n"
+        headers = [
+            (b"content-type", b"application/json"),
+            (b"content-length", b"%d" % len(body)),
+            (b"connection", b"close"),
+        ]
+        answer = h11.Response(status_code=400, headers=headers, reason=b"Bad Request")
+        for event in (answer, h11.Data(data=body), h11.EndOfMessage()):
+            self.transport.write(self.conn.send(event) or b"")
+        self.transport.close()
 
     def pause_writing(self) -> None:
         super().pause_writing()

@@ -30,7 +30,7 @@ class Parser(h11.Connection):
         super().__init__(h11.SERVER, BYTES)
         self._receive_buffer = _Lines()
         self.fault = ""
-        """Why it was refused, where h11 itself would not have done so."""
+        """Why it was refused, by h11 or here."""
         self.is_behind = False
         self._left = TURN
         self._chunks = self._size = 0
@@ -48,7 +48,7 @@ class Parser(h11.Connection):
         try:
             event = super().next_event()
             self._count(event)
-        except _Refused as refused:
+        except h11.RemoteProtocolError as refused:
             self.fault = str(refused)
             raise
         return event
