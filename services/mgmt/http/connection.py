@@ -128,8 +128,9 @@ class HttpConnection(H11Protocol):
             self.cut_off()
 
     def _refuse(self, reason: str) -> None:
-        """As JSON, as every other error: a client reads why without a look at the content type."""
-        body = json.dumps({"error": SyntaxFault.__name__, "reason": reason}).encode() + b"\n"
+        """As JSON, as every other error, in the form of all three APIs: whose path it would have been is not known."""
+        told = {"error": SyntaxFault.__name__, "reason": reason, "errorMessage": reason}
+        body = json.dumps(told).encode() + b"\n"
         headers = [
             (b"content-type", b"application/json"),
             (b"content-length", b"%d" % len(body)),

@@ -49,7 +49,7 @@ class Parser(h11.Connection):
             event = super().next_event()
             self._count(event)
         except h11.RemoteProtocolError as refused:
-            self.fault = str(refused)
+            self.fault = str(refused).partition(": bytearray")[0]  # a line may hold a password
             raise
         return event
 
