@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import reduce
+from operator import or_
 
 from pyspark.sql import Column
 from pyspark.sql import functions as F
@@ -99,10 +100,12 @@ def duplicate() -> Column:
     """How the messages came twice; "" if they did not."""
     # An owner that dies before an end is on disk has recorded it, and the next one does again: that is no duplicate.
     owners = F.col("last_ended_epoch") - F.col("first_ended_epoch") + 1
-    ends = ("accepted", "expired", "dropped")
+    # Nor is it one that a full queue was asked again, and was full again.
+    dropped = F.when(_was_no_room(), 0).otherwise(F.col("dropped"))
+    ends = (F.col("accepted"), F.col("expired"), F.col("rejected"), dropped)
     succeeded = F.col("dead_lettered") + F.col("moved")
-    twice = reduce(lambda so_far, name: so_far | (F.col(name) > owners), ends, F.col("rejected") > owners)
-    accepted_and_more = _some("accepted") & (F.col("rejected") + F.col("expired") + F.col("dropped") > 0)
+    twice = reduce(or_, (count > owners for count in ends))
+    accepted_and_more = _some("accepted") & (F.col("rejected") + F.col("expired") + dropped > 0)
     went_on = (succeeded > 1) | (_some("accepted") & (succeeded > 0))
     # What an owner lost without having confirmed it is sent to the next one, and enqueued again: under another epoch.
     epochs = F.col("last_enqueued_epoch") - F.col("first_enqueued_epoch") + 1

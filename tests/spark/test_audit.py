@@ -277,13 +277,14 @@ def test_any_process_dies_at_any_time(spark: SparkSession, tmp_path: Path) -> No
 
 
 def test_refused(spark: SparkSession, tmp_path: Path) -> None:
-    """Each reason of a refusal is told, and what a full queue refused is refused, not dropped too."""
+    """Each reason of a refusal is told; what a full queue refused is refused, not dropped too, however often it was."""
     rows = [stage("received", 1, 40)]
     for number, reason in enumerate(("no_exchange", "access_refused", "invalid")):
         rows.append(stage("refused", 10 * number + 1, 10 * number + 10, reason=reason))
     rows += [
         stage("routed", 31, 40),
         stage("dropped", 31, 40, reason="maxlen"),
+        stage("dropped", 31, 35, at=0.5, reason="maxlen"),  # asked again: its answer was lost with a connection
         stage("refused", 31, 40, at=1, reason="overflow"),
     ]
     assert fates(audit_rows(spark, tmp_path, rows)) == {

@@ -79,7 +79,7 @@ def _message(told: list[Row]) -> tuple[str, str, str, str]:
 def _copy(told: list[Row], message: list[Row], epochs: Counter[int]) -> tuple[str, str, str, str]:
     origin = _origin(message)
     kinds = [_kind(row) for row in told]
-    return origin, *_fate(told, kinds, origin, message, epochs), _duplicate(told, kinds)
+    return origin, *_fate(told, kinds, origin, message, epochs), _duplicate(told, kinds, origin)
 
 
 def _kind(row: Row) -> str:
@@ -101,7 +101,7 @@ def _fate(told: list[Row], kinds: list[str], origin: str, message: list[Row], ep
     for end in _ENDS:
         if end in kinds:
             reason = next((row["reason"] for row in told if _kind(row) == end), "")
-            if (origin, end, reason, placed) == ("refused", "dropped", "maxlen", False):
+            if end == "dropped" and _is_no_room(told, kinds, origin):
                 no_room = True  # the queue was full, and its publisher knows
                 continue
             return {"accepted": "settled"}.get(end, end), "" if end == "moved" else reason
@@ -115,6 +115,13 @@ def _fate(told: list[Row], kinds: list[str], origin: str, message: list[Row], ep
     if origin in {"refused", "rolled_back"}:
         return origin, next(row["reason"] for row in message if row["stage"] == origin)
     return "not_enqueued", ""
+
+
+def _is_no_room(told: list[Row], kinds: list[str], origin: str) -> bool:
+    """Whether it was a full queue's answer to a publisher that asked, however often: no end."""
+    placed = "enqueued" in kinds or "recovered" in kinds
+    reasons = {row["reason"] for row in told if _kind(row) == "dropped"}
+    return (origin, placed, reasons) == ("refused", False, {"maxlen"})
 
 
 def _fate_of_placed(told: list[Row], kinds: list[str], epochs: Counter[int]) -> tuple[str, str]:
@@ -134,8 +141,9 @@ def _when(row: Row) -> tuple[Any, ...]:
     return (row["epoch"], row["time"])
 
 
-def _duplicate(told: list[Row], kinds: list[str]) -> str:
-    ends = Counter(kind for kind in kinds if kind in _ENDS)
+def _duplicate(told: list[Row], kinds: list[str], origin: str) -> str:
+    no_room = {"dropped"} if _is_no_room(told, kinds, origin) else set()
+    ends = Counter(kind for kind in kinds if kind in _ENDS and kind not in no_room)
     ended = [_when(row) for row in told if _kind(row) in _ENDS]
     delivered = [_when(row) for row in told if row["stage"] == "delivered"]
     owners = max(ended)[0] - min(ended)[0] + 1 if ended else 0
