@@ -12,12 +12,14 @@ from spark.jobs.clocks import CLOCKS, STEPS, clocks, steps
 from spark.journeys import journeys, kinds
 from spark.places import names, places
 from spark.ranges import Measure
+from spark.schema import REASONS
 
 _OF_COPIES = (
     *(Measure(name, kinds(name)) for name in ("routed", "enqueued", "delivered", "sent", "requeued")),
     Measure("found", kinds("recovered", "held")),
     Measure("settled", kinds("accepted", "rejected")),
     Measure("ended", kinds(*ENDS)),
+    Measure("dropped_reason", kinds("dropped"), "max", "reason"),
     *(Measure(f"{name}_at", kinds(name), "min", "time") for name in ("routed", "enqueued", "delivered", "sent")),
     Measure("router", kinds("routed"), "max", "instance"),
     Measure("owner", kinds("enqueued"), "max", "instance"),
@@ -94,8 +96,9 @@ def _missing(segments: DataFrame) -> DataFrame:
     absent: dict[str, Column] = {
         "received": (F.col("routed") > 0) & (F.col("received") + F.col("successor") == 0),
         "routed": (F.col("enqueued") > 0) & (F.col("routed") == 0),
-        # A full queue drops what it refuses, or makes a dead letter of it, without having had it.
-        "enqueued": begun & out & ~placed & (F.col("refused") == 0),
+        # A full queue drops what it refuses, or makes a dead letter of it, without having had it. One that takes each
+        # message once drops what it had before.
+        "enqueued": begun & out & ~placed & (F.col("refused") == 0) & ~_is_duplicate(),
         "delivered": begun & (F.col("sent") + F.col("settled") > 0) & (F.col("delivered") == 0),
         # What is put back may not have been sent yet.
         "sent": (F.col("delivered") > 0) & (F.col("settled") > 0) & (F.col("sent") == 0),
@@ -107,6 +110,10 @@ def _missing(segments: DataFrame) -> DataFrame:
     stages = F.array(*(F.struct(F.lit(name).alias("stage"), F.col(name).alias("messages")) for name in absent))
     told = counted.select("place", "all", F.inline(stages)).where("messages > 0")
     return told.withColumn("share", share(F.col("messages"), F.col("all")))
+
+
+def _is_duplicate() -> Column:
+    return F.coalesce(F.col("dropped_reason") == REASONS.index("duplicate"), F.lit(False))
 
 
 def _instances(stages: DataFrame, gaps: DataFrame, *, all_read: bool) -> DataFrame:

@@ -35,6 +35,10 @@ def test_holes(spark: SparkSession) -> None:
     ledger.tell("dropped", 0.1, 400, queue="q", partition=1, reason="maxlen")
     ledger.tell("dead_lettered", 0.1, 401, queue="q", partition=1, reason="maxlen", successors=[(500, 500)])
     ledger.tell("refused", 0.2, 400, 401, reason="overflow")
+    ledger.tell("received", 0, 600, 604)
+    ledger.tell("routed", 0, 600, 604, queue="q", partition=1)
+    ledger.tell("dropped", 0.1, 600, 604, queue="q", partition=1, reason="duplicate")
+    ledger.tell("confirmed", 0.2, 600, 604)
     found = results(JOB, ledger.inputs(spark))
     assert {(row["stage"], row["messages"]) for row in found["missing"]} == {
         ("sent", 15),
