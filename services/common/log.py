@@ -20,9 +20,8 @@ _TAKEN = _LEVELS.copy()
 
 
 def configure(service: str, style: str, level: str) -> None:
-    """Sets up structlog for this process; every line carries the service's name."""
+    """Sets up structlog for this process; every line carries the service's name. Lines of libraries look the same."""
     shared: list[structlog.typing.Processor] = [
-        drop,
         structlog.contextvars.merge_contextvars,
         structlog.processors.add_log_level,
         structlog.processors.TimeStamper(fmt="iso", utc=True),
@@ -35,12 +34,19 @@ def configure(service: str, style: str, level: str) -> None:
         else [show_plainly, structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty())]
     )
     structlog.configure(
-        processors=[*shared, *last],
+        processors=[drop, *shared, *last],
         wrapper_class=structlog.make_filtering_bound_logger(_LEVELS["debug"]),
         logger_factory=structlog.PrintLoggerFactory(sys.stderr),
         cache_logger_on_first_use=True,
     )
-    logging.basicConfig(stream=sys.stderr, format="%(name)s: %(message)s")
+    libraries = logging.StreamHandler(sys.stderr)
+    libraries.setFormatter(
+        structlog.stdlib.ProcessorFormatter(
+            foreign_pre_chain=[structlog.stdlib.add_logger_name, *shared],
+            processors=[structlog.stdlib.ProcessorFormatter.remove_processors_meta, *last],
+        )
+    )
+    logging.basicConfig(handlers=[libraries])
     take_from(level, level if _LEVELS[level] > logging.WARNING else "warning")
     structlog.contextvars.bind_contextvars(service=service)
 

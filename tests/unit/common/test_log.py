@@ -1,6 +1,9 @@
 from __future__ import annotations
 
 import io
+import json
+import subprocess
+import sys
 
 import pytest
 import structlog
@@ -45,3 +48,25 @@ def test_a_traceback_keeps_its_lines() -> None:
     """What is escaped in it is no line end."""
     line = log.show_plainly(None, "error", {"event": "x", "exception": "Traceback\n  \x1b", "count": 3})
     assert line == {"event": "x", "exception": "Traceback\n  \\x1b", "count": 3}
+
+
+_LIBRARY = """
+import logging
+from services.common import log
+log.configure("gateway", "json", "info")
+try:
+    raise OSError("no room")
+except OSError:
+    logging.getLogger("a.library").exception("failed for %s", "x\\n\\x1b")
+logging.getLogger("a.library").info("of no interest")
+"""
+
+
+def test_lines_of_libraries() -> None:
+    """Are JSON like our own, with what was raised; those that nobody wants to have are not there."""
+    ran = subprocess.run([sys.executable, "-c", _LIBRARY], check=True, capture_output=True, text=True)
+    (line,) = map(json.loads, ran.stderr.splitlines())
+    assert (line["event"], line["level"], line["logger"]) == ("failed for x\n\x1b", "error", "a.library")
+    assert (line["service"], line["timestamp"][-1]) == ("gateway", "Z")
+    assert line["exception"].startswith("Traceback")
+    assert line["exception"].endswith("OSError: no room")
