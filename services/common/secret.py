@@ -2,7 +2,8 @@
 
 On unix sockets the folder's mode keeps others out, and no secret is sent. Over TCP every call carries the secret in the
 field `authorization`; health checks (grpc.health.v1) need none, as a container runtime cannot send it. The secret is
-not encrypted on its way: it keeps out callers that can reach a port, not readers of the network's traffic.
+not encrypted on its way: it keeps out callers that can reach a port, not readers of the network's traffic, who see it
+and may say it themselves.
 """
 
 from __future__ import annotations
@@ -73,11 +74,6 @@ def fields_for(address: str) -> Fields:
 def is_open(method: str) -> bool:
     """Whether `/package.Service/Method` may be called without the secret."""
     return method.startswith(_OPEN)
-
-
-def may_call(method: str, fields: Iterable[tuple[str, str | bytes]], address: str) -> bool:
-    """Whether a call of `/package.Service/Method` that came to `address` may be answered."""
-    return is_open(method) or is_said(fields, address)
 
 
 def is_said(fields: Iterable[tuple[str, str | bytes]], address: str) -> bool:

@@ -12,17 +12,7 @@ from typing import Any, ClassVar
 
 from services.common.http2 import frames
 from services.common.http2.errors import ConnectionFault, ErrorCode, StreamFault
-from services.common.http2.events import (
-    Ended,
-    Event,
-    Fields,
-    GoneAway,
-    Headers,
-    Message,
-    Pong,
-    Ready,
-    Reset,
-)
+from services.common.http2.events import Ended, Event, Fields, GoneAway, Headers, Message, Pong, Ready, Reset
 from services.common.http2.field_block import Block, FieldBlocks
 from services.common.http2.frames import LARGEST_STREAM, PREFACE, Flag, Frame, FrameReader, Type
 from services.common.http2.messages import MessageFault, ToSend
@@ -66,6 +56,11 @@ class Http2Connection:
     def waits(self, number: int) -> bool:
         """Whether messages of a stream wait for the peer's windows."""
         return (stream := self._streams.get(number)) is not None and bool(stream.unsent)
+
+    @property
+    def held(self) -> int:
+        """Octets taken for what comes, whole or not."""
+        return self._reader.held + self._blocks.held
 
     @property
     def may_request(self) -> bool:
@@ -208,7 +203,7 @@ class Http2Connection:
             for message in stream.reader.feed(payload):
                 self._events.append(Message(frame.stream, message))
         except MessageFault as fault:
-            raise StreamFault(frame.stream, ErrorCode.CANCEL, fault.text) from None
+            raise StreamFault(frame.stream, fault.code, fault.text) from None
         if frame.flags & Flag.END_STREAM:
             if not stream.reader.is_between_messages:
                 raise StreamFault(frame.stream, ErrorCode.PROTOCOL_ERROR, "a message that is cut off")

@@ -36,6 +36,11 @@ class FieldBlocks:
         self.stream: int | None = None
         """The stream whose block is not complete: nothing but its rest may come."""
 
+    @property
+    def held(self) -> int:
+        """Octets of a block that is not complete, or of the last one."""
+        return len(self._part)
+
     def begin(self, stream: int, *, ended: bool) -> None:
         """A HEADERS frame has come."""
         self.stream, self._ended, self._part = stream, ended, bytearray()

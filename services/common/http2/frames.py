@@ -66,6 +66,11 @@ class FrameReader:
         self._filled = False  # by the last read: there is more
         self._begin = self._end = 0  # of the octets not yet taken
 
+    @property
+    def held(self) -> int:
+        """Octets of the memory."""
+        return len(self._buffer)
+
     def room(self) -> memoryview:
         """The buffer for the next octets; never empty."""
         size = self._end - self._begin

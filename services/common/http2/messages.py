@@ -9,6 +9,8 @@ import struct
 from collections.abc import Sequence
 from typing import TypeAlias
 
+from services.common.http2.errors import ErrorCode
+
 _PREFIX = struct.Struct(">BL")
 PREFIX_SIZE = _PREFIX.size
 
@@ -17,10 +19,11 @@ ToSend: TypeAlias = bytes | Sequence[bytes]
 
 
 class MessageFault(Exception):
-    """The peer sent something that we cannot take as a message; `text` tells it why."""
+    """The peer sent something that we cannot take as a message; `code` and `text` tell why."""
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, code: ErrorCode, text: str) -> None:
         super().__init__(text)
+        self.code = code
         self.text = text
 
 
@@ -68,9 +71,11 @@ class MessageReader:
     def _length(self, data: bytes | bytearray | memoryview, at: int) -> int:
         compressed, length = _PREFIX.unpack_from(data, at)
         if compressed:
-            raise MessageFault("a compressed message, which nobody agreed on")
+            raise MessageFault(ErrorCode.CANCEL, "a compressed message, which nobody agreed on")
         if length > self._largest:
-            raise MessageFault(f"a message of {length} octets; {self._largest} are taken")
+            # Of the codes the one that gRPC calls RESOURCE_EXHAUSTED (PROTOCOL-HTTP2.md, "Errors").
+            text = f"a message of {length} octets; {self._largest} are taken"
+            raise MessageFault(ErrorCode.ENHANCE_YOUR_CALM, text)
         return int(length)
 
 

@@ -6,13 +6,14 @@ import asyncio
 import inspect
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from contextlib import aclosing
-from typing import Any, NoReturn
+from typing import Any, NoReturn, Protocol
 
 import grpc
 import grpc.aio
 import structlog
 
 from services.common.runtime import Tasks
+from services.common.streams.endpoint import LARGEST_MESSAGE
 from services.common.streams.grpc_fields import Metadata, Outcome, trailers
 from services.common.streams.stream import Stream
 from services.common.streams.unread import Unread
@@ -22,6 +23,13 @@ log = structlog.get_logger()
 
 _TURN = 100  # messages
 _KINDS = {False: "unary", True: "stream"}
+
+
+class Called(Protocol):
+    """Which method, and what came with the call."""
+
+    method: str
+    invocation_metadata: Metadata
 
 
 class Aborted(grpc.aio.AbortError):
@@ -39,7 +47,7 @@ class Call:
         self,
         stream: Stream,
         find: Callable[[], Awaitable[Any]],
-        metadata: Metadata,
+        called: Called,
         tasks: Tasks,
         *,
         asks_many: bool,
@@ -51,7 +59,7 @@ class Call:
         """
         self._stream = stream
         self._find = find
-        self._metadata = metadata
+        self._called = called
         self._handler: Any = None  # until it is found
         self._asks_many = asks_many
         self._largest = largest
@@ -89,7 +97,7 @@ class Call:
 
     def invocation_metadata(self) -> Metadata:
         """As grpc.aio.ServicerContext."""
-        return self._metadata
+        return self._called.invocation_metadata
 
     def cancelled(self) -> bool:
         """As grpc.aio.ServicerContext: whether the client wants no answer any more."""
@@ -105,7 +113,7 @@ class Call:
 
     async def write(self, response: Any) -> None:  # noqa: ANN401 - the method's response type
         """As grpc.aio.ServicerContext: returns when the peer takes more."""
-        self._stream.write(self._serialized(response))
+        self._stream.write(self._said_as(response))
         self._said += 1
         if not self._said % _TURN:
             await asyncio.sleep(0)  # who always has more to say lets others go on
@@ -146,7 +154,7 @@ class Call:
                 async for response in answer:
                     await self.write(response)
         elif (response := await answer) is not None:
-            self._stream.write(self._serialized(response))
+            self._stream.write(self._said_as(response))
 
     async def _one(self) -> Any:  # noqa: ANN401 - the method's request type
         request = await self.read()
@@ -158,9 +166,15 @@ class Call:
         while (request := await self.read()) is not grpc.aio.EOF:
             yield request
 
-    def _serialized(self, response: Any) -> bytes:  # noqa: ANN401 - the method's response type
+    def _said_as(self, response: Any) -> bytes:  # noqa: ANN401 - the method's response type
+        """Serialized. No client of ours would take what is too large, and would not know whose fault it is."""
         serialize = self._handler.response_serializer
-        return bytes(serialize(response) if serialize else response)
+        message = bytes(serialize(response) if serialize else response)
+        if len(message) > LARGEST_MESSAGE:
+            text = f"an answer of {len(message)} octets to {self._called.method}; {LARGEST_MESSAGE} are sent at most"
+            log.error("an answer is too large to be sent", method=self._called.method, octets=len(message))
+            raise Aborted(Outcome(grpc.StatusCode.RESOURCE_EXHAUSTED, text))
+        return message
 
     def _parsed(self, message: bytes) -> Any:  # noqa: ANN401 - the method's request type
         deserialize = self._handler.request_deserializer

@@ -11,15 +11,17 @@ from typing import Any
 import grpc
 
 from services.common.few_lines import FewLines
+from services.common.files import files
 from services.common.http2 import events as e
 from services.common.http2.connection import Http2Connection
 from services.common.http2.errors import ErrorCode
 from services.common.runtime import Tasks
-from services.common.secret import REFUSAL, is_open, may_call
+from services.common.secret import REFUSAL, fields_for, is_open, is_said
 from services.common.streams.address import Address
 from services.common.streams.call import Call
 from services.common.streams.endpoint import LARGEST_MESSAGE, Doubt, Endpoint
 from services.common.streams.grpc_fields import NOT_A_CALL, RESPONSE, Metadata, called, trailers
+from services.common.streams.newcomers import CALLS, SECONDS, Newcomers, most_of
 from services.common.streams.stream import Stream, StreamListener
 
 _LARGEST_OPEN = 4 << 10  # octets of a request that needs no secret: it only has the name of a service
@@ -41,6 +43,8 @@ class CallServer:
         self.tasks = Tasks()
         self.few = FewLines()  # limits the log lines that peers can cause
         self.streams: dict[str, Accept] = {}
+        self.newcomers: Newcomers | None = None
+        """None where callers need no secret."""
         self._interceptors = interceptors
         self._handlers: list[grpc.GenericRpcHandler] = []
         self._endpoints: dict[Served, None] = {}
@@ -56,8 +60,9 @@ class CallServer:
         """As grpc.aio.Server; does nothing, as `add_generic_rpc_handlers` has the same methods."""
 
     async def start(self) -> None:
-        """Binds and accepts calls; raises OSError when the address is taken."""
+        """Binds and accepts calls; raises OSError when the address is taken, CannotStart without a secret to be had."""
         address = Address.parse(self.address)
+        self.newcomers = Newcomers(most_of(files())) if fields_for(self.address) else None
         self._server = await address.listen(asyncio.get_running_loop(), lambda: Served(self))
 
     async def stop(self, grace: float | None = None) -> None:
@@ -115,14 +120,56 @@ class Served(Endpoint):
         )
         self._server = server
         self._parting = False
+        self._newcomers: Newcomers | None = None  # while it is one of them
+        self._late: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._server.came(self)
         super().connection_made(transport)
+        if (newcomers := self._server.newcomers) is not None:
+            self._newcomers = newcomers
+            self._late = asyncio.get_running_loop().call_later(SECONDS, self._is_late)
+            peer = transport.get_extra_info("peername")  # None of one that has left by now
+            newcomers.come(self, peer[0] if peer else "")
 
     def connection_lost(self, failure: Exception | None) -> None:
         super().connection_lost(failure)
         self._server.left(self)
+        self._is_new_no_more()
+
+    def buffer_updated(self, count: int) -> None:
+        super().buffer_updated(count)
+        if self._newcomers:
+            self._newcomers.hold(self, self._connection.held)
+
+    def pause_writing(self) -> None:
+        super().pause_writing()
+        if self._newcomers:  # what it has asked for is little, and it does not read that
+            self.cut_off()
+
+    # -------------------------------------------------------------- until it has said the secret
+
+    def cut_off(self) -> None:
+        """As Newcomer.cut_off: what it holds is let go now."""
+        self._is_new_no_more()
+        self._end_all("its caller has not said the secret")
+        if self._transport:
+            self._transport.abort()
+
+    def _is_late(self) -> None:
+        if self._newcomers:
+            self._newcomers.late(self)
+        self._is_new_no_more()
+        self._connection.go_away(text=REFUSAL)
+        self.close("its caller has not said the secret")
+
+    def _is_new_no_more(self) -> None:
+        if self._newcomers and self._late:
+            self._newcomers.leave(self)
+            self._late.cancel()
+        self._newcomers = self._late = None
+
+    # -------------------------------------------------------------- calls
 
     def warn(self, event: str, **about: object) -> None:
         """Limits the lines: any process may connect."""
@@ -138,13 +185,17 @@ class Served(Endpoint):
     def headers(self, headers: e.Headers) -> None:
         number, method = headers.stream, called(headers.fields)
         stream = Stream(self, number)
+        if said := is_said(headers.fields, self.address):
+            self._is_new_no_more()
         if number in self._streams:
             pass  # trailers of a client; gRPC's clients send none
         elif method is None:
             self._connection.end(number, NOT_A_CALL)
-        elif not may_call(method, headers.fields, self.address):
+        elif not (said or is_open(method)):
             self.warn("a call was refused", method=method, reason=REFUSAL)
             self._refuse(number, grpc.StatusCode.UNAUTHENTICATED, REFUSAL)
+        elif self._newcomers and len(self._streams) >= CALLS:
+            self._refuse(number, grpc.StatusCode.RESOURCE_EXHAUSTED, f"{CALLS} calls at a time without the secret")
         elif accept := self._server.streams.get(method):
             self._connection.respond(number, RESPONSE)
             self._accept(stream, accept)
@@ -169,8 +220,8 @@ class Served(Endpoint):
         largest = _LARGEST_OPEN if is_open(details.method) else LARGEST_MESSAGE
         self._connection.limit(stream.number, largest)
         find = partial(self._server.handler_of, details)
-        metadata, tasks = details.invocation_metadata, self._server.tasks
-        self.begin(stream, Call(stream, find, metadata, tasks, asks_many=asks_many, largest=largest))
+        call = Call(stream, find, details, self._server.tasks, asks_many=asks_many, largest=largest)
+        self.begin(stream, call)
 
     def peer_ended(self, ended: e.Ended) -> None:
         found = self._streams.get(ended.stream)

@@ -84,7 +84,8 @@ class ChannelEnd(Endpoint):
             self._channel.begin(call)
             return
         status = _CODES.get(reset.code, grpc.StatusCode.INTERNAL)
-        self._fail(reset.stream, Outcome(status, reset.text or f"the service reset the call ({reset.code})"))
+        ours = f"the answer to {call.method.path}: {reset.text}" if call and reset.text else ""
+        self._fail(reset.stream, Outcome(status, ours or f"the service reset the call ({reset.code})"))
 
     def gone_away(self, gone: e.GoneAway) -> None:
         super().gone_away(gone)

@@ -174,7 +174,7 @@ class ClientCall:
     def _is_too_large(self, message: bytes) -> bool:
         """No service would take it: it ends the call."""
         if too_large := len(message) > LARGEST_MESSAGE:
-            text = f"a message of {len(message)} octets; {LARGEST_MESSAGE} are sent at most"
+            text = f"a request of {len(message)} octets to {self.method.path}; {LARGEST_MESSAGE} are sent at most"
             self._end(Outcome(grpc.StatusCode.RESOURCE_EXHAUSTED, text))
         return too_large
 

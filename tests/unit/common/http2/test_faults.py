@@ -192,9 +192,12 @@ _OF_A_STREAM: dict[str, tuple[ErrorCode, Bytes]] = {
     "a cut-off prefix at its end": (_P, lambda one: frame(DATA, END_STREAM, 1, bytes(4))),
     "a cut-off message at its end": (_P, lambda one: frame(DATA, END_STREAM, 1, messages(b"xyz")[:-1])),
     "a compressed message": (ErrorCode.CANCEL, lambda one: frame(DATA, 0, 1, b"\x01" + long(1) + b"x")),
-    "a message too large": (ErrorCode.CANCEL, lambda one: frame(DATA, 0, 1, b"\x00" + long(LARGEST_MESSAGE + 1))),
+    "a message too large": (
+        ErrorCode.ENHANCE_YOUR_CALM,
+        lambda one: frame(DATA, 0, 1, b"\x00" + long(LARGEST_MESSAGE + 1)),
+    ),
     "a message too large, prefix in two frames": (
-        ErrorCode.CANCEL,
+        ErrorCode.ENHANCE_YOUR_CALM,
         lambda one: frame(DATA, 0, 1, b"\x00\xff") + frame(DATA, 0, 1, bytes(3)),
     ),
 }

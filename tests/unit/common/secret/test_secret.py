@@ -95,11 +95,12 @@ def test_callers_that_may_call(known: str) -> None:
         [("authorization", "Bearer 0123456789abcdeF")],
         [("authorization", "")],
     ):
-        assert not secret.may_call(METHOD, fields, TCP)
-        assert secret.may_call(METHOD, fields, UNIX)
-        assert secret.may_call("/grpc.health.v1.Health/Check", fields, TCP)
-    assert secret.may_call(METHOD, said, TCP)
-    assert not secret.may_call("/grpc.reflection.v1.ServerReflection/ServerReflectionInfo", [], TCP)
+        assert not secret.is_said(fields, TCP)
+        assert secret.is_said(fields, UNIX)
+    assert secret.is_said(said, TCP)
+    assert secret.is_open("/grpc.health.v1.Health/Check")
+    assert not secret.is_open(METHOD)
+    assert not secret.is_open("/grpc.reflection.v1.ServerReflection/ServerReflectionInfo")
 
 
 def test_nothing_is_said_on_a_unix_socket(known: str) -> None:

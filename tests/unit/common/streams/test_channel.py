@@ -6,16 +6,19 @@ import asyncio
 import socket
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack
+from typing import Any
 
 import grpc
 import grpc.aio
 import pytest
 
+from services.common.errors import ResourceError
+from services.common.grpc_errors import from_rpc
 from services.common.http2.errors import ErrorCode
 from services.common.http2.events import Headers
 from services.common.http2.frames import LARGEST_STREAM
+from services.common.streams import call, call_server, channel_end, client_call
 from services.common.streams import channel as module
-from services.common.streams import client_call
 from services.common.streams.call_server import Served
 from services.common.streams.channel import Channel
 from services.common.streams.race import first_of
@@ -73,6 +76,52 @@ async def test_a_message_that_is_too_large(unix: str, monkeypatch: pytest.Monkey
                 await within(call)
             assert failure.value.code() is grpc.StatusCode.RESOURCE_EXHAUSTED
         assert await within(_result(channel, "unary_unary", b"x")) == b"x"
+
+
+async def test_an_answer_that_is_too_large(unix: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Is not sent: its call fails, and says which it was and how large."""
+    monkeypatch.setattr(call, "LARGEST_MESSAGE", 1000)
+    async with answering(OURS, unix, Servicer()) as address, Channel(address) as channel:
+        assert await within(_result(channel, "unary_unary", bytes(1000))) == bytes(1000)
+        for name in ("unary_unary", "unary_stream"):
+            with pytest.raises(grpc.aio.AioRpcError) as failure:
+                await within(_all(method(channel, name)(bytes(1001))))
+            assert failure.value.code() is grpc.StatusCode.RESOURCE_EXHAUSTED
+            assert failure.value.details() == f"an answer of 1001 octets to /test.Calls/{name}; 1000 are sent at most"
+        assert isinstance(from_rpc(failure.value), ResourceError)
+        assert await within(_result(channel, "unary_unary", b"x")) == b"x"
+
+
+async def _all(call: Any) -> None:
+    if hasattr(call, "__aiter__") and not call.method.path.endswith("unary_unary"):
+        async for _ in call:
+            pass
+    else:
+        await call
+
+
+@pytest.mark.parametrize("is_ours", [True, False], ids=["our server", "grpc.aio's"])
+async def test_an_answer_that_is_not_taken(unix: str, monkeypatch: pytest.MonkeyPatch, *, is_ours: bool) -> None:
+    """The same where the service has sent it."""
+    monkeypatch.setattr(channel_end, "LARGEST_MESSAGE", 1000)
+    ends = Ends(client=True, server=is_ours)
+    async with answering(ends, unix, Servicer()) as address, Channel(address) as channel:
+        with pytest.raises(grpc.aio.AioRpcError) as failure:
+            await within(_result(channel, "unary_unary", bytes(2000)))
+        assert failure.value.code() is grpc.StatusCode.RESOURCE_EXHAUSTED
+        assert "the answer to /test.Calls/unary_unary: a message of 2000 octets" in (failure.value.details() or "")
+        assert await within(_result(channel, "unary_unary", b"x")) == b"x"
+
+
+async def test_a_request_that_is_not_taken(unix: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A client hears that it was too much, not that somebody has cancelled the call."""
+    monkeypatch.setattr(call_server, "LARGEST_MESSAGE", 1000)
+    async with answering(OURS, unix, Servicer()) as address:
+        for client in (OURS, Ends(client=False, server=True)):
+            async with client.channel(address) as channel:
+                with pytest.raises(grpc.aio.AioRpcError) as failure:
+                    await within(method(channel, "unary_unary")(bytes(2000), wait_for_ready=True))
+                assert failure.value.code() is grpc.StatusCode.RESOURCE_EXHAUSTED
 
 
 @pytest.mark.parametrize("address", ["nonsense", f"{'a' * 70}.example:7000", "a..b:7000", "unix:"])
