@@ -19,6 +19,7 @@ from services.common.http2.events import (
     GoneAway,
     Headers,
     Message,
+    MoreStreams,
     Pong,
     Ready,
     Reset,
@@ -275,6 +276,7 @@ class Http2Connection:
         if frame.flags & Flag.ACK:
             frames.require(frame, 0)
             return
+        most = self._sending.most_streams
         for identifier, value in frames.read_settings(frame.payload):
             if check(identifier, value, of_server=self._is_client):
                 self._sending.apply(identifier, value, self._streams)
@@ -283,6 +285,8 @@ class Http2Connection:
         if not self._ready:
             self._ready = True
             self._events.append(Ready())
+        elif self._sending.most_streams > most:
+            self._events.append(MoreStreams())
         self._send_all_unsent()
 
     def _push_promise(self, _frame: Frame) -> None:
