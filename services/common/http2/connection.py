@@ -10,9 +10,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, ClassVar
 
+from services.common.http2 import events as e
 from services.common.http2 import frames
 from services.common.http2.errors import ConnectionFault, ErrorCode, StreamFault
-from services.common.http2.events import Ended, Event, Fields, GoneAway, Headers, Message, Pong, Ready, Reset
+from services.common.http2.events import Event, Fields
 from services.common.http2.field_block import Block, FieldBlocks
 from services.common.http2.frames import LARGEST_STREAM, PREFACE, Flag, Frame, FrameReader, Type
 from services.common.http2.messages import MessageFault, ToSend
@@ -181,7 +182,7 @@ class Http2Connection:
         except StreamFault as fault:
             self._asked()
             self.reset(fault.stream, fault.code)
-            self._events.append(Reset(fault.stream, fault.code, fault.text))
+            self._events.append(e.Reset(fault.stream, fault.code, fault.text))
 
     def _check_order(self, frame: Frame) -> None:
         if not self._ready and (frame.type != Type.SETTINGS or frame.flags & Flag.ACK):
@@ -201,13 +202,13 @@ class Http2Connection:
         payload = frames.unpadded(frame) if frame.flags else frame.payload
         try:
             for message in stream.reader.feed(payload):
-                self._events.append(Message(frame.stream, message))
+                self._events.append(e.Message(frame.stream, message))
         except MessageFault as fault:
             raise StreamFault(frame.stream, fault.code, fault.text) from None
         if frame.flags & Flag.END_STREAM:
             if not stream.reader.is_between_messages:
                 raise StreamFault(frame.stream, ErrorCode.PROTOCOL_ERROR, "a message that is cut off")
-            self._events.append(Ended(frame.stream))
+            self._events.append(e.Ended(frame.stream))
             self._peer_ended(frame.stream, stream)
 
     def _headers(self, frame: Frame) -> None:
@@ -234,7 +235,7 @@ class Http2Connection:
             raise StreamFault(number, ErrorCode.STREAM_CLOSED, "header fields after the end of the stream")
         if were_some and not ended and not self._is_client:
             raise StreamFault(number, ErrorCode.PROTOCOL_ERROR, "trailers that do not end the stream")
-        self._events.append(Headers(number, fields, ended))
+        self._events.append(e.Headers(number, fields, ended))
         if ended:
             self._peer_ended(number, stream)
 
@@ -263,13 +264,14 @@ class Http2Connection:
         frames.require(frame, 4)
         if self._stream(frame):
             self._forget(frame.stream)
-            self._events.append(Reset(frame.stream, frames.read_long(frame.payload), ""))
+            self._events.append(e.Reset(frame.stream, frames.read_long(frame.payload), ""))
 
     def _settings(self, frame: Frame) -> None:
         frames.of_no_stream(frame)
         if frame.flags & Flag.ACK:
             frames.require(frame, 0)
             return
+        most = self._sending.most_streams
         for identifier, value in frames.read_settings(frame.payload):
             if check(identifier, value, of_server=self._is_client):
                 self._sending.apply(identifier, value, self._streams)
@@ -277,7 +279,9 @@ class Http2Connection:
         self._write(frames.frame(Type.SETTINGS, Flag.ACK, 0))
         if not self._ready:
             self._ready = True
-            self._events.append(Ready())
+            self._events.append(e.Ready())
+        elif self._sending.most_streams > most:
+            self._events.append(e.MoreStreams())
         self._send_all_unsent()
 
     def _push_promise(self, _frame: Frame) -> None:
@@ -287,7 +291,7 @@ class Http2Connection:
         frames.of_no_stream(frame)
         frames.require(frame, 8)
         if frame.flags & Flag.ACK:
-            self._events.append(Pong())
+            self._events.append(e.Pong())
         else:
             self._asked()
             self._write(frames.frame(Type.PING, Flag.ACK, 0, bytes(frame.payload)))
@@ -301,8 +305,8 @@ class Http2Connection:
         if self._is_client:
             for number in [number for number in self._streams if number > last]:
                 self._forget(number)
-                self._events.append(Reset(number, ErrorCode.REFUSED_STREAM, text))
-        self._events.append(GoneAway(last, code, text))
+                self._events.append(e.Reset(number, ErrorCode.REFUSED_STREAM, text))
+        self._events.append(e.GoneAway(last, code, text))
 
     def _window_update(self, frame: Frame) -> None:
         frames.require(frame, 4)

@@ -11,6 +11,10 @@ class Ready(NamedTuple):
     """The peer's first SETTINGS: it is alive, and speaks HTTP/2."""
 
 
+class MoreStreams(NamedTuple):
+    """The peer lets more streams be open at a time than it did."""
+
+
 class Headers(NamedTuple):
     """The fields of a request, a response or trailers; nothing comes after those that end the stream."""
 
@@ -52,4 +56,4 @@ class Pong(NamedTuple):
     """The peer answered a ping: it is alive."""
 
 
-Event = Ready | Headers | Message | Ended | Reset | GoneAway | Pong
+Event = Ready | MoreStreams | Headers | Message | Ended | Reset | GoneAway | Pong

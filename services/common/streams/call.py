@@ -22,6 +22,7 @@ from services.common.streams.waiters import Waiters
 log = structlog.get_logger()
 
 _TURN = 100  # messages
+_GIVEN_UP = trailers(grpc.StatusCode.UNAVAILABLE, "the service gave the call up")
 _KINDS = {False: "unary", True: "stream"}
 
 
@@ -141,6 +142,9 @@ class Call:
         except Exception as failure:
             log.exception("a gRPC call failed; this is a fault of ours")
             outcome = Outcome(grpc.StatusCode.UNKNOWN, type(failure).__name__)
+        except asyncio.CancelledError:
+            self._stream.end(_GIVEN_UP)  # something it waited for was cancelled, if the stream is not over
+            raise
         self._stream.end(trailers(*outcome))
 
     async def _answer(self) -> None:

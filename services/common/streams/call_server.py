@@ -51,6 +51,7 @@ class CallServer:
         self._deserted = asyncio.Event()  # set while no client is connected
         self._deserted.set()
         self._server: asyncio.AbstractServer | None = None
+        self.stops = False
 
     def add_generic_rpc_handlers(self, handlers: Iterable[grpc.GenericRpcHandler]) -> None:
         """As grpc.aio.Server: what generated code calls to add a servicer."""
@@ -67,6 +68,7 @@ class CallServer:
 
     async def stop(self, grace: float | None = None) -> None:
         """Refuses new calls, waits `grace` seconds for those under way, then ends them."""
+        self.stops = True
         if self._server:
             self._server.close()
             Address.parse(self.address).remove()  # now: later it may be a successor's
@@ -131,6 +133,8 @@ class Served(Endpoint):
             self._late = asyncio.get_running_loop().call_later(SECONDS, self._is_late)
             peer = transport.get_extra_info("peername")  # None of one that has left by now
             newcomers.come(self, peer[0] if peer else "")
+        if self._server.stops:
+            self.shut_down()  # it was accepted before that
 
     def connection_lost(self, failure: Exception | None) -> None:
         super().connection_lost(failure)

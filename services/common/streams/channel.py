@@ -121,11 +121,17 @@ class Channel:
             self._leaving[end] = None
             self._go_on()
 
+    def has_room(self, end: ChannelEnd) -> None:
+        """The peer takes more calls on this connection than it did."""
+        if self._end is end:
+            self._go_on()
+
     def broke(self, end: ChannelEnd) -> None:
-        """The connection is no more."""
+        """The connection is no more; calls may have waited for room on it."""
         self._leaving.pop(end, None)
         if self._end is end:
             self._end = None
+            self._go_on()
 
     async def _connect(self) -> None:
         try:

@@ -64,6 +64,9 @@ class ChannelEnd(Endpoint):
         if not self.answered.done():
             self.answered.set_result(None)
 
+    def more_streams(self, _more: e.MoreStreams) -> None:
+        self._channel.has_room(self)
+
     def headers(self, headers: e.Headers) -> None:
         found = outcome(headers.fields, ended=headers.ended)
         if found is None:

@@ -88,7 +88,7 @@ async def connect(address: str, method: str, listener: StreamListener) -> Client
             await Address.parse(address).connect(loop, lambda: client)
             await client.answered
         return ClientStream(client, client.open(method, listener))
-    except OSError as error:  # TimeoutError is an OSError
+    except (OSError, ValueError) as error:  # TimeoutError is an OSError; ValueError: of a name that cannot be one
         client.close()
         raise CannotConnect(str(error) or f"no answer in {_CONNECT_SECONDS:g} s") from None
     except BaseException:

@@ -207,7 +207,7 @@ class ClientCall:
     async def _response(self) -> Any:  # noqa: ANN401 - the method's response type
         outcome = await self._ended()
         if self._unread and outcome.status is grpc.StatusCode.OK:
-            return self.method.deserialize(self._unread.take())
+            return self.method.deserialize(self._unread.first())  # it stays: a call may be awaited again
         self._raise_if_failed()
         raise _error(Outcome(grpc.StatusCode.INTERNAL, "a call without an answer"))
 

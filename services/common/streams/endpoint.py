@@ -21,6 +21,9 @@ from services.common.streams.stream import Stream, StreamListener
 LARGEST_MESSAGE = 256 << 20  # a body of 100 MiB travels in one message, with room for what goes with it
 _BATCHES = 1 << 20  # bytes that the kernel may hold for a local peer: whole batches, while this process goes on
 _UNTAKEN_MS = 5000  # after which data that the other machine has not acknowledged ends the connection
+_READ_FIRST = (
+    0.001  # seconds: uvloop may run a timer before it looks at sockets, but no second one that the first began
+)
 
 
 class Doubt(NamedTuple):
@@ -109,12 +112,14 @@ class Endpoint(asyncio.BufferedProtocol, ABC):
         return full
 
     def waits(self, number: int) -> bool:
-        """Whether something of a stream waits for the socket or the peer; then its listener hears `writable`."""
-        if not (waits := self._paused or self._connection.waits(number)):
+        """Whether something of a stream waits for the socket or the peer; then its listener hears `writable`.
+
+        Of one that is over nothing does: nobody would ever be told.
+        """
+        if (found := self._streams.get(number)) is None or not (self._paused or self._connection.waits(number)):
             return False
-        if found := self._streams.get(number):
-            self._behind[number] = found[1]
-        return waits
+        self._behind[number] = found[1]
+        return True
 
     def hold(self, number: int, *, held: bool) -> None:
         """As Stream.hold."""
@@ -188,6 +193,9 @@ class Endpoint(asyncio.BufferedProtocol, ABC):
     def ready(self, _ready: e.Ready) -> None:
         """The peer speaks HTTP/2."""
 
+    def more_streams(self, _more: e.MoreStreams) -> None:
+        """The peer takes more of them than it did."""
+
     @abstractmethod
     def peer_ended(self, ended: e.Ended) -> None:
         """The peer sends nothing more on a stream."""
@@ -212,6 +220,7 @@ class Endpoint(asyncio.BufferedProtocol, ABC):
         e.Message: _message,
         e.Headers: lambda self, event: self.headers(event),
         e.Ready: lambda self, event: self.ready(event),
+        e.MoreStreams: lambda self, event: self.more_streams(event),
         e.Ended: lambda self, event: self.peer_ended(event),
         e.Reset: lambda self, event: self.was_reset(event),
         e.GoneAway: lambda self, event: self.gone_away(event),
@@ -262,6 +271,10 @@ class Endpoint(asyncio.BufferedProtocol, ABC):
         self._silent = True
 
     def _give_up(self) -> None:
+        """Unless its answer is here: it may not have been read yet, if this process stood still itself."""
+        self._keepalive = asyncio.get_running_loop().call_later(_READ_FIRST, self._give_up_now)
+
+    def _give_up_now(self) -> None:
         if not self._silent:
             self._look()
             return

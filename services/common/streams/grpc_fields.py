@@ -14,6 +14,7 @@ from services.common.http2.events import Fields
 _CONTENT_TYPE = "application/grpc"
 RESPONSE: Fields = [(":status", "200"), ("content-type", _CONTENT_TYPE)]
 NOT_A_CALL: Fields = [(":status", "415"), ("content-length", "0")]
+_LONGEST_TEXT = 4000  # octets, of which each may take three: peers take 16 KiB of header fields
 _STATUSES = {str(status.value[0]): status for status in grpc.StatusCode}
 _OURS = frozenset({":status", "content-type", "grpc-status", "grpc-message"})
 
@@ -49,9 +50,15 @@ def called(fields: Fields) -> str | None:
 def trailers(
     status: grpc.StatusCode = grpc.StatusCode.OK, text: str = "", metadata: Iterable[tuple[str, str]] = ()
 ) -> Fields:
-    """Status, what the service adds, and Status-Message, which is percent-encoded."""
+    """Status, what the service adds, and Status-Message, which is percent-encoded.
+
+    A text that is too long is cut: header fields that are too large would end the connection, with all its calls.
+    """
     fields = [("grpc-status", str(status.value[0])), *metadata]
-    return [*fields, ("grpc-message", quote(text, safe=" !\"#$&'()*+,/:;<=>?@[\\]^`{|}"))] if text else fields
+    if not text:
+        return fields
+    cut = text.encode(errors="replace")[:_LONGEST_TEXT].decode(errors="ignore")
+    return [*fields, ("grpc-message", quote(cut, safe=" !\"#$&'()*+,/:;<=>?@[\\]^`{|}"))]
 
 
 class Outcome(NamedTuple):

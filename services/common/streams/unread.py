@@ -39,6 +39,10 @@ class Unread:
         if self._size > _MUCH and not self._held:
             self._hold(held=True)
 
+    def first(self) -> bytes:
+        """The first one, which stays."""
+        return self._messages[0]
+
     def take(self) -> bytes:
         """The first one."""
         message = self._messages.popleft()

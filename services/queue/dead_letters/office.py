@@ -17,7 +17,6 @@ from typing import Any, Protocol
 
 import structlog
 
-from services.common import plugins
 from services.common.clients.outbound import LetterOf, Messages, Refused, Targets, Ticket
 from services.common.clients.pressure import Congestion, Pressure
 from services.common.containment import contained, for_each
@@ -31,10 +30,8 @@ from services.queue.dead_letters.portion import some_of
 from services.queue.dead_letters.record import DeadLetterRecord, Letters
 from services.queue.machine.context import DeadLetter
 from services.queue.machine.dead_letter import is_circle, rewrite, routing_keys
-from services.queue.machine.overflow import OverflowPolicy
 from services.queue.partitions.partition import Partition, PartitionState
 from services.queue.partitions.registry import Registry
-from services.rpc.queue_pb2 import OVERFLOW
 from services.rpc.router_pb2 import Message, Routed, RouteReply
 
 log = structlog.get_logger()
@@ -148,9 +145,7 @@ class DeadLetterOffice:
         self._under_way -= len(addressed)
         self._room.set()
         refused: dict[int, set[int]] = {}
-        for numbers, queue_id, reason in refusals:
-            if reason == OVERFLOW and self._passes_on(queue_id):
-                continue
+        for numbers, queue_id, _ in refusals:
             for number in numbers:
                 refused.setdefault(number, set()).add(queue_id)
         for number, (letter, targets) in addressed.items():
@@ -250,15 +245,6 @@ class DeadLetterOffice:
         partition.context.forget([entry], letter.letter.holding, durable=durable)
         if durable and letter.letter.note:
             partition.context.draft.drop_notes([letter.letter.note])
-
-    def _passes_on(self, queue_id: int) -> bool:
-        """Whether a full queue dead-letters what it refuses: then the letter is done with."""
-        definition = self._registry.definitions.get(queue_id)
-        if definition is None:
-            return False
-        options = self._registry.options(definition)
-        policy: OverflowPolicy = plugins.load("overflow_policies", options.overflow)()
-        return policy.dead_letters_refused and options.dead_letter_exchange is not None
 
     async def _send(self, letters: list[_Letter]) -> None:
         questions = [

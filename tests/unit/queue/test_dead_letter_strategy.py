@@ -7,6 +7,7 @@ from typing import Any, Final
 
 import pytest
 
+from services.queue.machine.queue import Queue
 from services.queue.partitions import partitions
 from tests.support.queue_house import House
 from tests.unit.queue.test_hand_over import another_owner
@@ -117,3 +118,20 @@ async def test_its_target_takes_it_later(house: House, strategy: str) -> None:
     await link.attach(parked)
     await link.until(lambda: len(link.bodies) == 3)
     assert sorted(link.bodies) == [b"0", b"1", b"2"]
+
+
+async def test_its_target_is_full_by_its_former_policy(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It refuses what it would pass on by the new one, which its owner has not heard of: nothing is lost by that."""
+    full = {"max-length": 1, "overflow": "reject-publish", "dead-letter-exchange": "none"}
+    await policy(house, "p", **full)
+    source = await house.declare("source", **KEPT | {"dead_letter_exchange": "", "dead_letter_routing_key": "q"})
+    parked, link = await house.declare("q"), await house.link()
+    await link.publish(parked, [b"0"])
+    monkeypatch.setattr(Queue, "adopt", lambda *_: None)
+    await policy(house, "p", **full | {"overflow": "reject-publish-dlx"})
+    await link.publish(source, [b"1"])
+    office = house.queues["queue-1"]._partitions._office
+    await link.until(lambda: any(letter.tries for its in office._open.values() for letter in its))
+    await link.attach(parked)
+    await link.until(lambda: len(link.bodies) == 2)
+    assert sorted(link.bodies) == [b"0", b"1"]

@@ -71,15 +71,18 @@ class Attempts:
 
     def recall(self, notes: Sequence[tuple[Note, NotePlace]], entries: Sequence[Entry]) -> None:
         """As Keeper says. What is noted of others than these is not needed any more."""
-        there = {entry.message.uid: entry for entry in entries}
-        for uid, attempts, place in _latest_last(notes):
-            self._drop([uid])
-            self._places[uid] = _Place(attempts, place)
-            if entry := there.get(uid):
-                entry.attempts = max(entry.attempts, attempts)
-        self._drop(self._places.keys() - there.keys())
-
-
-def _latest_last(notes: Iterable[tuple[Note, NotePlace]]) -> list[tuple[int, int, NotePlace]]:
-    mine = [(*_VALUE.unpack(note.value), place) for note, place in notes if note.feature == FEATURE]
-    return sorted(mine)
+        there, places = {entry.message.uid: entry for entry in entries}, self._places
+        stale: list[NotePlace] = []
+        for note, place in notes:
+            if note.feature != FEATURE:
+                continue
+            uid, attempts = _VALUE.unpack(note.value)
+            entry, former = there.get(uid), places.get(uid)
+            if entry is None or (former and former.attempts > attempts):
+                stale.append(place)
+                continue
+            if former:
+                stale.append(former.place)
+            places[uid] = _Place(attempts, place)
+            entry.attempts = max(entry.attempts, attempts)
+        self._draft.drop_notes(stale)

@@ -12,6 +12,7 @@ from typing import Final
 
 from services.common.message.facts import Facts
 from services.queue.machine.arrival import Arrival
+from services.queue.machine.entrance import Refused
 from services.queue.machine.entries import Entries
 from services.queue.machine.features.once import Entered, Keys, Once
 from services.queue.machine.features.window import Span, Window
@@ -37,6 +38,15 @@ class LettersOnce(Once):
     def has_to_be_safe(self, facts: Facts) -> bool:  # noqa: ARG002 - whatever they are
         """All letters of an entry are alike: where one is on disk, so is what says that it was here."""
         return False
+
+    def _publish(self, arrival: Arrival, keys: Keys, now: int, *, reserved: bool) -> list[Refused]:
+        """What a full queue passes on is taken: its owner alone knows by which policy it was full."""
+        refused = super()._publish(arrival, keys, now, reserved=reserved)
+        return [each for each in refused if not self._is_done(each, keys)]
+
+    def _is_done(self, refused: Refused, keys: Keys) -> bool:
+        first, count, reason = refused
+        return reason != pb.NONE and self.stands_for(reason) and all(keys[first : first + count])
 
     def stands_for(self, reason: pb.Reason.ValueType) -> bool:
         """What a full queue passes on to its own dead-letter exchange is done with. That is in memory, as it is."""

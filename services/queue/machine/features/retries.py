@@ -60,12 +60,16 @@ class Retries:
 
     def recall(self, notes: Sequence[tuple[Note, NotePlace]], entries: Sequence[Entry]) -> None:
         """As Keeper says. Of one message the latest counts; what is noted of others than these is not needed."""
-        there = {entry.message.uid for entry in entries}
-        mine = sorted((*_VALUE.unpack(note.value), place) for note, place in notes if note.feature == FEATURE)
-        for uid, time, place in mine:
-            self._drop([uid])
-            self._places[uid], self._times[uid] = place, time
-        gone = self._times.keys() - there
-        self._drop(gone)
-        for uid in gone:
-            del self._times[uid]
+        there, times, places = {entry.message.uid for entry in entries}, self._times, self._places
+        stale: list[NotePlace] = []
+        for note, place in notes:
+            if note.feature != FEATURE:
+                continue
+            uid, time = _VALUE.unpack(note.value)
+            if uid not in there or times.get(uid, 0) > time:
+                stale.append(place)
+                continue
+            if uid in places:
+                stale.append(places[uid])
+            times[uid], places[uid] = time, place
+        self._draft.drop_notes(stale)

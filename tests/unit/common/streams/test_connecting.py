@@ -57,6 +57,12 @@ async def test_nobody_listens(unix: str) -> None:
         assert "onnect" in await _refusal(f"127.0.0.1:{bound.getsockname()[1]}")
 
 
+@pytest.mark.parametrize("nowhere", ["a..b:7000", f"{'a' * 70}.example:7000", "\udcff:7000"])
+async def test_what_cannot_be_a_name(nowhere: str) -> None:
+    """Whoever tries again later does so, as with one that is not known."""
+    assert await _refusal(nowhere)
+
+
 @pytest.mark.parametrize("nowhere", ["nonsense", "host:65536", "", "unix:"])
 async def test_what_is_no_address(nowhere: str) -> None:
     """Says so."""

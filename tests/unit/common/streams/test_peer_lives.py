@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import socket
+import time
 
 import pytest
 from structlog.testing import capture_logs
@@ -70,6 +72,38 @@ async def test_a_client_that_answers_no_more_is_given_up(monkeypatch: pytest.Mon
             writer.close()
             await until(lambda: not served.server._endpoints)
     assert [line["event"] for line in lines] == ["the peer does not answer; its connection ends"]
+
+
+async def test_an_answer_that_was_not_read_yet(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Counts: this process itself stood still, and looks at what has come before it gives a peer up."""
+    pings, heard, ping = list[Http2Connection](), Heard(), Http2Connection.ping
+    ours, wakes = socket.socketpair()
+
+    def stand() -> None:
+        ours.recv(1)
+        peer.sendall(frame(PING, ACK, 0, bytes(8)))
+        time.sleep(0.2)  # longer than the answer may take
+
+    def asks(connection: Http2Connection) -> None:
+        ping(connection)
+        pings.append(connection)
+        if len(pings) == 1:
+            wakes.send(b"x")
+
+    monkeypatch.setattr(Http2Connection, "ping", asks)
+    monkeypatch.setattr(endpoint, "USUAL", endpoint.Doubt(0.01, 0.1))
+    loop = asyncio.get_running_loop()
+    loop.add_reader(ours, stand)
+    with ours, wakes, socket.create_server(("127.0.0.1", 0)) as listening:
+        opening = asyncio.ensure_future(connect(f"127.0.0.1:{listening.getsockname()[1]}", METHOD, heard))
+        peer, _ = await asyncio.to_thread(listening.accept)
+        with peer:
+            peer.sendall(settings())
+            stream = await opening
+            await until(lambda: len(pings) > 1 or heard.reasons)
+            assert len(pings) > 1
+            stream.close()
+        loop.remove_reader(ours)
 
 
 @pytest.fixture

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import socket
+from functools import partial
 from pathlib import Path
 
 import grpc
 import pytest
 
+from services.common.streams.call_server import Served as CallServed
 from services.common.streams.client import CannotConnect, connect
+from tests.support.http2_transcript import GOAWAY, read
 from tests.support.stream_ends import METHOD, Heard, Served, grpc_call, until, within
 
 FOREVER = 3600.0
@@ -104,3 +108,15 @@ async def test_an_address_can_be_used_again(unix: str) -> None:
         await until(lambda heard=heard: heard.messages)
         await served.server.stop(0)
         stream.close()
+
+
+async def test_a_connection_that_was_accepted_just_before(unix: str) -> None:
+    """It is told to go elsewhere, and closed: calls on it would find a service that has stopped."""
+    served = await _started(unix)
+    await served.server.stop(0)
+    loop, (ours, theirs) = asyncio.get_running_loop(), socket.socketpair()
+    await loop.connect_accepted_socket(partial(CallServed, served.server), ours)
+    reader, writer = await asyncio.open_unix_connection(sock=theirs)
+    assert GOAWAY in {frame.kind for frame in read(await within(reader.read()))}
+    writer.close()
+    await until(lambda: not served.server._endpoints)
