@@ -119,6 +119,10 @@ class Loop(asyncio.AbstractEventLoop):
         """No address has a name here."""
         raise socket.gaierror(socket.EAI_NONAME, f"{sockaddr[0]} has no name")
 
+    async def getaddrinfo(self, host: Any, port: Any, **_options: Any) -> list[Any]:  # type: ignore[override]
+        """Where hosts are is known to the network, which finds them by name."""
+        return [(socket.AF_INET, socket.SOCK_STREAM, 0, "", (host, port))]
+
     async def create_connection(  # type: ignore[override]
         self, protocol_factory: Callable[[], Any], host: str = "", port: int = 0, **_options: Any
     ) -> tuple[Any, Any]:

@@ -1,7 +1,7 @@
 """What lies between hosts: links that delay, cut and tear, and pipes over them that carry things in order.
 
-Everything that one process tells another goes through a pipe: bytes of sockets, messages of gRPC, commands of NATS. So
-all of it is delayed, held back and lost by the same faults.
+Everything that one process tells another goes through a pipe: bytes of sockets, of calls as well, and commands of NATS.
+So all of it is delayed, held back and lost by the same faults.
 """
 
 from __future__ import annotations

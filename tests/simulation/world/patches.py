@@ -11,7 +11,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from random import Random
-from typing import Any, cast
+from typing import Any
 
 import grpc.aio
 import structlog
@@ -20,8 +20,7 @@ from services.common import clock, grpc_channel
 from services.common.bus import nats_link
 from services.queue.machine import turn
 from tests.simulation.world.addresses import Network
-from tests.simulation.world.grpc_client import Channel
-from tests.simulation.world.grpc_server import Server
+from tests.simulation.world.ambushed_calls import AmbushedCalls
 from tests.simulation.world.loop import Loop
 from tests.simulation.world.nats_server import Client
 from tests.simulation.world.processes import PROCESS
@@ -48,17 +47,14 @@ class Times:
         return int(self.monotonic() * 1e9)
 
 
-class _Runtime:
-    """Calls over the network of the world."""
+class _Streams(grpc_channel.Streams):
+    """The product's own, over the transports of the world; ambushes meet the calls."""
 
     def __init__(self, network: Network) -> None:
         self._network = network
 
-    def channel(self, address: str) -> grpc.aio.Channel:
-        return cast("grpc.aio.Channel", Channel(self._network, address))
-
     def server(self, address: str, interceptors: list[Any]) -> grpc.aio.Server:
-        return cast("grpc.aio.Server", Server(self._network, address, interceptors))
+        return super().server(address, [*interceptors, AmbushedCalls(self._network.ambushes)])
 
 
 @contextlib.contextmanager
@@ -68,7 +64,7 @@ def patched(loop: Loop, network: Network, randomness: Random, log: Callable[...,
     with contextlib.ExitStack() as after:
         clock.set_source(times)
         after.callback(clock.set_source, clock.Machine())
-        grpc_channel.set_runtime(_Runtime(network))
+        grpc_channel.set_runtime(_Streams(network))
         after.callback(grpc_channel.set_runtime, grpc_channel.Streams())
         nats_link.set_client(lambda: Client(network))  # type: ignore[arg-type, return-value]
         after.callback(nats_link.set_client, nats_link.Client)
