@@ -39,6 +39,8 @@ if TYPE_CHECKING:
 # ruff: noqa: PLC0415 - a command imports what it runs: imports take time, for which a person would wait
 
 _USED_BY_SEVERAL = ("exchange_types", "message_formats", "overflow_policies", "queue_types")  # groups of plug-ins
+_LARGE = 16 << 20  # bytes: a password is verified in more, and a body has less, for which memory is to be at hand
+_LARGE_IN_MGMT = 1 << 20  # where no messages pass
 _BESIDE_MESSAGES = 5  # niceness: what files and looks up takes the time that processes with messages leave
 
 app = quick.Quick(
@@ -89,12 +91,14 @@ def up() -> None:
 @app.command()
 def gateway() -> None:
     """Runs a gateway: clients connect here."""
+    from services.common import heap
 
     def create(settings: Settings) -> runtime.Service:
         from services.gateway.service import Service
 
         return Service(settings)
 
+    heap.return_large(_LARGE)
     _serve("gateway", create)
 
 
@@ -155,7 +159,14 @@ def mgmt() -> None:
 
         return Service(settings)
 
+    from services.common import heap
+    from services.common.absent import do_without
+
     os.nice(_BESIDE_MESSAGES)
+    # Arrow and DuckDB import them where they are installed, for 45 MB, though nothing here hands them any.
+    do_without("numpy", "pandas")
+    heap.share_arena()
+    heap.return_large(_LARGE_IN_MGMT)
     _serve("mgmt", create)
 
 
@@ -241,6 +252,7 @@ def _import_services() -> None:
     """What each of them would do at its start."""
     from services.common import plugins
 
+    import_module("services.supervisor.up")
     for name in ("store", "router", "queue", "gateway", "mgmt"):
         import_module(f"services.{name}.service")
     for group in _USED_BY_SEVERAL:

@@ -18,3 +18,9 @@ def absent(name: str) -> Iterator[None]:
         yield
     finally:
         del sys.modules[name]
+
+
+def do_without(*names: str) -> None:
+    """As long as this process runs none of these can be imported; not for what is imported already."""
+    for name in names:
+        sys.modules.setdefault(name, None)  # type: ignore[arg-type]  # as above

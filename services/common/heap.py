@@ -19,11 +19,12 @@ from services.common.slack import Slack
 LOOK_SECONDS: Final = 5.0
 _STATM: Final = Path("/proc/self/statm")
 _PAGE: Final = resource.getpagesize()
+_TRIM_THRESHOLD, _MMAP_THRESHOLD, _ARENA_MAX = -1, -3, -8  # malloc.h
 
 
 def trim() -> None:
     """What the C library keeps for later; takes some milliseconds for each ten megabytes."""
-    _malloc_trim()(0)
+    _c_library("malloc_trim")(0)
 
 
 def resident() -> int:
@@ -35,6 +36,24 @@ def processor_seconds() -> float:
     """Of all its threads."""
     used = resource.getrusage(resource.RUSAGE_SELF)
     return used.ru_utime + used.ru_stime
+
+
+def return_large(least: int) -> None:
+    """Whatever takes `least` bytes or more goes back to the system at once when it is free, from now on.
+
+    Without this the C library keeps, after the first time, as much as the largest thing took that was freed: the
+    16 MiB in which a password is verified, in each thread that has done that.
+    """
+    for parameter, value in ((_MMAP_THRESHOLD, least), (_TRIM_THRESHOLD, 2 * least)):
+        _c_library("mallopt")(parameter, value)
+
+
+def share_arena() -> None:
+    """All threads take memory from one place, and leave no room of their own behind.
+
+    For processes whose threads seldom take memory at the same time. To be called before they start.
+    """
+    _c_library("mallopt")(_ARENA_MAX, 1)
 
 
 async def keep_small(kept: Callable[[], int], seconds: float = LOOK_SECONDS) -> None:
@@ -54,10 +73,11 @@ async def _give_back(slack: Slack, kept: Callable[[], int], busy: float) -> None
 
 
 @cache
-def _malloc_trim() -> Callable[[int], object]:
+def _c_library(name: str) -> Callable[..., object]:
     import ctypes  # noqa: PLC0415 - a short-lived command would load it for nothing
 
     try:
-        return ctypes.CDLL(None).malloc_trim
+        found: Callable[..., object] = getattr(ctypes.CDLL(None), name)
     except (AttributeError, OSError):  # not glibc
-        return lambda _: None
+        return lambda *_: None
+    return found

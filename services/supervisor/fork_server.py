@@ -45,18 +45,15 @@ class Order:
         return json.dumps(asdict(self)).encode()
 
 
-def serve(connection: socket.socket, supervisor: int, prepare: Callable[[], None], run: Run) -> NoReturn:
-    """Calls `prepare`, which imports, then forks a child for each order; the answer is the child's process id.
+def serve(connection: socket.socket, supervisor: int, run: Run) -> NoReturn:
+    """Forks a child for each order; the answer is the child's process id.
 
-    Ends with the supervisor. In a child it ends as `run` does.
+    Ends with the supervisor. In a child it ends as `run` does. Garbage is not collected here: see `Forks.begin`.
     """
     os.setsid()
     die_with(supervisor)
     # The title also hides the inherited environment of `hopline up`, which may have the first user's password.
     setproctitle("hopline fork server")
-    gc.disable()
-    prepare()
-    gc.freeze()
     while order := _receive(connection):
         connection.send(b"%d" % _fork(run, *order))
     os._exit(0)

@@ -38,20 +38,24 @@ class Forks:
 
     @classmethod
     def begin(cls, prepare: Callable[[], None], run: Run) -> Self:
-        """Starts the server, as `serve` says.
+        """Calls `prepare`, which imports, and starts the server, as `serve` says.
 
         To be called before this process has opened files, started threads or logged: children would inherit that.
+        This process shares the memory of what is imported too: most of what it needs itself is among that.
         """
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         supervisor = os.getpid()
         ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1)
-        # Objects that are never collected are not written to either, so their memory stays shared.
-        gc.collect()
+        gc.disable()
+        prepare()
+        # Objects that are never collected are not written to either, so their memory stays shared. Garbage stays too:
+        # children would fill the room that it leaves, each for itself, and so copy the pages around it.
         gc.freeze()
         server = os.fork()
         if not server:
             ours.close()
-            serve(theirs, supervisor, prepare, run)
+            serve(theirs, supervisor, run)
+        gc.enable()
         theirs.close()
         ours.setblocking(False)
         return cls(ours, server)

@@ -24,10 +24,13 @@ from services.supervisor.program import Program
 EXECUTED = (sys.executable, "-c", "print('executed')")
 TOLD = {"TOLD": "this", "PYTHONPATH": os.environ.get("PYTHONPATH", "")}
 prepared: list[int] = []
+lineage: list[int] = []
+"""The supervisor, the fork server, and the process that ends at once."""
 
 
 def prepare() -> None:
     prepared.append(os.getpid())
+    os.register_at_fork(before=lambda: lineage.append(os.getpid()))
 
 
 def run(arguments: list[str]) -> None:
@@ -39,7 +42,7 @@ def run(arguments: list[str]) -> None:
     elif what == "exit":
         sys.exit(int(rest[0]))
     else:
-        (Path(sys.argv[2]) / "sleeper").write_text(f"{os.getpid()} {prepared[0]}")
+        (Path(sys.argv[2]) / "sleeper").write_text(f"{os.getpid()} {lineage[1]}")
         time.sleep(60)
 
 

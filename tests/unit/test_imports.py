@@ -23,6 +23,15 @@ print(json.dumps(sorted(sys.modules)))
 """
 # What commands do without that ask a question: a person waits for the answer.
 UNASKED = {"opentelemetry", "setproctitle", "structlog"}
+_FILED = """
+import sys, services.__main__ as main
+main._serve = lambda *_: None
+main.mgmt()
+import duckdb, pyarrow, services.mgmt.ledger.decode, services.mgmt.ledger.parquet, services.mgmt.lookup.answers
+rows = pyarrow.table({"uid": pyarrow.array([1, 2])})
+assert duckdb.connect().register("rows", rows).execute("select sum(uid) from rows where uid > $least", {"least": 1})
+print(len([name for name in ("numpy", "pandas") if sys.modules.get(name)]))
+"""
 _FORKED = "import os, services.__main__ as main; main._import_services(); print(len(os.listdir('/proc/self/task')))"
 
 
@@ -39,6 +48,11 @@ def test_what_a_service_imports(service: str) -> None:
     """Not what it may never need, nor what only others do."""
     theirs = {module for name, modules in OTHERS.items() if name != service for module in modules}
     assert _imported(service) & (LATER | SHOWN | theirs) == set()
+
+
+def test_what_filing_and_looking_up_import() -> None:
+    """Neither pandas nor NumPy, which Arrow and DuckDB import where they are installed: 45 MB for good."""
+    assert int(_said(_FILED)) == 0
 
 
 def test_what_services_are_forked_from() -> None:

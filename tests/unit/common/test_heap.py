@@ -5,12 +5,17 @@ from __future__ import annotations
 import asyncio
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 
-from services.common.heap import keep_small, resident
+from services.common.heap import keep_small, resident, return_large, share_arena
+from services.common.users import User, hash_password, verify_password
 
 SIZE, COUNT = 60_000, 3_000  # 180 MB in pieces that the C library keeps when the last ones stay
 FEW = 40 << 20
 LOOK = 0.02
+THREADS = 4
+OF_A_PASSWORD = 19 << 20
 
 
 def test_room_of_a_backlog_that_is_gone_is_given_back() -> None:
@@ -20,6 +25,26 @@ def test_room_of_a_backlog_that_is_gone_is_given_back() -> None:
     assert full > 4 * FEW
     assert gone > 4 * FEW
     assert later < FEW
+
+
+def test_what_is_large_is_given_back_at_once() -> None:
+    """Verifying a password takes 19 MiB, which the C library would keep for each thread that has done it."""
+    code = f"from {__name__} import verify; verify()"
+    done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
+    assert int(done.stdout) < OF_A_PASSWORD
+
+
+def verify() -> None:
+    """Prints by how many bytes this process is larger when each of some threads has verified passwords."""
+    share_arena()
+    return_large(1 << 20)
+    kept = hash_password("guest")
+    user = User(name="guest", password_hash=kept)
+    with ThreadPoolExecutor(THREADS) as threads:
+        before = resident()
+        for _ in range(3):
+            assert all(threads.map(partial(verify_password, user), ["guest"] * THREADS))
+        _tell(before)
 
 
 async def measure() -> None:
