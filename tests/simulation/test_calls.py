@@ -15,6 +15,7 @@ from services.rpc import store_pb2 as pb
 from services.rpc.store_pb2_grpc import StoreServicer, StoreStub, add_StoreServicer_to_server
 from tests.simulation.test_loop import begin, process_of
 from tests.simulation.world import World
+from tests.simulation.world.ambush import ANSWERED, ASKED, RECEIVED
 
 ADDRESS = "server-1:7000"
 
@@ -177,5 +178,45 @@ def test_closing() -> None:
         await channel.close(5)
         assert world.time() == pytest.approx(began + 5, rel=1e-3)
         assert call.cancelled()
+
+    played(play)
+
+
+def test_ambushes() -> None:
+    """An ambush springs before a servicer hears of a call, before its answer leaves, or as a request comes."""
+
+    async def play(world: World, stub: Any, servicer: Servicer) -> None:
+        asked: dict[str, int] = {}
+
+        def lay(method: str, moment: str) -> None:
+            world.network.ambushes.lay(method, moment, 1.0, lambda: asked.update({moment: servicer.asked}))
+
+        for moment in (ASKED, ANSWERED):
+            lay("AllocateOrigin", moment)
+        began = world.time()
+        await stub.AllocateOrigin(pb.AllocateOriginRequest())
+        assert world.time() > began + 2
+        assert asked == {ASKED: 0, ANSWERED: 1}
+        lay("KeepAlive", RECEIVED)
+        call = stub.KeepAlive()
+        await call.write(pb.KeepAliveRequest(ttl_ms=1))
+        assert (await call.read()).ttl_ms == 1
+        assert world.time() > began + 3
+        assert RECEIVED in asked
+        call.cancel()
+
+    played(play)
+
+
+def test_a_service_that_stands_still() -> None:
+    """Pings go unanswered, and the calls on the connection fail, without any deadline."""
+
+    async def play(world: World, stub: Any, _servicer: Servicer) -> None:
+        call = stub.AllocateOrigin(pb.AllocateOriginRequest(name="never"))
+        await call.wait_for_connection()
+        world.loop.hold(process_of(world, "server-1"))
+        began = world.time()
+        assert await call.code() is grpc.StatusCode.UNAVAILABLE
+        assert 10 < world.time() - began < 30
 
     played(play)
