@@ -9,11 +9,16 @@ import tempfile
 
 import structlog
 from hypothesis import HealthCheck, settings
+from hypothesis.internal.conjecture import providers
 
 _SLOW_IS_FINE = [HealthCheck.too_slow, HealthCheck.data_too_large]
 
-settings.register_profile("default", max_examples=60, deadline=None, suppress_health_check=_SLOW_IS_FINE)
+settings.register_profile(
+    "default", max_examples=60, deadline=None, suppress_health_check=_SLOW_IS_FINE, derandomize=True
+)
 settings.register_profile("long", max_examples=20_000, deadline=None, suppress_health_check=_SLOW_IS_FINE)
+# Hypothesis also tries constants of our own code, as far as it is imported: that depends on which tests ran before.
+providers._get_local_constants = lambda: providers._local_constants
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
 
 # Not structlog's own default: to draw a traceback with its locals takes longer than the leases of many tests last.

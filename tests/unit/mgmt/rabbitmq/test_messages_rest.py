@@ -197,12 +197,15 @@ async def test_who_has_left(asked: Asked, monkeypatch: pytest.MonkeyPatch) -> No
     """Gets nothing, so nothing is gone."""
     await asked("PUT", "queues/%2F/q", {})
     await _publish(asked, "m")
-    get, is_asked, may_go_on = Channel.get, asyncio.Event(), asyncio.Event()
+    get, is_asked, may_go_on, has_got = Channel.get, asyncio.Event(), asyncio.Event(), asyncio.Event()
 
     async def slow(self: Channel, queue: str) -> Got | None:
         is_asked.set()
-        await may_go_on.wait()
-        return await get(self, queue)
+        try:
+            await may_go_on.wait()
+            return await get(self, queue)
+        finally:
+            has_got.set()
 
     with monkeypatch.context() as patched:
         patched.setattr(Channel, "get", slow)
@@ -215,6 +218,7 @@ async def test_who_has_left(asked: Asked, monkeypatch: pytest.MonkeyPatch) -> No
         await writer.wait_closed()
         await asyncio.sleep(0.1)
         may_go_on.set()
+        await has_got.wait()  # else the next one may be first
     [told] = (await _until_got(asked))[1]
     assert told["redelivered"]
 
