@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from typing import Any
 
 import grpc
@@ -134,17 +135,28 @@ def endpoints(monkeypatch: pytest.MonkeyPatch) -> list[Served]:
     return found
 
 
-async def test_a_peer_that_takes_calls_later(
-    unix: str, endpoints: list[Served], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """What waits for that is sent as soon as it says so."""
+async def _answered_after(
+    change: Callable[[Served], None], unix: str, endpoints: list[Served], monkeypatch: pytest.MonkeyPatch
+) -> bytes:
+    """A call that has waited for a stream, once its peer has changed, which lets some be open from then on."""
     async with answering(OURS, unix, Servicer()) as address, Channel(address) as channel:
         waiting = asyncio.ensure_future(_of(method(channel, "unary_unary")(b"x")))
         await until(lambda: channel._end)
         monkeypatch.setitem(SETTINGS, Setting.MAX_CONCURRENT_STREAMS, 100)
-        endpoints[0]._connection._write(frames.settings({Setting.MAX_CONCURRENT_STREAMS: 100}))
-        endpoints[0].flush()
-        assert await within(waiting) == b"x"
+        change(endpoints[0])
+        return bytes(await within(waiting))
+
+
+async def test_a_peer_that_takes_calls_later(
+    unix: str, endpoints: list[Served], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What waits for that is sent as soon as it says so."""
+
+    def say(peer: Served) -> None:
+        peer._connection._write(frames.settings({Setting.MAX_CONCURRENT_STREAMS: 100}))
+        peer.flush()
+
+    assert await _answered_after(say, unix, endpoints, monkeypatch) == b"x"
     assert len(endpoints) == 1
 
 
@@ -152,10 +164,5 @@ async def test_a_peer_that_leaves_before_it_takes_calls(
     unix: str, endpoints: list[Served], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What waits for that goes on another connection."""
-    async with answering(OURS, unix, Servicer()) as address, Channel(address) as channel:
-        waiting = asyncio.ensure_future(_of(method(channel, "unary_unary")(b"x")))
-        await until(lambda: channel._end)
-        monkeypatch.setitem(SETTINGS, Setting.MAX_CONCURRENT_STREAMS, 100)
-        endpoints[0].close()
-        assert await within(waiting) == b"x"
+    assert await _answered_after(Served.close, unix, endpoints, monkeypatch) == b"x"
     assert len(endpoints) == 2
