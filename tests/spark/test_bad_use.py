@@ -233,7 +233,7 @@ def test_interrupted(tmp_path: Path) -> None:
     ) as audit:
         wait_until(lambda: list(tmp_path.glob("out/audit/*.parquet")), 60, "results begin to be written")
         os.killpg(audit.pid, signal.SIGINT)  # as a terminal does: Java gets it, too
-        _, said = audit.communicate(timeout=30)
+        _, said = audit.communicate(timeout=120)
     assert audit.returncode == 130
     assert said.splitlines()[-1] == "interrupted"
     assert "Traceback" not in said

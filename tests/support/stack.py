@@ -23,6 +23,7 @@ HOST = "127.0.0.1"
 START_SECONDS = 60.0
 STOP_SECONDS = 30.0
 LOG_TAIL = 8_000
+_PATIENCE = 4  # times as long as a quiet machine takes at most: what does not come at all is told later, no more
 SERVICES = ("nats", "store", "router", "queue-1", "queue-2", "gateway", "mgmt")
 
 
@@ -176,10 +177,10 @@ def running_stack(data: Path, environment: dict[str, str] | None = None) -> Iter
 
 
 def wait_until(condition: Callable[[], object], seconds: float, what: str) -> None:
-    """Returns when `condition()` holds; fails after `seconds`."""
-    deadline = time.monotonic() + seconds
+    """Returns when `condition()` holds; fails after `seconds`, and some more on a machine that others slow down."""
+    deadline = time.monotonic() + seconds * _PATIENCE
     while not condition():
-        assert time.monotonic() < deadline, f"no {what} within {seconds} seconds"
+        assert time.monotonic() < deadline, f"no {what} within {seconds * _PATIENCE} seconds"
         time.sleep(0.05)
 
 
