@@ -11,6 +11,7 @@ import pytest
 
 from services.common.clock import epoch_ms, monotonic
 from services.queue.links import link as links
+from services.queue.links.expected import ANYBODY
 from services.queue.partitions import partitions, recovering
 from services.queue.partitions.partition import Partition, PartitionState
 from services.queue.service import Service
@@ -87,17 +88,21 @@ def origins(service: Service) -> set[int]:
 
 async def orphaned(house: House) -> tuple[int, Partition]:
     """A queue of queue-1, which has ended; queue-2 has read its partition back, and waits for its links."""
-    heir = house.queues["queue-2"]
     owned = house.queues["queue-1"]._host.registry.queues
     names = (f"q{number}" for number in itertools.count())
     while (queue_id := await house.declare(next(names))) not in owned:
         pass
     await house.queues.pop("queue-1").stop()
+    return queue_id, (await takes_over(house, "queue-2", queue_id))[1]
+
+
+async def takes_over(house: House, name: str, queue_id: int) -> tuple[Service, Partition]:
+    """The queue process of this name, and the partition of this queue, once it has it."""
     number = house.topology.queues[queue_id].partition
     async with asyncio.timeout(60):
-        while not (partition := heir._host.registry.partitions.get(number)):
+        while not ((heir := house.queues.get(name)) and (partition := heir._host.registry.partitions.get(number))):
             await asyncio.sleep(0.005)
-    return queue_id, partition
+    return heir, partition
 
 
 async def something_waits(partition: Partition) -> None:
@@ -163,13 +168,19 @@ async def test_a_first_process_waits_for_all_gateways(house: House, monkeypatch:
     monkeypatch.setattr(partitions.Partitions, "_hand_over", AsyncMock(return_value=[]))  # as when it was killed
     await house.queues.pop("queue-1").stop()
     monkeypatch.undo()
-    monkeypatch.setattr(partitions, "_SHORTLY", 30.0)
-    monkeypatch.setattr(partitions, "_FIRST_WORDS", 1.5)
+    monkeypatch.setattr(partitions, "_SHORTLY", 3600.0)
+    monkeypatch.setattr(partitions, "_FIRST_WORDS", 3600.0)
     starting = asyncio.create_task(house.start_queue("queue-1"))
+    heir, partition = await takes_over(house, "queue-1", queue_id)
     one = await house.link(origin=1001)
     await one.send(attaches=[pb.AttachConsumer(consumer=1, queue_id=queue_id, messages=10, bytes=1 << 30)])
+    await something_waits(partition)
     other = await house.link(origin=1002)
-    await other.attach(queue_id, messages=0, again=True, held=former.uids)
+    again = pb.AttachConsumer(consumer=1, queue_id=queue_id, bytes=1 << 30, again=True, held=former.uids)
+    await other.send(attaches=[again])
+    await other.until(lambda: partition.claiming)
+    assert partition.state is PartitionState.RECOVERING
+    heir._host.expected.came(ANYBODY)  # as when the first words are over
     await one.until(lambda: one.bodies)
     assert one.bodies == [b"new"]
     await starting
