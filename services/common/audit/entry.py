@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, fields
 from typing import Final
 
 SIGNED_IN: Final = "signed in"
@@ -44,6 +44,9 @@ class Entry:
 
     def line(self, time: str, service: str, instance: str) -> bytes:
         """As JSON."""
-        said = {name: value for name, value in asdict(self).items() if value and (name != "count" or value != 1)}
+        said = {name: value for name in _NAMES if (value := getattr(self, name)) and (name != "count" or value != 1)}
         whole = {"time": time, "service": service, "instance": instance, **said}
         return json.dumps(whole, ensure_ascii=True).encode() + b"\n"
+
+
+_NAMES = tuple(field.name for field in fields(Entry))

@@ -9,9 +9,11 @@ from __future__ import annotations
 import hashlib
 from collections import OrderedDict
 from dataclasses import dataclass
+from functools import lru_cache
 from ipaddress import IPv6Address, ip_address
 
 _REMEMBERED = 20_000  # buckets; beyond, the least recently used one is forgotten
+_PLACES = 4096  # of addresses whose place is remembered: clients come again
 _NETWORK = 64  # bits of an IPv6 address that identify one client: it can choose the other bits at will
 
 
@@ -89,6 +91,7 @@ class Attempts:
         return self._users_there.take(_key(address, user), now) or news
 
 
+@lru_cache(_PLACES)
 def place_of(address: str) -> str:
     """What counts as one client's address: the address itself, or an IPv6 address's network; "" for a unix socket."""
     try:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import tomllib
 from collections.abc import Mapping
+from functools import lru_cache
 from pathlib import Path
 from typing import Annotated, Any, Final
 
@@ -24,6 +25,7 @@ RECORD_KIND: Final = "authentication_provider"
 INTERNAL: Final = "internal"
 GROUP: Final = "authentication_providers"
 MASK: Final = "**********"
+_NAMES = 256  # of those that were asked for: each client that signs in asks for one
 
 
 class Described(BaseModel):
@@ -87,13 +89,14 @@ def kind_of(described: Described) -> type[Provider]:
     return kind
 
 
-def needs_no_options(name: str) -> bool:
-    """Whether it is a kind that needs no options: then there is a provider of that name without a description."""
+@lru_cache(_NAMES)
+def without_options(name: str) -> Described | None:
+    """The provider that is there without a description, if `name` is a kind that needs no options."""
     try:
-        options_of(Described(type=name))
-    except SyntaxFault:
-        return False
-    return True
+        options_of(described := Described(type=name))
+    except (SyntaxFault, ValidationError):
+        return None
+    return described
 
 
 def secrets_of(kind: str) -> frozenset[str]:

@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Mapping
 
 import structlog
 
-from services.common.authentication.described import Described, kind_of, needs_no_options, options_of
+from services.common.authentication.described import Described, kind_of, options_of, without_options
 from services.common.authentication.provider import House, Provider
 from services.common.errors import BrokerError, Unavailable
 from services.common.few_lines import FewLines
@@ -62,8 +62,7 @@ class Providers:
         return [provider.close() for _, provider in made.values()]
 
     def _described(self, name: str) -> Described | None:
-        found = self._of_file.get(name) or self._of_records.get(name)
-        return Described(type=name) if found is None and needs_no_options(name) else found
+        return self._of_file.get(name) or self._of_records.get(name) or without_options(name)
 
     def _make(self, name: str, described: Described) -> Provider:
         try:

@@ -9,7 +9,7 @@ from pydantic import ValidationError
 
 from services.common import plugins, watchers
 from services.common.authentication.described import RECORD_KIND as PROVIDER_KIND
-from services.common.authentication.described import needs_no_options
+from services.common.authentication.described import without_options
 from services.common.clients.calls import Client
 from services.common.clients.overtaken import decided_again
 from services.common.clients.store import StoreClient
@@ -54,7 +54,7 @@ class Ports:
 
     async def has_provider(self, name: str) -> bool:
         """Whether there is an authentication provider of that name: on record, or of a kind that needs no options."""
-        if needs_no_options(name):
+        if without_options(name):
             return True
         return any(each.key == name for each in await self._store.list_records([PROVIDER_KIND]))
 

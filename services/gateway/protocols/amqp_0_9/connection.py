@@ -48,6 +48,8 @@ _Handler = Callable[[Any, Any], None]  # of Connection and a method
 class ConnectionState(Enum):
     """Of a connection: what it waits for."""
 
+    __hash__ = object.__hash__  # Enum's own is written in Python, and each read looks the state up
+
     HEADER = "protocol header"
     START_OK = "start-ok"
     SECURE_OK = "secure-ok"

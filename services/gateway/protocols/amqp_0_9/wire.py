@@ -12,6 +12,8 @@ from services.common.message import field_table
 
 
 class Wire(Enum):
+    __hash__ = object.__hash__  # Enum's own is written in Python, and each argument is looked up by its type
+
     BIT = "bit"
     OCTET = "octet"
     SHORT = "short"

@@ -33,6 +33,8 @@ _Handler = Callable[[Any, Any], None]  # of Connection and a performative
 class ConnectionState(Enum):
     """Of a connection: what it waits for."""
 
+    __hash__ = object.__hash__  # Enum's own is written in Python, and each read looks the state up
+
     HEADER = "protocol header"
     INIT = "sasl-init"
     RESPONSE = "sasl-response"
