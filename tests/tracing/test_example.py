@@ -34,7 +34,8 @@ def test_example(stack: Stack, spans: Path, tmp_path: Path) -> None:
         spans,
         lambda found: (
             all(names <= {span.name for span in found if span.trace == trace} for trace in traces)
-            and any(span.name == "enqueue warehouse.rejected" and span.trace in traces for span in found)
+            and {"move warehouse", "enqueue warehouse.rejected"}
+            <= {span.name for span in found if span.trace in traces}
         ),
     )
     whole = [span for span in read([tmp_path, spans]) if span["traceId"] in traces]

@@ -13,7 +13,7 @@ from pathlib import Path
 import pika
 
 from tests.support.interop_pika import connected, fetch
-from tests.support.span_files import Seen, one, wait_for
+from tests.support.span_files import Seen, names_of, one, wait_for
 from tests.support.stack import Stack, running_stack
 
 PARENT = "00f067aa0ba902b7"
@@ -35,10 +35,12 @@ def taken(stack: Stack, queue: str, trace: str) -> list[Seen]:
     """The broker's spans when the message has been taken."""
     with connected(stack.address) as connection:
         fetch(connection.channel(), queue)
-    return wait_for(
-        stack.data / "spans",
-        lambda found: any(trace in span.trace + str(span.links) for span in found if span.name == f"send {queue}"),
-    )
+
+    def both(found: list[Seen]) -> bool:
+        sent = any(trace in span.trace + str(span.links) for span in found if span.name == f"send {queue}")
+        return sent and "receive amq.default" in names_of(found, trace)
+
+    return wait_for(stack.data / "spans", both)
 
 
 def test_owner_killed(tmp_path: Path) -> None:
@@ -72,7 +74,7 @@ def test_linked_after_long(tmp_path: Path) -> None:
         time.sleep(DWELL + 0.1)
         with connected(stack.address) as connection:
             fetch(connection.channel(), "q")
-        found = wait_for(stack.data / "spans", lambda found: any(span.name == "send q" for span in found))
+        found = wait_for(stack.data / "spans", lambda found: {"receive amq.default", "send q"} <= names_of(found))
         send = one(found, "send q")
         assert send.parent == ""
         assert send.trace != trace

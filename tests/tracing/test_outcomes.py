@@ -48,6 +48,11 @@ def outcomes(spans: list[Seen], trace: str) -> list[str]:
     return [span.attributes["hopline.outcome"] for span in of_trace(spans, trace, "send")]
 
 
+def is_whole(spans: list[Seen], trace: str) -> bool:
+    """Whether a trace has its beginning and an attempt: they are of two processes, whichever writes first."""
+    return bool(of_trace(spans, trace, "receive") and outcomes(spans, trace))
+
+
 def test_redelivery(channel: BlockingChannel, spans: Path, name: str, trace: str) -> None:
     """Each attempt is a span, numbered, with how it ended: all of one trace, children of the same receive."""
     channel.queue_declare(name)
@@ -57,7 +62,7 @@ def test_redelivery(channel: BlockingChannel, spans: Path, name: str, trace: str
             pass
         channel.basic_nack(method.delivery_tag, requeue=True)
     fetch(channel, name)
-    found = wait_for(spans, lambda found: len(outcomes(found, trace)) == 3)
+    found = wait_for(spans, lambda found: len(outcomes(found, trace)) == 3 and is_whole(found, trace))
     attempts = of_trace(found, trace, "send")
     assert outcomes(found, trace) == ["released", "released", "accepted"]
     assert [span.attributes["hopline.delivery.attempt"] for span in attempts] == [1, 2, 3]
@@ -75,7 +80,7 @@ def test_dead_letter(channel: BlockingChannel, spans: Path, name: str, trace: st
         pass
     channel.basic_reject(method.delivery_tag, requeue=False)
     letter = fetch(channel, dead)
-    stages = {f"move {name}", f"enqueue {dead}"}
+    stages = {"receive amq.default", f"move {name}", f"enqueue {dead}"}
     found = wait_for(spans, lambda found: len(outcomes(found, trace)) == 2 and stages <= names_of(found, trace))
     rejected, taken = one(found, f"send {name}", trace), one(found, f"send {dead}", trace)
     move, enqueue = one(found, f"move {name}", trace), one(found, f"enqueue {dead}", trace)
@@ -121,7 +126,7 @@ def test_refused(channel: BlockingChannel, spans: Path, name: str, trace: str) -
     publish(channel, name, secrets.token_hex(16))
     with pytest.raises(pika.exceptions.NackError):
         publish(channel, name, trace)
-    found = wait_for(spans, lambda found: len(of_trace(found, trace)) >= 2)
+    found = wait_for(spans, lambda found: {"receive amq.default", f"enqueue {name}"} <= names_of(found, trace))
     receive, enqueue = one(found, "receive amq.default", trace), one(found, f"enqueue {name}", trace)
     assert receive.failed
     assert enqueue.failed
@@ -147,8 +152,8 @@ def test_fan_out(channel: BlockingChannel, spans: Path, name: str, trace: str) -
     channel.basic_publish(name, "key", b"", pika.BasicProperties(headers=headers))
     for queue in queues:
         fetch(channel, queue)
-    enqueues = {f"enqueue {queue}" for queue in queues}
-    found = wait_for(spans, lambda found: len(outcomes(found, trace)) == 3 and enqueues <= names_of(found, trace))
+    stages = {f"receive {name}", *(f"enqueue {queue}" for queue in queues)}
+    found = wait_for(spans, lambda found: len(outcomes(found, trace)) == 3 and stages <= names_of(found, trace))
     receive = one(found, f"receive {name}", trace)
     assert sorted(event for event, _ in receive.events) == [f"{queue} enqueue" for queue in queues]
     for queue in queues:
@@ -165,7 +170,9 @@ def test_settled_at_once(channel: BlockingChannel, spans: Path, name: str, trace
         pass
     tags = [channel.basic_get(name)[0].delivery_tag for _ in range(3)]
     channel.basic_ack(tags[-1], multiple=True)
-    found = wait_for(spans, lambda found: any(span.name == f"ack {name}" for span in found))
+    found = wait_for(
+        spans, lambda found: names_of(found) >= {f"ack {name}"} and len(of_trace(found, trace, "send")) == 3
+    )
     ack = one(found, f"ack {name}")
     assert sorted(ack.links) == sorted(span.span for span in of_trace(found, trace, "send"))
     assert (ack.kind, ack.attributes["messaging.batch.message_count"]) == (3, 3)
@@ -200,7 +207,7 @@ def test_transaction(channel: BlockingChannel, spans: Path, name: str, trace: st
     receive = one(found, "receive amq.default", trace)
     assert receive.attributes["hopline.outcome"] == ("accepted" if commits else "rolled_back")
     if commits:
-        found = wait_for(spans, lambda found: any(receive.span in span.links for span in found))
+        found = wait_for(spans, lambda found: f"enqueue {name}" in names_of(found, trace))
         assert one(found, f"enqueue {name}", trace).parent == receive.span
     channel.queue_delete(name)
 
@@ -243,7 +250,7 @@ def test_moved(channel: BlockingChannel, spans: Path, name: str, trace: str, hop
         hopline("partitions", "move", partition, owner)
     channel.basic_ack(method.delivery_tag)
     fetch(channel, name)
-    found = wait_for(spans, lambda found: outcomes(found, trace) and outcomes(found, waiting))
+    found = wait_for(spans, lambda found: all(is_whole(found, each) for each in (trace, waiting)))
     for each in (trace, waiting):
         assert outcomes(found, each) == ["accepted"]
         assert one(found, f"send {name}", each).parent == one(found, "receive amq.default", each).span
