@@ -325,6 +325,8 @@ class Publisher:
 
     def received(self, link: QueueLink, frame: pb.QueueFrame, bodies: list[bytes]) -> None:
         self._relieve(link, full_changed=frame.HasField("blocked"))
+        if self._partings.lost:
+            self._partings.heard(link)
         if self._moving:
             self._say_sent_again()
         if frame.lost_partitions:
