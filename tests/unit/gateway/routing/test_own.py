@@ -16,7 +16,6 @@ from services.common.errors import BrokerError, SyntaxFault
 from services.common.message import format_named
 from services.common.message.facts import Attributes
 from services.common.topology.message import OfHeaders
-from services.common.topology.route import Route
 from services.gateway.routing import bindings as gateway_bindings
 from services.gateway.routing import replica as gateway_replica
 from services.gateway.routing.bindings import Bindings
@@ -395,14 +394,3 @@ def test_which_exchanges_there_may_be() -> None:
     assert not gateway.bindings.has_exchange("/", "shop")
     gateway.begin(bench.topology, evaluated=False)
     assert gateway.bindings.has_exchange("/", "shop")
-
-
-def test_targets_of_very_many_queues_are_not_all_kept() -> None:
-    """There is one object for the same queues, of as many as fit into a few megabytes."""
-    own = Gateway().own
-    for number in range(100):
-        queues = tuple(range(number, number + 50_000))
-        first, second = (own.shared(Route(queue_ids=list(queues))) for _ in range(2))
-        assert first is second
-    kept = [*own._shared, *own._shared._aside]
-    assert 0 < sum(map(len, kept)) * 8 <= 4 << 20
