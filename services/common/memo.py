@@ -13,7 +13,7 @@ K = TypeVar("K")
 V = TypeVar("V")
 
 _ENTRY: Final = 300  # bytes of an entry, about, besides those that its memo counts
-_UNTOLD: Final = 2048  # bytes by which a memo may have grown before its room hears of it
+_UNTOLD: Final = 8192  # bytes by which a memo may have grown before its room hears of it
 _MOST: Final = 64 << 20  # bytes of all in a process
 
 

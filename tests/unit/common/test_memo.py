@@ -47,17 +47,17 @@ def test_what_is_laid_aside_counts() -> None:
 
 def test_all_of_a_room_are_bounded_together() -> None:
     """However many there are, each of which is within its own bounds: those that have most begin again."""
-    room = Room(100_000)
+    room = Room(1_000_000)
     few: Memo[int, str] = Memo(8192, 1 << 20, room)
-    for key in range(5):
+    for key in range(20):
         few.put(key, "x", 300)
     memos: list[Memo[int, str]] = [Memo(8192, 1 << 20, room) for _ in range(20)]
     for key in range(1000):
         for memo in memos:
             memo.put(key, "x", 300)
-    assert sum(memo.size for memo in memos) <= 100_000
-    assert room.used <= 100_000
-    assert len(few) == 5
+    assert sum(memo.size for memo in memos) <= 1_000_000
+    assert room.used <= 1_000_000
+    assert len(few) == 20
     assert any(memos)
 
 
@@ -80,6 +80,6 @@ def test_what_is_laid_aside_takes_room() -> None:
     room = Room(1 << 20)
     memo: Memo[int, str] = Memo(20, 1 << 20, room)
     for key in range(30):
-        memo.put(key, "x", 3000)
+        memo.put(key, "x", 9000)
     assert len(memo) + len(memo._aside) == 20
-    assert room.used == 20 * 3300
+    assert room.used == 20 * 9300
