@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, Any
 import typer
 from typer.main import get_command, get_command_name, get_group
 
+from services.cli.unseen import overwrite_passwords
+
 if TYPE_CHECKING:
     from typer.models import CommandInfo
 
@@ -22,6 +24,7 @@ class Quick(typer.Typer):
     """Collects no garbage until `asks`, or the end of the command; nor when the process ends, which frees all."""
 
     def __call__(self, *arguments: Any, **options: Any) -> Any:  # noqa: ANN401 - as Typer's
+        overwrite_passwords(sys.argv[1:])
         _check_texts(sys.argv[1:])
         gc.disable()
         atexit.register(gc.freeze)

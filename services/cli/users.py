@@ -19,7 +19,8 @@ users = typer.Typer(no_args_is_help=True, help="Users of the running stack.")
 
 _Name = Annotated[str, typer.Argument(metavar="USER", autocompletion=completing.users)]
 _Password = Annotated[
-    str | None, typer.Option(help="Seen by everyone who lists the processes of this machine: better in a file.")
+    str | None,
+    typer.Option(help="Seen for a moment by everyone who lists the processes of this machine: better in a file."),
 ]
 _PasswordFile = Annotated[str | None, typer.Option(metavar="FILE", help="Holds the password; - is standard input.")]
 _Kind = Annotated[

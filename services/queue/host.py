@@ -13,6 +13,7 @@ import structlog
 from services.common.bus.events import UNHEARD, Events
 from services.common.containment import for_each
 from services.common.errors import BrokerError
+from services.common.few_lines import FewLines
 from services.common.ledger.recorder import OFF, Recorder
 from services.common.runtime import Tasks
 from services.common.uid import UidSource, origin_of
@@ -73,6 +74,7 @@ class Host:
     links: dict[PeerLink, None] = field(default_factory=dict)
     overfull: Overfull = field(default_factory=Overfull)
     greeted: Greeted = field(default_factory=Greeted)
+    few: FewLines = field(default_factory=lambda: FewLines(1))  # about peers that are refused
     departed: dict[int, PeerLink] = field(default_factory=dict)  # the latest of a gateway, by origin, for a moment
     expected: Expected = field(default_factory=Expected)
     returning: Returning = field(default_factory=Returning)

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from services.common import disk
+from services.common.files import files
 from services.common.runtime import CannotStart
 from services.common.secret import nats_token
 
@@ -17,6 +18,15 @@ _SERVER = "nats-server"
 _CONFIG = "auth.conf"
 _MEMBER = "hopline"
 _SHARE = 4  # of four parts of the disk, three are for streams
+_CONNECTIONS = 8192  # a stack has hundreds: the others are strangers, who take some 12 KiB each until they are closed
+_OWN_FILES = 2  # one of two files that it may have open is for streams: without one it stops them all
+# What may come on a connection and lie there for it; the first is all that a stranger may say.
+_BOUNDS = """max_control_line: 4096
+max_payload: 1048576
+max_pending: 67108864
+write_deadline: "10s"
+"""
+_STRANGER = 2  # seconds in which a client has said the token, or is closed
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +55,7 @@ def command(folder: Path, host: str, port: int, cluster: Cluster | None = None) 
 def _written(folder: Path, host: str, cluster: Cluster | None) -> Path:
     """Writes the configuration file, readable by its own user only: a command line is readable by all users."""
     more = _clustered(host, cluster) if cluster else ""
-    path, wanted = folder / _CONFIG, _jetstream(folder, synced=bool(cluster)) + _authorization() + more
+    path, wanted = folder / _CONFIG, _jetstream(folder, synced=bool(cluster)) + _doors() + more
     path.touch(mode=0o600)
     # On a full disk the file stays as it is.
     if path.read_text() != wanted:
@@ -62,9 +72,12 @@ def _jetstream(folder: Path, *, synced: bool) -> str:
     return f"jetstream {{\n{bounds}{'sync_interval: always' if synced else ''}\n}}\n"
 
 
-def _authorization() -> str:
+def _doors() -> str:
+    """Who is let in, how many, and what they may hold. Most are the server's own bounds: they are not to change."""
+    most = max(min(_CONNECTIONS, files() // _OWN_FILES), 1)
     token = nats_token()
-    return f'authorization {{ token: "{token}" }}\n' if token else ""
+    who = f'authorization {{ token: "{token}", timeout: {_STRANGER} }}\n' if token else ""
+    return f"max_connections: {most}\n{_BOUNDS}{who}"
 
 
 def _clustered(host: str, cluster: Cluster) -> str:

@@ -23,6 +23,7 @@ class Partings:
         self.leaving = False  # this process is ending, and closes its links
         self._owned: dict[int, tuple[str, int]] = {}  # partition → member and epoch
         self._handed: dict[str, set[int]] = defaultdict(set)  # member → partitions that it says are no longer its own
+        self.lost: set[str] = set()  # members that are called again and again until their leases end
 
     def know(self, owners: Mapping[int, Owner]) -> None:
         """Takes a new table, after its departed members have been dropped."""
@@ -30,19 +31,35 @@ class Partings:
         for number, (member, epoch) in self._owned.items():
             if before.get(number) != (member, epoch):
                 self._handed[member].discard(number)
-        for member in self._handed.keys() - {member for member, _ in self._owned.values()}:
+        living = {member for member, _ in self._owned.values()}
+        for member in self._handed.keys() - living:
             del self._handed[member]
+        self.lost &= living
 
     def handed_over(self, link: QueueLink, partitions: Iterable[int]) -> None:
         """The process at the other end says that it no longer owns these."""
         self._handed[link.member].update(partitions)
 
+    def connected(self, link: QueueLink) -> None:
+        """Logs that a link is up; not of a process that was lost: another one may listen at its address by now."""
+        if link.member not in self.lost:
+            log.info("connected to queue process", address=link.address)
+
+    def heard(self, link: QueueLink) -> None:
+        """Logs that a process that was lost is there all the same: it has said something."""
+        if link.member in self.lost:
+            self.lost.discard(link.member)
+            log.info("lost queue process is back", address=link.address, member=link.member)
+
     def tell(self, link: QueueLink, attempts: Sequence[Attempt]) -> None:
-        """Logs that a link ended while `attempts` were under way on it."""
+        """Logs that a link ended while `attempts` were under way on it: once for each loss."""
         left = self._left_of(link.member)
         if self.leaving:
             log.debug("link to a queue process ended", address=link.address)
+        elif link.member in self.lost:
+            log.debug("queue process is still lost", address=link.address)
         elif left:
+            self.lost.add(link.member)
             log.warning(
                 "lost queue process; what it had not confirmed goes to its successor",
                 address=link.address,

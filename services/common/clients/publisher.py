@@ -11,8 +11,6 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 
-import structlog
-
 from services.common.clients.frame_listener import FrameListener
 from services.common.clients.moving import Moving
 from services.common.clients.outbound import Attempt, Delivery, Messages, Targets, Ticket, frames_of
@@ -28,8 +26,6 @@ from services.common.clock import Epoch
 from services.common.containment import by_itself, for_each
 from services.common.uid import UidSource
 from services.rpc import queue_pb2 as pb
-
-log = structlog.get_logger()
 
 _HIGH = 8 << 20  # bytes not done on a link above which its publishers wait …
 _LOW = 4 << 20  # … and below which they go on
@@ -290,7 +286,7 @@ class Publisher:
     # -------------------------------------------------------------- the links say
 
     def link_up(self, link: QueueLink) -> None:
-        log.info("connected to queue process", address=link.address)
+        self._partings.connected(link)
         self._places.clear()
         self._begin_terms()
         self._unpark_soon()
@@ -329,6 +325,8 @@ class Publisher:
 
     def received(self, link: QueueLink, frame: pb.QueueFrame, bodies: list[bytes]) -> None:
         self._relieve(link, full_changed=frame.HasField("blocked"))
+        if self._partings.lost:
+            self._partings.heard(link)
         if self._moving:
             self._say_sent_again()
         if frame.lost_partitions:

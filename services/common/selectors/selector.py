@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
 from typing import Final
 
 from lark import Lark
 from lark.exceptions import LarkError, UnexpectedInput, UnexpectedToken, VisitError
 
+from services.common.memo import Memo
 from services.common.selectors.compiling import Compiler, Mistaken
 from services.common.selectors.grammar import GRAMMAR
 from services.common.selectors.term import Equality, Term
@@ -18,6 +18,7 @@ LONGEST: Final = 32 << 10
 
 _MOST_STEPS: Final = 256  # at each character of a text: to ask one message must not take long
 _REMEMBERED: Final = 1024
+_CHARACTERS: Final = 256 << 10  # of all that are remembered: compiled, each takes some thirty bytes
 _SHOWN: Final = 20  # characters of what was not understood
 _PARSER: Final = Lark(GRAMMAR, parser="lalr", start="selector", maybe_placeholders=True, transformer=Compiler())
 
@@ -43,9 +44,18 @@ class Selector:
         return self._evaluate(look_up) is True
 
 
-@lru_cache(_REMEMBERED)
+_known: Final[Memo[str, Selector]] = Memo(_REMEMBERED, _CHARACTERS)
+
+
 def selector(text: str) -> Selector:
     """Compiles one that was taken once. Raises InvalidSelector."""
+    if (known := _known.get(text) or _known.recall(text)) is None:
+        known = _compiled(text)
+        _known.put(text, known, len(text))
+    return known
+
+
+def _compiled(text: str) -> Selector:
     if len(text) > LONGEST:
         raise InvalidSelector(f"longer than {LONGEST} characters")
     term = _parsed(text)

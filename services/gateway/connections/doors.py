@@ -15,13 +15,14 @@ import structlog
 from services.common.authentication.attempts import place_of
 from services.common.crowd import Waiting, Whose
 from services.common.errors import NotAllowed
+from services.common.streams import newcomers
 
 if TYPE_CHECKING:
     from services.gateway.connections.connection import Connection
 
 log = structlog.get_logger()
 
-_OWN_FILES = 128  # of a gateway for itself: links, logs, spans
+_OWN_FILES = 128  # of a gateway for itself: links, logs, spans; and as many as strangers may take at its gRPC port
 _SPARE = 10  # one socket in so many, or a hundred, is for handshakes
 _LEAST_SPARE = 100
 
@@ -31,7 +32,7 @@ class Doors:
 
     def __init__(self, wanted: int, files: int) -> None:
         """`wanted` connections at most; 0 for as many as the limit of open files allows."""
-        sockets = max(files - _OWN_FILES, 2)
+        sockets = max(files - _OWN_FILES - newcomers.most_of(files), 2)
         spare = min(max(sockets // _SPARE, _LEAST_SPARE), sockets // 2)
         self.limit = min(wanted or sockets, sockets - spare)
         if wanted > self.limit:

@@ -28,7 +28,8 @@ _BYTES = 4 << 20
 _ENTRY = 250  # bytes of one, about, besides its key and queues
 _KIND = 500  # bytes of a kind, likewise, which its connection may have forgotten by then
 _LONGEST = 1024  # bytes of properties that are remembered
-_SHARED = 4096  # targets of which there is one object
+_SHARED = 4096  # targets of which there is one object …
+_SHARED_BYTES = 4 << 20  # … and their bytes: a fanout exchange may have very many queues
 
 _BY_HEADERS: Final[Targets] = (-1,)
 """In place of the targets of a key: they depend on the properties."""
@@ -55,7 +56,7 @@ class OwnRoutes:
         self._bindings = bindings
         self._version = -1
         self._known: Memo[_Key, Targets] = Memo(_REMEMBERED, _BYTES)
-        self._shared: dict[Targets, Targets] = {}
+        self._shared: Memo[Targets, Targets] = Memo(_SHARED, _SHARED_BYTES)
 
     @property
     def usable(self) -> bool:
@@ -112,9 +113,11 @@ class OwnRoutes:
     def shared(self, found: Route) -> Targets:
         """One object for all that go to the same queues: so a column of them is seen to be alike."""
         targets = targets_of(found.queue_ids, found.not_local)
-        if len(self._shared) >= _SHARED:
-            self._shared.clear()
-        return self._shared.setdefault(targets, targets)
+        known = self._shared.get(targets)
+        if known is None and (known := self._shared.recall(targets)) is None:
+            self._shared.put(targets, targets, 8 * len(targets))
+            return targets
+        return known
 
 
 class _Search:

@@ -28,7 +28,11 @@ if TYPE_CHECKING:
 
 log = structlog.get_logger()
 
-_MOST, _OF_ALL, _FEW = 10_000, 500_000, 100  # decisions: of one connection, of all, and of one among very many
+_MOST = 10_000  # decisions about all users together
+# Bytes of decisions, about: of one connection, of all, and of one among very many.
+_SIZE, _OF_ALL, _LEAST = 2 << 20, 64 << 20, 32 << 10
+_FEW = 100  # exchanges of one connection that are decided key by key
+_DECISION = 200  # bytes of one, about, besides its names and its text
 _LONGEST = 1024  # characters of the names in a question: longer ones are rare, and would take much memory
 _UNKNOWN: Final = "?"  # in place of a refusal; compared by identity
 _NOTHING: frozenset[str] = frozenset()
@@ -59,8 +63,8 @@ class Permits:
 
     @property
     def most(self) -> int:
-        """Decisions that a connection remembers; beyond, they are asked for again."""
-        return min(_MOST, max(_FEW, _OF_ALL // (len(self._given) or 1)))
+        """Bytes of decisions that a connection remembers; beyond, they are asked for again."""
+        return min(_SIZE, max(_LEAST, _OF_ALL // (len(self._given) or 1)))
 
     def tell(self, denied: Entry) -> None:
         """Counts a denial in the audit log: a client may ask for the same again and again."""
@@ -113,6 +117,7 @@ class Permitted:
         "_permits",
         "_principal",
         "_signed_in",
+        "_size",
         "_user",
         "writable",
     )
@@ -154,6 +159,7 @@ class Permitted:
         # Why it is refused, or None: by question, by exchange for every key, by exchange and key. Texts and no errors:
         # an error that is raised again and again keeps every stack frame that it passed.
         self._known: dict[_Key, str | None] = {}
+        self._size = 0  # bytes of these, and of what is writable
         self._by_key: dict[str, ByKey] = {}  # by exchange
 
     # -------------------------------------------------------------- operations
@@ -210,11 +216,17 @@ class Permitted:
             self._remember(asked, (exchange, routing_key), text)
         elif text:
             self._remember(asked, exchange, text)
-        elif isinstance(self.writable, set) and len(self.writable) < _MOST:
+        else:
+            self._may_write(exchange)
+        return text
+
+    def _may_write(self, exchange: str) -> None:
+        """It need not be there: a client can name as many as it likes."""
+        self._grow(len(exchange))
+        if isinstance(self.writable, set):
             self.writable.add(exchange)
         else:
             self.writable = {exchange}
-        return text
 
     def _go_by_key(self, asked: Asked) -> None:
         if len(self._by_key) >= _FEW:
@@ -228,19 +240,26 @@ class Permitted:
             asked = questions.publish(virtual_host, exchange, routing_key)
             self._log(asked, verdict)
             text = self._why_not(asked, verdict)
-        if len(exchange) + len(routing_key) <= _LONGEST:
-            self._keep((exchange, routing_key), text)
+        if (size := len(exchange) + len(routing_key)) <= _LONGEST:
+            self._keep((exchange, routing_key), text, size)
         return text
 
     def _remember(self, asked: Asked, key: _Key, text: str | None) -> None:
-        if _length(asked) <= _LONGEST:
-            self._keep(key, text)
+        if (size := _length(asked)) <= _LONGEST:
+            self._keep(key, text, size)
 
-    def _keep(self, key: _Key, text: str | None) -> None:
-        known = self._known
-        if len(known) >= _FEW and len(known) >= self._permits.most:
-            known.clear()
-        known[key] = text
+    def _keep(self, key: _Key, text: str | None, size: int) -> None:
+        """`size` of the names in it."""
+        self._grow(size + len(text or ""))
+        self._known[key] = text
+
+    def _grow(self, size: int) -> None:
+        """Makes room for names and texts of such a size."""
+        size += _DECISION
+        if self._size + size > _LEAST and self._size + size > self._permits.most:
+            self._known.clear()
+            self.writable, self._size = _NOTHING, 0
+        self._size += size
 
     # -------------------------------------------------------------- decisions
 

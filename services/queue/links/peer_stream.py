@@ -26,6 +26,7 @@ class PeerStream:
     def __init__(self, host: Host, member: str, stream: Stream) -> None:
         """`member` is this process; a peer that means another one is refused before anything it says is heard."""
         self._member = member
+        self._few = host.few
         self._write_soon = Soon(self._write)
         self._link = PeerLink(host, self._write_soon, stream.fail)
         self._stream = stream
@@ -50,7 +51,8 @@ class PeerStream:
 
     def _welcomed(self, hello: Hello) -> bool:
         if hello.member not in ("", self._member):
-            log.info("link refused, it is meant for another process", peer=hello.name, member=hello.member)
+            about = {"peer": hello.name, "member": hello.member}  # who comes again until that one's leases end
+            self._few.say(log.info, "link refused, it is meant for another process", apart_by=hello.name, **about)
             reason = f"this is {self._member}, not {hello.member}"
         elif not self._link.hello(hello):
             log.info("link refused, its peer has a later one", peer=hello.name)

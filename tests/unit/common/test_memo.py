@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from services.common.memo import Memo
+from services.common.memo import Memo, Room
 
 
 def test_it_begins_again_when_it_is_full() -> None:
@@ -43,3 +43,43 @@ def test_what_is_laid_aside_counts() -> None:
     assert (dict(memo), memo.size) == ({2: "y"}, 40)
     assert memo.recall(1) == "x"
     assert (dict(memo), memo.size) == ({1: "x"}, 40)
+
+
+def test_all_of_a_room_are_bounded_together() -> None:
+    """However many there are, each of which is within its own bounds: those that have most begin again."""
+    room = Room(1_000_000)
+    few: Memo[int, str] = Memo(8192, 1 << 20, room)
+    for key in range(20):
+        few.put(key, "x", 300)
+    memos: list[Memo[int, str]] = [Memo(8192, 1 << 20, room) for _ in range(20)]
+    for key in range(1000):
+        for memo in memos:
+            memo.put(key, "x", 300)
+    assert sum(memo.size for memo in memos) <= 1_000_000
+    assert room.used <= 1_000_000
+    assert len(few) == 20
+    assert any(memos)
+
+
+def test_what_is_gone_takes_no_room() -> None:
+    """Nor what was cleared."""
+    room = Room(1 << 20)
+    first: Memo[int, str] = Memo(8192, 1 << 20, room)
+    second: Memo[int, str] = Memo(8192, 1 << 20, room)
+    for key in range(100):
+        first.put(key, "x", 300)
+        second.put(key, "x", 300)
+    del first
+    assert 0 < room.used <= 100 * 600
+    second.clear()
+    assert room.used == 0
+
+
+def test_what_is_laid_aside_takes_room() -> None:
+    """Until it is dropped."""
+    room = Room(1 << 20)
+    memo: Memo[int, str] = Memo(20, 1 << 20, room)
+    for key in range(30):
+        memo.put(key, "x", 9000)
+    assert len(memo) + len(memo._aside) == 20
+    assert room.used == 20 * 9300

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import sys
+
 import hypothesis.strategies as st
 from hypothesis import given
 
 from services.queue.machine.consumers import Consumer
 from services.queue.machine.entry import Entry
+from services.queue.machine.order.last_values import LastValues
 from services.rpc import queue_pb2 as pb
 from tests.support.queue_machine import Machine
 
@@ -41,6 +44,18 @@ def test_what_is_replaced_leaves_nothing() -> None:
     assert machine.account.used == used
     assert machine.queue.purge() == 1
     assert machine.account.used == 0
+
+
+def test_long_keys_are_not_kept() -> None:
+    """Keys of a megabyte leave no megabytes behind when their messages are gone; equal ones are equal all the same."""
+    machine = _make()
+    keys = [f"{number:0100000}" for number in range(20)]
+    machine.publish_with("symbol", *keys, "short", *keys)
+    assert machine.queue.ready_count == 21
+    machine.queue.purge()
+    order = machine.queue._entries.ready
+    assert isinstance(order, LastValues)
+    assert sum(map(sys.getsizeof, order._last)) < sys.getsizeof(keys[0])
 
 
 def test_what_is_held_stays() -> None:

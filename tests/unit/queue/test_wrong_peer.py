@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import grpc
+from structlog.testing import capture_logs
 
+from services.common.few_lines import FewLines
 from services.common.grpc_channel import connect
 from services.queue.links.greeted import Greeted
 from services.rpc import queue_pb2 as pb
@@ -27,6 +29,19 @@ async def test_another_member_is_refused(house: House) -> None:
             f"this is {house.queues['queue-1']._member}, not queue-1-of-before",
         )
     assert await link.ready(queue_id, 1) == 0
+
+
+async def test_it_comes_again_and_again(house: House) -> None:
+    """Who has not heard yet that the former process is gone: that is one line, and not one for each time."""
+    house.queues["queue-1"]._host.few = FewLines(1, 3600.0)
+    async with connect(house.settings.address_of("queue-1")) as channel:
+        with capture_logs() as logged:
+            for number in range(5):
+                call = QueueStub(channel).Attach(wait_for_ready=True)
+                hello = pb.Hello(origin=77, name="g", member="queue-1-of-before", number=number)
+                await call.write(pb.LinkFrame(hello=hello))
+                assert await call.code() == grpc.StatusCode.UNAVAILABLE
+    assert [line["peer"] for line in logged if "meant for another" in line["event"]] == ["g"]
 
 
 async def test_the_member_that_is_meant(house: House) -> None:

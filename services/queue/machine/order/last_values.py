@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from hashlib import blake2b
 from operator import attrgetter
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, TypeAlias
 
 from services.common.message.facts import Facts
 from services.queue.machine.arrival import Arrival
@@ -14,6 +15,11 @@ from services.queue.machine.order.ready import IsHeld
 from services.queue.machine.order.sorted_entries import SortedEntries
 
 _SPARE: Final = 1000  # keys that are remembered for nothing, at most, besides as many as there are messages
+_LONGEST: Final = (
+    64  # characters of a key that is remembered as it is: of others, which may have megabytes, a digest is
+)
+
+_Key: TypeAlias = str | bytes
 
 
 class _Last(NamedTuple):
@@ -38,7 +44,7 @@ class LastValues(SortedEntries):
         super().__init__(attrgetter("position"))
         self._key_of = key_of
         self._is_held = is_held
-        self._last: dict[str, _Last] = {}
+        self._last: dict[_Key, _Last] = {}
         self._superseded: dict[int, int] = {}  # of what somebody holds: positions of older ones, with their uids
         self.displaced: list[Entry] = []
 
@@ -56,7 +62,7 @@ class LastValues(SortedEntries):
             self._passed_by(arrival.uids[index], position + index, arrival.facts[index], arrival.properties[index])
 
     def _passed_by(self, uid: int, position: int, facts: Facts, properties: bytes) -> None:
-        if (key := self._key_of(facts, properties)) is None:
+        if (key := self._remembered_as(facts, properties)) is None:
             return
         this = _Last(position, uid)
         last = self._last.pop(key, this)
@@ -71,9 +77,15 @@ class LastValues(SortedEntries):
         displaced, self.displaced = self.displaced, []
         return displaced
 
+    def _remembered_as(self, facts: Facts, properties: bytes) -> _Key | None:
+        text = self._key_of(facts, properties)
+        if text is None or len(text) <= _LONGEST:
+            return text
+        return blake2b(text.encode(errors="surrogatepass"), digest_size=16).digest()
+
     def _stays(self, entry: Entry) -> bool:
         """Whether it is the last of its key; whatever it is the successor of is displaced."""
-        key = self._key_of(entry.message.facts, entry.message.properties)
+        key = self._remembered_as(entry.message.facts, entry.message.properties)
         if key is None:
             return True
         last = self._last.get(key)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from itertools import chain
 from typing import Any
 
 import pytest
 
+from services.common.selectors import selector as remembering
 from services.common.selectors.selector import LONGEST, InvalidSelector, said_now, selector
 from services.common.selectors.term import Equality
 
@@ -219,3 +221,12 @@ def test_required_tells_kinds_apart() -> None:
     """1 and 1.0 are one number; TRUE is none."""
     assert Equality.of("a", 1) == Equality.of("a", 1.0)
     assert Equality.of("a", 1) != Equality.of("a", True)
+
+
+def test_long_ones_are_not_kept() -> None:
+    """Compiled, one of 32 KiB takes a megabyte: clients with one of their own each must not take gigabytes."""
+    for number in range(200):
+        text = f"a{number} = '{number:02000}'"
+        assert selector(text) is selector(text)
+    known = chain(remembering._known, remembering._known._aside)
+    assert 0 < sum(map(len, known)) <= 256 << 10

@@ -125,6 +125,8 @@ def test_keys_are_decided_about_where_they_count() -> None:
 def test_what_is_remembered_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     """Keys that never come back take no more than so much memory, and are decided about rightly all the same."""
     monkeypatch.setattr("services.gateway.sessions.permitted._MOST", 20)
+    monkeypatch.setattr("services.gateway.sessions.permitted._SIZE", 4000)
+    monkeypatch.setattr("services.gateway.sessions.permitted._LEAST", 2000)
     monkeypatch.setattr("services.gateway.sessions.permitted._FEW", 10)
     ruled = Counted()
     ruled.set(EVERYTHING, TopicPermission(user="guest", exchange="t", write="^eu"))
@@ -137,6 +139,19 @@ def test_what_is_remembered_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
         assert len(ruled.permitted._known) <= 20
         assert len(ruled.permitted._by_key) <= 10
         assert ruled._permits._count <= 20
+
+
+def test_long_names_take_no_more_than_short_ones() -> None:
+    """A client names ten thousand exchanges that are not there, or keys, of 255 bytes each: it is bounded by size."""
+    ruled = Counted()
+    ruled.set(EVERYTHING, TopicPermission(user="guest", exchange="t", write="^eu"))
+    for number in range(10_000):
+        assert not ruled.publishes(f"{number:0255}", "")
+        assert ruled.publishes("t", f"us.{number:0252}")
+    names = sum(map(len, ruled.permitted.writable)) + sum(
+        len(exchange) + len(key) + len(text or "") for (exchange, key), text in ruled.permitted._known.items()
+    )
+    assert 0 < names <= 2 << 20
 
 
 def test_users_that_come_and_go(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -171,7 +186,8 @@ def test_connections_of_the_same_user() -> None:
 
 def test_all_connections_together_remember_so_much(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where they are many, each remembers less."""
-    monkeypatch.setattr("services.gateway.sessions.permitted._OF_ALL", 1000)
+    monkeypatch.setattr("services.gateway.sessions.permitted._OF_ALL", 200_000)
+    monkeypatch.setattr("services.gateway.sessions.permitted._LEAST", 1000)
     ruled = Counted()
     ruled.set(EVERYTHING, TopicPermission(user="guest", exchange="t", write="^eu"))
     others = [ruled._permits.of("guest", "127.0.0.1") for _ in range(9)]
