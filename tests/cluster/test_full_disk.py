@@ -14,7 +14,7 @@ from pamqp import commands
 
 from tests.support.amqp_client import AmqpClient
 from tests.support.small_disk import fill, small_disk
-from tests.support.stack import Stack
+from tests.support.stack import Stack, wait_until
 
 _SECONDS = 60
 _BODY = bytes(16 << 10)
@@ -67,6 +67,12 @@ async def store_comes_to_say(stack: Stack, what: str) -> None:
             await asyncio.sleep(0.1)
 
 
+def notes_of(stack: Stack) -> dict[str, str]:
+    """What the supervisor's small files say."""
+    paths = [*stack.data.glob("run/*.pid"), stack.data / "run/nats.url"]
+    return {path.name: path.read_text() for path in paths}
+
+
 def health(stack: Stack) -> str:
     command = [Path(sys.executable).with_name("hopline"), "health"]
     return subprocess.run(command, env=stack.command_environment(), capture_output=True, text=True, check=False).stdout
@@ -88,6 +94,7 @@ async def test_a_full_disk(stack: Stack) -> None:
     await store_comes_to_say(stack, "low on disk: ")
     filled.unlink()
     await starting
+    await asyncio.to_thread(wait_until, lambda: all(notes_of(stack).values()), _SECONDS, "what other programs read")
     async with connected(stack) as consumer:
         await consumer.consume("kept", no_ack=True)
         assert safe <= len(await consumer.bodies(safe, seconds=_SECONDS)) <= sent
