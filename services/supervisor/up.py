@@ -18,6 +18,7 @@ from services.common.grpc_channel import is_serving
 from services.common.memory import available, for_messages
 from services.supervisor import nats
 from services.supervisor.child import Child
+from services.supervisor.misspelt import warn_of_misspelt
 from services.supervisor.notes import Notes
 from services.supervisor.output import frame_for
 from services.supervisor.process import Start
@@ -31,6 +32,7 @@ async def up(settings: Settings, say: Callable[[str], None], start: Start) -> in
 
     `start` starts programs.
     """
+    warn_of_misspelt(os.environ)
     # The queue processes share the machine's memory, which a single one could not know.
     share = settings.queue_memory or for_messages(available(), settings.queue_processes)
     os.environ["HOPLINE_QUEUE_MEMORY"] = str(share)
