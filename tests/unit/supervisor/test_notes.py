@@ -39,5 +39,6 @@ async def test_a_note_without_room(disk: Path, monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_a_note(tmp_path: Path) -> None:
+    """It is a line."""
     Notes().write(tmp_path / "a.pid", "7")
     assert (tmp_path / "a.pid").read_text() == "7\n"
