@@ -41,13 +41,15 @@ def read_settings() -> Settings:
 
 def read_bus_address(settings: Settings) -> str:
     """Where the event bus is; exits where none is known."""
-    from services.common.bus.address import bus_address
+    from services.common.bus.address import address_file, bus_address
     from services.common.runtime import CannotStart
 
     try:
         address = bus_address(settings)
     except CannotStart as error:
         fail(str(error))
+    if not address and (file := address_file(settings)).exists():
+        fail(f"where the event bus is could not be written to {file}: make room on its disk, and ask again")
     if not address:
         fail("no event bus is known; does Hopline run? HOPLINE_NATS_URL names a bus elsewhere")
     return address

@@ -73,7 +73,7 @@ def move_partitions(
     member = on_placement(move, "moving")
     if member is None:
         fail(f"asked for, and not done within {_MOVE_SECONDS:.0f} seconds; see `hopline partitions`")
-    typer.echo(f"{len(found)} served by {member}")
+    typer.echo(f"{len(found)} partition{'s' * (len(found) > 1)} served by {member}")
 
 
 @partitions.command("unpin")

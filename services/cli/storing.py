@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from services.cli.asking import read_settings, run
+from services.cli.asking import fail, read_settings, run
 from services.cli.moving import copy, export, import_
 from services.common.clock import epoch_ms
 
@@ -48,12 +48,17 @@ def commands(serve: Callable[[str], None]) -> typer.Typer:
 
 
 def backup(
-    path: Annotated[Path, typer.Argument(help="A file that is not there yet, or a folder: named by the time then.")],
+    path: Annotated[
+        str,
+        typer.Argument(
+            help="A file that is not there yet, or a folder, in which it is named by the time; FOLDER/ is made."
+        ),
+    ],
 ) -> None:
     """Writes all that the running store has on disk, at one moment, to a file; the broker goes on."""
     settings = read_settings()
     address = settings.address_of("store")
-    manifest, written = run(_back_up(address, path), address)
+    manifest, written = run(_back_up(address, _named_by_time(path)), address)
     typer.echo(manifest)
     typer.echo(f"{written}: {written.stat().st_size} bytes")
 
@@ -93,12 +98,11 @@ async def _restore(settings: Settings, file: Path, to: Path, *, replace: bool) -
         return await Restore(file, to, choose(settings).make, settings.partitions, epoch_ms()).run(replace=replace)
 
 
-async def _back_up(address: str, path: Path) -> tuple[Manifest, Path]:
+async def _back_up(address: str, file: Path) -> tuple[Manifest, Path]:
     from services.cli.moving_shown import shown
     from services.common.clients.store import StoreClient
     from services.store.backup.file import BackupWriter
 
-    file = _named_by_time(path)
     writer = BackupWriter(file)
     client = StoreClient(address)
     try:
@@ -114,5 +118,11 @@ async def _back_up(address: str, path: Path) -> tuple[Manifest, Path]:
         await client.close()
 
 
-def _named_by_time(path: Path) -> Path:
-    return path / f"hopline-{epoch_ms()}.backup" if path.is_dir() else path
+def _named_by_time(path: str) -> Path:
+    place = Path(path)
+    if path.endswith("/"):
+        try:
+            place.mkdir(mode=0o700, exist_ok=True)
+        except OSError as failure:
+            fail(f"the folder {path} cannot be made: {failure.strerror}")
+    return place / f"hopline-{epoch_ms()}.backup" if place.is_dir() else place

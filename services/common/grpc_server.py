@@ -8,6 +8,7 @@ from services.common.grpc_answers import Answers
 from services.common.grpc_channel import serve
 from services.common.grpc_health import Health
 from services.common.runtime import CannotStart
+from services.common.streams.address import cannot_listen
 from services.common.telemetry.rpc import TracedCalls
 from services.common.telemetry.tracer import OFF, Tracer
 
@@ -27,8 +28,7 @@ class Server:
         try:
             await self.grpc.start()
         except OSError as error:
-            reason = "it is taken, or not an address of this machine"
-            raise CannotStart(f"cannot listen on {self._address}: {reason}") from error
+            raise CannotStart(cannot_listen(self._address)) from error
 
     async def ready(self) -> None:
         """From now on health checks answer SERVING."""

@@ -6,13 +6,11 @@ import asyncio
 import os
 import signal
 from collections.abc import Awaitable, Callable
-from pathlib import Path
 
 import structlog
 
 from services.common.clock import Clock, monotonic
 from services.supervisor.executed import execute
-from services.supervisor.notes import note
 from services.supervisor.output import Frame, forward
 from services.supervisor.parent import PARENT_VARIABLE
 from services.supervisor.process import Process, Start
@@ -36,20 +34,23 @@ class Child:
     def __init__(
         self,
         program: Program,
-        pid_file: Path,
+        note_pid: Callable[[int], object],
         frame: Frame,
         is_serving: HealthCheck,
         served: set[str],
         start: Start = execute,
         clock: Clock = monotonic,
     ) -> None:
-        """`served` has the roles of which a process has served; all children of a stack share it."""
+        """`note_pid` is told the process id at each start.
+
+        `served` has the roles of which a process has served; all children of a stack share it.
+        """
         self.name = program.name
         self.vital = program.vital
         self.serving = asyncio.Event()  # set when it has served since its last start
         self.last_words = ""  # the last line that it wrote before it ended
         self._program = program
-        self._pid_file = pid_file
+        self._note_pid = note_pid
         self._frame = frame
         self._is_serving = is_serving
         self._served = served
@@ -119,7 +120,7 @@ class Child:
     async def _spawn(self) -> Process:
         told = {PARENT_VARIABLE: str(os.getpid()), "PYTHONUNBUFFERED": "1"}
         process = await self._start(self._program, {**self._program.environment(), **told})
-        note(self._pid_file, str(process.pid))
+        self._note_pid(process.pid)
         return process
 
     async def _watch_health(self) -> None:

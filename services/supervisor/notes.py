@@ -2,16 +2,40 @@
 
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
 
 import structlog
 
+_AGAIN_SECONDS = 1.0
+
 log = structlog.get_logger()
 
 
-def note(path: Path, text: str) -> None:
-    """Writes a line; logs a warning where it cannot be written."""
-    try:
-        path.write_text(f"{text}\n")
-    except OSError as failure:
-        log.warning("a file about the stack for other programs cannot be written", path=str(path), reason=str(failure))
+class Notes:
+    """What finds no room on the disk is written as soon as there is room: others would look in vain for ever."""
+
+    def __init__(self) -> None:
+        self._unwritten: dict[Path, str] = {}
+
+    def write(self, path: Path, text: str) -> None:
+        """Writes a line; logs a warning where it cannot be written, and keeps it."""
+        try:
+            path.write_text(f"{text}\n")
+        except OSError as failure:
+            if path not in self._unwritten:
+                log.warning(
+                    "a file about the stack for other programs cannot be written, will try until it can",
+                    path=str(path),
+                    reason=str(failure),
+                )
+            self._unwritten[path] = text
+        else:
+            self._unwritten.pop(path, None)
+
+    async def keep_trying(self) -> None:
+        """Writes what is left, again and again; runs for ever."""
+        while True:
+            await asyncio.sleep(_AGAIN_SECONDS)
+            for path, text in list(self._unwritten.items()):
+                self.write(path, text)

@@ -5,14 +5,14 @@ from __future__ import annotations
 import asyncio
 import fcntl
 import os
-import socket
 from collections.abc import Iterable
 from pathlib import Path
 from types import TracebackType
 from typing import Self
 
 from services.common.runtime import CannotStart
-from services.supervisor.notes import note
+from services.common.streams.address import is_served
+from services.supervisor.notes import Notes
 
 _LONGEST_SOCKET = 107  # bytes, sockaddr_un.sun_path without its final zero
 _LAST_GASP = 3.0  # seconds after which the children of a killed supervisor are surely gone
@@ -25,10 +25,11 @@ class RunFolder:
         """Creates both folders; raises CannotStart when another supervisor has one of them."""
         self._run = run.absolute()
         self._locks: list[int] = []
+        self.notes = Notes()
         for folder in sorted({data.absolute(), self._run}):
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             self._lock(folder)
-        note(self.pid_file("supervisor"), str(os.getpid()))
+        self.note_pid("supervisor", os.getpid())
 
     def __enter__(self) -> Self:
         return self
@@ -41,9 +42,9 @@ class RunFolder:
             path.unlink(missing_ok=True)
         self._unlock()
 
-    def pid_file(self, name: str) -> Path:
-        """The file for the process id of `name`."""
-        return self._run / f"{name}.pid"
+    def note_pid(self, name: str, pid: int) -> None:
+        """Writes the process id of `name` to its file."""
+        self.notes.write(self._run / f"{name}.pid", str(pid))
 
     async def clean(self, addresses: Iterable[str]) -> None:
         """Removes sockets that no process serves; raises CannotStart for one that is served, or has too long a path."""
@@ -54,7 +55,7 @@ class RunFolder:
 
     async def _remove_stale(self, path: Path) -> None:
         for _ in range(int(_LAST_GASP / 0.05)):
-            if not _is_served(path):
+            if not is_served(path):
                 return _remove(path)
             await asyncio.sleep(0.05)
         raise CannotStart(f"another process serves {path}; stop it first, or set HOPLINE_RUN to another folder")
@@ -81,15 +82,3 @@ def _socket_paths(addresses: Iterable[str]) -> list[Path]:
 
 def _remove(path: Path) -> None:
     path.unlink(missing_ok=True)
-
-
-def _is_served(path: Path) -> bool:
-    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
-        probe.settimeout(0.2)
-        try:
-            probe.connect(os.fspath(path))
-        except (ConnectionRefusedError, FileNotFoundError):
-            return False
-        except TimeoutError:
-            return True  # its backlog is full
-        return True

@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import os
 from collections.abc import Callable
+from functools import partial
 
 from services.common import secret
 from services.common.bus.address import address_file
@@ -17,7 +18,8 @@ from services.common.grpc_channel import is_serving
 from services.common.memory import available, for_messages
 from services.supervisor import nats
 from services.supervisor.child import Child
-from services.supervisor.notes import note
+from services.supervisor.misspelt import warn_of_misspelt
+from services.supervisor.notes import Notes
 from services.supervisor.output import frame_for
 from services.supervisor.process import Start
 from services.supervisor.program import Program, stages
@@ -30,6 +32,7 @@ async def up(settings: Settings, say: Callable[[str], None], start: Start) -> in
 
     `start` starts programs.
     """
+    warn_of_misspelt(os.environ)
     # The queue processes share the machine's memory, which a single one could not know.
     share = settings.queue_memory or for_messages(available(), settings.queue_processes)
     os.environ["HOPLINE_QUEUE_MEMORY"] = str(share)
@@ -39,13 +42,15 @@ async def up(settings: Settings, say: Callable[[str], None], start: Start) -> in
         addresses = [program.address for stage in planned for program in stage]
         await folder.clean([*addresses, settings.address_of("store")])
         if not settings.nats_url:
-            planned = ((await _plan_nats(settings, after),), *planned)
+            planned = ((await _plan_nats(settings, after, folder.notes),), *planned)
+        trying = asyncio.get_running_loop().create_task(folder.notes.keep_trying(), name="notes")
+        after.callback(trying.cancel)
         served: set[str] = set()
         children = [
             [
                 Child(
                     program,
-                    folder.pid_file(program.name),
+                    partial(folder.note_pid, program.name),
                     frame_for(settings.log_format, program.name),
                     _is_serving,
                     served,
@@ -63,13 +68,13 @@ async def up(settings: Settings, say: Callable[[str], None], start: Start) -> in
         return await Supervisor(children, announce).run()
 
 
-async def _plan_nats(settings: Settings, after: contextlib.ExitStack) -> Program:
+async def _plan_nats(settings: Settings, after: contextlib.ExitStack, notes: Notes) -> Program:
     """Tells the children the server's address, and writes it to a file for commands as long as the stack runs."""
     program = nats.program(settings, await nats.choose_port(settings, after))
     os.environ["HOPLINE_NATS_URL"] = program.address
     after.callback(os.environ.pop, "HOPLINE_NATS_URL", None)
     file = address_file(settings)
-    note(file, program.address)
+    notes.write(file, program.address)
     after.callback(file.unlink, missing_ok=True)
     return program
 

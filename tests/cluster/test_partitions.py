@@ -50,7 +50,7 @@ def test_move_under_traffic(stack: Stack) -> None:
             channel.basic_publish("", "moving", str(number).encode(), mandatory=True)
         bodies = [channel.basic_get("moving", auto_ack=True)[2] for _ in range(100)]
     after = _partitions(stack)[before["partition"]]
-    assert said == f"1 served by {after['owner']}\n"
+    assert said == f"1 partition served by {after['owner']}\n"
     assert after["owner"] == after["pinned"]
     assert after["owner"].startswith(f"{target}-")
     assert after["epoch"] > before["epoch"]

@@ -87,7 +87,7 @@ def drain(channel: BlockingChannel, queue: str) -> list[bytes]:
 def hopline(stack: Stack, *arguments: str) -> str:
     command = [Path(sys.executable).with_name("hopline"), *arguments]
     environment = stack.command_environment()
-    ended = subprocess.run(command, env=environment, capture_output=True, text=True, check=False, timeout=60)
+    ended = subprocess.run(command, env=environment, capture_output=True, text=True, check=False, timeout=150)
     assert ended.returncode == 0, ended.stderr
     return ended.stdout
 

@@ -109,6 +109,16 @@ def test_a_folder_of_another_user(hopline: CliRunner, monkeypatch: pytest.Monkey
     assert result.stderr.count("\n") == 1
 
 
+def test_a_bus_that_could_not_be_told(hopline: CliRunner, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Its file is empty while the disk is full: the command does not say that nothing runs."""
+    monkeypatch.setenv("HOPLINE_RUN", str(tmp_path))
+    (tmp_path / "nats.url").touch()
+    result = hopline.invoke(app, ["events"])
+    assert result.exit_code == 1
+    assert "make room on its disk" in result.stderr
+    assert result.stderr.count("\n") == 1
+
+
 @pytest.fixture
 def put(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, str]]:
     """Users that mgmt is asked for, with their passwords."""

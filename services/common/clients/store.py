@@ -50,6 +50,7 @@ class StoreClient:
         self.address = address
         self._peer: Peer[StoreAsyncStub] = Peer(address, StoreStub)
         self._renewals: dict[str, Renewals] = {}  # by member
+        self._interrupted = False
 
     async def close(self) -> None:
         """Ends all calls and watches."""
@@ -157,10 +158,17 @@ class StoreClient:
         while True:
             try:
                 async for message in self._peer.stream(call):
+                    self._interrupted = False
                     yield message
             except BrokerError as failure:
-                log.info("watch interrupted, will reconnect", reason=failure.text)
+                self._interrupt(failure)
             await asyncio.sleep(_RETRY_SECONDS)
+
+    def _interrupt(self, failure: BrokerError) -> None:
+        """A process has a dozen watches, which end together when the store ends: one line tells as much."""
+        if not self._interrupted:
+            log.info("watches of the store are interrupted, will reconnect", reason=failure.text)
+        self._interrupted = True
 
 
 async def _all(replies: AsyncIterable[pb.Records]) -> list[pb.Records]:

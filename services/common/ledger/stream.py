@@ -16,6 +16,11 @@ from services.common.config import Settings
 
 NAME = "HOPLINE_LEDGER"
 SUBJECTS = "hopline.ledger.>"
+# Its limit is a share of its disk, however full that is, and is read when it starts.
+NO_ROOM = (
+    "NATS has no room for the record of messages: give it a larger disk, or a larger max_file_store, then start it "
+    "again (where `hopline up` runs it: the whole stack)"
+)
 PROBE = "hopline.ledger._.probe"  # no instance's: shows whether the stream takes anything
 MESSAGE_ID = "Nats-Msg-Id"
 _DUPLICATES = 120.0  # seconds in which NATS itself drops what is sent twice; the filer does so at any time
@@ -104,9 +109,7 @@ async def _as_large_as_can_be(settings: Settings, put: Callable[[StreamConfig], 
             if failure.err_code != _NO_ROOM:
                 raise
             if size == _SMALLEST:
-                raise Away(
-                    "NATS has no room for the record of messages: make room on its disk, then start it again"
-                ) from failure
+                raise Away(NO_ROOM) from failure
             size = max(_SMALLEST, size // _SMALLER)
         else:
             if size < settings.ledger_stream_bytes:

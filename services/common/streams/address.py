@@ -5,6 +5,8 @@ and several addresses of a service in one: `ipv4:host:port,host:port`.
 from __future__ import annotations
 
 import asyncio
+import errno
+import os
 import socket
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -65,12 +67,36 @@ class Address:
             every = self.host in ("", "::")  # of both families, as gRPC has it
             return await loop.create_server(create, None if every else self.host, self.port)
         Path(self.path).parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        if is_served(self.path):  # the event loop would take the name away from who has it
+            raise OSError(errno.EADDRINUSE, "another process listens there", self.path)
         return await loop.create_unix_server(create, self.path)
 
     def remove(self) -> None:
         """Removes the socket's name, once no server listens."""
         if self.path:
             Path(self.path).unlink(missing_ok=True)
+
+
+def is_served(path: str | Path) -> bool:
+    """Whether a process accepts connections at the socket of that name."""
+    with socket.socket(socket.AF_UNIX) as probe:
+        probe.setblocking(False)
+        try:
+            probe.connect(os.fspath(path))
+        except BlockingIOError:
+            return True  # its backlog is full
+        except (ConnectionRefusedError, FileNotFoundError):
+            return False
+        return True
+
+
+def cannot_listen(target: str) -> str:
+    """In words, for who runs a service."""
+    if target.startswith("unix:"):
+        why = "another process does, or its folder cannot be written; HOPLINE_…_ADDRESS names another place"
+    else:
+        why = "it is taken, or not an address of this machine"
+    return f"cannot listen on {target}: {why}"
 
 
 async def all_of(target: str) -> list[Address]:

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 from services.common.grpc_health import Health
 from services.common.runtime import CannotStart
+from services.common.streams.address import cannot_listen
 from services.common.streams.call_server import Accept, CallServer
 
 
@@ -27,8 +28,7 @@ class StreamServer(CallServer):
         try:
             await self.start()
         except OSError as error:
-            reason = "it is taken, or not an address of this machine"
-            raise CannotStart(f"cannot listen on {self.address}: {reason}") from error
+            raise CannotStart(cannot_listen(self.address)) from error
 
     async def ready(self) -> None:
         """From now on health checks answer SERVING."""

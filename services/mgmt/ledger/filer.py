@@ -24,6 +24,7 @@ from services.common.bus.nats_link import Away
 from services.common.clients.store import StoreClient
 from services.common.clock import Epoch, epoch_ns, monotonic
 from services.common.config import Settings
+from services.common.ledger.stream import NO_ROOM
 from services.common.plugins import UnknownPlugin
 from services.common.runtime import Tasks
 from services.mgmt.ledger.cabinet import Cabinet, Change
@@ -198,7 +199,7 @@ class Filer:
             return _ANEW
         if isinstance(failure, Away) and _NO_SPACE in str(failure):
             return _BUS_FULL
-        if isinstance(failure, Away) and str(failure) != _BUS_FULL:
+        if isinstance(failure, Away) and str(failure) not in {_BUS_FULL, NO_ROOM}:
             return away(failure)
         if not isinstance(failure, OSError) or failure.errno != errno.ENOSPC:
             return str(failure)

@@ -359,4 +359,4 @@ def _ask(transaction: Prepared) -> None:
 
 def _tell(handed: list[int]) -> None:
     if handed:
-        log.info("partitions handed over", partitions=handed)
+        log.info("partitions handed over", partitions=sorted(handed))

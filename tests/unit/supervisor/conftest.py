@@ -26,7 +26,7 @@ def child(tmp_path: Path) -> MakeChild:
 
     def make(program: Program, start: Start = execute) -> Child:
         pid_file, frame = tmp_path / f"{program.name}.pid", frame_for("console", program.name)
-        return Child(program, pid_file, frame, is_serving, served, start)
+        return Child(program, lambda pid: pid_file.write_text(f"{pid}\n"), frame, is_serving, served, start)
 
     return make
 

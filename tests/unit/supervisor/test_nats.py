@@ -30,7 +30,8 @@ async def test_started_again(tmp_path: Path) -> None:
     """The server serves with JetStream in the data folder, and after kill -9 it is back at the same address."""
     program = nats.program(Settings(data=tmp_path), free_port())
     pid_file = tmp_path / "nats.pid"
-    child = Child(program, pid_file, frame_for("console", "nats"), nats.is_serving, set())
+    note_pid = lambda pid: pid_file.write_text(f"{pid}\n")  # noqa: E731
+    child = Child(program, note_pid, frame_for("console", "nats"), nats.is_serving, set())
     child.start()
     await asyncio.wait_for(child.serving.wait(), 10)
     first = pid_file.read_text()

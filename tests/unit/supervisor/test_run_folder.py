@@ -31,7 +31,8 @@ def test_pid_files(tmp_path: Path) -> None:
     run = tmp_path / "run"
     with RunFolder(tmp_path, run) as folder:
         assert (run / "supervisor.pid").read_text() == f"{os.getpid()}\n"
-        folder.pid_file("store").write_text("1\n")
+        folder.note_pid("store", 1)
+        assert (run / "store.pid").read_text() == "1\n"
     assert not list(run.glob("*.pid"))
 
 

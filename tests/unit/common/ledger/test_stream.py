@@ -43,7 +43,7 @@ async def test_a_smaller_stream(put: Any) -> None:
 
 async def test_no_room_at_all() -> None:
     """Where there is none for the smallest either, what is raised says what to do."""
-    with pytest.raises(Away, match="make room on its disk"):
+    with pytest.raises(Away, match="give it a larger disk"):
         await stream.ensure(Context(0), Settings())  # type: ignore[arg-type]
 
 

@@ -10,10 +10,11 @@ from pathlib import Path
 import grpc
 import pytest
 
+from services.common.runtime import CannotStart
 from services.common.streams.call_server import Served as CallServed
 from services.common.streams.client import CannotConnect, connect
 from tests.support.http2_transcript import GOAWAY, read
-from tests.support.stream_ends import METHOD, Heard, Served, grpc_call, until, within
+from tests.support.stream_ends import METHOD, Heard, Served, grpc_call, serving, until, within
 
 FOREVER = 3600.0
 
@@ -120,3 +121,20 @@ async def test_a_connection_that_was_accepted_just_before(unix: str) -> None:
     assert GOAWAY in {frame.kind for frame in read(await within(reader.read()))}
     writer.close()
     await until(lambda: not served.server._endpoints)
+
+
+async def test_an_address_that_another_process_serves(unix: str) -> None:
+    """Whoever comes second is refused, and the first serves on: the event loop by itself would give its name away."""
+    async with serving(unix) as first, grpc_call(first.address) as call:
+        second = Served(unix)
+        with pytest.raises(CannotStart, match="another process does"):
+            await second.server.listen()
+        await second.server.stop(0)
+        await call.write(b"x")
+        assert await within(call.read()) == b"x"
+        async with grpc_call(first.address) as another:
+            await another.write(b"y")
+            assert await within(another.read()) == b"y"
+    async with serving(unix) as later, grpc_call(later.address) as call:
+        await call.write(b"z")
+        assert await within(call.read()) == b"z"

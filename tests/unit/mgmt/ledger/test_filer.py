@@ -133,6 +133,18 @@ async def test_nats_says_that_its_disk_is_full(office: Office, monkeypatch: pyte
     assert filer.trouble == "NATS cannot write the record of messages: make room on its disk, it goes on by itself"
 
 
+async def test_nats_has_no_room_for_the_record(office: Office, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is there, and refuses the stream: a caller is not told that it is away, and is told what to do."""
+
+    async def refuse(*_: object) -> None:
+        raise Away(stream.NO_ROOM)
+
+    monkeypatch.setattr(stream, "configure", refuse)
+    filer = office.join()
+    await until(lambda: filer.trouble)
+    assert filer.trouble == stream.NO_ROOM
+
+
 async def test_what_was_told_while_no_process_filed_is_filed(office: Office) -> None:
     """The bus keeps rows until they are filed; a filer that stops leaves nothing to be filed twice."""
     office.tell("a", 1)
