@@ -173,8 +173,7 @@ class TopologyClient:
             if len(gone) >= _ENOUGH:
                 raise InternalError(f"{_ENOUGH} routers went away while they were asked for this; no other is asked")
             try:
-                async with asyncio.timeout(left):
-                    writer = await self.routers.known()
+                writer = self.routers.writer or await self._writer_within(left)
                 stub = self.routers.stub(writer)
                 return await self.routers.while_writing(writer, _awaited(call(stub, left, writer.metadata)))
             except TimeoutError:
@@ -193,6 +192,10 @@ class TopologyClient:
                     gone.add(writer.member)
             await asyncio.sleep(_BACKOFF)
         raise Unavailable(_NO_ROUTER)
+
+    async def _writer_within(self, seconds: float) -> Router:
+        async with asyncio.timeout(seconds):
+            return await self.routers.known()
 
     # -------------------------------------------------------------- the stream
 
