@@ -48,6 +48,8 @@ _Handler = Callable[[Any, Any], None]  # of Connection and a method
 class ConnectionState(Enum):
     """Of a connection: what it waits for."""
 
+    __hash__ = object.__hash__  # as they are compared; Enum's own is Python, and takes longer than what asks
+
     HEADER = "protocol header"
     START_OK = "start-ok"
     SECURE_OK = "secure-ok"

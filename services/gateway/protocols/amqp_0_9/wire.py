@@ -12,6 +12,8 @@ from services.common.message import field_table
 
 
 class Wire(Enum):
+    __hash__ = object.__hash__  # as they are compared; Enum's own is Python, and takes longer than what asks
+
     BIT = "bit"
     OCTET = "octet"
     SHORT = "short"
