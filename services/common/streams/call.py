@@ -134,9 +134,9 @@ class Call:
     # -------------------------------------------------------------- from request to answer
 
     async def _run(self) -> None:
-        outcome = Outcome(grpc.StatusCode.OK, "")
+        outcome, last = Outcome(grpc.StatusCode.OK, ""), None
         try:
-            await self._answer()
+            last = await self._answer()
         except Aborted as aborted:
             outcome = aborted.outcome
         except Exception as failure:
@@ -145,9 +145,13 @@ class Call:
         except asyncio.CancelledError:
             self._stream.end(_GIVEN_UP)  # something it waited for was cancelled, if the stream is not over
             raise
-        self._stream.end(trailers(*outcome))
+        if last is None:
+            self._stream.end(trailers(*outcome))
+        else:
+            self._stream.finish(last, trailers(*outcome))
 
-    async def _answer(self) -> None:
+    async def _answer(self) -> bytes | None:
+        """Gives the last message, if the method has one answer and has not written it itself."""
         handler = self._handler = await self._find()
         if handler is None:
             await self.abort(grpc.StatusCode.UNIMPLEMENTED, "there is no such method")
@@ -157,8 +161,9 @@ class Call:
             async with aclosing(answer):
                 async for response in answer:
                     await self.write(response)
-        elif (response := await answer) is not None:
-            self._stream.write(self._said_as(response))
+            return None
+        response = await answer
+        return None if response is None else self._said_as(response)
 
     async def _one(self) -> Any:  # noqa: ANN401 - the method's request type
         request = await self.read()

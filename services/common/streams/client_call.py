@@ -61,8 +61,7 @@ class ClientCall:
         self._stream = stream
         self._unread.of(stream)
         if self.first is not None:
-            stream.write(self.first)
-            stream.end([])
+            stream.finish(self.first, [])
         self._waiters.wake()
 
     def refused(self) -> bool:
