@@ -82,7 +82,7 @@ class Watchers:
         self._ttl = ttl
         self._clock = clock
         self._places: dict[str, ExpectedWatcher] = {}
-        self._waiting: list[tuple[int, int, asyncio.Future[None]]] = []
+        self._waiting: dict[str, list[tuple[int, int, asyncio.Future[None]]]] = {}  # by who asks
         self._ticket = 0
 
     # -------------------------------------------------------------- places
@@ -168,21 +168,27 @@ class Watchers:
                     attachment.news.add(news)
                     attachment.wake.set()
 
-    async def settled(self, version: int) -> None:
-        """Returns when every watcher that has a place routes by `version` or a later one."""
-        if version <= self._floor():
+    async def settled(self, version: int, asker: str = "") -> None:
+        """Returns when every watcher that has a place routes by `version` or a later one, but for who asks.
+
+        `asker`: a watcher that waits itself until it does, with the answer in its hands.
+        """
+        if version <= self._floor(asker):
             return
         done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._ticket += 1
-        heapq.heappush(self._waiting, (version, self._ticket, done))
+        heapq.heappush(self._waiting.setdefault(asker, []), (version, self._ticket, done))
         await done
 
-    def _floor(self) -> float:
-        return min((place.behind for place in self._places.values()), default=math.inf)
+    def _floor(self, asker: str) -> float:
+        return min((place.behind for member, place in self._places.items() if member != asker), default=math.inf)
 
     def _settle(self) -> None:
-        floor = self._floor()
-        while self._waiting and self._waiting[0][0] <= floor:
-            done = heapq.heappop(self._waiting)[2]
-            if not done.done():
-                done.set_result(None)
+        for asker, waiting in list(self._waiting.items()):
+            floor = self._floor(asker)
+            while waiting and waiting[0][0] <= floor:
+                done = heapq.heappop(waiting)[2]
+                if not done.done():
+                    done.set_result(None)
+            if not waiting:
+                del self._waiting[asker]

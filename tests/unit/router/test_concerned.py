@@ -9,6 +9,7 @@ from typing import Any
 from services.common.topology.definitions import Queue
 from services.router.topology.effects import News
 from services.router.watchers import Attachment, ExpectedWatcher, Watchers
+from services.rpc import router_pb2
 from tests.unit.router.test_service import _Silent
 
 
@@ -38,8 +39,8 @@ class _House:
         if by_queue:
             self.watchers.hear(self.queue, self.queue_stream, version, 0)
 
-    async def settled(self, version: int) -> bool:
-        waiting = asyncio.ensure_future(self.watchers.settled(version))
+    async def settled(self, version: int, asker: str = "") -> bool:
+        waiting = asyncio.ensure_future(self.watchers.settled(version, asker))
         for _ in range(3):
             await asyncio.sleep(0)
         done = waiting.done()
@@ -89,6 +90,38 @@ async def test_what_was_undone_is_waited_for() -> None:
     house.acknowledge(2, by_queue=False)
     assert house.queue.needs == math.inf
     assert not await house.settled(2)
+
+
+async def test_who_asks_waits_by_itself() -> None:
+    """Its acknowledgement is waited for by what others ask, and theirs by what it asks."""
+    house = _House()
+    other = ExpectedWatcher("other", "gateway", "")
+    stream = house.attach(other, 1)
+    house.watchers.publish(2, _bound())
+    asked = [asyncio.ensure_future(house.watchers.settled(2, asker)) for asker in ("g", "other", "")]
+    await asyncio.sleep(0)
+    house.watchers.hear(other, stream, 2, 0)
+    await asked[0]
+    assert not await house.settled(2, "other")
+    assert not asked[2].done()
+    house.acknowledge(2)
+    await asyncio.gather(*asked)
+
+
+async def test_who_asks_routes_by_the_answer(cluster: Any, until: Any) -> None:
+    """Though its news may come after the answer: a change returns when they are there."""
+    await cluster.start_router()
+    client = await cluster.watch("g1")
+    hear, held = client._hear, list[router_pb2.TopologyFrame]()
+    client._hear = held.append
+    change = asyncio.ensure_future(client.change(cluster.request("declare_queue", name="q")))
+    await until(lambda: any(frame.queues for frame in held))
+    assert not (await asyncio.wait({change}, timeout=0.2))[0]
+    client._hear = hear
+    for frame in held:
+        hear(frame)
+    await change
+    assert ("/", "q") in client.by_name
 
 
 async def test_a_silent_queue_process_holds_up_no_binding(cluster: Any, until: Any) -> None:
