@@ -123,6 +123,7 @@ class TopologyClient:
         self._leaving = True
         self._place_until = 0.0
         self._wake.set()
+        self._look_again()
         if self._watching and leave:
             await asyncio.wait([self._watching], timeout=_FAREWELL)
         await self._tasks.stop()
@@ -148,9 +149,10 @@ class TopologyClient:
         return reply
 
     async def _routes_by(self, version: int, until: float) -> None:
+        """Who leaves routes nothing any more, and hears of nothing."""
         try:
             async with asyncio.timeout(max(until - monotonic(), 0.0)):
-                while self.version < version:
+                while self.version < version and not self._leaving:
                     newer: asyncio.Future[None] = asyncio.get_running_loop().create_future()
                     self._for_newer.append(newer)
                     await newer
@@ -286,10 +288,13 @@ class TopologyClient:
             self._heard_beat(frame.beat_ms / 1000)
         if self.version != known:
             self._wake.set()
-            newer, self._for_newer = self._for_newer, []
-            for each in newer:
-                if not each.done():
-                    each.set_result(None)
+            self._look_again()
+
+    def _look_again(self) -> None:
+        newer, self._for_newer = self._for_newer, []
+        for each in newer:
+            if not each.done():
+                each.set_result(None)
 
     # -------------------------------------------------------------- the place
 

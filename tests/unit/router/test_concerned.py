@@ -124,6 +124,18 @@ async def test_who_asks_routes_by_the_answer(cluster: Any, until: Any) -> None:
     assert ("/", "q") in client.by_name
 
 
+async def test_who_leaves_waits_for_no_news(cluster: Any, until: Any) -> None:
+    """None come any more: what it asked for is done as soon as it is answered."""
+    await cluster.start_router()
+    client = await cluster.watch("g1")
+    held = list[router_pb2.TopologyFrame]()
+    client._hear = held.append
+    change = asyncio.ensure_future(client.change(cluster.request("declare_queue", name="q")))
+    await until(lambda: client._for_newer)
+    await client.stop()
+    assert (await asyncio.wait_for(change, 10)).created
+
+
 async def test_a_silent_queue_process_holds_up_no_binding(cluster: Any, until: Any) -> None:
     """By the wire: a binding is answered though a queue process says nothing; a queue is not."""
     await cluster.start_router()
