@@ -64,8 +64,9 @@ class Handler(StoreServicer):
             yield records
 
     async def WatchRecords(self, request: pb.WatchRecordsRequest, context: Context) -> AsyncIterator[pb.Records]:
-        async for records in self._engine.records.watch(request.kinds):
-            yield records
+        async with aclosing(self._engine.records.watch(request.kinds)) as found:
+            async for records in found:
+                yield records
 
     async def Journal(self, _frames: object, context: Call) -> None:  # type: ignore[override]
         first = await context.read()

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import OrderedDict
-from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
+from collections.abc import AsyncGenerator, Iterable, Iterator, Sequence
 
 from services.common.errors import BrokerError, Fenced, Overtaken
 from services.common.runtime import shielded
@@ -92,7 +92,7 @@ class Records:
         ]
         return self._messages(found, snapshot=True)
 
-    async def watch(self, kinds: Sequence[str]) -> AsyncIterator[RecordsMessage]:
+    async def watch(self, kinds: Sequence[str]) -> AsyncGenerator[RecordsMessage, None]:
         """A snapshot, then changes as they become durable; another snapshot to whoever fell too far behind."""
         follower = _Follower(kinds)
         self._followers.add(follower)
