@@ -59,7 +59,7 @@ class Follower:
 
     # -------------------------------------------------------------- as Role says
 
-    async def change(self, request: router_pb2.ChangeRequest) -> router_pb2.ChangeReply:
+    async def change(self, request: router_pb2.ChangeRequest, asker: str = "") -> router_pb2.ChangeReply:  # noqa: ARG002 - it is waited for as well
         """Answers what the router that writes has answered; raises Unavailable when this one is to be it."""
         writer = self._client.routers.writer
         if writer and writer.member == self._member:

@@ -7,7 +7,7 @@ from typing import Any
 
 import grpc.aio
 
-from services.common.clients.routers import MEMBER_KEY
+from services.common.clients.routers import ASKER_KEY, MEMBER_KEY
 from services.common.errors import Unavailable, WrongPeer
 from services.router.role import Role
 from services.rpc import router_pb2, router_pb2_grpc
@@ -25,7 +25,7 @@ class Handler(router_pb2_grpc.RouterServicer):
 
     async def Change(self, request: router_pb2.ChangeRequest, context: _Context) -> router_pb2.ChangeReply:  # noqa: N802
         """Answers when every watcher routes by it."""
-        return await self._role(context).change(request)
+        return await self._role(context).change(request, _said(context, ASKER_KEY))
 
     async def Route(self, request: router_pb2.RouteRequest, context: _Context) -> router_pb2.RouteReply:  # noqa: N802
         """Answers for all messages or for none."""
@@ -53,9 +53,13 @@ class Handler(router_pb2_grpc.RouterServicer):
         return self._role(context).find_binding(request)
 
     def _role(self, context: _Context) -> Role:
-        meant = next((value for key, value in context.invocation_metadata() or () if key == MEMBER_KEY), self._member)
+        meant = _said(context, MEMBER_KEY) or self._member
         if meant != self._member:
-            raise WrongPeer(f"the router is being replaced: {self._member} is in the place of {meant!s}; try again")
+            raise WrongPeer(f"the router is being replaced: {self._member} is in the place of {meant}; try again")
         if self.role is None:
             raise Unavailable("this router is not ready yet")
         return self.role
+
+
+def _said(context: _Context, name: str) -> str:
+    return next((str(value) for key, value in context.invocation_metadata() or () if key == name), "")

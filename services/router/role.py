@@ -11,8 +11,8 @@ from services.rpc import router_pb2
 class Role(Protocol):
     """The RPCs of hopline.router.Router; all of them raise BrokerError."""
 
-    async def change(self, request: router_pb2.ChangeRequest) -> router_pb2.ChangeReply:
-        """Returns when every watcher routes by the change."""
+    async def change(self, request: router_pb2.ChangeRequest, asker: str = "") -> router_pb2.ChangeReply:
+        """Returns when every watcher routes by the change; but for `asker`, which waits for its version itself."""
 
     async def route(self, request: router_pb2.RouteRequest) -> router_pb2.RouteReply:
         """Where messages go; raises Unavailable while that is not known for certain."""

@@ -10,13 +10,14 @@ import asyncio
 import heapq
 import json
 import math
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from services.common.clock import Clock
 from services.common.topology.records import Record, RecordKey
 from services.common.watchers import RECORD_KIND
 from services.router.topology.effects import News
+
+_QUEUE = "queue"  # as queue processes say
 
 
 @dataclass(slots=True, eq=False)
@@ -46,6 +47,17 @@ class ExpectedWatcher:
     acknowledged: int = 0
     until: float = math.inf
     attachment: Attachment | None = None
+    needs: float = math.inf  # the last version with something for it; unknown until it attaches
+
+    def is_concerned(self, news: News) -> bool:
+        """Whether there is anything in it for this watcher: queue processes keep no routes."""
+        return self.role != _QUEUE or news.concerns_queues
+
+    @property
+    def behind(self) -> float:
+        """The version from which on a change has to wait for it."""
+        keeps_routes = self.role != _QUEUE
+        return self.acknowledged if keeps_routes or self.acknowledged < self.needs else math.inf
 
 
 def place_key(place: ExpectedWatcher) -> RecordKey:
@@ -70,7 +82,7 @@ class Watchers:
         self._ttl = ttl
         self._clock = clock
         self._places: dict[str, ExpectedWatcher] = {}
-        self._waiting: list[tuple[int, int, asyncio.Future[None]]] = []
+        self._waiting: dict[str, list[tuple[int, int, asyncio.Future[None]]]] = {}  # by who asks
         self._ticket = 0
 
     # -------------------------------------------------------------- places
@@ -87,6 +99,7 @@ class Watchers:
         if place.attachment:
             place.attachment.end()
         place.attachment = Attachment(version)
+        place.needs = version
         place.until = self._clock() + self._ttl
         self._places[place.member] = place
         return place.attachment
@@ -132,38 +145,50 @@ class Watchers:
         return any(place.connections and connection.startswith(place.connections) for place in self._places.values())
 
     def close(self) -> None:
-        """Ends all streams."""
+        """Ends all streams; what anybody knows counts for nothing until it has come back."""
         for place in self._places.values():
+            place.needs = math.inf
             if place.attachment:
                 place.attachment.end()
 
     # -------------------------------------------------------------- versions
 
     def publish(self, version: int, news: News) -> None:
-        """Every attached watcher is told; what a slow one has not been sent yet is merged."""
-        for attachment in self._attachments():
-            attachment.news.add(news)
-            attachment.version = version
-            attachment.wake.set()
+        """Everybody attached whom it concerns is told; what a slow one has not been sent yet is merged.
 
-    async def settled(self, version: int) -> None:
-        """Returns when every watcher that has a place routes by `version` or a later one."""
-        if version <= self._floor():
+        All others hear of the version with the answer to their next beat: a binding wakes no queue process.
+        """
+        for place in self._places.values():
+            concerned = place.is_concerned(news)
+            if concerned:
+                place.needs = version
+            if attachment := place.attachment:
+                attachment.version = version
+                if concerned:
+                    attachment.news.add(news)
+                    attachment.wake.set()
+
+    async def settled(self, version: int, asker: str = "") -> None:
+        """Returns when every watcher that has a place routes by `version` or a later one, but for who asks.
+
+        `asker`: a watcher that waits itself until it does, with the answer in its hands.
+        """
+        if version <= self._floor(asker):
             return
         done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._ticket += 1
-        heapq.heappush(self._waiting, (version, self._ticket, done))
+        heapq.heappush(self._waiting.setdefault(asker, []), (version, self._ticket, done))
         await done
 
-    def _attachments(self) -> Iterable[Attachment]:
-        return [place.attachment for place in self._places.values() if place.attachment]
-
-    def _floor(self) -> float:
-        return min((place.acknowledged for place in self._places.values()), default=math.inf)
+    def _floor(self, asker: str) -> float:
+        return min((place.behind for member, place in self._places.items() if member != asker), default=math.inf)
 
     def _settle(self) -> None:
-        floor = self._floor()
-        while self._waiting and self._waiting[0][0] <= floor:
-            done = heapq.heappop(self._waiting)[2]
-            if not done.done():
-                done.set_result(None)
+        for asker, waiting in list(self._waiting.items()):
+            floor = self._floor(asker)
+            while waiting and waiting[0][0] <= floor:
+                done = heapq.heappop(waiting)[2]
+                if not done.done():
+                    done.set_result(None)
+            if not waiting:
+                del self._waiting[asker]

@@ -81,14 +81,14 @@ class Writer:
 
     # -------------------------------------------------------------- as Role says
 
-    async def change(self, request: router_pb2.ChangeRequest) -> router_pb2.ChangeReply:
-        """Answers when the change, and all that it saw, is kept and every watcher routes by it."""
+    async def change(self, request: router_pb2.ChangeRequest, asker: str = "") -> router_pb2.ChangeReply:
+        """Answers when the change, and all that it saw, is kept and every watcher but `asker` routes by it."""
 
         def decide(effects: Effects) -> Outcome:
             return self._topology.change(request, effects)
 
         outcome, version = await self._changes.submit(decide)
-        await self._watchers.settled(version)
+        await self._watchers.settled(version, asker)
         reply = router_pb2.ChangeReply(created=outcome.created, version=version)
         if outcome.queue:
             reply.queue.CopyFrom(queue_message(outcome.queue))

@@ -148,13 +148,18 @@ class Committer:
     async def run(self) -> None:
         """Commits for ever."""
         while True:
-            with suppress(TimeoutError):
-                async with asyncio.timeout(RETRY_SECONDS if self._held else None):
-                    await self._wake.wait()
+            # This task comes a turn after what wakes it: all that arrived in the same turn joins the group.
+            await self._woken()
             self._wake.clear()
-            # One turn of the loop: what arrived in the same turn joins the group.
-            await asyncio.sleep(0)
             await self.commit_waiting()
+
+    async def _woken(self) -> None:
+        if not self._held:
+            await self._wake.wait()
+            return
+        with suppress(TimeoutError):
+            async with asyncio.timeout(RETRY_SECONDS):
+                await self._wake.wait()
 
     async def commit_waiting(self) -> None:
         """Commits the work that waits, as far as there is room for it, as one group; returns when it is durable."""

@@ -13,6 +13,7 @@ from grpc.aio import ServicerContext
 from services.common.containment import contained
 from services.common.errors import BrokerError, CommandInvalid, InternalError, ResourceError
 from services.common.grpc_errors import abort
+from services.common.streams.call import Call
 from services.rpc import store_pb2 as pb
 from services.rpc.store_pb2_grpc import StoreServicer
 from services.store.audit import ChangeAudit
@@ -63,26 +64,21 @@ class Handler(StoreServicer):
             yield records
 
     async def WatchRecords(self, request: pb.WatchRecordsRequest, context: Context) -> AsyncIterator[pb.Records]:
-        async for records in self._engine.records.watch(request.kinds):
-            yield records
+        async with aclosing(self._engine.records.watch(request.kinds)) as found:
+            async for records in found:
+                yield records
 
-    async def Journal(
-        self, request_iterator: AsyncIterator[pb.JournalFrame], context: Context
-    ) -> AsyncIterator[pb.JournalAck]:
-        first = await anext(aiter(request_iterator), None)
-        if first is None:
+    async def Journal(self, _frames: object, context: Call) -> None:  # type: ignore[override]
+        first = await context.read()
+        if not isinstance(first, pb.JournalFrame):
             return
         if not 0 < first.origin <= LAST_ORIGIN:
-            await abort(context, CommandInvalid("the first frame of a journal stream must carry its writer's origin"))
-        stream = Stream(self._engine.journal)
-        frames = stream.read(first.origin, _from(first, request_iterator))
-        reader = asyncio.get_running_loop().create_task(frames, name="journal reader")
-        try:
-            async for ack in stream.acks():
-                yield ack
-        finally:
-            reader.cancel()
-            await asyncio.gather(reader, return_exceptions=True)
+            raise CommandInvalid("the first frame of a journal stream must carry its writer's origin")
+        stream = Stream(self._engine.journal, first.origin, context.say, lambda held: context.hold(held=held))
+        stream.take(first)
+        context.listen(stream.take)
+        await context.read()  # the end of what it has to say
+        await stream.answered()
 
     async def Recover(self, request: pb.RecoverRequest, context: Context) -> AsyncIterator[pb.RecoveredBatch]:
         try:
@@ -120,9 +116,3 @@ async def _answer(context: Context, answer: Awaitable[T]) -> T:
         return await answer
     except BrokerError as error:
         await abort(context, error)
-
-
-async def _from(first: pb.JournalFrame, rest: AsyncIterator[pb.JournalFrame]) -> AsyncIterator[pb.JournalFrame]:
-    yield first
-    async for frame in rest:
-        yield frame

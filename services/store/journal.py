@@ -11,8 +11,7 @@ come after frames that refer to it: a dequeue among those would be lost, and wha
 from __future__ import annotations
 
 import asyncio
-from collections import deque
-from collections.abc import AsyncIterator, Callable, Iterable
+from collections.abc import Callable, Iterable
 
 from services.rpc.store_pb2 import JournalAck, JournalFrame
 from services.store.committer import Committer, Work
@@ -201,53 +200,51 @@ class Turn:
 
 
 class Stream:
-    """One writer's stream: reads ahead only so far, and gives acknowledgements as they come."""
+    """One writer's stream: reads ahead only so far, and tells each answer as soon as there is one."""
 
-    def __init__(self, journal: Journal) -> None:
+    def __init__(
+        self, journal: Journal, writer: int, tell: Callable[[JournalAck], None], hold: Callable[[bool], None]
+    ) -> None:
+        """`hold` is called with whether the writer is not to send any more for now."""
         self._journal = journal
+        self._writer = writer
+        self._tell = tell
+        self._hold = hold
+        self._held = False
         self._open = 0  # frames without an answer …
         self._bytes = 0  # … and the bytes of those that do not wait for room
-        self._acks: deque[JournalAck] = deque()
-        self._changed = asyncio.Event()
-        self._room = asyncio.Event()
-        self._room.set()
-        self._ended = False
+        self._answered = asyncio.Event()
 
-    async def read(self, writer: int, frames: AsyncIterator[JournalFrame]) -> None:
-        """Appends the frames that come until the writer ends."""
-        async for frame in frames:
-            size = frame.ByteSize()
-            self._open += 1
-            self._bytes += size
-            counted = _Counted(self, size)
-            self._journal.append(writer, frame, counted.answer, size, counted.release)
-            if self._bytes > READ_AHEAD:
-                self._room.clear()
-                await self._room.wait()
-        self._ended = True
-        self._changed.set()
+    def take(self, frame: JournalFrame) -> None:
+        """Appends a frame that has come."""
+        size = frame.ByteSize()
+        self._open += 1
+        self._bytes += size
+        counted = _Counted(self, size)
+        self._journal.append(self._writer, frame, counted.answer, size, counted.release)
+        if self._bytes > READ_AHEAD and not self._held:
+            self._held = True
+            self._hold(True)
 
-    async def acks(self) -> AsyncIterator[JournalAck]:
-        """Answers as Journal gives them, until the last frame of an ended writer is answered."""
-        while True:
-            while self._acks:
-                yield self._acks.popleft()
-            if self._ended and not self._open:
-                return
-            await self._changed.wait()
-            self._changed.clear()
+    async def answered(self) -> None:
+        """Returns when all frames that have come are answered."""
+        while self._open:
+            self._answered.clear()
+            await self._answered.wait()
 
     def answer(self, ack: JournalAck) -> None:
         """A frame is on disk, or refused for good."""
         self._open -= 1
-        self._acks.append(ack)
-        self._changed.set()
+        self._tell(ack)
+        if not self._open:
+            self._answered.set()
 
     def release(self, size: int) -> None:
         """So many bytes do not count as read ahead any more."""
         self._bytes -= size
-        if self._bytes <= READ_AHEAD:
-            self._room.set()
+        if self._held and self._bytes <= READ_AHEAD:
+            self._held = False
+            self._hold(False)
 
 
 class _Counted:

@@ -1,14 +1,15 @@
 """Configuration records: all in memory, the durable ones on disk too, every change with a version of the whole set.
 
 Watchers follow by version, not by a queue of their own: the records are kept in the order of their last change, so
-whoever is slow gets the latest of each, and costs nothing meanwhile.
+whoever is slow gets the latest of each, and costs nothing meanwhile. Nobody is woken by kinds that it does not
+watch: a stack has two dozen watchers, and most changes concern one or two.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections import OrderedDict
-from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
+from collections.abc import AsyncGenerator, Iterable, Iterator, Sequence
 
 from services.common.errors import BrokerError, Fenced, Overtaken
 from services.common.runtime import shielded
@@ -27,6 +28,25 @@ _CHUNK = 1000
 Key = tuple[str, str]
 
 
+class _Follower:
+    """A watcher between two messages: how far it has seen, and whether there is more for it."""
+
+    __slots__ = ("kinds", "more", "seen")
+
+    def __init__(self, kinds: Iterable[str]) -> None:
+        self.kinds = frozenset(kinds)  # none: all kinds
+        self.seen = -1
+        self.more = asyncio.Event()
+        self.more.set()
+
+    def hear(self, kinds: Iterable[str], version: int) -> None:
+        """Records of these kinds have changed. One that has seen all of its own need not look through others' later."""
+        if self.more.is_set() or not self.kinds or not self.kinds.isdisjoint(kinds):
+            self.more.set()
+        else:
+            self.seen = version
+
+
 class Records:
     """The record set and those who watch it."""
 
@@ -41,7 +61,7 @@ class Records:
         self._forgotten = 0  # newest deletion that is not remembered
         self._decided: dict[str, int] = {}  # version of the last change of each kind, durable or not yet
         self._under_way: dict[Key, int] = {}  # of records, those that are not durable yet
-        self._changed = asyncio.Event()
+        self._followers: set[_Follower] = set()
 
     def restore(self, rows: Iterable[RecordRow], incarnation: int) -> None:
         """What is on disk; versions of this incarnation exceed all earlier ones, those of transient changes too."""
@@ -72,22 +92,23 @@ class Records:
         ]
         return self._messages(found, snapshot=True)
 
-    async def watch(self, kinds: Sequence[str]) -> AsyncIterator[RecordsMessage]:
+    async def watch(self, kinds: Sequence[str]) -> AsyncGenerator[RecordsMessage, None]:
         """A snapshot, then changes as they become durable; another snapshot to whoever fell too far behind."""
-        wanted = set(kinds)
-        seen = -1
-        while True:
-            changed = self._changed
-            if seen == self._version:
-                await changed.wait()
-                continue
-            behind, seen = seen, self._version
-            if behind < self._forgotten:
-                messages = self.snapshot(kinds)
-            else:
-                messages = self._messages(self._since(behind, wanted), snapshot=False)
-            for message in messages:
-                yield message
+        follower = _Follower(kinds)
+        self._followers.add(follower)
+        try:
+            while True:
+                await follower.more.wait()
+                follower.more.clear()
+                behind, follower.seen = follower.seen, self._version
+                if behind < self._forgotten:
+                    messages = self.snapshot(kinds)
+                else:
+                    messages = self._messages(self._since(behind, follower.kinds), snapshot=False)
+                for message in messages:
+                    yield message
+        finally:
+            self._followers.discard(follower)
 
     def decide(self, request: PutRecordsRequest, draft: Draft) -> int:
         """Checks what it rests on, gives the version and puts the durable part into the group. Raises as `put`."""
@@ -123,8 +144,9 @@ class Records:
             if self._under_way.get((record.kind, record.key)) == version:
                 del self._under_way[record.kind, record.key]
         self._version = version
-        self._changed.set()
-        self._changed = asyncio.Event()
+        kinds = {record.kind for record in (*request.puts, *request.deletes)}
+        for follower in self._followers:
+            follower.hear(kinds, version)
 
     def _note(self, request: PutRecordsRequest) -> None:
         """What watchers are going to be told of: to delete what never was there is no change."""
@@ -165,7 +187,7 @@ class Records:
                 oldest, self._forgotten = self._tombstones.popitem(last=False)
                 del self._records[oldest]
 
-    def _since(self, version: int, wanted: set[str]) -> list[Record]:
+    def _since(self, version: int, wanted: frozenset[str]) -> list[Record]:
         changed = []
         for record in reversed(self._records.values()):
             if record.version <= version:

@@ -59,6 +59,13 @@ class Servicer:
         while (request := await context.read()) is not grpc.aio.EOF:
             await context.write(request)
 
+    async def listens(self, _requests: object, context: Any) -> None:
+        """As a servicer that is called with each request, after the first; ours only."""
+        context.say(await context.read())
+        context.listen(context.say)
+        assert await context.read() is grpc.aio.EOF
+        context.say(b"all")
+
     async def waits(self, request: bytes, _context: Any) -> bytes:
         self.began.set()
         try:
@@ -91,6 +98,7 @@ class Servicer:
 
 _MORE = {
     "reads": "stream_stream",
+    "listens": "stream_stream",
     "waits": "unary_unary",
     "says_much": "unary_stream",
     "hears_late": "stream_unary",

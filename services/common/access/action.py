@@ -8,6 +8,8 @@ from enum import Enum
 class Action(Enum):
     """An operation."""
 
+    __hash__ = object.__hash__  # as they are compared; Enum's own is Python, and takes longer than what asks
+
     ACCESS = "ACCESS"
     ACCESS_LOGS = "ACCESS_LOGS"
     BIND = "BIND"
@@ -28,6 +30,8 @@ class Action(Enum):
 class Kind(Enum):
     """A kind of objects."""
 
+    __hash__ = object.__hash__
+
     BROKER = "BROKER"
     EXCHANGE = "EXCHANGE"
     GROUP = "GROUP"
@@ -41,6 +45,8 @@ class Kind(Enum):
 
 class Property(Enum):
     """A property of an object that a rule may name."""
+
+    __hash__ = object.__hash__
 
     ROUTING_KEY = "ROUTING_KEY"
     NAME = "NAME"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import math
 from collections import Counter
 from typing import NamedTuple
 
@@ -14,14 +15,15 @@ from services.common.bus.event import Event
 from services.common.bus.facts import Facts
 from services.common.bus.nats_link import Away, NatsLink
 from services.common.bus.subject import subject_of
-from services.common.clock import epoch_ms
+from services.common.clock import epoch_ms, monotonic
 from services.common.runtime import Tasks
 
 log = structlog.get_logger()
 
 CAPACITY = 10_000  # events, some megabytes
 _BATCH = 500
-_GATHER = 0.005  # seconds in which events of one moment collect
+_GATHER = 0.005  # seconds in which events of one moment collect …
+_STEADY = 0.05  # … and those of a while, in which one comes after the other: each batch costs a round trip
 _LAST_WORDS = 0.5  # seconds to publish what is left when the service stops
 _SAY_AFTER = 2  # attempts: NATS may still be starting, as this process is
 
@@ -83,12 +85,14 @@ class EventBus:
             await self._link.close()
 
     async def _run(self) -> None:
+        told = -math.inf
         while True:
             await self._wake.wait()
-            await asyncio.sleep(_GATHER)
+            await asyncio.sleep(max(_GATHER, told + _STEADY - monotonic()))
             link = await self._connected()
             self._wake.clear()
             await self._tell(link)
+            told = monotonic() if len(self._buffer) < _BATCH else -math.inf
             if self._buffer:
                 self._wake.set()
             else:

@@ -34,13 +34,13 @@ class Client(ABC):
 
 async def result(call: Awaitable[T]) -> T:
     """The reply. Raises the BrokerError that the service answered with, or Unavailable."""
-    before = _cancellations()
+    before = cancellations()
     try:
         with unless_given_up():
             reply = await call
     except grpc.aio.AioRpcError as failure:
         raise from_rpc(failure) from None
-    if _cancellations() > before:  # gRPC loses a cancellation that comes together with the reply
+    if cancellations() > before:  # gRPC loses a cancellation that comes together with the reply
         raise asyncio.CancelledError
     return reply
 
@@ -51,17 +51,18 @@ def unless_given_up() -> Iterator[None]:
 
     gRPC cancels the calls of a closed channel, so their callers would see a cancellation that no task asked for.
     """
-    before = _cancellations()
+    before = cancellations()
     try:
         yield
     except asyncio.CancelledError:
-        if _cancellations() > before:
+        if cancellations() > before:
             raise
         unavailable, nothing = grpc.StatusCode.UNAVAILABLE, grpc.aio.Metadata()
         raise grpc.aio.AioRpcError(unavailable, nothing, nothing, "its connection was given up") from None
 
 
-def _cancellations() -> int:
+def cancellations() -> int:
+    """How often the present task was asked to end."""
     task = asyncio.current_task()
     return task.cancelling() if task else 0
 

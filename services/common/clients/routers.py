@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import grpc.aio
 
+from services.common.clients.calls import cancellations
 from services.common.clients.peer import Peer
 from services.common.clients.reachable import is_gone
 from services.common.clients.store import StoreClient
@@ -26,6 +27,9 @@ if TYPE_CHECKING:
 
 ROLE = "router"
 MEMBER_KEY = "hopline-member"  # in a call's metadata: the member that it is meant for
+ASKER_KEY = (
+    "hopline-asker"  # of a change: the watcher that asks, and waits itself until it routes by the answer's version
+)
 
 _LINGER = 30.0  # seconds
 _AT_ONCE = 0.1  # the lease table tells of a router that does not answer at all sooner than a connection does
@@ -65,6 +69,7 @@ class Routers:
         self._serving: list[Router] = []
         self._changed = asyncio.Event()
         self._peers: dict[str, Peer[RouterAsyncStub]] = {}
+        self._for_writer: dict[asyncio.Task[Any], Router] = {}  # what only one that writes can answer
         self._tasks = Tasks()
 
     def start(self) -> None:
@@ -115,20 +120,22 @@ class Routers:
 
     async def while_writing(self, writer: Router, work: Coroutine[Any, Any, T]) -> T:
         """The result of `work`; cancels it and raises Replaced when another router than `writer` writes."""
-        task = asyncio.ensure_future(work)
+        before, task = cancellations(), asyncio.ensure_future(work)
+        self._for_writer[task] = writer
+        self._cancel_replaced()
         try:
-            while not task.done():
-                if self.writer not in {None, writer}:
-                    raise Replaced
-                changed = asyncio.ensure_future(self._changed.wait())
-                await asyncio.wait({task, changed}, return_when=asyncio.FIRST_COMPLETED)
-                changed.cancel()
-            if task.cancelled():  # not by us: its channel was closed under it
-                raise Replaced
-            return task.result()
+            return await task
+        except asyncio.CancelledError:
+            if cancellations() > before:
+                raise
+            raise Replaced from None  # it was cancelled as such; or its channel was closed under it
         finally:
-            task.cancel()
-            await asyncio.gather(task, return_exceptions=True)
+            del self._for_writer[task]
+
+    def _cancel_replaced(self) -> None:
+        for task, writer in self._for_writer.items():
+            if self.writer is not None and self.writer != writer:
+                task.cancel()
 
     async def nobody_writes(self) -> bool:
         """Whether, at some moment after the call, no router could answer a change.
@@ -157,6 +164,7 @@ class Routers:
             )
             self._changed.set()
             self._changed = asyncio.Event()
+            self._cancel_replaced()
             for_each("hearing of the routers", self.listeners, call)
             for address in self._peers.keys() - self._addresses():
                 self._tasks.start(self._close_later(address), "former router")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import grpc.aio
 import structlog
@@ -18,6 +18,7 @@ from services.rpc.store_pb2 import AllocateOriginRequest, JournalAck, JournalFra
 from services.rpc.store_pb2_grpc import StoreStub
 
 if TYPE_CHECKING:
+    from services.common.streams.client_call import ClientCall
     from services.rpc.store_pb2_grpc import StoreAsyncStub
 
 _RETRY_SECONDS = 0.1
@@ -37,6 +38,7 @@ class Journal:
         self._waiting: dict[int, tuple[JournalFrame, asyncio.Future[JournalAck]]] = {}
         self._unsent: deque[JournalFrame] = deque()
         self._more = asyncio.Event()
+        self._direct: ClientCall | None = None  # what frames go to at once, while none is before them
         self._tasks = Tasks()
 
     async def start(self) -> None:
@@ -62,8 +64,10 @@ class Journal:
         frame.sequence = self._sequence
         done: asyncio.Future[JournalAck] = asyncio.get_running_loop().create_future()
         self._waiting[frame.sequence] = (frame, done)
-        self._unsent.append(frame)
-        self._more.set()
+        if self._direct is None or not self._direct.write_now(frame):
+            self._direct = None
+            self._unsent.append(frame)
+            self._more.set()
         return done
 
     async def _run(self) -> None:
@@ -99,23 +103,26 @@ class Journal:
         while not self._waiting:
             self._more.clear()
             await self._more.wait()
-        call = stub.Journal(wait_for_ready=True)
+        call = cast("ClientCall", stub.Journal(wait_for_ready=True))
+        call.listen(self._answer)
         self._unsent = deque(frame for frame, _ in self._waiting.values())
         self._unsent[0].origin = self._origin
         sender = asyncio.get_running_loop().create_task(self._send(call), name="journal sender")
         try:
             with unless_given_up():
-                while isinstance(ack := await call.read(), JournalAck):
-                    self._answer(ack)
+                await call.read()  # the end
         finally:
+            self._direct = None
             sender.cancel()
             await asyncio.gather(sender, return_exceptions=True)
             call.cancel()
 
-    async def _send(self, call: grpc.aio.StreamStreamCall[JournalFrame, JournalAck]) -> None:
+    async def _send(self, call: ClientCall) -> None:
+        """Sends what has gathered; then frames go by themselves, until one would have to wait."""
         while True:
             while self._unsent:
                 await call.write(self._unsent.popleft())
+            self._direct = call
             self._more.clear()
             await self._more.wait()
 

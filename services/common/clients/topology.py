@@ -18,7 +18,8 @@ import grpc.aio
 import structlog
 
 from services.common.clients.calls import unless_given_up
-from services.common.clients.routers import Replaced, Router, Routers
+from services.common.clients.partition_table import ROLE as QUEUE_PROCESS
+from services.common.clients.routers import ASKER_KEY, Replaced, Router, Routers
 from services.common.clients.store import StoreClient
 from services.common.clients.topology_mirror import Copy, TopologyListener, TopologyMirror
 from services.common.clock import monotonic, until_next
@@ -99,6 +100,9 @@ class TopologyClient:
         self._placed = asyncio.Event()
         self._heard = False  # a frame came on this stream
         self._leaving = False
+        # A queue process is not told of every version.
+        self._asker: Metadata = () if role == QUEUE_PROCESS else ((ASKER_KEY, member),)
+        self._for_newer: list[asyncio.Future[None]] = []  # of changes that this watcher does not route by yet
         self._ttl = _TTL_UNTIL_TOLD
         self._place_until = 0.0
 
@@ -119,6 +123,7 @@ class TopologyClient:
         self._leaving = True
         self._place_until = 0.0
         self._wake.set()
+        self._look_again()
         if self._watching and leave:
             await asyncio.wait([self._watching], timeout=_FAREWELL)
         await self._tasks.stop()
@@ -129,10 +134,30 @@ class TopologyClient:
         return monotonic() < self._place_until
 
     async def change(self, request: router_pb2.ChangeRequest) -> router_pb2.ChangeReply:
-        """Returns when every watcher routes by the change; raises its error, or Unavailable after half a minute."""
-        return await self._of_writer(
-            lambda stub, left, member: stub.Change(request, timeout=left, metadata=member, wait_for_ready=True)
+        """Returns when every watcher routes by the change; raises its error, or Unavailable after half a minute.
+
+        The news of it may come after the answer: a round trip sooner than if the router waited for this watcher too.
+        """
+        until = monotonic() + _PATIENCE
+        reply = await self._of_writer(
+            lambda stub, left, member: stub.Change(
+                request, timeout=left, metadata=(*member, *self._asker), wait_for_ready=True
+            )
         )
+        if self._asker and self.version < reply.version:
+            await self._routes_by(reply.version, until)
+        return reply
+
+    async def _routes_by(self, version: int, until: float) -> None:
+        """Who leaves routes nothing any more, and hears of nothing."""
+        try:
+            async with asyncio.timeout(max(until - monotonic(), 0.0)):
+                while self.version < version and not self._leaving:
+                    newer: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+                    self._for_newer.append(newer)
+                    await newer
+        except TimeoutError:
+            raise Unavailable(_NO_ROUTER) from None
 
     async def route(self, messages: list[router_pb2.Message], metadata: Metadata = ()) -> router_pb2.RouteReply:
         """Where messages go, in their order; raises Unavailable after half a minute.
@@ -173,8 +198,7 @@ class TopologyClient:
             if len(gone) >= _ENOUGH:
                 raise InternalError(f"{_ENOUGH} routers went away while they were asked for this; no other is asked")
             try:
-                async with asyncio.timeout(left):
-                    writer = await self.routers.known()
+                writer = self.routers.writer or await self._writer_within(left)
                 stub = self.routers.stub(writer)
                 return await self.routers.while_writing(writer, _awaited(call(stub, left, writer.metadata)))
             except TimeoutError:
@@ -193,6 +217,10 @@ class TopologyClient:
                     gone.add(writer.member)
             await asyncio.sleep(_BACKOFF)
         raise Unavailable(_NO_ROUTER)
+
+    async def _writer_within(self, seconds: float) -> Router:
+        async with asyncio.timeout(seconds):
+            return await self.routers.known()
 
     # -------------------------------------------------------------- the stream
 
@@ -260,6 +288,13 @@ class TopologyClient:
             self._heard_beat(frame.beat_ms / 1000)
         if self.version != known:
             self._wake.set()
+            self._look_again()
+
+    def _look_again(self) -> None:
+        newer, self._for_newer = self._for_newer, []
+        for each in newer:
+            if not each.done():
+                each.set_result(None)
 
     # -------------------------------------------------------------- the place
 

@@ -69,6 +69,7 @@ class Call:
         self._requests = Unread(stream)
         self._waiters = Waiters()
         self._no_more = False
+        self._listener: Callable[[Any], None] | None = None
         self._task = tasks.start(self._run(), "gRPC call")
 
     # -------------------------------------------------------------- the stream says
@@ -78,6 +79,8 @@ class Call:
             self._refuse(grpc.StatusCode.INTERNAL, "a second request, of a call that has one")
         elif len(message) > self._largest:
             self._refuse(grpc.StatusCode.RESOURCE_EXHAUSTED, f"a request has {self._largest} octets at most")
+        elif self._listener:
+            self._hand_over(message)
         else:
             self._heard = True
             self._requests.add(message)
@@ -121,6 +124,31 @@ class Call:
         while self._stream.waits:
             await self._waiters.change()
 
+    # For calls whose every message counts: without a task that is woken for each.
+
+    def listen(self, listener: Callable[[Any], None]) -> None:
+        """Calls it with each request, at once; `read` waits for their end from now on. A fault in it ends the call."""
+        self._listener = listener
+        while self._requests:
+            self._hand_over(self._requests.take())
+
+    def say(self, response: Any) -> None:  # noqa: ANN401 - the method's response type
+        """As `write`, of what is so little that nobody has to wait until the peer takes it."""
+        self._stream.write(self._said_as(response))
+
+    def hold(self, *, held: bool) -> None:
+        """As Stream.hold."""
+        self._stream.hold(held=held)
+
+    def _hand_over(self, message: bytes) -> None:
+        assert self._listener
+        try:
+            request = self._parsed(message)
+        except Aborted as aborted:
+            self._refuse(aborted.outcome.status, aborted.outcome.text)
+        else:
+            self._listener(request)
+
     async def abort(
         self, code: grpc.StatusCode, details: str = "", trailing_metadata: Iterable[tuple[str, str]] = ()
     ) -> NoReturn:
@@ -134,9 +162,9 @@ class Call:
     # -------------------------------------------------------------- from request to answer
 
     async def _run(self) -> None:
-        outcome = Outcome(grpc.StatusCode.OK, "")
+        outcome, last = Outcome(grpc.StatusCode.OK, ""), None
         try:
-            await self._answer()
+            last = await self._answer()
         except Aborted as aborted:
             outcome = aborted.outcome
         except Exception as failure:
@@ -145,9 +173,13 @@ class Call:
         except asyncio.CancelledError:
             self._stream.end(_GIVEN_UP)  # something it waited for was cancelled, if the stream is not over
             raise
-        self._stream.end(trailers(*outcome))
+        if last is None:
+            self._stream.end(trailers(*outcome))
+        else:
+            self._stream.finish(last, trailers(*outcome))
 
-    async def _answer(self) -> None:
+    async def _answer(self) -> bytes | None:
+        """Gives the last message, if the method has one answer and has not written it itself."""
         handler = self._handler = await self._find()
         if handler is None:
             await self.abort(grpc.StatusCode.UNIMPLEMENTED, "there is no such method")
@@ -157,8 +189,9 @@ class Call:
             async with aclosing(answer):
                 async for response in answer:
                     await self.write(response)
-        elif (response := await answer) is not None:
-            self._stream.write(self._said_as(response))
+            return None
+        response = await answer
+        return None if response is None else self._said_as(response)
 
     async def _one(self) -> Any:  # noqa: ANN401 - the method's request type
         request = await self.read()

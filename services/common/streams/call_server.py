@@ -15,6 +15,7 @@ from services.common.files import files
 from services.common.http2 import events as e
 from services.common.http2.connection import Http2Connection
 from services.common.http2.errors import ErrorCode
+from services.common.http2.messages import ToSend
 from services.common.runtime import Tasks
 from services.common.secret import REFUSAL, fields_for, is_open, is_said
 from services.common.streams.address import Address
@@ -124,6 +125,7 @@ class Served(Endpoint):
         self._parting = False
         self._newcomers: Newcomers | None = None  # while it is one of them
         self._late: asyncio.TimerHandle | None = None
+        self._unanswered: set[int] = set()  # calls with one answer, with which its header fields go
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._server.came(self)
@@ -204,12 +206,19 @@ class Served(Endpoint):
             self._connection.respond(number, RESPONSE)
             self._accept(stream, accept)
         elif handler := self._server.servicer_of(details := Details(method, headers.fields)):
-            self._connection.respond(number, RESPONSE)
+            self._unanswered.add(number)
+            if handler.request_streaming or handler.response_streaming:
+                self._respond(number)
             self._call(stream, details, asks_many=handler.request_streaming)
         else:
             self._refuse(number, grpc.StatusCode.UNIMPLEMENTED, f"no method {method}")
         if headers.ended:
             self.peer_ended(e.Ended(number))
+
+    def _respond(self, number: int) -> None:
+        if number in self._unanswered:
+            self._unanswered.discard(number)
+            self._connection.respond(number, RESPONSE)
 
     def _refuse(self, number: int, status: grpc.StatusCode, text: str) -> None:
         self._connection.end(number, [*RESPONSE, *trailers(status, text)])
@@ -236,16 +245,29 @@ class Served(Endpoint):
             self.over(ended.stream, "")
 
     def over(self, number: int, reason: str) -> None:
+        self._unanswered.discard(number)
         super().over(number, reason)
         self._part()
 
+    def write(self, number: int, message: ToSend) -> None:
+        self._respond(number)
+        super().write(number, message)
+
+    def finish(self, number: int, message: ToSend, trailers: e.Fields) -> None:
+        self._respond(number)
+        super().finish(number, message, trailers)
+
     def end(self, number: int, trailers: e.Fields) -> None:
+        if number in self._unanswered:
+            self._unanswered.discard(number)
+            trailers = [*RESPONSE, *trailers]
         super().end(number, trailers)
         self._behind.pop(number, None)
         self._streams.pop(number, None)
         self._part()
 
     def reset(self, number: int, code: ErrorCode) -> None:
+        self._unanswered.discard(number)
         super().reset(number, code)
         self._part()
 

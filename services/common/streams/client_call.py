@@ -47,6 +47,7 @@ class ClientCall:
         self._callbacks: list[Callable[[Any], None]] = []
         self._wrote_all = not method.asks_many
         self._again = True
+        self._listener: Callable[[Any], None] | None = None
         loop = asyncio.get_running_loop()
         self._timer = loop.call_later(timeout, self._late) if timeout is not None else None
         many = method.asks_many and request is not None
@@ -61,8 +62,7 @@ class ClientCall:
         self._stream = stream
         self._unread.of(stream)
         if self.first is not None:
-            stream.write(self.first)
-            stream.end([])
+            stream.finish(self.first, [])
         self._waiters.wake()
 
     def refused(self) -> bool:
@@ -89,8 +89,11 @@ class ClientCall:
     # -------------------------------------------------------------- the stream says
 
     def received(self, message: bytes) -> None:
-        self._unread.add(message)
-        self._waiters.wake()
+        if self._listener:
+            self._listener(self.method.deserialize(message))
+        else:
+            self._unread.add(message)
+            self._waiters.wake()
 
     def writable(self) -> None:
         self._waiters.wake()
@@ -160,6 +163,23 @@ class ClientCall:
         stream.write(payload)
         while not self.done() and stream.waits:
             await self._change()
+
+    # For calls whose every message counts: without a task that is woken for each.
+
+    def listen(self, listener: Callable[[Any], None]) -> None:
+        """Calls it with each response, at once; `read` waits for their end. A fault in it ends the call."""
+        self._listener = listener
+
+    def write_now(self, request: Any) -> bool:  # noqa: ANN401 - the method's request type
+        """As `write`, at once; False when that would wait, or fail: then nothing is written."""
+        stream = self._stream
+        if stream is None or self.outcome is not None or self._wrote_all or stream.waits:
+            return False
+        payload = self.method.serialize(request)
+        if len(payload) > LARGEST_MESSAGE:
+            return False
+        stream.write(payload)
+        return True
 
     async def done_writing(self) -> None:
         """Says that there are no more requests."""

@@ -148,6 +148,10 @@ class Endpoint(asyncio.BufferedProtocol, ABC):
         if not self._reading:
             self._write()
 
+    def finish(self, number: int, message: ToSend, trailers: e.Fields) -> None:
+        self._connection.send(number, message)
+        self.end(number, trailers)
+
     def end(self, number: int, trailers: e.Fields) -> None:
         self._connection.end(number, trailers)
         self.flush()

@@ -51,6 +51,10 @@ class Stream:
         """Sends a message, whole or in parts; a stream that has ended drops it."""
         self._endpoint.write(self.number, message)
 
+    def finish(self, message: ToSend, trailers: Fields) -> None:
+        """Sends a last message and ends the stream from this side, all of it in one piece."""
+        self._endpoint.finish(self.number, message, trailers)
+
     def end(self, trailers: Fields) -> None:
         """Ends the stream from this side, after what was written."""
         self._endpoint.end(self.number, trailers)

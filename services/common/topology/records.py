@@ -6,7 +6,7 @@ Reading raises ValueError for what is no such record.
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, astuple, dataclass
+from dataclasses import asdict, dataclass
 from typing import Any, NamedTuple
 
 from pydantic import TypeAdapter
@@ -118,7 +118,9 @@ def binding_record(virtual_host: str, source: str, binding: Binding, *, durable:
 
 def read_binding(value: bytes) -> BoundIn:
     stored = _BINDING.validate_json(value, strict=True)
-    return BoundIn(stored.virtual_host, stored.source, Binding(*astuple(stored)[2:]))
+    return BoundIn(
+        stored.virtual_host, stored.source, Binding(stored.destination, stored.routing_key, stored.arguments)
+    )
 
 
 def _join(*parts: Destination) -> str:

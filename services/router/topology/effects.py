@@ -43,6 +43,11 @@ class News:
     def __bool__(self) -> bool:
         return bool(self.queues or self.deleted_queues or self.virtual_hosts or self.forget or self.records)
 
+    @property
+    def concerns_queues(self) -> bool:
+        """Whether it is about queues or virtual hosts, and not only about ways to them."""
+        return bool(self.queues or self.deleted_queues or self.virtual_hosts)
+
     def delete_queue(self, queue_id: int) -> None:
         """Nobody needs the definition any more; whoever has it must drop it."""
         self.queues.pop(queue_id, None)

@@ -25,6 +25,7 @@ from services.store.provider import (
     TakenRow,
 )
 from services.store.providers import sqlite_given, sqlite_read, sqlite_snapshot, sqlite_write
+from services.store.providers.sqlite_ahead import LogAhead
 from services.store.providers.sqlite_database import Database
 from services.store.providers.sqlite_schema import migrate
 from services.store.providers.sqlite_spare import Spare
@@ -36,12 +37,12 @@ _CHECKPOINT_AT_LEAST = 1 << 20
 _CHECKPOINT_SHARE = 8  # an eighth of what is free
 _CHECKPOINT_ROUNDS = 3
 # What a commit writes besides blobs: the pages of rows and indexes that it touches.
-_COMMIT_BYTES = 96 << 10
-# Pages given back to the file system at once, and free pages that are kept for the next peak.
-_VACUUM_PAGES = 512
-_KEEP_FREE_PAGES = 4096
-# The same while there is little room: few at once, since they go through the log, and none are kept.
-_VACUUM_PAGES_WHEN_LOW = 64
+_COMMIT_PAGES = 8
+# Given back to the file system at once, and free space of the file that is kept for the next peak.
+_VACUUM_BYTES = 8 << 20
+_KEEP_FREE_BYTES = 64 << 20
+# The same while there is little room: little at once, since it goes through the log, and nothing is kept.
+_VACUUM_BYTES_WHEN_LOW = 1 << 20
 _VACUUM_ROUNDS_WHEN_LOW = 16
 
 log = structlog.get_logger()
@@ -64,6 +65,8 @@ class SQLiteProvider:
         self._checkpoint_at = _CHECKPOINT_BYTES
         self._checkpointing = False
         self._snapshots = 0  # under way
+        self._page = 0  # bytes, of a file that may be older than this release
+        self._ahead = LogAhead(path.with_name(f"{path.name}-wal"))
 
     async def open(self, *, patient: bool = True) -> None:
         """On a full disk it uses the room that was set aside; without that it waits for room, if `patient`."""
@@ -77,6 +80,7 @@ class SQLiteProvider:
             self._unfolded = _size(self._path.with_name(f"{self._path.name}-wal"))
             await self._writer.open()
             await self._writer.run(migrate)
+            ((self._page,),) = await self._writer.rows("PRAGMA page_size")
             await self._reader.open()
             await self._checkpointer.open()
         except sqlite3.Error:
@@ -99,14 +103,19 @@ class SQLiteProvider:
             await database.close()
 
     async def commit(self, changes: Changes) -> None:
-        await self._writer.run(sqlite_write.write, changes)
-        size = _COMMIT_BYTES + sum(map(len, changes.contents.values()))
+        await self._writer.run(self._write, changes)
+        size = _COMMIT_PAGES * self._page + sum(map(len, changes.contents.values()))
         self._unchecked += size
         self._unfolded += size
         if self._unchecked >= self._checkpoint_at and not self._checkpointing:
             self._checkpointing = True
             self._unchecked = 0
             self._tasks.start(self._checkpoint(), "checkpoint")
+
+    def _write(self, connection: sqlite3.Connection, changes: Changes) -> None:
+        sqlite_write.write(connection, changes)
+        if self._checkpoint_at == _CHECKPOINT_BYTES:  # else there is little room
+            self._ahead.keep()
 
     async def _checkpoint(self) -> None:
         # The bulk is copied while commits go on, then what they wrote meanwhile. The little that is left is copied
@@ -143,15 +152,15 @@ class SQLiteProvider:
             ((free,),) = await self._reader.rows("PRAGMA freelist_count")
             if not free:
                 return
-            await self._writer.run(sqlite_write.vacuum, _VACUUM_PAGES_WHEN_LOW)
+            await self._writer.run(sqlite_write.vacuum, _VACUUM_BYTES_WHEN_LOW // self._page)
 
     async def tidy(self, outcomes_before: int, marks_before: int) -> None:
         await self._writer.rows("DELETE FROM outcome WHERE at < ?", (outcomes_before,))
         await self._writer.run(sqlite_write.forget, marks_before)
         self._spare.set_aside()
         ((free,),) = await self._reader.rows("PRAGMA freelist_count")
-        if free > _KEEP_FREE_PAGES:
-            await self._writer.run(sqlite_write.vacuum, _VACUUM_PAGES)
+        if free * self._page > _KEEP_FREE_BYTES:
+            await self._writer.run(sqlite_write.vacuum, _VACUUM_BYTES // self._page)
 
     async def live(self) -> list[LiveRow]:
         return await self._reader.run(sqlite_read.live)

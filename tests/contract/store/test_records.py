@@ -134,6 +134,28 @@ async def test_a_watch_is_a_snapshot_and_then_changes(house: House) -> None:
     assert all(item.version == version for item in change.records)
 
 
+async def test_nobody_is_woken_by_what_it_does_not_watch(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nor does it look through that when there is something for it, or begin anew for deletions of other kinds."""
+    monkeypatch.setattr(records_module, "TOMBSTONES", 1)
+    await put(house, record("a", "1"))
+    watch = house.engine.records.watch(["queue"])
+    await anext(watch)
+    change = asyncio.ensure_future(anext(watch))
+    looked: list[int] = []
+    since = house.engine.records._since
+    monkeypatch.setattr(
+        house.engine.records, "_since", lambda version, kinds: looked.append(version) or since(version, kinds)
+    )
+    for number in range(5):
+        await put(house, record(str(number), kind="user"))
+        version = await put(house, deletes=[record(str(number), kind="user")])
+    assert not looked
+    await put(house, record("b"))
+    message: RecordsMessage = await change
+    assert looked == [version]
+    assert (message.snapshot, [item.key for item in message.records]) == (False, ["b"])
+
+
 async def test_an_empty_snapshot_is_said(house: House) -> None:
     """A watcher of nothing learns that there is nothing."""
     assert (await anext(house.engine.records.watch(["queue"]))).last

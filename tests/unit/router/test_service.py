@@ -86,13 +86,14 @@ async def test_route_answers_in_order_and_says_what_is_wrong(cluster: Any) -> No
 class _Silent:
     """A watcher by hand, which acknowledges only when told."""
 
-    def __init__(self, cluster: Any, member: Any) -> None:
+    def __init__(self, cluster: Any, member: Any, role: str = "gateway") -> None:
         self.channel = connect(cluster.settings.address_of("router"))
         self.call = router_pb2_grpc.RouterStub(self.channel).Watch()
         self.member = member
+        self.role = role
 
     async def attach(self) -> router_pb2.TopologyFrame:
-        await self.call.write(router_pb2.WatcherFrame(member=self.member, role="gateway", connections=self.member))
+        await self.call.write(router_pb2.WatcherFrame(member=self.member, role=self.role, connections=self.member))
         frame = await self.call.read()
         await self.acknowledge(frame.version)
         return frame

@@ -55,7 +55,7 @@ async def test_a_log_that_cannot_grow(process: StoreProcess, journal: Journal) -
     size = (process.folder / "hopline.db-wal").stat().st_size
     resource.prlimit(process.process.pid, resource.RLIMIT_FSIZE, (size + 100_000, hard))
     frame = enqueue(20, 100)
-    frame.contents[0].columns = large(20)
+    frame.contents[0].columns = content(20, 100, size=40_000).columns  # more than is ahead in the log
     done = journal.append(frame)
     await asyncio.sleep(0.7)
     assert not done.done()

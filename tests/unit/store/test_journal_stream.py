@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import Callable
 
 from services.rpc.store_pb2 import JournalAck, JournalFrame
 from services.store import journal as journal_module
@@ -33,57 +33,67 @@ class SlowJournal:
         answer(JournalAck(sequence=frame.sequence))
 
 
-async def frames(*all_: JournalFrame) -> AsyncIterator[JournalFrame]:
-    for frame in all_:
-        yield frame
+class Writer:
+    """What its stream tells it."""
+
+    def __init__(self, journal: SlowJournal) -> None:
+        self.acks: list[int] = []
+        self.held = False
+        self.stream = Stream(journal, 1, lambda ack: self.acks.append(ack.sequence), self._hold)  # type: ignore[arg-type]
+
+    def _hold(self, held: bool) -> None:
+        assert held is not self.held
+        self.held = held
+
+
+def large(count: int, size: int) -> list[JournalFrame]:
+    """Frames of so many bytes."""
+    frames = [enqueue(number, 1, sequence=number) for number in range(1, count + 1)]
+    for frame in frames:
+        frame.contents[0].columns = bytes(size)
+    return frames
 
 
 async def test_a_writer_that_ended_gets_all_answers_and_the_end() -> None:
-    """The answers end with the last of them, though it comes after the writer's last word."""
+    """Each as soon as it is there; the end comes with the last of them, though that is after the writer's last word."""
     journal = SlowJournal()
-    stream = Stream(journal)  # type: ignore[arg-type]
-    await stream.read(1, frames(JournalFrame(sequence=1), JournalFrame(sequence=2)))
-    acks = stream.acks()
+    writer = Writer(journal)
     for sequence in (1, 2):
-        asyncio.get_running_loop().call_later(0.01, journal.answer)
-        assert (await asyncio.wait_for(anext(acks), 1)).sequence == sequence
-    assert await asyncio.wait_for(anext(acks, None), 1) is None
+        writer.stream.take(JournalFrame(sequence=sequence))
+    ended = asyncio.ensure_future(writer.stream.answered())
+    for answered in ([1], [1, 2]):
+        await asyncio.sleep(0)
+        assert not ended.done()
+        journal.answer()
+        assert writer.acks == answered
+    await asyncio.wait_for(ended, 10)
+    await asyncio.wait_for(writer.stream.answered(), 10)
 
 
 async def test_reads_ahead_only_so_far() -> None:
-    """A writer that is faster than the disk is read on when its earlier frames are answered."""
+    """A writer that is faster than the disk is held until its earlier frames are answered."""
     journal = SlowJournal()
-    stream = Stream(journal)  # type: ignore[arg-type]
-    large = [enqueue(number, 1, sequence=number) for number in range(1, 4)]
-    for frame in large:
-        frame.contents[0].columns = bytes(journal_module.READ_AHEAD // 2)
-    reading = asyncio.create_task(stream.read(1, frames(*large)))
-    await asyncio.sleep(0.01)
-    assert [frame.sequence for frame, _ in journal.taken] == [1, 2]
+    writer = Writer(journal)
+    for number, frame in enumerate(large(3, journal_module.READ_AHEAD // 2), 1):
+        writer.stream.take(frame)
+        assert writer.held is (number > 1)
     journal.answer()
-    await asyncio.sleep(0.01)
-    assert [frame.sequence for frame, _ in journal.taken] == [2, 3]
+    assert writer.held
     journal.answer()
-    await asyncio.wait_for(reading, 1)
+    assert not writer.held
 
 
 async def test_reads_on_behind_what_waits_for_room() -> None:
     """Frames that free room are behind it: one frame that waits for room is not counted, in either outcome."""
     journal = SlowJournal()
-    stream = Stream(journal)  # type: ignore[arg-type]
-    large = [enqueue(number, 1, sequence=number) for number in range(1, 5)]
-    for frame in large:
-        frame.contents[0].columns = bytes(journal_module.READ_AHEAD + 1)
-    reading = asyncio.create_task(stream.read(1, frames(*large)))
-    await asyncio.sleep(0.01)
-    assert len(journal.taken) == 1
-    journal.aside()
-    await asyncio.sleep(0.01)
-    assert len(journal.taken) == 2
+    writer = Writer(journal)
+    for frame in large(2, journal_module.READ_AHEAD + 1):
+        writer.stream.take(frame)
+        assert writer.held
+        journal.aside()
+        assert not writer.held
     journal.answer()
-    await asyncio.sleep(0.01)
-    assert [frame.sequence for frame, _ in journal.taken] == [2]
-    reading.cancel()
+    assert (writer.held, writer.acks) == (False, [1])
 
 
 async def test_a_bug_ends_the_engine(house: House) -> None:

@@ -30,6 +30,8 @@ BASIC_WITHOUT_WEIGHT = 60 << 16  # class id and weight, which must be zero
 class ChannelState(Enum):
     """Of a channel number."""
 
+    __hash__ = object.__hash__  # as they are compared; Enum's own is Python, and takes longer than what asks
+
     ABSENT = "absent"
     OPENING = "opening"  # for the client's methods the same as open: it need not wait for open-ok
     OPEN = "open"

@@ -9,6 +9,7 @@ import grpc
 import grpc.aio
 import pytest
 
+from services.common.http2.connection import Http2Connection
 from tests.support.call_ends import KINDS, PIECE, PIECES, Ends, Servicer, answering, method
 from tests.support.ports import free_port
 from tests.support.stream_ends import until, within
@@ -45,6 +46,28 @@ async def test_kinds(ends: Ends, where: str, kind: str) -> None:
             got = [await call] if kind.endswith("unary") else [each async for each in call]
             expected = {"unary_stream": 3 * size}.get(kind, size)
             assert sum(map(len, got)) == expected
+
+
+async def test_one_request_and_one_answer_are_a_system_call_each(where: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Header fields, message and end travel together: whoever gets them is woken once."""
+    writes: list[int] = []
+    take = Http2Connection.data_to_send
+
+    def counted(connection: Http2Connection) -> list[bytes | memoryview]:
+        taken = take(connection)
+        writes.extend([sum(map(len, taken))] if taken else [])
+        return taken
+
+    async with answering(PAIRS["ours"], where, Servicer()) as address, PAIRS["ours"].channel(address) as channel:
+        called = method(channel, "unary_unary")
+        await called(b"")  # and settings, once for the connection
+        monkeypatch.setattr(Http2Connection, "data_to_send", counted)
+        assert await called(b"four") == b"four"
+        assert len(writes) == 2
+        writes.clear()
+        with pytest.raises(grpc.aio.AioRpcError):
+            await method(channel, "aborts")(b"")
+        assert len(writes) == 2
 
 
 async def test_reading_and_writing_by_hand(ends: Ends, where: str) -> None:
