@@ -123,8 +123,8 @@ class Exchanges(Keeper):
         bind.to_exchange = self._leads_to_exchange(host, destination)
         await self.house.topology.change(host, bind=bind)
         await self._unbind(host, source, [each for each in there if each.value["arguments"].encode() != wanted])
-        await self.house.mirror.until(
-            lambda: any(self._fits(each, key, destination) for each in self._of(host, source))
+        await self.house.arrived(
+            "binding", lambda: any(self._fits(each, key, destination) for each in self._of(host, source))
         )
         return True
 
@@ -135,7 +135,7 @@ class Exchanges(Keeper):
             unbind.to_exchange = isinstance(value["destination"], str)
             unbind.arguments = value["arguments"].encode()
             await self.house.topology.change(host, unbind=unbind)
-        await self.house.mirror.until(lambda: not any(each in self._of(host, source) for each in gone))
+        await self.house.arrived("binding", lambda: not any(each in self._of(host, source) for each in gone))
 
     def _fits(self, kept: Kept, key: str, destination: str) -> bool:
         return kept.value["routing_key"] == key and self._name_of(kept.value["destination"]) == destination

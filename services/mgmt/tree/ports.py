@@ -89,8 +89,9 @@ class Ports(Keeper):
             self._aside.check_changes(now)
             merged = {key: value for key, value in {**now.actual, **wanted}.items() if key in Port.attributes}
             port = await self.house.ports.put(name, _terms(merged))
-            await mirror.until(
-                lambda: name in mirror.tables[RECORD_KIND] and mirror.tables[RECORD_KIND][name].raw == port.to_json()
+            await self.house.arrived(
+                RECORD_KIND,
+                lambda: name in mirror.tables[RECORD_KIND] and mirror.tables[RECORD_KIND][name].raw == port.to_json(),
             )
 
     async def move(self, found: ConfiguredObject, state: str, who: str) -> None:

@@ -136,7 +136,7 @@ class Queues(Keeper):
             arguments=self._arguments(host, wanted),
         )
         reply = await self.house.topology.change(host, declare_queue=declare)
-        await self.house.mirror.until(lambda: bool(self.house.mirror.grouped("queue", "id").get(reply.queue.id)))
+        await self.house.arrived("queue", lambda: bool(self.house.mirror.grouped("queue", "id").get(reply.queue.id)))
 
     def _arguments(self, host: str, wanted: Mapping[str, Any]) -> bytes:
         """As the router keeps them."""
@@ -159,7 +159,7 @@ class Queues(Keeper):
         told = changed_arguments(wanted, found.actual, lambda name: is_exchange(mirror, host, name))
         change = ChangeQueue(name=found.actual["name"], queue_id=number, changed=dumped(told))
         reply = await self.house.topology.change(host, change_queue=change)
-        await mirror.until(lambda: self._is(number, reply.queue.arguments))
+        await self.house.arrived("queue", lambda: self._is(number, reply.queue.arguments))
 
     def _is(self, number: int, arguments: bytes) -> bool:
         """Or gone: whoever asked hears that next."""
@@ -170,7 +170,7 @@ class Queues(Keeper):
         host, number = found.path[1], int(found.incarnation)
         delete = DeleteQueue(name=found.actual["name"], queue_id=number)
         await self.house.topology.change(host, delete_queue=delete)
-        await self.house.mirror.until(lambda: not self.house.mirror.grouped("queue", "id").get(number))
+        await self.house.arrived("queue", lambda: not self.house.mirror.grouped("queue", "id").get(number))
 
     async def invoke(self, found: ConfiguredObject, operation: str, arguments: Mapping[str, Any]) -> Any:  # noqa: ANN401 - as said
         name = found.actual["name"]
