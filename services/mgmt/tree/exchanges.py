@@ -13,7 +13,7 @@ from services.common.errors import AccessRefused
 from services.mgmt.model.configured_object import ConfiguredObject
 from services.mgmt.model.exchange import Exchange
 from services.mgmt.model.faults import IllegalConfiguration
-from services.mgmt.model.queue_arguments import check_alternate
+from services.mgmt.model.queue_arguments import attributes_in
 from services.mgmt.tree.asked_about import properties_of
 from services.mgmt.tree.category import Keeper, Own, Source
 from services.mgmt.tree.counted import EXCHANGE
@@ -153,7 +153,7 @@ def _arguments(wanted: Mapping[str, Any]) -> dict[str, Any]:
     """With the one that an attribute stands for."""
     table = dict(wanted.get("arguments", {}))
     if alternate := wanted.get("alternateBinding"):
-        check_alternate(alternate, alternate.get("attributes") or ())
+        attributes_in(alternate)
         table[_ALTERNATE] = alternate.get("destination", "")
     return table
 

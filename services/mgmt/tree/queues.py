@@ -107,9 +107,11 @@ class Queues(Keeper):
             yield questions.of_queue(action, host, name, properties_of(self.house.mirror, host, name))
         else:
             yield questions.update(Kind.QUEUE, host, name, wanted)
-            if (letters := (wanted.get("alternateBinding") or {}).get("destination")) is not None:
+            alternate = wanted.get("alternateBinding") or {}
+            if (letters := alternate.get("destination")) is not None:
                 there = is_exchange(self.house.mirror, host, str(letters))
-                key = str((wanted["alternateBinding"].get("attributes") or {}).get("routingKey", ""))
+                attributes = alternate.get("attributes")
+                key = str(attributes.get("routingKey", "")) if isinstance(attributes, Mapping) else ""
                 yield questions.publish(host, *((str(letters), key) if there else ("", str(letters))))
 
     def needs_to_invoke(self, operation: str, path: tuple[str, ...], arguments: Mapping[str, Any]) -> Iterable[Asked]:
@@ -149,6 +151,8 @@ class Queues(Keeper):
 
     def _check_alternate(self, host: str, wanted: Mapping[str, Any]) -> None:
         destination, mirror = (wanted.get("alternateBinding") or {}).get("destination", ""), self.house.mirror
+        if not isinstance(destination, str):
+            raise IllegalConfiguration("attribute 'alternateBinding': a map with a destination is wanted")
         if destination and not is_exchange(mirror, host, destination) and not is_queue(mirror, host, destination):
             raise IllegalConfiguration(f"attribute 'alternateBinding': there is no {destination!r}")
 
