@@ -34,5 +34,6 @@ def _from_file(file: str) -> str:
     try:
         text = sys.stdin.read() if file == _STDIN else Path(file).read_text()
     except (OSError, UnicodeDecodeError) as error:
-        fail(f"--password-file {file}: {error}", status=2)
+        why = error.strerror if isinstance(error, OSError) else "it is no text"
+        fail(f"--password-file {file}: {why}", status=2)
     return text.rstrip("\r\n")

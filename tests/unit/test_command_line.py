@@ -155,7 +155,7 @@ def test_password_from_a_file(hopline: CliRunner, tmp_path: Path, put: list[tupl
     [
         ([], "--password-file FILE"),
         (["--password", "a", "--password-file", "b"], "not both"),
-        (["--password-file", "nowhere"], "nowhere"),
+        (["--password-file", "nowhere"], "--password-file nowhere: No such file or directory\n"),
         (["--password-file", "/dev/null/x"], "/dev/null/x"),
     ],
 )

@@ -12,6 +12,7 @@ import structlog
 from services.common import limit_rules, limits
 from services.common.access import records as kept
 from services.common.access.acl.parse import parse
+from services.common.access.acl.tokens import lines
 from services.common.access.records import FILED_FOR, AclText, Group, Permission, TopicPermission
 from services.common.clients.overtaken import decided_again
 from services.common.clients.store import Read, StoreClient
@@ -120,8 +121,15 @@ class Grants:
             await self._store.put_records([_record_of(change(_group(read, name)))], unchanged=read.unchanged)
 
     async def put_acl(self, acl: AclText) -> None:
-        """Loads rules in place of those that there are. Raises SyntaxFault that names the line."""
+        """Loads rules in place of those that there are. Raises SyntaxFault that names the line, or for none.
+
+        By no rules at all everybody would be refused, who loads them too: an empty file is more likely a mistake.
+        """
         parse(acl.text)
+        if not any(lines(acl.text)):
+            raise SyntaxFault(
+                "there are no rules in it, and by none everybody would be refused; remove takes rules away"
+            )
         await self._put_in(acl.virtual_host, kept.ACL, acl.key, acl.to_json())
 
     async def remove_acl(self, virtual_host: str | None) -> None:

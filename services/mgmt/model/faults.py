@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from services.common.errors import BrokerError
+
+_LONGEST: Final = 2000
+_BEGINNING, _END = 1000, 500
 
 
 class IllegalConfiguration(BrokerError):
@@ -23,3 +28,8 @@ class IllegalTransition(BrokerError):
 
 class AlreadyExists(BrokerError):
     """Another object has the name."""
+
+
+def brief(text: str) -> str:
+    """What is told of a fault: it may repeat a name or a value of a mebibyte, whose middle nobody reads."""
+    return text if len(text) <= _LONGEST else f"{text[:_BEGINNING]} … {text[-_END:]}"

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Set as AbstractSet
 from typing import Any, Final
 
 from services.common.arguments import queue
@@ -109,10 +110,7 @@ def changed_arguments(wanted: Mapping[str, Any], found: Mapping[str, Any], is_ex
 def _dead_letters(alternate: Mapping[str, Any] | None, is_exchange: Callable[[str], bool]) -> Iterator[tuple[str, Any]]:
     if not alternate:
         return
-    attributes = alternate.get("attributes") or {}
-    if not isinstance(attributes, Mapping):
-        raise IllegalConfiguration("attribute 'alternateBinding': attributes are a map")
-    check_alternate(alternate, attributes.keys() - {"routingKey"})
+    attributes = attributes_in(alternate, {"routingKey"})
     destination, key = alternate.get("destination"), attributes.get("routingKey")
     if not isinstance(destination, str) or not destination:
         raise IllegalConfiguration("attribute 'alternateBinding': a map with a destination is wanted")
@@ -122,7 +120,11 @@ def _dead_letters(alternate: Mapping[str, Any] | None, is_exchange: Callable[[st
         yield queue.DEAD_LETTER_KEY.name, key
 
 
-def check_alternate(alternate: Mapping[str, Any], others: Iterable[str]) -> None:
-    """`others` are attributes that it cannot have. Raises IllegalConfiguration for what would have no effect."""
-    if unknown := {*(alternate.keys() - {"destination", "attributes"}), *others}:
+def attributes_in(alternate: Mapping[str, Any], known: AbstractSet[str] = frozenset()) -> Mapping[str, Any]:
+    """Those of an alternate binding, which are `known`. Raises IllegalConfiguration for what would have no effect."""
+    attributes = alternate.get("attributes") or {}
+    if not isinstance(attributes, Mapping):
+        raise IllegalConfiguration("attribute 'alternateBinding': attributes are a map")
+    if unknown := {*(alternate.keys() - {"destination", "attributes"}), *(attributes.keys() - known)}:
         raise IllegalConfiguration(f"attribute 'alternateBinding': there is no '{min(unknown)}' in one here")
+    return attributes

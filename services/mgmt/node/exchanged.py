@@ -11,7 +11,7 @@ from typing import Any, Final
 from services.common import errors as e
 from services.common.errors import BrokerError, SyntaxFault, of_kind
 from services.mgmt.model.answer import ToPublish
-from services.mgmt.model.faults import AlreadyExists, IllegalConfiguration, IllegalTransition, NotOffered
+from services.mgmt.model.faults import AlreadyExists, IllegalConfiguration, IllegalTransition, NotOffered, brief
 
 LARGEST: Final = 4 << 20
 """Bytes of a body that is answered."""
@@ -104,4 +104,4 @@ class Reply:
     @classmethod
     def refusal(cls, error: BrokerError) -> Reply:
         """One that says why not."""
-        return cls(of_kind(STATUSES, error, 500), error.text)
+        return cls(of_kind(STATUSES, error, 500), brief(error.text))

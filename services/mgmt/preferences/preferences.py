@@ -74,7 +74,7 @@ class Preferences:
         puts = [Record(kind=RECORD_KIND, key=each.id, value=each.to_json()) for each in change.puts]
         deletes = [Record(kind=RECORD_KIND, key=id_) for id_ in change.deletes]
         await self._house.mirror.put(self._house.store, puts, deletes, unchanged=[Unchanged(kind=RECORD_KIND)])
-        await self._house.mirror.until(lambda: self._has(puts, change.deletes))
+        await self._house.arrived(RECORD_KIND, lambda: self._has(puts, change.deletes))
 
     def _has(self, puts: Iterable[Record], deletes: Iterable[str]) -> bool:
         table = self._house.mirror.tables[RECORD_KIND]

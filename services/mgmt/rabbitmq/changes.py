@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any, Final
 
 from services.common.arguments import policies
@@ -90,7 +90,7 @@ class Changes:
             name=name, durable=told.durable, auto_delete=told.auto_delete, arguments=dumped(told.arguments)
         )
         reply = await self._house.topology.change(virtual_host, declare_queue=declare)
-        await self._until(lambda: self._has_queue(reply.queue.id))
+        await self._house.arrived("queue", lambda: self._has_queue(reply.queue.id))
         return reply.created
 
     async def delete_queue(self, queue: Mapping[str, Any], *, if_unused: bool, if_empty: bool) -> int:
@@ -101,7 +101,7 @@ class Changes:
             kind, text = _REFUSED.get(reply.reason, (InternalError, reply.text or "not deleted"))
             raise kind(f"queue '{queue['name']}' in vhost '{queue['virtual_host']}' {text}")
         record(self._house.audit, "queue", "deleted", queue["virtual_host"], queue["name"])
-        await self._until(lambda: not self._has_queue(queue["id"]))
+        await self._house.arrived("queue", lambda: not self._has_queue(queue["id"]))
         return int(reply.message_count)
 
     async def purge_queue(self, queue: Mapping[str, Any]) -> int:
@@ -121,13 +121,13 @@ class Changes:
         policy.definition, policy.operator = policies.dumped(told.definition), operator
         reply = await self._house.topology.change(virtual_host, set_policy=policy)
         wanted = {**told.model_dump(by_alias=True), "vhost": virtual_host, "name": name}
-        await self._until(lambda: self._policy(virtual_host, name, operator=operator) == wanted)
+        await self._house.arrived("policy", lambda: self._policy(virtual_host, name, operator=operator) == wanted)
         return reply.created
 
     async def clear_policy(self, virtual_host: str, name: str, *, operator: bool) -> None:
         """Raises NotFound."""
         await self._house.topology.change(virtual_host, clear_policy=PolicyKey(name=name, operator=operator))
-        await self._until(lambda: self._policy(virtual_host, name, operator=operator) is None)
+        await self._house.arrived("policy", lambda: self._policy(virtual_host, name, operator=operator) is None)
 
     def _policy(self, virtual_host: str, name: str, *, operator: bool) -> Mapping[str, Any] | None:
         found = self._governed.policies(virtual_host).get(name, operator=operator)
@@ -140,7 +140,7 @@ class Changes:
         arguments = dumped(told.arguments)
         await self._house.topology.change(virtual_host, bind=place.bind(told.routing_key, arguments))
         text = arguments.decode()
-        await self._until(lambda: self._is_bound(virtual_host, place, told.routing_key, text))
+        await self._house.arrived("binding", lambda: self._is_bound(virtual_host, place, told.routing_key, text))
         return properties_key(told.routing_key, text)
 
     async def unbind_told(self, virtual_host: str, place: BindingEnds, told: BindingForm) -> None:
@@ -155,7 +155,7 @@ class Changes:
         routing_key, arguments = value["routing_key"], value["arguments"]
         unbind = place.bind(routing_key, arguments.encode())
         await self._house.topology.change(virtual_host, unbind=unbind)
-        await self._until(lambda: not self._is_bound(virtual_host, place, routing_key, arguments))
+        await self._house.arrived("binding", lambda: not self._is_bound(virtual_host, place, routing_key, arguments))
 
     def _is_bound(self, virtual_host: str, place: BindingEnds, routing_key: str, arguments: str) -> bool:
         """Told by the record's key: what is asked after each of many changes must not look at all bindings."""
@@ -178,9 +178,6 @@ class Changes:
             return place.destination
         queue = self._house.mirror.tables["queue"].get(_key(virtual_host, place.destination))
         return queue.value["id"] if queue else None
-
-    async def _until(self, holds: Callable[[], bool]) -> None:
-        await self._house.mirror.until(holds)
 
 
 class BindingEnds:

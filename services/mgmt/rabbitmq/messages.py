@@ -27,7 +27,7 @@ _PROPERTIES: Final = (
     "expiration", "message_id", "timestamp", "type", "user_id", "app_id", "cluster_id", "unreadable_headers",
 )  # fmt: skip
 
-_Text = Annotated[str, BeforeValidator(lambda value: str(value) if isinstance(value, int) else value)]
+_Text = Annotated[Short, BeforeValidator(lambda value: str(value) if isinstance(value, int) else value)]
 
 
 class PropertiesForm(BaseModel):

@@ -124,7 +124,7 @@ async def _parameter(broker: Broker, item: Mapping[str, Any]) -> str:
 
 
 async def _global_parameter(_broker: Broker, item: Mapping[str, Any]) -> str:
-    if item.get("name") in _NO_MEANING:
+    if str(item.get("name")) in _NO_MEANING:
         return ""
     raise NotTaken("there are no global parameters here")
 

@@ -37,7 +37,7 @@ async def put_user(house: House, name: str, told: UserForm, *, there: bool | Non
         return False
     only = former.loopback_only if former else name in _LOOPBACK_ONLY
     await house.users.put(name, said, told.tags, loopback_only=only, kept=kept, there=there)
-    await house.mirror.until(lambda: _former(house, name) != former)
+    await house.arrived("user", lambda: _former(house, name) != former)
     return former is None
 
 

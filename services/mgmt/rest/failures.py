@@ -23,6 +23,7 @@ from services.common.errors import (
     of_kind,
 )
 from services.common.invalid import told
+from services.mgmt.model.faults import brief
 from services.mgmt.rest.mentions import mentioned
 
 _STATUS: dict[type[BrokerError], int] = {
@@ -76,4 +77,4 @@ def answer_failures(app: FastAPI) -> None:
 
 def answer(status: int, error: str, reason: str) -> JSONResponse:
     """A failure."""
-    return JSONResponse(Failure(error=error, reason=reason).model_dump(), status)
+    return JSONResponse(Failure(error=error, reason=brief(reason)).model_dump(), status)

@@ -93,4 +93,4 @@ async def _put(house: House, virtual_host: str | None, text: str) -> None:
         await house.grants.put_acl(AclText(virtual_host=virtual_host, text=text))
     elif _text(house, virtual_host):
         await house.grants.remove_acl(virtual_host)
-    await house.mirror.until(lambda: _text(house, virtual_host) == text)
+    await house.arrived(_KIND, lambda: _text(house, virtual_host) == text)

@@ -55,7 +55,7 @@ class AuthenticationProviders(Keeper):
         if "options" in wanted:
             name, raw = found.actual["name"], self._raw(found)
             await self.house.providers.put(name, Described(type=found.actual["type"], options=wanted["options"]))
-            await self.house.mirror.until(lambda: self._raw(found) != raw or self._is_same(found, wanted))
+            await self.house.arrived(_KIND, lambda: self._raw(found) != raw or self._is_same(found, wanted))
 
     async def move(self, found: ConfiguredObject, state: str, who: str) -> None:
         """Nobody signs in by one that is STOPPED, and who came in by it is disconnected, as when it is deleted."""

@@ -50,7 +50,8 @@ class _Rules(Keeper):
             return None
         more = await rules_at(arguments["path"], _check_more)
         text = await self.house.grants.add_limit_rules(virtual_host, more)
-        await self.house.mirror.until(lambda: self._text(virtual_host).startswith(text))  # others may have come since
+        # Others may have come since.
+        await self.house.arrived(RECORD_KIND, lambda: self._text(virtual_host).startswith(text))
         return None
 
     def _text(self, virtual_host: str | None) -> str:
@@ -60,7 +61,7 @@ class _Rules(Keeper):
     async def _put(self, virtual_host: str | None, text: str) -> None:
         """No rules at all are none on record."""
         await self.house.grants.put_limit_rules(virtual_host, text)
-        await self.house.mirror.until(lambda: self._text(virtual_host) == text)
+        await self.house.arrived(RECORD_KIND, lambda: self._text(virtual_host) == text)
 
 
 class BrokerConnectionLimitProviders(_Rules):

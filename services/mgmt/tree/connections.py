@@ -49,9 +49,9 @@ class Connections(Keeper):
         return {"lastIoTime": told.connection.last_io_ms, "lastUsedTime": told.connection.last_used_ms}
 
     async def tidy(self) -> None:
-        there = {name for told in self.house.connected.last.values() for name in told}
-        kept = (json.loads(key) for key in self.house.overlays if key.startswith(_KEPT))
-        gone = [each for each in kept if each[_NAME] not in there]
+        kept = [json.loads(key) for key in self.house.overlays if key.startswith(_KEPT)]
+        left = set(self.house.connected.left(each[_NAME] for each in kept))
+        gone = [each for each in kept if each[_NAME] not in left]
         if gone:
             keys = [json.dumps(each, ensure_ascii=False) for each in gone]
             await self.house.store.put_records(deletes=[Record(kind=OVERLAY, key=key) for key in keys])

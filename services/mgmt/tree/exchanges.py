@@ -13,7 +13,7 @@ from services.common.errors import AccessRefused
 from services.mgmt.model.configured_object import ConfiguredObject
 from services.mgmt.model.exchange import Exchange
 from services.mgmt.model.faults import IllegalConfiguration
-from services.mgmt.model.queue_arguments import check_alternate
+from services.mgmt.model.queue_arguments import attributes_in
 from services.mgmt.tree.asked_about import properties_of
 from services.mgmt.tree.category import Keeper, Own, Source
 from services.mgmt.tree.counted import EXCHANGE
@@ -123,8 +123,8 @@ class Exchanges(Keeper):
         bind.to_exchange = self._leads_to_exchange(host, destination)
         await self.house.topology.change(host, bind=bind)
         await self._unbind(host, source, [each for each in there if each.value["arguments"].encode() != wanted])
-        await self.house.mirror.until(
-            lambda: any(self._fits(each, key, destination) for each in self._of(host, source))
+        await self.house.arrived(
+            "binding", lambda: any(self._fits(each, key, destination) for each in self._of(host, source))
         )
         return True
 
@@ -135,7 +135,7 @@ class Exchanges(Keeper):
             unbind.to_exchange = isinstance(value["destination"], str)
             unbind.arguments = value["arguments"].encode()
             await self.house.topology.change(host, unbind=unbind)
-        await self.house.mirror.until(lambda: not any(each in self._of(host, source) for each in gone))
+        await self.house.arrived("binding", lambda: not any(each in self._of(host, source) for each in gone))
 
     def _fits(self, kept: Kept, key: str, destination: str) -> bool:
         return kept.value["routing_key"] == key and self._name_of(kept.value["destination"]) == destination
@@ -153,7 +153,7 @@ def _arguments(wanted: Mapping[str, Any]) -> dict[str, Any]:
     """With the one that an attribute stands for."""
     table = dict(wanted.get("arguments", {}))
     if alternate := wanted.get("alternateBinding"):
-        check_alternate(alternate, alternate.get("attributes") or ())
+        attributes_in(alternate)
         table[_ALTERNATE] = alternate.get("destination", "")
     return table
 

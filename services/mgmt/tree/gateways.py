@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import structlog
 
@@ -28,6 +28,13 @@ _LONGEST_REASON: Final = 200  # bytes: AMQP 0-9-1 has 255 for it, and for what i
 log = structlog.get_logger()
 
 
+class Heard(NamedTuple):
+    """What those say that answered in time, by name of gateway; and who did not."""
+
+    connections: list[pb.Connection]
+    silent: frozenset[str]
+
+
 class Gateways:
     """`mirror` has the gateways that are alive, and their records."""
 
@@ -49,15 +56,21 @@ class Gateways:
 
     async def connections(self) -> list[pb.Connection]:
         """By name of gateway. One that does not answer in time is left out."""
-        told = await asyncio.gather(*(self._of(*each) for each in self.addresses()))
-        return [each for connections in told for each in connections]
+        return (await self.heard()).connections
+
+    async def heard(self) -> Heard:
+        """The same, with the names of those that are left out."""
+        there = list(self.addresses())
+        told = await asyncio.gather(*(self._of(*each) for each in there))
+        silent = (name for (name, _), its in zip(there, told, strict=True) if its is None)
+        return Heard([each for its in told if its for each in its], frozenset(silent))
 
     async def connection(self, name: str) -> pb.Connection | None:
         """One, with the consumers of its sessions; None where it is gone, or its gateway does not answer."""
         gateway = gateway_of(name)
         if (address := dict(self.addresses()).get(gateway)) is None:
             return None
-        return next(iter(await self._of(gateway, address, name)), None)
+        return next(iter(await self._of(gateway, address, name) or ()), None)
 
     async def close(self, name: str, reason: str) -> None:
         """Raises NotFound where no gateway has it, Unavailable where its gateway does not answer.
@@ -83,7 +96,8 @@ class Gateways:
         if failed := [name for (name, _), well in zip(there, done, strict=True) if not well]:
             raise Unavailable(f"{', '.join(failed)} counts on: it does not answer; try again")
 
-    async def _of(self, name: str, address: str, connection: str = "") -> list[pb.Connection]:
+    async def _of(self, name: str, address: str, connection: str = "") -> list[pb.Connection] | None:
+        """None where it does not answer: half of its connections would look as if the others had gone."""
         channel = connect(address)
         stub: GatewayAsyncStub = GatewayStub(channel)
         found: list[pb.Connection] = []
@@ -94,9 +108,11 @@ class Gateways:
             log.info("a gateway does not list its connections", gateway=name, reason=failure.text)
         except Exception as fault:  # noqa: BLE001 - the others have said theirs
             contained("listing connections", fault, gateway=name)
+        else:
+            return found
         finally:
             await channel.close()
-        return found
+        return None
 
 
 async def _reset_at(address: str, virtual_host: str | None) -> bool:

@@ -75,7 +75,7 @@ class GroupMembers(Keeper):
     async def create(self, parent: ConfiguredObject | None, name: str, wanted: Mapping[str, Any]) -> None:  # noqa: ARG002 - as said
         group_name = parent.actual["name"] if parent else ""
         await self.house.grants.add_member(group_name, name)
-        await self.house.mirror.until(lambda: name in _members(self.house, group_name))
+        await self.house.arrived("group", lambda: name in _members(self.house, group_name))
 
     async def update(self, found: ConfiguredObject, wanted: Mapping[str, Any]) -> None:
         """It is a name, and no more."""
@@ -83,7 +83,7 @@ class GroupMembers(Keeper):
     async def delete(self, found: ConfiguredObject) -> None:
         group_name, name = found.path[1], found.actual["name"]
         await self.house.grants.remove_member(group_name, name)
-        await self.house.mirror.until(lambda: name not in _members(self.house, group_name))
+        await self.house.arrived("group", lambda: name not in _members(self.house, group_name))
 
 
 def _members(house: House, name: str) -> list[str]:

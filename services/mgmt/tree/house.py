@@ -118,7 +118,7 @@ class House:
         record = Record(kind=OVERLAY, key=key_of(found), value=json.dumps(value, ensure_ascii=False).encode())
         record.transient = not found.value("durable")
         await self.mirror.put(self.store, [record], unchanged=[Unchanged(kind=OVERLAY, key=record.key)])
-        await self.mirror.until(lambda: self._has(record))
+        await self.arrived(OVERLAY, lambda: self._has(record))
 
     async def forget(self, found: ConfiguredObject) -> None:
         """It is gone."""
@@ -131,7 +131,11 @@ class House:
 
     async def seen(self, kind: str, key: str, *, there: bool) -> None:
         """Returns when the tree has a record, or has it no more."""
-        await self.mirror.until(lambda: (key in self.mirror.tables[kind]) is there)
+        await self.arrived(kind, lambda: (key in self.mirror.tables[kind]) is there)
+
+    async def arrived(self, kind: str, holds: Callable[[], bool]) -> None:
+        """Returns when a change of records of that kind is in the tree, or what another caller made of it since."""
+        await self.mirror.arrived(self.store, kind, holds)
 
 
 def key_of(found: ConfiguredObject) -> str:

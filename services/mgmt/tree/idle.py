@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from services.common.clock import epoch_ms, monotonic
-from services.common.errors import BrokerError, Unavailable
+from services.common.errors import Unavailable
 from services.mgmt.model.faults import IllegalConfiguration
 from services.mgmt.tree.connected import Connected
 
@@ -21,17 +20,18 @@ _MOST: Final = {"idleTimeMillis": 1 << 53, "timeoutMillis": 60_000}
 async def close_idle(connected: Connected, virtual_host: str, told: Mapping[str, Any]) -> int:
     """Gives how many. Beats keep none; of an older gateway nobody knows, and none is closed.
 
-    Raises IllegalConfiguration, and Unavailable where it waits and some are still there after their time.
+    Raises IllegalConfiguration; Unavailable where a gateway does not answer, once those of the others were told to
+    go, and where it waits and some are still there after their time.
     """
     for name, most in _MOST.items():
         if not 0 <= told[name] <= most:
             raise IllegalConfiguration(f"parameter '{name}' of closeIdleConnections: 0 to {most} is wanted")
     await connected.now()
-    idle = list(_idle(connected, virtual_host, told["idleTimeMillis"]))
-    closed = {name for name in idle if await _close(connected, name)}
+    closed = await connected.close_all(list(_idle(connected, virtual_host, told["idleTimeMillis"])), _REASON)
     if told["waitForClose"]:
-        await _gone(connected, virtual_host, closed, told["timeoutMillis"] / 1000)
-    return len(closed)
+        await _gone(connected, closed.names, told["timeoutMillis"] / 1000)
+    closed.check()
+    return len(closed.names)
 
 
 def _idle(connected: Connected, virtual_host: str, idle: int) -> Iterator[str]:
@@ -41,18 +41,10 @@ def _idle(connected: Connected, virtual_host: str, idle: int) -> Iterator[str]:
             yield name
 
 
-async def _close(connected: Connected, name: str) -> bool:
-    """What has gone meanwhile, or whose gateway does not answer, is not closed by this."""
-    with contextlib.suppress(BrokerError):
-        await connected.close(name, _REASON)
-        return True
-    return False
-
-
-async def _gone(connected: Connected, virtual_host: str, names: set[str], seconds: float) -> None:
+async def _gone(connected: Connected, names: set[str], seconds: float) -> None:
     until = monotonic() + seconds
     await connected.now()
-    while left := names & connected.last.get(virtual_host, {}).keys():
+    while left := connected.left(names):
         if monotonic() >= until:
             raise Unavailable(f"{len(left)} of {len(names)} connections that were told to go are still there")
         await asyncio.sleep(_AGAIN)

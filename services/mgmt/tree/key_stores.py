@@ -97,7 +97,7 @@ class _Stores(Keeper):
 
     async def _put(self, name: str, value: bytes) -> None:
         record(self.house.audit, self.record, "put", name)
-        await self.house.mirror.until(lambda: self._raw(name) == value)
+        await self.house.arrived(self.record, lambda: self._raw(name) == value)
 
     def _raw(self, name: str) -> bytes:
         kept = self.house.mirror.tables[self.record].get(name)

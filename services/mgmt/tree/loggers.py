@@ -48,7 +48,7 @@ class BrokerLogInclusionRules(Keeper):
     async def _put(self, name: str, rule: LogRule) -> None:
         record = Record(kind=RECORD_KIND, key=name, value=rule.to_json())
         await self.house.store.put_records([record])
-        await self.house.mirror.until(lambda: self._raw(name) == record.value)
+        await self.house.arrived(RECORD_KIND, lambda: self._raw(name) == record.value)
 
     async def delete(self, found: ConfiguredObject) -> None:
         """One of the settings is what they say then."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 from collections import Counter, defaultdict
 from collections.abc import AsyncIterator, Callable, Iterable
@@ -11,7 +12,7 @@ from typing import Any, Final, NamedTuple
 
 from services.common.clients.store import StoreClient
 from services.common.containment import for_each
-from services.common.errors import Overtaken, Unavailable
+from services.common.errors import BrokerError, Overtaken, Unavailable
 from services.mgmt.tree.grouped import Grouped, change_all
 from services.rpc.store_pb2 import Record, Records, Unchanged
 
@@ -23,6 +24,7 @@ KINDS: Final = (
 )  # fmt: skip
 _NOT_SEEN: Final = "it is done, but not seen here yet: the store does not tell"
 _PATIENCE: Final = 3.0  # seconds until what was written is read here
+_SOON: Final = 0.5  # seconds until the store is asked
 
 
 _OTHERS: Final = frozenset({"virtual_host", "exchange", "queue", "user", "group"})
@@ -122,13 +124,34 @@ class Mirror:
             raise
 
     async def until(self, holds: Callable[[], bool], otherwise: str = _NOT_SEEN) -> None:
-        """Returns when what was written elsewhere has arrived here: a caller reads its change afterwards."""
+        """Returns when what was written elsewhere has arrived here. Raises Unavailable after some seconds."""
         try:
             async with asyncio.timeout(_PATIENCE):
                 while not holds():
                     await self._changed.wait()
         except TimeoutError:
             raise Unavailable(otherwise) from None
+
+    async def arrived(self, store: StoreClient, kind: str, holds: Callable[[], bool]) -> None:
+        """The same of what the caller has written, to read it afterwards.
+
+        Somebody else may have written over it, and the store tells of each record what it is last: so it has arrived
+        as well when records of that kind are here as they are there.
+        """
+        try:
+            async with asyncio.timeout(_SOON):
+                await self.until(holds)
+        except TimeoutError:
+            if not await self._is_as(store, kind):
+                await self.until(holds)
+
+    async def _is_as(self, store: StoreClient, kind: str) -> bool:
+        """Whether nothing of a kind is on its way; False where that is not known."""
+        with contextlib.suppress(TimeoutError, BrokerError):
+            async with asyncio.timeout(_PATIENCE):
+                there = {each.key: each.value for each in await store.list_records([kind])}
+                return there == {key: kept.raw for key, kept in self.tables[kind].items()}
+        return False
 
     def stamp(self, kinds: tuple[str, ...]) -> tuple[int, ...]:
         """Another one after each change of a record of these kinds."""

@@ -11,14 +11,14 @@ from pydantic import ValidationError
 
 from services.common import watchers
 from services.common.config import Settings
-from services.common.errors import NotFound, Unavailable
+from services.common.errors import Unavailable
 from services.common.invalid import told
 from services.common.ports import state as state_of_ports
 from services.common.ports.port import RECORD_KIND, Terms
 from services.common.ports.port import Port as Kept
 from services.common.ports.state import Account, Listed, listed
 from services.mgmt.certificates import of_settings
-from services.mgmt.model.configured_object import ACTIVE, STOPPED, ConfiguredObject
+from services.mgmt.model.configured_object import ACTIVE, QUIESCED, STOPPED, ConfiguredObject
 from services.mgmt.model.faults import IllegalConfiguration
 from services.mgmt.model.port import Port
 from services.mgmt.tree.category import Keeper, Own, Source, readable
@@ -89,8 +89,9 @@ class Ports(Keeper):
             self._aside.check_changes(now)
             merged = {key: value for key, value in {**now.actual, **wanted}.items() if key in Port.attributes}
             port = await self.house.ports.put(name, _terms(merged))
-            await mirror.until(
-                lambda: name in mirror.tables[RECORD_KIND] and mirror.tables[RECORD_KIND][name].raw == port.to_json()
+            await self.house.arrived(
+                RECORD_KIND,
+                lambda: name in mirror.tables[RECORD_KIND] and mirror.tables[RECORD_KIND][name].raw == port.to_json(),
             )
 
     async def move(self, found: ConfiguredObject, state: str, who: str) -> None:
@@ -108,20 +109,25 @@ class Ports(Keeper):
         await self._aside.back(found, who)
 
     async def _stop(self, found: ConfiguredObject, state: str, who: str) -> None:
-        """Nobody comes any more; who is there stays while it is QUIESCED, and is told to go when it is STOPPED."""
+        """Nobody comes any more; who is there stays while it is QUIESCED, and is told to go before it is STOPPED.
+
+        Where not all of them hear that, it is QUIESCED: it can be stopped again.
+        """
         name = found.actual["name"]
-        await self._aside.away(found, state, who)
         if not is_aside(found):
+            await self._aside.away(found, QUIESCED, who)
             await self._remove(name)
         if state == STOPPED:
             await self._empty(name)
+        now = self.as_now(found)
+        if is_aside(now) and now.value("desiredState") != state:
+            await self._aside.away(now, state, who)
 
     async def _empty(self, name: str) -> None:
         with contextlib.suppress(Unavailable):  # a gateway that does not say so does not listen to anything
             await self.house.mirror.until(lambda: name not in self._listening())
-        for connection in await self.house.connected.of_port(name):
-            with contextlib.suppress(NotFound):
-                await self.house.connected.close(connection, f"port '{name}' is stopped")
+        connected = self.house.connected
+        (await connected.close_all(await connected.of_port(name), f"port '{name}' is stopped")).check()
 
     def _listening(self) -> set[str]:
         """Ports of which some gateway says that it has them."""

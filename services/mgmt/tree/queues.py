@@ -107,9 +107,11 @@ class Queues(Keeper):
             yield questions.of_queue(action, host, name, properties_of(self.house.mirror, host, name))
         else:
             yield questions.update(Kind.QUEUE, host, name, wanted)
-            if (letters := (wanted.get("alternateBinding") or {}).get("destination")) is not None:
+            alternate = wanted.get("alternateBinding") or {}
+            if (letters := alternate.get("destination")) is not None:
                 there = is_exchange(self.house.mirror, host, str(letters))
-                key = str((wanted["alternateBinding"].get("attributes") or {}).get("routingKey", ""))
+                attributes = alternate.get("attributes")
+                key = str(attributes.get("routingKey", "")) if isinstance(attributes, Mapping) else ""
                 yield questions.publish(host, *((str(letters), key) if there else ("", str(letters))))
 
     def needs_to_invoke(self, operation: str, path: tuple[str, ...], arguments: Mapping[str, Any]) -> Iterable[Asked]:
@@ -136,7 +138,7 @@ class Queues(Keeper):
             arguments=self._arguments(host, wanted),
         )
         reply = await self.house.topology.change(host, declare_queue=declare)
-        await self.house.mirror.until(lambda: bool(self.house.mirror.grouped("queue", "id").get(reply.queue.id)))
+        await self.house.arrived("queue", lambda: bool(self.house.mirror.grouped("queue", "id").get(reply.queue.id)))
 
     def _arguments(self, host: str, wanted: Mapping[str, Any]) -> bytes:
         """As the router keeps them."""
@@ -149,6 +151,8 @@ class Queues(Keeper):
 
     def _check_alternate(self, host: str, wanted: Mapping[str, Any]) -> None:
         destination, mirror = (wanted.get("alternateBinding") or {}).get("destination", ""), self.house.mirror
+        if not isinstance(destination, str):
+            raise IllegalConfiguration("attribute 'alternateBinding': a map with a destination is wanted")
         if destination and not is_exchange(mirror, host, destination) and not is_queue(mirror, host, destination):
             raise IllegalConfiguration(f"attribute 'alternateBinding': there is no {destination!r}")
 
@@ -159,7 +163,7 @@ class Queues(Keeper):
         told = changed_arguments(wanted, found.actual, lambda name: is_exchange(mirror, host, name))
         change = ChangeQueue(name=found.actual["name"], queue_id=number, changed=dumped(told))
         reply = await self.house.topology.change(host, change_queue=change)
-        await mirror.until(lambda: self._is(number, reply.queue.arguments))
+        await self.house.arrived("queue", lambda: self._is(number, reply.queue.arguments))
 
     def _is(self, number: int, arguments: bytes) -> bool:
         """Or gone: whoever asked hears that next."""
@@ -170,7 +174,7 @@ class Queues(Keeper):
         host, number = found.path[1], int(found.incarnation)
         delete = DeleteQueue(name=found.actual["name"], queue_id=number)
         await self.house.topology.change(host, delete_queue=delete)
-        await self.house.mirror.until(lambda: not self.house.mirror.grouped("queue", "id").get(number))
+        await self.house.arrived("queue", lambda: not self.house.mirror.grouped("queue", "id").get(number))
 
     async def invoke(self, found: ConfiguredObject, operation: str, arguments: Mapping[str, Any]) -> Any:  # noqa: ANN401 - as said
         name = found.actual["name"]

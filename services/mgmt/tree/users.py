@@ -62,7 +62,7 @@ class Users(Keeper):
             return
         await self.house.users.change(name, kept=_kept(wanted), **told)
         same = told["password"] is None and {**found.actual, **wanted} == found.actual
-        await self.house.mirror.until(lambda: same or self.house.mirror.tables["user"].get(name) is not former)
+        await self.house.arrived("user", lambda: same or self.house.mirror.tables["user"].get(name) is not former)
 
     async def delete(self, found: ConfiguredObject) -> None:
         await delete_user(self.house.users, self.house.grants, found.actual["name"])

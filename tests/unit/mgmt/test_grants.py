@@ -137,6 +137,8 @@ async def test_members(client: MgmtClient) -> None:
         ({"put_permission": pb.Permission(user="anna", virtual_host="gone")}, NotFound, "vhost 'gone' not found"),
         ({"put_permission": pb.Permission()}, SyntaxFault, "user"),
         ({"put_acl": pb.Acl(text="\nACL ALLOW x")}, SyntaxFault, "line 2"),
+        ({"put_acl": pb.Acl(text="")}, SyntaxFault, "by none everybody would be refused"),
+        ({"put_acl": pb.Acl(text="# nobody yet\n\n")}, SyntaxFault, "by none everybody would be refused"),
         ({"put_topic_permission": pb.TopicPermission(user="a", virtual_host="gone")}, NotFound, "gone"),
         ({"join_group": pb.Membership(group="g" * 256, user="anna")}, SyntaxFault, "group"),
         ({"put_limits": pb.Limits(values={"max-queues": 1})}, SyntaxFault, "of a user or of a virtual host"),
@@ -169,7 +171,7 @@ async def test_a_virtual_host_takes_it_along(settings: Settings, store: FakeStor
     for host in ("work", "/", None):
         await grants.put_permission(Permission(user="anna", virtual_host=host))
     await grants.put_topic_permission(TopicPermission(user="anna", virtual_host="work", exchange="t"))
-    await grants.put_acl(AclText(virtual_host="work", text=""))
+    await grants.put_acl(AclText(virtual_host="work", text="CONFIG DEFAULTDEFER=TRUE"))
     del store.records[VIRTUAL_HOST, "work"]
     watch = connected.watch_records([VIRTUAL_HOST])
     await anext(watch)

@@ -12,7 +12,11 @@ from urllib.parse import unquote
 
 import pytest
 
+from services.common.errors import SyntaxFault
+from services.mgmt.node.exchanged import Reply
+from services.mgmt.rest import failures
 from services.mgmt.rest.bodies import MOST
+from services.mgmt.rest.rabbitmq import answers as of_rabbitmq
 from services.mgmt.service import Service
 from tests.support.rest import Get
 
@@ -53,6 +57,18 @@ async def test_names_that_are_no_text(get: Get) -> None:
     for path, field in (("access/users", "reason"), ("queues/%2F", "reason"), ("latest/user/internal", "errorMessage")):
         status, body, _ = await get(f"/api/{path}/%FF", GUEST, "DELETE")
         assert (status, body[field]) == (400, "names in paths are UTF-8")
+
+
+async def test_what_is_very_long(get: Get) -> None:
+    """Is not repeated whole in what is said of it, which says what is wrong all the same; over AMQP too."""
+    name = "n" * 900_000
+    status, body, _ = await get("/api/latest/user/internal/u", GUEST, "PUT", {name: 1})
+    assert (status, len(body["errorMessage"]) < 2000) == (422, True)
+    assert body["errorMessage"].startswith("attribute 'nnn")
+    assert body["errorMessage"].endswith("there is none of that name")
+    for answered in (of_rabbitmq.answer(400, "bad_request", name), failures.answer(400, "SyntaxFault", name)):
+        assert len(answered.body) < 2000
+    assert len(Reply.refusal(SyntaxFault(name)).description) < 2000
 
 
 async def test_bodies_that_are_no_json(get: Get) -> None:

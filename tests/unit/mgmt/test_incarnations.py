@@ -38,7 +38,7 @@ async def file(grants: Grants, name: str) -> None:
     """One of each."""
     await grants.put_permission(Permission(user="anna", virtual_host=name))
     await grants.put_topic_permission(TopicPermission(user="anna", virtual_host=name, exchange="t"))
-    await grants.put_acl(AclText(virtual_host=name, text=""))
+    await grants.put_acl(AclText(virtual_host=name, text="CONFIG DEFAULTDEFER=TRUE"))
 
 
 @pytest.fixture

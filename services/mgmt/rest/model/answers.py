@@ -13,7 +13,7 @@ from pydantic import BaseModel, Field
 from services.common import errors as e
 from services.common.errors import BrokerError, of_kind
 from services.common.invalid import told
-from services.mgmt.model.faults import AlreadyExists, IllegalConfiguration, IllegalTransition, NotOffered
+from services.mgmt.model.faults import AlreadyExists, IllegalConfiguration, IllegalTransition, NotOffered, brief
 from services.mgmt.rest.answering import Answering
 from services.mgmt.rest.failures import Failure
 from services.mgmt.rest.mentions import mentioned
@@ -49,7 +49,7 @@ def documented(*statuses: int) -> dict[int | str, dict[str, Any]]:
 
 def answer(status: int, text: str, headers: dict[str, str] | None = None) -> JSONResponse:
     """A failure."""
-    return JSONResponse(ModelFailure(errorMessage=text).model_dump(), status, headers)
+    return JSONResponse(ModelFailure(errorMessage=brief(text)).model_dump(), status, headers)
 
 
 def _of_broker(error: BrokerError) -> JSONResponse:

@@ -16,6 +16,7 @@ from pydantic import BaseModel, ValidationError
 from services.common import errors as e
 from services.common.errors import BrokerError, of_kind
 from services.common.invalid import told
+from services.mgmt.model.faults import brief
 from services.mgmt.rabbitmq.said import read_json
 from services.mgmt.rest.answering import Answering
 from services.mgmt.rest.bodies import body
@@ -55,7 +56,7 @@ def body_of(kind: type[BaseModel]) -> dict[str, Any]:
 
 def answer(status: int, error: str, reason: str, headers: Mapping[str, str] | None = None) -> JSONResponse:
     """A failure."""
-    return JSONResponse(Failure(error=error, reason=reason).model_dump(), status, headers)
+    return JSONResponse(Failure(error=error, reason=brief(reason)).model_dump(), status, headers)
 
 
 def _of_http(error: HTTPException) -> JSONResponse:

@@ -97,6 +97,7 @@ async def test_what_cannot_be_taken(asked: Asked) -> None:
         "queues": [queue("log", arguments={"x-queue-type": "stream"}), queue("plain"), queue("x", "gone"), 7],
         "exchanges": [{"name": "hash", "vhost": "shop", "type": "x-consistent-hash", "durable": True}],
         "bindings": [{"source": "hash", "vhost": "shop", "destination": "plain", "routing_key": "1"}],
+        "global_parameters": [{"name": ["odd"], "value": 1}, {"name": "internal_cluster_id", "value": "c"}],
         "quotas": [1],
     }
     status, told = await asked("POST", "definitions", exported)
@@ -109,6 +110,7 @@ async def test_what_cannot_be_taken(asked: Asked) -> None:
         "queues": 1,
         "bindings": 0,
         "parameters": 0,
+        "global_parameters": 1,
         "policies": 0,
     }
     reasons = {(each["kind"], each["name"]): each["reason"] for each in told["left_out"]}
@@ -124,6 +126,7 @@ async def test_what_cannot_be_taken(asked: Asked) -> None:
     assert reasons["queues", "x"] == "no vhost 'gone'"
     assert "x-consistent-hash" in reasons["exchanges", "hash"]
     assert "no exchange 'hash'" in reasons["bindings", "hash → plain (1)"]
+    assert reasons["global_parameters", "['odd']"] == "there are no global parameters here"
     assert "no such section" in reasons["quotas", "all"]
     assert [each["name"] for each in await asked.get("queues/shop")] == ["plain"]
 

@@ -144,6 +144,9 @@ async def test_refused(asked: Asked) -> None:
     assert (await asked("POST", "queues/%2F/none/get", wanted))[0] == 404
     assert (await _publish(asked, "%", payload_encoding="base64"))[0] == 400
     assert "no_such" in (await _publish(asked, "m", properties={"no_such": 1}))[1]["reason"]
+    for long in ("1" * 256, 10**256):
+        status, told = await _publish(asked, "m", properties={"expiration": long})
+        assert (status, told["reason"]) == (400, "properties.expiration: at most 255 bytes")
     assert (await _get(asked, "forget"))[0] == 400
     client = await asked.house.connect()
     own = (await client.declare("", exclusive=True)).queue

@@ -34,6 +34,7 @@ async def test_what_no_object_can_be_like(managed: Managed) -> None:
 async def test_what_nobody_would_heed(managed: Managed) -> None:
     """Is refused, rather than taken for something else, or for nothing."""
     assert (await managed("PUT", "user/internal/u", {"password": "p"}))[0] == 201
+    assert (await managed("PUT", f"queue/{HOST}/there", {}))[0] == 201
     odd = {"destination": "amq.topic", "nonsense": 1}
     for method, path, body, reason in (
         ("PUT", "port/p", {"port": 45671, "type": "HTTP"}, "ports of HTTP are of the settings"),
@@ -43,6 +44,11 @@ async def test_what_nobody_would_heed(managed: Managed) -> None:
         ("PUT", f"queue/{HOST}/q", {"alternateBinding": odd}, "there is no 'nonsense' in one here"),
         ("PUT", f"exchange/{HOST}/e", {"type": "topic", "alternateBinding": odd}, "there is no 'nonsense' in one"),
         ("PUT", f"queue/{HOST}/q", {"alternateBinding": {**odd, "attributes": 1}}, "attributes are a map"),
+        ("PUT", f"queue/{HOST}/q", {"alternateBinding": {"destination": {"a": 1}}}, "with a destination is wanted"),
+        ("PUT", f"queue/{HOST}/q", {"alternateBinding": {"destination": [["a"]]}}, "with a destination is wanted"),
+        ("PUT", f"exchange/{HOST}/e", {"type": "topic", "alternateBinding": {**odd, "attributes": 1}}, "are a map"),
+        ("POST", f"queue/{HOST}/there", {"alternateBinding": {**odd, "attributes": [1]}}, "attributes are a map"),
+        ("POST", f"queue/{HOST}/there", {"alternateBinding": {"destination": {"a": 1}}}, "with a destination"),
     ):
         status, told = await managed(method, path, body)
         assert (status, reason in told["errorMessage"]) == (422, True), told

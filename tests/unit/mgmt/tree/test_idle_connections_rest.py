@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 from pamqp import commands
 
-from services.mgmt.tree import recent
+from services.common.grpc_channel import connect
+from services.mgmt.tree import gateways, recent
 from tests.unit.mgmt.tree.conftest import HOST, Managed
 
 _IDLE = 400  # milliseconds
@@ -52,3 +53,34 @@ async def test_waiting(managed: Managed) -> None:
     await managed.house.connect()
     [last] = (await managed("GET", f"connection/{HOST}"))[1]
     assert last["statistics"]["lastUsedTime"] <= last["statistics"]["lastIoTime"]
+
+
+def _stands_still(monkeypatch: pytest.MonkeyPatch, address: str) -> None:
+    """To mgmt nothing listens at that gateway's address any more; its clients notice nothing."""
+    monkeypatch.setattr(gateways, "connect", lambda at: connect(at + ".away" if at == address else at))
+
+
+async def _set(managed: Managed, connection: str, value: str) -> None:
+    told = {"name": "kept", "value": value}
+    assert (await managed("POST", f"connection/{HOST}/{connection}/setContextVariable", told))[0] == 200
+
+
+async def test_a_gateway_that_does_not_answer(managed: Managed, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is named: who is idle there stays, and so does what was said of its connections; those of others go."""
+    second = await managed.house.start_gateway()
+    idle, unheard = await managed.house.connect(), await managed.house.connect(second)
+    gateway = managed.house.gateways[second]._name
+    _, names = await managed("GET", f"virtualhost/{HOST}/getConnections")
+    (there,), (here,) = (
+        [each for each in names if (gateways.gateway_of(each) == gateway) is its] for its in (True, False)
+    )
+    await _set(managed, there, "yes")
+    _stands_still(monkeypatch, managed.house.settings_at(second + 1).address_of("gateway"))
+    await _set(managed, here, "no")
+    status, told = await close(managed, idleTimeMillis=0)
+    assert (status, "1 connections were told to go" in told["errorMessage"]) == (503, True)
+    assert f"{gateway} does not answer" in told["errorMessage"]
+    await idle.expect(commands.Connection.Close)
+    monkeypatch.setattr(gateways, "connect", connect)
+    assert (await unheard.declare("q")).queue == "q"
+    assert (await managed("GET", f"connection/{HOST}/{there}"))[1]["context"] == {"kept": "yes"}

@@ -8,7 +8,7 @@ import pytest
 
 from services.common.authentication.described import RECORD_KIND as PROVIDER
 from services.common.authentication.described import Described
-from services.common.errors import AccessRefused, PreconditionFailed
+from services.common.errors import AccessRefused, PreconditionFailed, Unavailable
 from services.common.ports.port import RECORD_KIND as PORT
 from services.common.ports.port import Port, Terms
 from services.common.ports.state import NOT_SAID, Listed, Where
@@ -17,6 +17,7 @@ from services.mgmt.model.faults import IllegalConfiguration, IllegalTransition
 from services.mgmt.service import Service
 from services.mgmt.tree import ports
 from services.mgmt.tree.changes import Changes
+from services.mgmt.tree.gateways import Heard
 from services.mgmt.tree.tree import Tree
 from tests.support.fake_store import FakeStore
 from tests.unit.mgmt.test_providers import LDAP
@@ -89,6 +90,25 @@ async def test_a_port_that_is_stopped(tree: Tree, monkeypatch: pytest.MonkeyPatc
     assert closed == []
     assert _states(await _change(tree, "port", "inner", desiredState="STOPPED")) == ("STOPPED", "STOPPED")
     assert closed == [(f"inner.{number}", "port 'inner' is stopped") for number in (1, 2)]
+
+
+async def test_a_port_that_is_stopped_when_a_gateway_does_not_answer(
+    tree: Tree, store: FakeStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nobody comes by it, and it is told where somebody may be yet: it is stopped when they are told to go as well."""
+    silent = {"gateway-9"}
+
+    async def heard() -> Heard:
+        return Heard([], frozenset(silent))
+
+    monkeypatch.setattr(tree.house.gateways, "heard", heard)
+    await _port(tree)
+    with pytest.raises(Unavailable, match="gateway-9 does not answer, and whoever is connected there stays"):
+        await _change(tree, "port", "inner", desiredState="STOPPED")
+    assert _states(tree.one("port", ["inner"])) == ("QUIESCED", "QUIESCED")
+    assert (PORT, "inner") not in store.records
+    silent.clear()
+    assert _states(await _change(tree, "port", "inner", desiredState="STOPPED")) == ("STOPPED", "STOPPED")
 
 
 async def test_a_stopped_port_is_deleted_or_made_anew(tree: Tree, store: FakeStore) -> None:

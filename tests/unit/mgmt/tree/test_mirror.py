@@ -94,3 +94,31 @@ async def test_what_rests_on_what_is_here() -> None:
         await putting
     await kept.put(store, [_queue("a", "/", n=3)], unchanged=[of_a])
     assert store.asked == [Unchanged(kind="queue", key="a", version=version) for version in (1, 2)]
+
+
+class Listing(StoreClient):
+    """A store that has these records; or none that answers."""
+
+    def __init__(self, *records: Record) -> None:
+        self.records = list(records)
+
+    async def list_records(self, kinds: Iterable[str] = ()) -> list[Record]:
+        if not self.records:
+            raise Unavailable("it is away")
+        return [each for each in self.records if each.kind in kinds]
+
+
+async def test_what_was_written_over_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Has arrived when the newer is here, since a watch never tells of the older; what is on its way has not."""
+    monkeypatch.setattr(mirror, "_SOON", 0.01)
+    monkeypatch.setattr(mirror, "_PATIENCE", 0.05)
+    kept, newer = Mirror(), _queue("a", "/", n=2)
+    await _followed(kept, Records(records=[newer], snapshot=True, last=True))
+
+    def is_older() -> bool:
+        return kept.tables["queue"]["a"].value["n"] == 1
+
+    await kept.arrived(Listing(newer, Record(kind="user", key="u")), "queue", is_older)
+    for store in (Listing(_queue("a", "/", n=1)), Listing(newer, _queue("b", "/")), Listing()):
+        with pytest.raises(Unavailable, match="it is done, but not seen here yet"):
+            await kept.arrived(store, "queue", is_older)
