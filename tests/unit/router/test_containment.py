@@ -186,7 +186,7 @@ async def test_an_answer_is_not_asked_for_again(
     client = await cluster.watch("g1")
     asked: list[Any] = []
 
-    async def answers(request: Any) -> Any:
+    async def answers(request: Any, _asker: str) -> Any:
         asked.append(request)
         raise answer
 

@@ -110,6 +110,7 @@ async def with_files(tmp_path: Path, store: FakeStore, authority: Authority) -> 
         data=tmp_path,
         http_host="127.0.0.1",
         http_port=0,
+        mgmt_address=f"unix:{tmp_path}/with-files.sock",  # beside the other one
         partitions=4,
         tls_certificate=certificates,
         tls_clients="wanted",
