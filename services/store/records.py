@@ -61,7 +61,7 @@ class Records:
         self._forgotten = 0  # newest deletion that is not remembered
         self._decided: dict[str, int] = {}  # version of the last change of each kind, durable or not yet
         self._under_way: dict[Key, int] = {}  # of records, those that are not durable yet
-        self._followers: set[_Follower] = set()
+        self._followers: dict[_Follower, None] = {}  # in the order in which they came
 
     def restore(self, rows: Iterable[RecordRow], incarnation: int) -> None:
         """What is on disk; versions of this incarnation exceed all earlier ones, those of transient changes too."""
@@ -95,7 +95,7 @@ class Records:
     async def watch(self, kinds: Sequence[str]) -> AsyncGenerator[RecordsMessage, None]:
         """A snapshot, then changes as they become durable; another snapshot to whoever fell too far behind."""
         follower = _Follower(kinds)
-        self._followers.add(follower)
+        self._followers[follower] = None
         try:
             while True:
                 await follower.more.wait()
@@ -108,7 +108,7 @@ class Records:
                 for message in messages:
                     yield message
         finally:
-            self._followers.discard(follower)
+            self._followers.pop(follower, None)
 
     def decide(self, request: PutRecordsRequest, draft: Draft) -> int:
         """Checks what it rests on, gives the version and puts the durable part into the group. Raises as `put`."""
