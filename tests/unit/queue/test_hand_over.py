@@ -100,7 +100,11 @@ async def takes_over(house: House, name: str, queue_id: int) -> tuple[Service, P
     """The queue process of this name, and the partition of this queue, once it has it."""
     number = house.topology.queues[queue_id].partition
     async with asyncio.timeout(60):
-        while not ((heir := house.queues.get(name)) and (partition := heir._host.registry.partitions.get(number))):
+        while not (
+            (heir := house.queues.get(name))
+            and hasattr(heir, "_host")  # it has one once it has begun
+            and (partition := heir._host.registry.partitions.get(number))
+        ):
             await asyncio.sleep(0.005)
     return heir, partition
 
