@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from enum import Enum
+from services.common.identity_enum import IdentityEnum
 
 
-class Action(Enum):
+class Action(IdentityEnum):
     """An operation."""
-
-    __hash__ = object.__hash__  # as they are compared; Enum's own is Python, and takes longer than what asks
 
     ACCESS = "ACCESS"
     ACCESS_LOGS = "ACCESS_LOGS"
@@ -27,10 +25,8 @@ class Action(Enum):
     """To learn whether something exists (a passive declare): no rule of a file is about it."""
 
 
-class Kind(Enum):
+class Kind(IdentityEnum):
     """A kind of objects."""
-
-    __hash__ = object.__hash__
 
     BROKER = "BROKER"
     EXCHANGE = "EXCHANGE"
@@ -43,10 +39,8 @@ class Kind(Enum):
     VIRTUALHOSTNODE = "VIRTUALHOSTNODE"
 
 
-class Property(Enum):
+class Property(IdentityEnum):
     """A property of an object that a rule may name."""
-
-    __hash__ = object.__hash__
 
     ROUTING_KEY = "ROUTING_KEY"
     NAME = "NAME"

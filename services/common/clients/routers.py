@@ -27,9 +27,8 @@ if TYPE_CHECKING:
 
 ROLE = "router"
 MEMBER_KEY = "hopline-member"  # in a call's metadata: the member that it is meant for
-ASKER_KEY = (
-    "hopline-asker"  # of a change: the watcher that asks, and waits itself until it routes by the answer's version
-)
+# Of a change: the watcher that asks for it, and waits itself until it routes by the answer's version.
+ASKER_KEY = "hopline-asker"
 
 _LINGER = 30.0  # seconds
 _AT_ONCE = 0.1  # the lease table tells of a router that does not answer at all sooner than a connection does

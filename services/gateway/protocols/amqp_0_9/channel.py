@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import struct
 from dataclasses import dataclass
-from enum import Enum
 from typing import NamedTuple
 
 from services.common.errors import PreconditionFailed, SyntaxFault
+from services.common.identity_enum import IdentityEnum
 from services.common.message.amqp_0_9 import FORMAT
 from services.common.message.facts import Attributes
 from services.gateway.protocols.amqp_0_9.reply_codes import UnexpectedFrame
@@ -27,10 +27,8 @@ _PIECE = 64  # bytes of memory that some bytes take besides themselves: frames m
 BASIC_WITHOUT_WEIGHT = 60 << 16  # class id and weight, which must be zero
 
 
-class ChannelState(Enum):
+class ChannelState(IdentityEnum):
     """Of a channel number."""
-
-    __hash__ = object.__hash__  # as they are compared; Enum's own is Python, and takes longer than what asks
 
     ABSENT = "absent"
     OPENING = "opening"  # for the client's methods the same as open: it need not wait for open-ok

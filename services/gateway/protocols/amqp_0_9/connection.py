@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import platform
 from collections.abc import Callable, Mapping
-from enum import Enum
 from typing import Any, ClassVar
 
 from services.common.errors import (
@@ -16,6 +15,7 @@ from services.common.errors import (
     NotImplementedHere,
     SyntaxFault,
 )
+from services.common.identity_enum import IdentityEnum
 from services.common.release import RELEASE
 from services.gateway import vocabulary as to_broker
 from services.gateway.protocols.amqp_0_9.compression import PROPERTY as COMPRESSION
@@ -45,10 +45,8 @@ _LOCALES = b"en_US"
 _Handler = Callable[[Any, Any], None]  # of Connection and a method
 
 
-class ConnectionState(Enum):
+class ConnectionState(IdentityEnum):
     """Of a connection: what it waits for."""
-
-    __hash__ = object.__hash__  # Enum's own is written in Python, and each read looks the state up
 
     HEADER = "protocol header"
     START_OK = "start-ok"

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable, Mapping, Sequence
-from enum import Enum
 from typing import Annotated, Any
 
 from services.common.errors import SyntaxFault
+from services.common.identity_enum import IdentityEnum
 from services.common.message import field_table
 
 
-class Wire(Enum):
-    __hash__ = object.__hash__  # Enum's own is written in Python, and each argument is looked up by its type
-
+class Wire(IdentityEnum):
     BIT = "bit"
     OCTET = "octet"
     SHORT = "short"

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import platform
 from collections.abc import Callable, Mapping
-from enum import Enum
 from typing import Any, ClassVar, Final
 
 from services.common.errors import AccessRefused, BrokerError, CommandInvalid, NotAllowed
+from services.common.identity_enum import IdentityEnum
 from services.common.message.amqp_1_0.composite import Composite, write
 from services.common.release import RELEASE
 from services.gateway import vocabulary as to_broker
@@ -30,10 +30,8 @@ _USUAL_VIRTUAL_HOST: Final = "/"
 _Handler = Callable[[Any, Any], None]  # of Connection and a performative
 
 
-class ConnectionState(Enum):
+class ConnectionState(IdentityEnum):
     """Of a connection: what it waits for."""
-
-    __hash__ = object.__hash__  # Enum's own is written in Python, and each read looks the state up
 
     HEADER = "protocol header"
     INIT = "sasl-init"
