@@ -75,8 +75,7 @@ class Handler(StoreServicer):
         if not 0 < first.origin <= LAST_ORIGIN:
             raise CommandInvalid("the first frame of a journal stream must carry its writer's origin")
         stream = Stream(self._engine.journal, first.origin, context.say, lambda held: context.hold(held=held))
-        stream.take(first)
-        context.listen(stream.take)
+        context.listen(stream.take, first)
         await context.read()  # the end of what it has to say
         await stream.answered()
 

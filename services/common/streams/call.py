@@ -126,11 +126,19 @@ class Call:
 
     # For calls whose every message counts: without a task that is woken for each.
 
-    def listen(self, listener: Callable[[Any], None]) -> None:
-        """Calls it with each request, at once; `read` waits for their end from now on. A fault in it ends the call."""
+    def listen(self, listener: Callable[[Any], None], *read: Any) -> None:  # noqa: ANN401 - the method's request type
+        """Calls it with what was `read`, then with each request, at once; `read` waits for their end from now on.
+
+        A fault in it ends the call. None waits unread by then: it is for the listener alone to hold the stream.
+        """
         self._listener = listener
+        waiting = []
         while self._requests:
-            self._hand_over(self._requests.take())
+            waiting.append(self._requests.take())
+        for request in read:
+            listener(request)
+        for message in waiting:
+            self._hand_over(message)
 
     def say(self, response: Any) -> None:  # noqa: ANN401 - the method's response type
         """As `write`, of what is so little that nobody has to wait until the peer takes it."""
