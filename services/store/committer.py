@@ -163,10 +163,10 @@ class Committer:
 
     async def commit_waiting(self) -> None:
         """Commits the work that waits, as far as there is room for it, as one group; returns when it is durable."""
-        group = self._take()
+        group, left = self._take()
         if not group:
             return
-        draft, start, began = Draft(self._live, self._running.look()), epoch_ns(), monotonic()
+        draft, start, began = Draft(self._live, self._running.look(), left), epoch_ns(), monotonic()
         for work in group:
             work.prepare(draft)
         if changes := draft.finish():
@@ -181,8 +181,11 @@ class Committer:
         for work in group:
             work.written()
 
-    def _take(self) -> list[Work]:
-        """The work that fits, in the order of submission; of writers whose work does not fit, what can go ahead."""
+    def _take(self) -> tuple[list[Work], float]:
+        """The work that fits, in the order of submission; of writers whose work does not fit, what can go ahead.
+
+        And for how many bytes of messages there is room besides.
+        """
         submitted, self._waiting = self._waiting, []
         room, size, later = self._room(submitted), 0, len(submitted)
         taken: list[tuple[int, Work]] = []
@@ -204,7 +207,7 @@ class Committer:
                 self._waiting.append(each)
         self._hold(min((each.weight for each in self._waiting if each.weight), default=0))
         self._leave(submitted[later:])
-        return _in_order(taken)
+        return _in_order(taken), min(room, GROUP_BYTES) - size
 
     def _room(self, submitted: list[_Submitted]) -> float:
         room = self._disk.room_for_messages() if submitted else None

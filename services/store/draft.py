@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Container
 
 from services.common.partition import lease_name
@@ -16,8 +17,10 @@ LIMIT = 1 << 63
 class Draft:
     """Changes `live` at once; the group is written later, and tried again until it is on disk."""
 
-    def __init__(self, live: Live, at: int) -> None:
+    def __init__(self, live: Live, at: int, room: float = math.inf) -> None:
+        """`room`: for so many bytes of messages more than those that the work of the group was counted with."""
         self._live = live
+        self._room = room
         self._changes = Changes(at=at)
         self._dequeues: dict[int, list[bytes]] = {}
         self.traced: list[bytes] = []
@@ -27,6 +30,12 @@ class Draft:
     def changes(self) -> Changes:
         """The changes so far; callers add to them directly, except to the journal's own tables."""
         return self._changes
+
+    def takes(self, size: int) -> bool:
+        """Whether so many bytes of messages have room in the group besides; they have it then."""
+        fits = size <= self._room
+        self._room -= size * fits
+        return fits
 
     def fault(self, frame: JournalFrame) -> str:
         """Why `frame` is invalid and can never be written, or "" when it can."""

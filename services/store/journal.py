@@ -91,11 +91,18 @@ class Journal:
             draft.add(part, self._epochs.refused(part.fences))
 
     def _stage(self, writer: int, frame: JournalFrame, draft: Draft) -> JournalAck:
-        """Stages a frame. It is not numbered on disk: after a crash staged frames are gone, and must be taken again."""
+        """Stages a frame. It is not numbered on disk: after a crash staged frames are gone, and must be taken again.
+
+        A frame that decides is known by its transaction: sent again, it is answered with what was decided.
+        """
+        if frame.decides and (known := self._transactions.outcome(frame.transaction)):
+            return JournalAck(sequence=frame.sequence, committed=known.committed)
         fenced = self._epochs.refused(frame.fences)
         ack = JournalAck(sequence=frame.sequence, fenced=fenced, refused="" if fenced else draft.fault(frame))
         if not fenced and not ack.refused:
             self._transactions.stage((writer, frame.sequence), frame, draft.changes.at)
+            if frame.decides and (not frame.contents or draft.takes(frame.ByteSize())):
+                ack.committed = self._transactions.decide(frame.transaction, 1, draft).committed
         return ack
 
     def _answer_again(self, writer: int, frame: JournalFrame) -> JournalAck:

@@ -67,9 +67,9 @@ class Transactions:
         self._since.pop(transaction, None)
         return list(self._staged.pop(transaction, {}).values())
 
-    def is_decided(self, transaction: int) -> bool:
-        """Whether there is an outcome."""
-        return transaction in self._outcomes
+    def outcome(self, transaction: int) -> OutcomeRow | None:
+        """How it was decided, if it was."""
+        return self._outcomes.get(transaction)
 
     def decide(self, transaction: int, parts: int | None, draft: Draft) -> TransactionOutcome:
         """The decision itself, within a commit group; `parts` None aborts what is undecided."""
@@ -103,7 +103,7 @@ class Decision:
 
     def is_moot(self) -> bool:
         """Whether another request has decided the transaction."""
-        return self._transactions.is_decided(self._transaction)
+        return self._transactions.outcome(self._transaction) is not None
 
     def prepare(self, draft: Draft) -> None:
         self._reply = self._transactions.decide(self._transaction, self._parts, draft)

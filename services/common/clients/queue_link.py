@@ -220,9 +220,9 @@ class QueueLink:
         self._frame.fields.detaches.append(consumer)
         self._write_soon()
 
-    def step(self, transaction: int, step: pb.TransactionStep.Step.ValueType) -> None:
-        """Sends PREPARE, COMPLETE or ABORT, after everything that was asked before it."""
-        self._frame.fields.transactions.add(transaction=transaction, step=step)
+    def step(self, transaction: int, step: pb.TransactionStep.Step.ValueType, *, alone: bool = False) -> None:
+        """Sends PREPARE (to the only process that takes part: `alone`), COMPLETE or ABORT, after all that was asked."""
+        self._frame.fields.transactions.add(transaction=transaction, step=step, alone=alone)
         self._write_soon()
 
     async def request(self, **request: Any) -> pb.QueueReply:  # noqa: ANN401 - one field of the oneof

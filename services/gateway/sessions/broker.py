@@ -24,8 +24,8 @@ from services.gateway.routing.exclusive import ExclusiveQueues
 from services.gateway.routing.routes import RouteCache
 from services.gateway.sessions.backlog import Arrived
 from services.gateway.sessions.consumer import Consumer, ConsumerState
+from services.gateway.sessions.coordinator import Coordinator
 from services.gateway.sessions.management import Management
-from services.gateway.sessions.transaction import Coordinator
 from services.gateway.sessions.unwritable import Unwritable
 from services.rpc import queue_pb2 as pb
 

@@ -109,9 +109,18 @@ class JournalWriter:
         self._schedule()
 
     def stage(
-        self, transaction: int, contents: list[ContentDraft], dequeues: dict[int, list[int]], fences: list[Partition]
+        self,
+        transaction: int,
+        contents: list[ContentDraft],
+        dequeues: dict[int, list[int]],
+        fences: list[Partition],
+        *,
+        alone: bool,
     ) -> list[asyncio.Future[store_pb2.JournalAck]]:
-        """Writes a transaction's parts, after everything that was added before: applied when the store commits them."""
+        """Writes a transaction's parts, after everything that was added before: applied when the store commits them.
+
+        What no other process takes part in, and is one frame, the store commits with it.
+        """
         new = partial(store_pb2.JournalFrame, transaction=transaction, fences=[each.fence for each in fences])
         frames, size = [new()], 0
         for content in contents:
@@ -128,6 +137,7 @@ class JournalWriter:
             size += _INDEX * len(indexes)
             for partition in fences:
                 self._add_departures(frames[-1], partition, batch, partition.known.departing(batch, again=True))
+        frames[-1].decides = alone and len(frames) == 1
         return [self.append(frame) for frame in frames]
 
     def append(self, frame: store_pb2.JournalFrame) -> asyncio.Future[store_pb2.JournalAck]:

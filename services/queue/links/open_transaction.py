@@ -53,6 +53,7 @@ class OpenTransaction(Undecided):
     traced: list[TracedBatch] = field(default_factory=list)
     partitions: dict[Partition, None] = field(default_factory=dict)
     spoiled: str = ""  # why a part that was sent for it was not taken
+    alone: bool = False  # no other process takes part
     prepared: bool = False
     ask: Callable[[], None] = _nobody_asks
     asked: bool = False  # the store has been asked for the decision

@@ -1,6 +1,7 @@
 """Local transactions as a participant sees them: collected, prepared (held, staged in the journal), then decided.
 
-PREPARE  checks limits, reserves room, holds the settled entries for the transaction and stages the durable part.
+PREPARE  checks limits, reserves room, holds the settled entries for the transaction and stages the durable part. When
+         no other process takes part, and that is one frame, the store commits it, and what follows is as COMPLETE.
 COMPLETE applies all of it in memory; the journal has applied it with the store's decision.
 ABORT    gives everything back.
 
@@ -14,7 +15,7 @@ participant, is told that nothing is held any more, and asks the store itself.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING
@@ -26,12 +27,11 @@ from services.common.errors import BrokerError, PreconditionFailed
 from services.queue.host import Host
 from services.queue.journal.content import Source
 from services.queue.journal.ticket import Receipt
+from services.queue.links.holding import hold
 from services.queue.links.moved import tell_copied, tell_moved
 from services.queue.links.open_transaction import HeldEntries, OpenTransaction
-from services.queue.links.publishing import arrivals
 from services.queue.machine.arrival import Arrival
 from services.queue.machine.claims import FINAL
-from services.queue.machine.journal_draft import ContentDraft
 from services.queue.machine.queue import Queue
 from services.queue.machine.record import uids_of
 from services.queue.observe.traced_batch import TracedBatch
@@ -47,10 +47,6 @@ log = structlog.get_logger()
 _RETRY_SECONDS = 0.5
 _UNTOLD_SECONDS = 40.0  # longer than a gateway waits for all to prepare
 _COPIES = 3  # of a batch: as it came, decoded, and as bodies by themselves
-_MISSING: Mapping[int, str] = {
-    pb.NOT_OWNER: "the partition has another owner",
-    pb.OTHER: "a queue cannot be served",
-}
 
 
 class Transactions:
@@ -86,6 +82,7 @@ class Transactions:
         if step.HasField("copied"):
             self._of(number).copied = step.copied
         if step.step == pb.TransactionStep.PREPARE:
+            self._of(number).alone = step.alone
             self._try_to_prepare(number, now)
         elif step.step == pb.TransactionStep.COMPLETE:
             self._complete(number, now)
@@ -163,7 +160,7 @@ class Transactions:
         if awaited := self._awaited(transaction):
             awaited.waiting.append(partial(self._prepare_later, number))
             return
-        reason, text = self._hold(transaction)
+        reason, text = hold(self._host, self._link, transaction)
         if reason != pb.NONE:
             self._open.pop(number)
             self._release(transaction)
@@ -186,53 +183,6 @@ class Transactions:
         awaited = (self._host.registry.awaited(queue_id) for queue_id in dict.fromkeys(queue_ids))
         return next((partition for partition in awaited if partition), None)
 
-    def _hold(self, transaction: OpenTransaction) -> tuple[pb.Reason.ValueType, str]:
-        """NONE, or why it cannot be carried out. Messages for queues deleted meanwhile are dropped."""
-        registry = self._host.registry
-        if transaction.spoiled:
-            return pb.OTHER, transaction.spoiled
-        for _, source in transaction.batches:
-            content = ContentDraft(self._host.take_id, source)
-            transaction.contents.append(content)
-            for queue_id, arrival, _ in arrivals(source.columns, content):
-                arrival.immediate = False
-                queue = registry.queues.get(queue_id)
-                if queue is not None:
-                    transaction.concerns(registry.partitions[queue.options.partition])
-                if queue is not None and not self._reserve(transaction, queue, arrival):
-                    return pb.OVERFLOW, f"queue '{queue.options.name}' is full"
-                if queue is None and (missing := registry.missing(queue_id)) != pb.UNKNOWN_QUEUE:
-                    return missing, _MISSING[missing]
-        for settle in transaction.settles:
-            queue = registry.queues.get(settle.queue_id)
-            if queue is not None:
-                transaction.concerns(registry.partitions[queue.options.partition])
-                self._hold_settled(transaction, queue, settle)
-            elif (missing := registry.missing(settle.queue_id)) != pb.UNKNOWN_QUEUE:
-                return missing, _MISSING[missing]
-        return pb.NONE, ""
-
-    def _reserve(self, transaction: OpenTransaction, queue: Queue, arrival: Arrival) -> bool:
-        count, options = len(arrival), queue.options
-        if not queue.reserve(count, sum(map(len, arrival.bodies))):
-            return False
-        transaction.publications.append((queue, arrival))
-        arrival.place = queue.place(count)
-        if options.durable:
-            parts = arrival.enlist(options, 0, count, arrival.place)
-            arrival.parts = parts if any(parts) else None
-            queue.stage(arrival, self._host.now())
-        return True
-
-    def _hold_settled(self, transaction: OpenTransaction, queue: Queue, settle: pb.Settle) -> None:
-        options = queue.options
-        # A rejected entry stays in the journal until its dead letter has arrived.
-        ends = settle.outcome == pb.ACCEPT or (settle.outcome == pb.REJECT and options.dead_letter_exchange is None)
-        uids = settle.uids if settle.outcome in FINAL else queue.not_others(settle.uids, self._link)
-        entries, coming = queue.hold(uids, transaction)
-        moved = settle if settle.successors else None
-        transaction.settlements.append(HeldEntries(queue, settle.outcome, entries, coming, ends, moved))
-
     def _stage(self, number: int, transaction: OpenTransaction) -> None:
         partitions = self._host.registry.partitions
         contents = [content for content in transaction.contents if content.entries]
@@ -248,7 +198,7 @@ class Transactions:
         if not fences:
             self._is_prepared(number, transaction)
             return
-        frames = self._host.writer.stage(number, contents, dequeues, list(fences.values()))
+        frames = self._host.writer.stage(number, contents, dequeues, list(fences.values()), alone=transaction.alone)
         transaction.parts = len(frames)
         staged = asyncio.gather(*frames, return_exceptions=True)
         staged.add_done_callback(partial(self._staged, number, transaction))
@@ -261,8 +211,13 @@ class Transactions:
     ) -> None:
         acks = [] if answer.cancelled() else answer.result()
         failures = [ack for ack in acks if isinstance(ack, BaseException)]
-        if acks and not failures and not any(ack.fenced for ack in acks if isinstance(ack, store_pb2.JournalAck)):
+        stored = [ack for ack in acks if isinstance(ack, store_pb2.JournalAck)]
+        if any(ack.HasField("committed") for ack in stored):
+            self._decided(number, transaction, committed=all(ack.committed for ack in stored))
+        elif stored and not failures and not any(ack.fenced for ack in stored):
             self._is_prepared(number, transaction)
+        elif transaction.alone and not stored and not _refusal(failures):
+            self._ask(number, transaction)  # nobody has said whether it was decided
         elif self._open.pop(number, None):
             self._release(transaction)
             self._give_back(transaction, self._host.now())
@@ -376,8 +331,11 @@ class Transactions:
                 log.info("outcome of a transaction not known yet", transaction=number, reason=failure.text)
                 await asyncio.sleep(_RETRY_SECONDS)
             else:
-                self._host.when_certain(partial(self._resolved, number, transaction, committed=outcome.committed))
+                self._decided(number, transaction, committed=outcome.committed)
                 return
+
+    def _decided(self, number: int, transaction: OpenTransaction, *, committed: bool) -> None:
+        self._host.when_certain(partial(self._resolved, number, transaction, committed=committed))
 
     def _resolved(self, number: int, transaction: OpenTransaction, *, committed: bool) -> None:
         if not transaction.prepared:
@@ -390,7 +348,11 @@ class Transactions:
             self._not_held(number)
 
 
+def _refusal(failures: Sequence[BaseException]) -> PreconditionFailed | None:
+    return next((failure for failure in failures if isinstance(failure, PreconditionFailed)), None)
+
+
 def _why_not(failures: Sequence[BaseException]) -> tuple[pb.Reason.ValueType, str]:
     """OTHER for what the store refuses for good, which is not tried again; else UNAVAILABLE."""
-    refused = next((failure for failure in failures if isinstance(failure, PreconditionFailed)), None)
+    refused = _refusal(failures)
     return (pb.OTHER, refused.text) if refused else (pb.UNAVAILABLE, "")

@@ -14,7 +14,8 @@ from services.common.errors import BrokerError, PreconditionFailed, Unavailable
 from services.gateway import vocabulary as v
 from services.gateway.observe.observer import Followed
 from services.gateway.operations import transact
-from services.gateway.sessions.transaction import Coordinator, InDoubt, OpenTransactions, Publication, Transaction
+from services.gateway.sessions.coordinator import Coordinator
+from services.gateway.sessions.transaction import InDoubt, OpenTransactions, Publication, Transaction
 from tests.support.messages import kind, messages, published
 from tests.support.published import Client, ScriptedRouter
 
@@ -42,7 +43,7 @@ async def test_a_store_that_says_nothing_for_too_long() -> None:
     """It may have committed, and may have forgotten that it has."""
     store = Mock(commit_transaction=AsyncMock(side_effect=Unavailable("away")))
     with pytest.raises(InDoubt):
-        await Coordinator(Mock(), store, Mock())._outcome(7, 1, 0.0)
+        await Coordinator(Mock(), store, Mock())._outcome(7, store.commit_transaction, 0.0)
 
 
 async def test_who_publishes_to_a_full_queue_waits() -> None:
