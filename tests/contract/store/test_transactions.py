@@ -154,3 +154,50 @@ async def test_time_in_which_the_store_was_not_there(house: House) -> None:
         await house.restart()
     await house.engine._housekeeping._step(tidy=True)
     assert await house.provider.outcomes() == []
+
+
+async def test_a_frame_that_decides(house: House) -> None:
+    """A transaction of one frame is committed with it, in one commit, and answered so whenever it is asked about."""
+    await house.append(enqueue(10, 2))
+    frame = enqueue(20, 1, transaction=99, decides=True)
+    frame.dequeues.extend(dequeue(10, 0).dequeues)
+    before = len(house.commits)
+    ack = await house.append(frame, writer=3, sequence=1)
+    assert ack.HasField("committed")
+    assert ack.committed
+    assert len(house.commits) == before + 1
+    assert await house.alive() == {10: [1], 20: [0]}
+    assert (await house.engine.transactions.resolve(99)).committed
+    assert (await house.engine.transactions.commit(99, 1)).committed
+
+
+async def test_a_frame_that_decides_is_sent_again(house: House) -> None:
+    """It counts once, and is answered as before, though the store was started anew and the partition has moved."""
+    old = (await house.acquire("partition/1"))["partition/1"]
+    frame = enqueue(10, 1, fences=[Fence(lease="partition/1", epoch=old)], transaction=1, decides=True)
+    assert (await house.append(frame, writer=3, sequence=1)).committed
+    await house.append(dequeue(10, 0))
+    await house.restart()
+    house.clock.now += 2
+    await house.acquire("partition/1", member="m2")
+    again = await house.append(frame, writer=3, sequence=1)
+    assert again.committed
+    assert not again.fenced
+    assert await house.alive() == {}
+
+
+async def test_a_frame_that_decides_is_too_late(house: House) -> None:
+    """What another has asked about is aborted, and what has no fence any more is not decided."""
+    await house.engine.transactions.resolve(1)
+    ack = await house.append(enqueue(10, 1, transaction=1, decides=True))
+    assert ack.HasField("committed")
+    assert not ack.committed
+    old = (await house.acquire("partition/1"))["partition/1"]
+    house.clock.now += 2
+    await house.acquire("partition/1", member="m2")
+    fence = Fence(lease="partition/1", epoch=old)
+    fenced = await house.append(enqueue(10, 1, fences=[fence], transaction=2, decides=True))
+    assert list(fenced.fenced) == ["partition/1"]
+    assert not fenced.HasField("committed")
+    assert not (await house.engine.transactions.commit(2, 1)).committed
+    assert await house.alive() == {}

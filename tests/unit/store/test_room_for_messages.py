@@ -276,6 +276,29 @@ async def test_what_only_waits_for_its_turn_is_let_be(house: House, monkeypatch:
     assert await house.alive() == {1: [20], 2: [0]}
 
 
+async def test_a_frame_that_decides_needs_room(house: House) -> None:
+    """Where there is none it is only staged, and its commit waits; what brings no messages decides all the same."""
+    await answer(house.append(large(1, 10)))
+    house.provider.free = _MIB
+    staged = await answer(house.append(large(5, 10, transaction=5, decides=True)))
+    assert not staged.HasField("committed")
+    commit = asyncio.ensure_future(house.engine.transactions.commit(5, 1))
+    assert (await answer(house.append(dequeue(1, 0, transaction=6, decides=True)))).committed
+    assert not commit.done()
+    house.provider.free = _TOTAL
+    assert (await asyncio.wait_for(commit, 5)).committed
+    assert (await answer(house.append(large(7, 10, transaction=7, decides=True)))).committed
+
+
+async def test_frames_that_decide_share_the_room(house: House) -> None:
+    """Each counts what those before it in the same group take: no more is written than there is room for."""
+    house.provider.free = 48 * _MIB  # 44 for messages, each of which is written twice
+    acks = await asyncio.gather(
+        *(answer(house.append(large(number, 10, transaction=number, decides=True))) for number in range(1, 5))
+    )
+    assert [ack.committed for ack in acks] == [True, True, False, False]
+
+
 async def test_transactions_that_free_go_ahead(house: House) -> None:
     """What only settles is staged, and committed, while its writer's messages wait; not before what it settles."""
     await answer(house.append(enqueue(1, 1)))
