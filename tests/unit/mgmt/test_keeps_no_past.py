@@ -19,11 +19,11 @@ from services.mgmt.tree.mirror import Mirror
 from services.rpc.ledger_pb2 import LedgerBatch
 from services.rpc.store_pb2 import Lease, LeaseTable, Member, Record, Records
 
-SOME, MANY = 400, 1200
+SOME, MANY = 200, 600
 """Rounds until all is there that is needed once, and those after them."""
 
-MOST: Final = 64 << 10
-"""Bytes by which dictionaries may differ; a name that stayed of each round would take more than all of them."""
+MOST: Final = 20 << 10
+"""Bytes by which dictionaries may differ; a name that stayed of each round would take twice as much."""
 
 A_ROUND: Final = 600.0
 """Seconds by each part's own clock: longer than anything is remembered, but for instances of the ledger."""
@@ -47,7 +47,7 @@ class Follower:
     async def members(self, number: int) -> None:
         """Processes come and go, and partitions with them."""
         name = f"queue-1-{number:012}"
-        leases = [Lease(name=f"partition/{each}", epoch=number + 1, member=name, address=name) for each in range(64)]
+        leases = [Lease(name=f"partition/{each}", epoch=number + 1, member=name, address=name) for each in range(8)]
         self.table.apply(LeaseTable(leases=leases, members=[Member(member=name, role="queue", address=name)]))
         self.roll.update("queue", self.table.members)
         self.roll.update("gateway", {f"gateway-{number}": ""})
