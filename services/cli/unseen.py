@@ -1,22 +1,25 @@
 """A password on the command line is seen by everyone who lists the processes of the machine, until it is overwritten.
 
-That is a moment after the start: better it is in a file (`password.py`).
+That is a moment after the start: better it is in a file (`password.py`). One in the URL of a database, or of a broker
+whose definitions are imported, is a password as well; those commands run for minutes.
 """
 
 from __future__ import annotations
 
 import ctypes
+import re
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
 _OPTION = b"--password"
+_IN_URL = re.compile(rb"[a-z][a-z0-9+.-]*://[^/?#:@]*:([^/?#]*)@", re.IGNORECASE)
 _BEGIN, _END = 45, 46  # of the memory that /proc/PID/cmdline shows, in /proc/PID/stat behind the program's name
 
 
 def overwrite_passwords(arguments: Sequence[str]) -> None:
     """Of this process, where its `arguments` name any."""
-    if any(each.startswith(_OPTION.decode()) for each in arguments):
+    if any(each.startswith(_OPTION.decode()) or "://" in each for each in arguments):
         with suppress(OSError, ValueError, IndexError):  # a system that does not say where it is
             _overwrite()
 
@@ -32,4 +35,6 @@ def _overwrite() -> None:
             ctypes.memset(begin, ord("*"), len(word))
         elif is_one and option == _OPTION:
             ctypes.memset(begin + len(option) + 1, ord("*"), len(value))
+        elif found := _IN_URL.search(word):
+            ctypes.memset(begin + found.start(1), ord("*"), len(found[1]))
         before, begin = word, begin + len(word) + 1

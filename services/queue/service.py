@@ -47,7 +47,7 @@ from services.queue.partitions.partition import Partition
 from services.queue.partitions.partitions import Partitions
 from services.queue.partitions.pins import Pins
 from services.queue.partitions.registry import Registry
-from services.queue.partitions.sisters import member_of, sisters_of
+from services.queue.partitions.sisters import Together, member_of, together
 from services.queue.timers import Timers
 from services.rpc.counts_pb2_grpc import add_CountsServicer_to_server
 from services.rpc.metrics_pb2_grpc import add_MetricsServicer_to_server
@@ -109,9 +109,8 @@ class Service:
             office,
             self._store,
             self._settings.partitions,
-            self._settings.lease_ttl_ms / 2000,
             plugins.load("placements", self._settings.placement)(),
-            sisters_of(self._name, self._settings.queue_processes),
+            self._together(),
         )
         pins = self._store.watch_records([RECORD_KIND])
         self._tasks.start(Pins(self._partitions.pin).follow(pins), "pins")
@@ -123,6 +122,10 @@ class Service:
         Timers(self._host, self._topology.has_place).start()
         await self._serve()
         log.info("queue process ready", name=self._name, partitions=len(registry.partitions), address=self._advertised)
+
+    def _together(self) -> Together:
+        settings = self._settings
+        return together(self._name, settings.queue_processes, settings.lease_ttl_ms / 2000, settings.run_folder)
 
     def _recorder(self) -> Recorder:
         """Who is told what happens to messages: the ledger, and whoever counts."""

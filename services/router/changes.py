@@ -8,6 +8,7 @@ from functools import partial
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from services.common.bus.events import UNHEARD, Events
+from services.common.clock import monotonic
 from services.common.containment import contained, for_each
 from services.common.errors import BrokerError, Fenced, Unavailable
 from services.common.topology.records import KINDS
@@ -20,6 +21,8 @@ from services.router.unreadable import name_unreadable
 from services.router.watchers import Watchers
 
 T = TypeVar("T")
+
+_TURN = 0.01  # seconds in which changes are decided together; to compile one's selector may take as long
 
 
 class Done(NamedTuple, Generic[T]):
@@ -84,16 +87,25 @@ class Changes:
             try:
                 if self._restore:
                     await self._put_again()
-                await self._carry_out(batch)
+                await self._in_turns(batch)
             finally:
                 for asked in batch:
                     if not asked.done.done():
                         asked.done.set_exception(Unavailable("the router stops"))
 
-    async def _carry_out(self, batch: list[_Asked]) -> None:
-        """Together; when that fails, each by itself, and only who asked for what cannot be done hears that."""
+    async def _in_turns(self, batch: list[_Asked]) -> None:
+        """Thousands of clients may ask for what takes long: watchers are heard, and the lease renewed, in between."""
+        while batch:
+            batch = await self._carry_out(batch)
+            await asyncio.sleep(0)
+            await self._lease.wait_valid()
+
+    async def _carry_out(self, batch: list[_Asked]) -> list[_Asked]:
+        """Together, and gives the rest; when that fails, each by itself, and only who asked for what cannot be done
+        hears that.
+        """
         try:
-            await self._together(batch)
+            return await self._together(batch)
         except Fenced:
             raise
         except Exception as fault:  # noqa: BLE001 - one request's, which is not known yet
@@ -105,16 +117,23 @@ class Changes:
                     await self._carry_out([asked])
             else:
                 _refuse(batch[0], fault)
+        return []
 
-    async def _together(self, batch: list[_Asked]) -> None:
-        effects = Effects()
-        answers = [(asked.done, self._decide(asked, effects)) for asked in batch]
+    async def _together(self, batch: list[_Asked]) -> list[_Asked]:
+        """As many as have their time in one turn; gives the others."""
+        effects, until = Effects(), monotonic() + _TURN
+        answers: list[tuple[asyncio.Future[Any], Any]] = []
+        for asked in batch:
+            answers.append((asked.done, self._decide(asked, effects)))
+            if monotonic() >= until:
+                break
         if effects.records:
             await self._store.put(effects.records)
         self._publish(effects)
         for done, answer in answers:
             if not done.done():
                 done.set_result(Done(answer, self.version))
+        return batch[len(answers) :]
 
     def _tell_all_anew(self) -> None:
         """A watcher that came back meanwhile was told of what is undone: everybody comes back, for a whole snapshot."""

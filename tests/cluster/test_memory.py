@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+import json
+import time
+from concurrent.futures import Future, ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
 import pytest
 
 from benchmarks.wire import Address, Connection, publication
+from services.common.partition import partition_of
+from tests.support.hopline_command import HoplineCommand
 from tests.support.interop_pika import connected, fetch
-from tests.support.stack import Stack, running_stack
+from tests.support.stack import Stack, running_stack, wait_until
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    from pika.adapters.blocking_connection import BlockingChannel
 
 MEBIBYTE = 1 << 20
 QUEUE_MEMORY = 32 * MEBIBYTE
@@ -19,6 +26,11 @@ BODY = bytes(16 * 1024)
 FAR_TOO_MUCH = 400 * MEBIBYTE
 GROWTH = 200 * MEBIBYTE
 STUCK_SECONDS = 3.0
+BACKLOG = 24 * MEBIBYTE
+MOVED = 110 * MEBIBYTE
+"""While a backlog is handed over, of which the former owner has one copy: the next owner's, and what is on its way."""
+SETTLED = 64 * MEBIBYTE
+"""Soon afterwards: what three processes keep of that. It was a copy in each of two caches, and one's freed room."""
 
 
 @pytest.fixture(scope="module")
@@ -103,3 +115,53 @@ def test_consumer_that_does_not_read_stops_no_other(stack: Stack, producer: Conn
             channel.basic_publish("", queue, b"not held up")
             assert fetch(channel, queue, 60).body == b"not held up"
     consumer.close()
+
+
+class Owner:
+    """Of a queue's partition."""
+
+    def __init__(self, stack: Stack, queue: str) -> None:
+        self._run = HoplineCommand(stack).run
+        self._partition = partition_of("/", queue, 64)
+
+    def __call__(self) -> str:
+        rows = map(json.loads, self._run("partitions", "--json").stdout.splitlines())
+        owner: str = next(row["owner"] for row in rows if row["partition"] == self._partition)
+        return owner
+
+    def move(self) -> None:
+        """To the other process, of two; returns when it serves the partition."""
+        to = "queue-2" if self().startswith("queue-1") else "queue-1"
+        moved = self._run("partitions", "move", str(self._partition), to)
+        assert moved.returncode == 0, moved.stderr
+        assert self().startswith(to)
+
+
+def test_backlog_that_is_moved_by_hand(stack: Stack, producer: Connection, name: str) -> None:
+    """It is in memory once more while it moves, at its next owner, and not in the store; soon it is there once."""
+    message, count = publication("", name, BODY, persistent=False), BACKLOG // len(BODY)
+    producer.socket.sendall(message * count)
+    with connected(stack.address) as connection:
+        channel = connection.channel()
+        wait_until(lambda: _depth(channel, name) == count, 60, "the backlog in its queue")
+        before, owner = stack.memory(), Owner(stack, name)
+        with ThreadPoolExecutor() as another:
+            most = _most(stack, another.submit(owner.move))
+        assert _depth(channel, name) == count
+        wait_until(lambda: stack.memory() - before < SETTLED, 60, "memory given back")
+    assert most - before < MOVED
+    drain(stack, name, count)
+
+
+def _most(stack: Stack, doing: Future[None]) -> int:
+    """What the stack has in memory meanwhile, at most."""
+    most = stack.memory()
+    while not doing.done():
+        most = max(most, stack.memory())
+        time.sleep(0.02)
+    doing.result()
+    return most
+
+
+def _depth(channel: BlockingChannel, queue: str) -> int:
+    return int(channel.queue_declare(queue, passive=True).method.message_count)

@@ -27,7 +27,7 @@ class Argument(Generic[_T]):
     """`name` is RabbitMQ's, where it has one. A declaration that differs in a `compared` one is of another queue.
 
     `implies` is what it means for other arguments, where nothing is said of them. `check_new` is a further
-    check, of what is said now: what was taken once is heeded.
+    check, of what is said now, and comes first, as it bounds what the other costs: what was taken once is heeded.
     """
 
     name: str
@@ -57,4 +57,4 @@ class Alias:
 
 def newly_wrong(of: Argument[Any] | Alias, value: Any) -> str | None:  # noqa: ANN401 - a client's
     """See Check: of what is said now."""
-    return of.check(value) or of.check_new(value)
+    return of.check_new(value) or of.check(value)

@@ -20,8 +20,8 @@ def _wrong(value: object) -> str | None:
     return text(value) if not isinstance(value, str) else _mistaken(value, selector)
 
 
-def _costly(value: Any) -> str | None:  # noqa: ANN401 - a client's, which has passed the check
-    return _mistaken(value, said_now)
+def _costly(value: object) -> str | None:
+    return text(value) if not isinstance(value, str) else _mistaken(value, said_now)
 
 
 def _mistaken(value: str, compiled: Callable[[str], Selector]) -> str | None:

@@ -24,8 +24,8 @@ def wrong(value: object) -> str | None:
 
 
 def costly(value: object) -> str | None:
-    """See Check: of one that is new, whose selectors may not cost much."""
-    return _wrong(value, said_now)
+    """See Check: of one that is new, whose selectors may not cost much: they are one in the end."""
+    return _wrong(value, said_now) or _wrong_together(selector_of(value))
 
 
 def _wrong(value: object, compiled: Callable[[str], Selector]) -> str | None:
@@ -37,6 +37,15 @@ def _wrong(value: object, compiled: Callable[[str], Selector]) -> str | None:
             seconds(period)
     except (ValueError, TypeError, RecursionError) as error:
         return f"must be a table of filters, each with its kind and arguments: {_told(error)}"
+    return None
+
+
+def _wrong_together(text: str) -> str | None:
+    try:
+        if text:
+            said_now(text)
+    except InvalidSelector as error:
+        return f"must be filters that are one selector together: {_told(error)}"
     return None
 
 

@@ -11,6 +11,7 @@ import structlog
 
 from services.common.clients.calls import unless_given_up
 from services.common.clients.peer import Peer
+from services.common.containment import contained
 from services.common.errors import PreconditionFailed, Unavailable
 from services.common.grpc_channel import MAX_FRAME
 from services.common.runtime import Tasks
@@ -64,11 +65,26 @@ class Journal:
         frame.sequence = self._sequence
         done: asyncio.Future[JournalAck] = asyncio.get_running_loop().create_future()
         self._waiting[frame.sequence] = (frame, done)
-        if self._direct is None or not self._direct.write_now(frame):
+        if not self._goes_at_once(frame):
             self._direct = None
             self._unsent.append(frame)
             self._more.set()
         return done
+
+    def _goes_at_once(self, frame: JournalFrame) -> bool:
+        """A fault is the stream's, not the caller's: the frame has its number, and goes with the next stream."""
+        if self._direct is None:
+            return False
+        try:
+            return self._direct.write_now(frame)
+        except Exception as fault:  # noqa: BLE001 - whatever it is, another stream is as good
+            self._give_up(self._direct, fault)
+            return False
+
+    def _give_up(self, call: ClientCall, fault: Exception) -> None:
+        """Ends a stream that cannot be written to any more: answers would not come, and nobody would know why."""
+        contained("sending journal frames", fault, writer=self._name)
+        call.cancel()
 
     async def _run(self) -> None:
         reported = False
@@ -119,6 +135,14 @@ class Journal:
 
     async def _send(self, call: ClientCall) -> None:
         """Sends what has gathered; then frames go by themselves, until one would have to wait."""
+        try:
+            await self._send_all(call)
+        except (grpc.aio.AioRpcError, asyncio.InvalidStateError):
+            return  # the call has ended, and whoever reads it hears why
+        except Exception as fault:  # noqa: BLE001 - as in `_goes_at_once`
+            self._give_up(call, fault)
+
+    async def _send_all(self, call: ClientCall) -> None:
         while True:
             while self._unsent:
                 await call.write(self._unsent.popleft())

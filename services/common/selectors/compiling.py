@@ -7,6 +7,7 @@ something (JMS 3.8.1.1).
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterable
 from typing import Final
 
@@ -19,6 +20,7 @@ from services.common.selectors.values import Evaluate, Kind
 _DEEPEST: Final = 200  # terms in each other: a message must not take all of the stack
 _LARGEST: Final = 1 << 63
 _NOTHING: Final[frozenset[Equality]] = frozenset()
+_TEXT: Final = re.compile(r"'(?:[^']|'')*'")
 
 
 class Mistaken(ValueError):
@@ -41,7 +43,7 @@ def _made(
     return term
 
 
-def _unquoted(token: Token) -> str:
+def _unquoted(token: str) -> str:
     """Without the quotes around it; doubled ones within are single."""
     quote = token[0]
     return token[1:-1].replace(quote * 2, quote)
@@ -100,7 +102,8 @@ class Compiler(Transformer[Token, Term]):
 
     def among(self, value: Term, *texts: Token) -> Term:
         _need({Kind.TEXT}, "IN", value)
-        return _made(comparing.among(value.evaluate, frozenset(map(_unquoted, texts))), Kind.TRUTH, value)
+        listed = _TEXT.findall(texts[0]) if texts[0].type == "TEXTS" else texts
+        return _made(comparing.among(value.evaluate, frozenset(map(_unquoted, listed))), Kind.TRUTH, value)
 
     def not_among(self, value: Term, *texts: Token) -> Term:
         return self.negated(self.among(value, *texts))

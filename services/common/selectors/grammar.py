@@ -1,6 +1,8 @@
 """The grammar, to be read beside JMS 3.8.1.1; the precedence is that of SQL92.
 
 Broker-J's additions: `%`, NULL, hexadecimal and octal numbers, identifiers in double quotes, comments.
+
+TEXTS is what IN has behind it, in one piece: lists are long. One with a comment in it is read text by text.
 """
 
 from __future__ import annotations
@@ -19,6 +21,8 @@ GRAMMAR: Final = r"""
     | sum _IS _NOT _NULL -> is_not_null
     | sum _BETWEEN sum _AND sum -> between
     | sum _NOT _BETWEEN sum _AND sum -> not_between
+    | sum _IN TEXTS -> among
+    | sum _NOT _IN TEXTS -> not_among
     | sum _IN "(" TEXT ("," TEXT)* ")" -> among
     | sum _NOT _IN "(" TEXT ("," TEXT)* ")" -> not_among
     | sum _LIKE TEXT [_ESCAPE TEXT] -> like
@@ -56,6 +60,7 @@ _TRUE.2: /true(?![\w$])/i
 COMPARISON: "<>" | "<=" | ">=" | "=" | "<" | ">"
 SIGN: "+" | "-"
 FACTOR: "*" | "/" | "%"
+TEXTS.1: /\(\s*'(?:[^']|'')*'(?:\s*,\s*'(?:[^']|'')*')*\s*\)/
 TEXT: /'(?:[^']|'')*'/
 QUOTED: /"(?:[^"]|"")+"/
 NAME: /(?!\d)[\w$]+/

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from typing import NamedTuple
+from functools import partial
+from itertools import accumulate
 
 from services.common.selectors.values import Evaluate, LookUp
 
@@ -26,20 +27,19 @@ def like(value: Evaluate, pattern: str, escape: str) -> Evaluate:
 
 def matcher(pattern: str, escape: str = "") -> Callable[[str], bool]:
     """Whether all of a text is like the pattern."""
-    first, *others = map(_Part.of, _parts(pattern, escape))
-    if not others:
+    parts = _parts(pattern, escape)
+    first, last = _End(parts[0]), _End(parts[-1])
+    if len(parts) == 1:
         return lambda text: len(text) == first.length and first.stands_at(text, 0)
-    *middle, last = others
+    middle = [_found_behind(runs) for runs in parts[1:-1] if runs != [""]]
 
     def matches(text: str) -> bool:
         if not first.stands_at(text, 0):
             return False
         end = first.length
-        for part in middle:
-            found = part.fits.search(text, end)
-            if found is None:
+        for found_behind in middle:
+            if (end := found_behind(text, end)) < 0:
                 return False
-            end = found.end()
         begin = len(text) - last.length
         return begin >= end and last.stands_at(text, begin)
 
@@ -48,34 +48,55 @@ def matcher(pattern: str, escape: str = "") -> Callable[[str], bool]:
 
 def steps(pattern: str, escape: str = "") -> int:
     """How many may be made at each character of a text: what is between two `%` is tried there, if `_` is in it."""
-    return sum(len(part) for part in _parts(pattern, escape)[1:-1] if "." in part)
+    return sum(_length(runs) for runs in _parts(pattern, escape)[1:-1] if len(runs) > 1)
 
 
-class _Part(NamedTuple):
-    """What stands between two `%`: it fits texts of one length."""
+class _End:
+    """What stands before the first `%`, or behind the last: it has one place in a text."""
 
-    fits: re.Pattern[str]
-    length: int
-
-    @classmethod
-    def of(cls, characters: list[str]) -> _Part:
-        """Each a regular expression."""
-        return cls(re.compile("".join(characters), re.DOTALL), len(characters))
+    def __init__(self, runs: list[str]) -> None:
+        self.length = _length(runs)
+        starts = accumulate((len(run) + 1 for run in runs), initial=0)
+        self._pieces = [(at, run) for at, run in zip(starts, runs, strict=False) if run]
 
     def stands_at(self, text: str, place: int) -> bool:
         """Whether it is there."""
-        return self.fits.match(text, place) is not None
+        if len(text) - place < self.length:
+            return False
+        return all(text.startswith(run, place + at) for at, run in self._pieces)
+
+
+def _found_behind(runs: list[str]) -> Callable[[str, int], int]:
+    """Of what stands between two `%`: where that ends which comes first behind a place of a text; -1: nowhere."""
+    if len(runs) == 1:
+        return partial(_plain_behind, runs[0])
+    search = re.compile(".".join(map(re.escape, runs)), re.DOTALL).search
+    return lambda text, place: found.end() if (found := search(text, place)) else -1
+
+
+def _plain_behind(run: str, text: str, place: int) -> int:
+    found = text.find(run, place)
+    return found + len(run) if found >= 0 else -1
+
+
+def _length(runs: list[str]) -> int:
+    """Of the texts that it fits."""
+    return sum(map(len, runs)) + len(runs) - 1
 
 
 def _parts(pattern: str, escape: str) -> list[list[str]]:
-    """Its characters as regular expressions, parted at each `%`."""
-    parts: list[list[str]] = [[]]
+    """What is between two `%`, each parted at each `_`."""
+    if not escape:
+        return [part.split("_") for part in pattern.split("%")]
+    parts: list[list[list[str]]] = [[[]]]
     for character, is_itself in _characters(pattern, escape):
         if character == "%" and not is_itself:
-            parts.append([])
+            parts.append([[]])
+        elif character == "_" and not is_itself:
+            parts[-1].append([])
         else:
-            parts[-1].append("." if character == "_" and not is_itself else re.escape(character))
-    return parts
+            parts[-1][-1].append(character)
+    return [["".join(run) for run in part] for part in parts]
 
 
 def _characters(pattern: str, escape: str) -> Iterator[tuple[str, bool]]:

@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final
 
 from lark import Lark
 from lark.exceptions import LarkError, UnexpectedInput, UnexpectedToken, VisitError
 
 from services.common.memo import Memo
+from services.common.selectors import logic
 from services.common.selectors.compiling import Compiler, Mistaken
 from services.common.selectors.grammar import GRAMMAR
 from services.common.selectors.term import Equality, Term
 from services.common.selectors.values import Kind, LookUp
+from services.common.selectors.words import words
 
 LONGEST: Final = 32 << 10
 """Characters of a selector."""
+
+MOST_WORDS: Final = 1000
+"""Words and signs of one that is new, a list of texts as one: each takes some 25 microseconds of everybody."""
 
 _MOST_STEPS: Final = 256  # at each character of a text: to ask one message must not take long
 _REMEMBERED: Final = 1024
@@ -30,18 +36,19 @@ class InvalidSelector(ValueError):
 class Selector:
     """A compiled one; equal texts mostly give the same object, by `selector`."""
 
-    __slots__ = ("_evaluate", "required", "steps", "text")
+    __slots__ = ("evaluate", "required", "steps", "text")
 
     def __init__(self, text: str, term: Term) -> None:
         self.text = text
         self.required: frozenset[Equality] = term.required
         """What every message has that is selected: by any of these they can be found in an index."""
         self.steps = term.steps
-        self._evaluate = term.evaluate
+        self.evaluate = term.evaluate
+        """True of a message that is selected; its identifiers are asked for."""
 
     def selects(self, look_up: LookUp) -> bool:
         """Whether the message, whose identifiers `look_up` gives, is wanted: what is unknown is not (JMS 3.8.1.2)."""
-        return self._evaluate(look_up) is True
+        return self.evaluate(look_up) is True
 
 
 _known: Final[Memo[str, Selector]] = Memo(_REMEMBERED, _CHARACTERS)
@@ -53,6 +60,16 @@ def selector(text: str) -> Selector:
         known = _compiled(text)
         _known.put(text, known, len(text))
     return known
+
+
+def all_of(selectors: Sequence[Selector]) -> Selector:
+    """What each of them selects, of one or more."""
+    if len(selectors) == 1:
+        return selectors[0]
+    required = frozenset[Equality]().union(*(each.required for each in selectors))
+    evaluate = logic.both([each.evaluate for each in selectors])
+    term = Term(evaluate, Kind.TRUTH, required=required, steps=sum(each.steps for each in selectors))
+    return Selector(" AND ".join(f"({each.text})" for each in selectors), term)
 
 
 def _compiled(text: str) -> Selector:
@@ -69,6 +86,8 @@ def said_now(text: str) -> Selector:
 
     What was taken once is heeded, whatever it costs: without it a consumer or a binding would be given everything.
     """
+    if MOST_WORDS < len(text) <= LONGEST and words(text) > MOST_WORDS:  # before it is compiled, which is what costs
+        raise InvalidSelector(f"more than {MOST_WORDS} words and signs; a list of texts behind IN counts as one")
     found = selector(text)
     if found.steps > _MOST_STEPS:
         raise InvalidSelector(f"more than {_MOST_STEPS} characters stand between two % and have _ among them")

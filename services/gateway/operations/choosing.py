@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Final
 
 from services.common.arguments import filters, queue
@@ -15,6 +16,18 @@ SELECTOR: Final = "x-filter-jms-selector"
 NO_CONSUME: Final = "x-filter-no-consume"
 NO_LOCAL: Final = "x-qpid-no-local"
 REPLAY: Final = filters.REPLAY
+_LONG: Final = 500  # characters, which take some milliseconds
+
+
+async def compile_in_turn(request: Consume, turn: asyncio.Lock) -> None:
+    """Compiles a long selector when no other client's is: hundreds that come together would be a second of everybody.
+
+    It is remembered. Raises PreconditionFailed, as `selector_of`, which finds it then.
+    """
+    if len(str(request.selector or request.arguments.get(SELECTOR, ""))) > _LONG:
+        async with turn:
+            await asyncio.sleep(0)  # who waited meanwhile is served first
+            selector_of(request)
 
 
 def selector_of(request: Consume) -> str:

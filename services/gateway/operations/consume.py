@@ -32,6 +32,7 @@ async def consume(session: Session, request: v.Consume) -> str:
     if request.queue == v.MANAGEMENT and session.broker.management:
         return await _consume_answers(session, request, session.broker.management)
     definition = await find_queue(session, request.queue)
+    await choosing.compile_in_turn(request, session.broker.compiling)
     consumer = _consumer(session, request, definition)
     if consumer.no_local:
         _keep_own(session, consumer, alone=request.alone)

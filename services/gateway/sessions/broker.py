@@ -65,6 +65,8 @@ class Broker:
         self.publisher = Publisher(name, uids, table, self._partition_of, self)
         self.unwritable = Unwritable(table, self.publisher, topology.queues)
         self.sessions: dict[Session, None] = {}
+        self.compiling = asyncio.Lock()
+        """Is held by whose selector is compiled; long ones are in turn."""
         self._consumers: dict[int, Consumer] = {}
         self._windows = available() // 16
         self._handles = itertools.count(1)

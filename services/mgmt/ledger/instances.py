@@ -102,6 +102,7 @@ class Instances:
                 if time - instance.ended > _REMEMBERED:
                     del self._all[name]
                     self._told.pop(name, None)
+                    self._heard.pop(name, None)
             elif now - self._heard.setdefault(name, now) > SILENT_AFTER:
                 instance.ended = time
                 row = instance.next_row

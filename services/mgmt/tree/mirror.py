@@ -14,6 +14,7 @@ from services.common.clients.store import StoreClient
 from services.common.containment import for_each
 from services.common.errors import BrokerError, Overtaken, Unavailable
 from services.mgmt.tree.grouped import Grouped, change_all
+from services.mgmt.tree.question import Question
 from services.rpc.store_pb2 import Record, Records, Unchanged
 
 OVERLAY: Final = "configured_object"
@@ -62,6 +63,7 @@ class Mirror:
         """Of all records: those of KINDS are here as they were then."""
         self._known = asyncio.Event()
         self._changed = asyncio.Event()
+        self._questions: defaultdict[str, Question] = defaultdict(Question)  # by kind
 
     async def follow(self, records: AsyncIterator[Records]) -> None:
         """Applies a watch of records of KINDS; ends with it."""
@@ -142,7 +144,7 @@ class Mirror:
             async with asyncio.timeout(_SOON):
                 await self.until(holds)
         except TimeoutError:
-            if not await self._is_as(store, kind):
+            if not await self._questions[kind].answer(partial(self._is_as, store, kind)):
                 await self.until(holds)
 
     async def _is_as(self, store: StoreClient, kind: str) -> bool:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from services.common.access.action import Action
 from services.common.errors import NotFound
 from services.common.message import columns
-from services.common.selectors.selector import InvalidSelector, selector
+from services.common.selectors.selector import InvalidSelector, said_now
 from services.mgmt.in_queues.messages import Place, Selection
 from services.mgmt.model.answer import Answer
 from services.mgmt.model.configured_object import ConfiguredObject
@@ -47,7 +47,7 @@ async def _selection(told: _Told) -> Selection:
     limit: int = told["limit"]
     if text := told["selector"]:
         try:
-            await asyncio.to_thread(selector, text)
+            await asyncio.to_thread(said_now, text)
         except InvalidSelector as error:
             raise IllegalConfiguration(f"parameter 'selector': {error}") from None
     ids = told.get("messageIds")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from services.common.selectors.selector import selector
+from services.common.selectors.selector import all_of, selector
 from services.queue.machine.consumers import Consumer, ConsumerLink
 from services.queue.machine.delivery.interest import Interest
 from services.queue.machine.queue import Queue
@@ -38,7 +38,7 @@ def _interest(attach: pb.AttachConsumer, queue: Queue, now: int) -> Interest | N
     said = [text for text in (attach.selector, queue.options.default_selector) if text]
     if not said and not attach.no_local and not attach.HasField("replay_ms"):
         return None
-    chosen = selector(" AND ".join(f"({text})" for text in said) if len(said) > 1 else said[0]) if said else None
+    chosen = all_of([selector(text) for text in said]) if said else None
     not_of = attach.connection if attach.no_local else ""
     if not attach.HasField("replay_ms"):
         return Interest(chosen, not_of)

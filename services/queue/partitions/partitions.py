@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from functools import partial
 
 import structlog
@@ -23,13 +23,14 @@ from services.queue.links.expected import ANYBODY
 from services.queue.machine.context import QueueContext
 from services.queue.machine.journal_draft import PartitionDraft
 from services.queue.observe.traced_record import queue_record
+from services.queue.partitions.gone import Gone
 from services.queue.partitions.hand_over import Row, frames, unwritten
 from services.queue.partitions.loads import Loads
 from services.queue.partitions.partition import Partition, PartitionState, Prepared
 from services.queue.partitions.recovering import Recoveries, put_back, read_back, wait_again
 from services.queue.partitions.recovery import Recovery
 from services.queue.partitions.share import Placement, View
-from services.queue.partitions.sisters import missing
+from services.queue.partitions.sisters import Together
 from services.rpc import store_pb2
 from services.rpc.ledger_pb2 import HANDED_OVER
 
@@ -45,8 +46,8 @@ _FIRST_WORDS = 0.1  # for gateways to hear of this process, and to connect
 
 
 class Partitions:
-    """Listens to the leases. `office` gets the dead letters, `store` is read from; for `patience` seconds after the
-    start a share is left to processes that are joining too, and to `sisters`, which are about to join.
+    """Listens to the leases. `office` gets the dead letters, `store` is read from; a share is left to those that start
+    `together` with this process.
     """
 
     def __init__(
@@ -55,15 +56,15 @@ class Partitions:
         office: DeadLetterOffice,
         store: Recoveries,
         partitions: int,
-        patience: float,
         placement: Placement,
-        sisters: Collection[str] = (),
+        together: Together,
     ) -> None:
         self._host = host
         self._office = office
         self._store = store
         self._count = partitions
         self._placement = placement
+        self._gone = Gone(host.tasks)
         self._loads = Loads(host.registry.partitions, monotonic)
         # Enough that a share has moved within about a time to live, few enough that clients hardly notice.
         self._moves = max(1, partitions // 8)
@@ -71,9 +72,7 @@ class Partitions:
         self._pins: Mapping[int, str] = {}
         self._joining = True
         self._leaving = False
-        self._patience = patience
-        self._sisters = sisters
-        self._patient_until = 0.0
+        self._together = together
         self._moving: asyncio.Task[None] | None = None
         self._settled = asyncio.Event()  # this process has its share and serves it
         self._wanting = True
@@ -91,9 +90,9 @@ class Partitions:
         """Returns when this process, which others reach at `address`, serves its first share of partitions."""
         assert self._leases is not None
         self._joining = False
-        self._patient_until = monotonic() + self._patience
         # Partitions left to processes that have not joined by then are shared among the members that have.
-        asyncio.get_running_loop().call_later(self._patience + _LOOK_SECONDS, self._look_again)
+        for seconds in self._together.begin(monotonic()):
+            asyncio.get_running_loop().call_later(seconds + _LOOK_SECONDS, self._look_again)
         self._host.expected.expect(ANYBODY, _FIRST_WORDS)
         self._leases.serve_at(address)
         await self._settled.wait()
@@ -178,9 +177,8 @@ class Partitions:
     def _view(self, me: str, reply: store_pb2.KeepAliveReply) -> View:
         owners = {number: lease.member for lease in reply.leases if (number := partition_in(lease.name)) is not None}
         members = {me, *(member.member for member in reply.members if member.address)}
-        patient = monotonic() < self._patient_until
-        joining = {member.member for member in reply.members if not member.address} - members if patient else set()
-        joining |= missing(self._sisters, members | joining) if patient else set()
+        joined = {member.member for member in reply.members if not member.address}
+        joining = self._together.joining(monotonic(), members, joined)
         loads = {number: lease.load.rate for lease in reply.leases if (number := partition_in(lease.name)) is not None}
         return View(self._count, owners, members, joining, self._pins, loads)
 
@@ -346,7 +344,9 @@ class Partitions:
     def _lose(self, partition: Partition) -> None:
         if partition.state is PartitionState.GONE:
             return
+        before = self._host.account.used
         self._host.registry.drop(partition)
+        self._gone.told(before - self._host.account.used)
         for link in self._host.links:
             link.outbox.frame.lost_partitions.append(partition.number)
             link.outbox.frame.lost_terms.append(partition.epoch)

@@ -1,8 +1,44 @@
-"""Queue processes that `hopline up` starts beside this one: expected by name before the store knows of them."""
+"""Queue processes that start together with this one: a share is left to them, so that nothing is moved afterwards.
+
+Those that `hopline up` starts beside it are expected by name before the store knows of them, and for longer: a
+supervisor starts each of them, and again if it dies, but on a busy machine one may come a second after the other.
+"""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Collection, Iterable
+from collections.abc import Set as AbstractSet
+from pathlib import Path
+from typing import Final
+
+_SURE: Final = 5.0  # seconds
+
+
+class Together:
+    """Who is waited for, for `patience` seconds, and which `sisters` for `longest`, from `begin` on."""
+
+    def __init__(self, patience: float, sisters: Collection[str] = (), longest: float = 0.0) -> None:
+        self._sisters = sisters
+        self._patience = patience
+        self._longest = max(longest, patience)
+        self._began = 0.0
+
+    def begin(self, now: float) -> tuple[float, ...]:
+        """This process serves from now on; in so many seconds shares that were left may be free."""
+        self._began = now
+        return self._patience, self._longest
+
+    def joining(self, now: float, members: AbstractSet[str], joined: AbstractSet[str]) -> set[str]:
+        """To whom a share is left: of those that have `joined`, and those that have not; `members` serve already."""
+        passed = now - self._began
+        here = set(joined - members) if passed < self._patience else set()
+        return here | (missing(self._sisters, members | here) if passed < self._longest else set())
+
+
+def together(name: str, processes: int, patience: float, run_folder: Path) -> Together:
+    """Of the process `name`, one of so many that `hopline up` runs."""
+    return Together(patience, sisters_of(name, processes), _SURE if _is_supervised(run_folder) else 0.0)
 
 
 def sisters_of(name: str, processes: int) -> list[str]:
@@ -19,3 +55,14 @@ def missing(sisters: Iterable[str], members: Collection[str]) -> set[str]:
 def member_of(name: str, run: str) -> str:
     """The member name of one run of a process."""
     return f"{name}-{run}"
+
+
+def _is_supervised(run_folder: Path) -> bool:
+    """Whether the supervisor that has noted its process id there is alive."""
+    try:
+        os.kill(int((run_folder / "supervisor.pid").read_text()), 0)
+    except PermissionError:
+        return True
+    except (OSError, ValueError):
+        return False
+    return True

@@ -26,7 +26,7 @@ from services.store.provider import (
 )
 from services.store.providers import sqlite_given, sqlite_read, sqlite_snapshot, sqlite_write
 from services.store.providers.sqlite_ahead import LogAhead
-from services.store.providers.sqlite_database import Database
+from services.store.providers.sqlite_database import LARGE_CACHE, Database
 from services.store.providers.sqlite_schema import migrate
 from services.store.providers.sqlite_spare import Spare
 
@@ -56,7 +56,7 @@ class SQLiteProvider:
         self._path = path
         self._folder = str(folder)
         self._spare = Spare(folder)
-        self._writer = Database(path)
+        self._writer = Database(path, LARGE_CACHE)
         self._reader = Database(path)
         self._checkpointer = Database(path)
         self._tasks = Tasks()

@@ -6,7 +6,7 @@ import sqlite3
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, Concatenate, ParamSpec, TypeVar
+from typing import Any, Concatenate, Final, ParamSpec, TypeVar
 
 import aiosqlite
 
@@ -21,7 +21,6 @@ _PRAGMAS = (
     "journal_mode = WAL",
     "synchronous = FULL",
     "secure_delete = OFF",
-    "cache_size = -65536",
     "temp_store = MEMORY",
     # The provider checkpoints beside the commits, not within one.
     "wal_autocheckpoint = 0",
@@ -31,18 +30,26 @@ _PRAGMAS = (
 )
 
 
+# Each connection keeps that much of the file for itself, for good, and the system has all of it besides: who reads what
+# it read before needs no more than the inner pages of indexes, who writes also the pages of what comes and goes.
+SMALL_CACHE: Final = 2 << 20
+LARGE_CACHE: Final = 16 << 20
+
+
 class Database:
     """One aiosqlite connection that runs whole functions, each with a single hop into its thread."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, cache: int = SMALL_CACHE) -> None:
+        """`cache` in bytes."""
         self._path = path
+        self._cache = cache
         self._connection: aiosqlite.Connection | None = None
 
     async def open(self) -> None:
         """Opens the file, or makes it; raises sqlite3.Error, OSError."""
         _keep_to_oneself(self._path)
         self._connection = await aiosqlite.connect(self._path, isolation_level=None, cached_statements=64)
-        for pragma in _PRAGMAS:
+        for pragma in (*_PRAGMAS, f"cache_size = -{self._cache >> 10}"):
             await self.run(_execute, f"PRAGMA {pragma}")
 
     async def close(self) -> None:

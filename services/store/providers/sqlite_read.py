@@ -10,7 +10,7 @@ from services.store.provider import EntryRow, LiveRow, Sharing, StoredBatch
 
 # A chunk of recovery ends at the limit that is reached first.
 _CHUNK_BATCHES = 512
-_CHUNK_BYTES = 8 << 20
+_CHUNK_BYTES = 1 << 20  # many partitions may be read back at once
 
 # length() of a blob reads only the row's header.
 _LIVE = """

@@ -23,6 +23,9 @@ print(open("/proc/self/cmdline", "rb").read().split(b"\\0")[3:-1], sys.argv[1:])
         (["--password=sekret=1", "--tag", "x"], ["--password=********", "--tag", "x"]),
         (["--password", "ö", "--password-file", "f"], ["--password", "**", "--password-file", "f"]),
         (["--password"], ["--password"]),
+        (["copy", "data", "postgresql://me:s:k@t@db/x"], ["copy", "data", "postgresql://me:*****@db/x"]),
+        (["--from=http://:pw@b:1/"], ["--from=http://:**@b:1/"]),
+        (["http://me@b:15672/x:y@z"], ["http://me@b:15672/x:y@z"]),
         (["queues", "list"], ["queues", "list"]),
     ],
 )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from services.common.memo import Memo, Room
 
 
@@ -45,6 +47,21 @@ def test_what_is_laid_aside_counts() -> None:
     assert (dict(memo), memo.size) == ({1: "x"}, 40)
 
 
+def test_what_is_heavy_comes_back_as_it_was() -> None:
+    """Also among many that are light: those that are asked for again and again would be more each time."""
+    memo: Memo[int, bytes] = Memo(200, 10_000)
+    heavy = 0
+    for generation in range(50):
+        memo.put(-generation - 1, bytes(4000), 4000)
+        for key in range(generation + 1):
+            memo.get(-key - 1) or memo.recall(-key - 1)
+        for key in range(100):
+            memo.put(generation * 100 + key, b"x", 1)
+        kept = [*memo.values(), *memo._aside.values()]
+        heavy = max(heavy, sum(map(len, kept)))
+    assert heavy <= 10_000
+
+
 def test_all_of_a_room_are_bounded_together() -> None:
     """However many there are, each of which is within its own bounds: those that have most begin again."""
     room = Room(1_000_000)
@@ -83,3 +100,31 @@ def test_what_is_laid_aside_takes_room() -> None:
         memo.put(key, "x", 9000)
     assert len(memo) + len(memo._aside) == 20
     assert room.used == 20 * 9300
+
+
+def test_very_many_that_hold_little_are_seen() -> None:
+    """Each tells of what it holds before all that is not told of is much: ten thousand connections have little each."""
+    room = Room(1_000_000)
+    memos: list[Memo[int, str]] = [Memo(8192, 1 << 20, room) for _ in range(2000)]
+    for key in range(3):
+        for memo in memos:
+            memo.put(key, "x", 1000)
+    assert sum(memo.size for memo in memos) <= 1_000_000
+    memos.clear()
+    del memo
+    assert room.used == 0
+
+
+def test_few_tell_seldom() -> None:
+    """So that a word costs nothing, where one is."""
+    told: list[int] = []
+
+    class Told(Room):
+        def tell(self, memo: Memo[Any, Any], size: int) -> None:
+            told.append(size)
+            super().tell(memo, size)
+
+    memo: Memo[int, str] = Memo(8192, 1 << 20, Told(64 << 20))
+    for key in range(1000):
+        memo.put(key, "x", 20)
+    assert 1 <= len(told) <= 1000 * 320 // 8000

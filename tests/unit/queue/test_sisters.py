@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
 
-from services.queue.partitions.sisters import missing, sisters_of
+from services.queue.partitions import sisters
+from services.queue.partitions.sisters import Together, missing, sisters_of, together
 from services.queue.service import Service
 from tests.support.queue_house import House
 
@@ -40,6 +42,54 @@ async def test_a_share_is_left_to_later_processes(tmp_path: Path, placement: str
         assert owned(house.queues["queue-1"]) == half
     finally:
         await house.stop()
+
+
+def test_who_is_waited_for() -> None:
+    """All that have joined for a while, and longer the sisters, by name, whether they have joined or not."""
+    its = Together(1.0, ["queue-2", "queue-3"], longest=5.0)
+    assert its.begin(10.0) == (1.0, 5.0)
+    me, joined = {"queue-1-aa"}, {"queue-2-bb", "other-cc"}
+    assert its.joining(10.9, me, joined) == {"queue-2-bb", "other-cc", "queue-3"}
+    assert its.joining(11.0, me, joined) == {"queue-2", "queue-3"}
+    assert its.joining(14.9, me | {"queue-2-bb"}, joined) == {"queue-3"}
+    assert its.joining(15.0, me, joined) == set()
+
+
+def epochs(service: Service) -> set[int]:
+    return {partition.epoch for partition in service._host.registry.partitions.values()}
+
+
+async def test_a_sister_that_comes_much_later(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where a supervisor runs it is sure to come, and finds its share: nothing that was taken is handed over."""
+    monkeypatch.setattr(sisters, "_SURE", 600.0)
+    house = House(tmp_path, lease_ttl_ms=60_000, queue_processes=2)
+    house.settings.run_folder.mkdir(parents=True, exist_ok=True)
+    (house.settings.run_folder / "supervisor.pid").write_text(f"{os.getpid()}\n")
+    await house.start()
+    try:
+        first = house.queues["queue-1"]
+        its = first._partitions
+        its._together._began -= 60.0  # the time passes in which anybody is waited for
+        leases = its._leases
+        assert leases is not None
+        since = leases._since
+        its._look_again()
+        await (await house.link()).until(lambda: leases._since > since)  # the answer was acted upon
+        assert len(owned(first)) == 4
+        second = await house.start_queue("queue-2")
+        assert len(owned(second)) == 4
+        assert owned(first) | owned(second) == set(range(8))
+        assert epochs(first) | epochs(second) == {1}
+    finally:
+        await house.stop()
+
+
+@pytest.mark.parametrize("pid", ["", "words", "4194305"])
+def test_who_was_supervised_once(tmp_path: Path, pid: str) -> None:
+    """Waits no longer than others do: a killed supervisor leaves its file, and its number to no process."""
+    (tmp_path / "supervisor.pid").write_text(pid)
+    assert together("queue-1", 2, 1.0, tmp_path).begin(0.0) == (1.0, 1.0)
+    assert together("queue-1", 2, 1.0, tmp_path / "nothing").begin(0.0) == (1.0, 1.0)
 
 
 async def test_a_share_is_not_left_for_long(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import resource
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -113,3 +114,17 @@ def test_nats_hears_another_one(known: str) -> None:
     """A foreign NATS server cannot call our services with what it was sent."""
     assert known not in secret.nats_token()
     assert len(secret.nats_token()) == 64
+
+
+def test_on_a_full_disk(tmp_path: Path) -> None:
+    """Nothing is left in the folder: each further start would leave another file that nobody deletes."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (0, hard))  # no file may have a byte
+    try:
+        with pytest.raises(CannotStart) as failure:
+            secret.read_or_make(tmp_path / "secret")
+        left = list(tmp_path.iterdir())
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    assert failure.value.args
+    assert left == []

@@ -132,6 +132,7 @@ def test_not_selected(text: str) -> None:
     assert not selector(text).selects(MESSAGE.get)
 
 
+_WORDS = "more than 1000 words and signs; a list of texts behind IN counts as one"
 _STEPS = "more than 256 characters stand between two % and have _ among them"
 _TRUTHS = {"TRUE": True, "FALSE": False, "missing = 1": None}
 
@@ -182,6 +183,7 @@ def test_three_values(one: str, other: str) -> None:
         ("- " * 500 + "age = 1", "more than 200 terms lie in each other"),
         (f"a LIKE '%b{'_' * 256}b%'", _STEPS),
         (" AND ".join(["a LIKE '%b_____b%'"] * 50), _STEPS),
+        (" OR ".join(["ready"] * 501), _WORDS),
         ("ready OR " * LONGEST + "ready", f"longer than {LONGEST} characters"),
     ],
 )

@@ -1,0 +1,37 @@
+"""Memory of messages that went to another process."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+
+import pytest
+
+from services.common.runtime import Tasks
+from services.queue.partitions import gone
+from services.queue.partitions.gone import Gone
+from tests.support.stream_ends import until
+
+MEBIBYTE = 1 << 20
+
+
+@pytest.fixture
+async def tasks() -> AsyncIterator[Tasks]:
+    tasks = Tasks()
+    yield tasks
+    await tasks.stop()
+
+
+async def test_what_went_together_is_given_back_once(tasks: Tasks) -> None:
+    """And what goes later another time; a little is not worth it, until it is much together."""
+    given: list[None] = []
+    its = Gone(tasks, lambda: given.append(None))
+    for _ in range(20):
+        its.told(MEBIBYTE)
+    await until(lambda: len(given) == 1)
+    for _ in range(gone._WORTH // MEBIBYTE - 1):
+        its.told(MEBIBYTE)
+    await asyncio.sleep(2 * gone._SOON)
+    assert len(given) == 1
+    its.told(MEBIBYTE)
+    await until(lambda: len(given) == 2)
