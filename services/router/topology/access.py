@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from services.common.errors import NotFound, ResourceLocked
 from services.common.topology.definitions import Queue
+from services.common.topology.life import NOBODY, of_connection
 from services.common.topology.source import Source
 from services.router.topology.names import called
 from services.router.topology.virtual_host import VirtualHost
@@ -26,7 +27,7 @@ def find_queue(host: VirtualHost, name: str, connection: str) -> Queue:
 
 def check_owner(queue: Queue, connection: str) -> None:
     """Raises ResourceLocked for another connection's queue. The broker itself ("") may touch them all."""
-    if connection and queue.exclusive_to not in ("", connection):
+    if connection and queue.owner not in (NOBODY, of_connection(connection)):
         raise locked(queue)
 
 

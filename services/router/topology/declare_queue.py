@@ -7,6 +7,7 @@ from services.common.errors import PreconditionFailed
 from services.common.message import arguments
 from services.common.partition import partition_of
 from services.common.topology.definitions import Queue
+from services.common.topology.life import NOBODY, Life, Party, Unused, of_connection
 from services.router.topology import access, equivalence, names, queue_arguments
 from services.router.topology.effects import Effects
 from services.router.topology.outcome import Outcome
@@ -52,15 +53,23 @@ def _create(state: TopologyState, host: VirtualHost, declare: DeclareQueue, conn
         name=name,
         partition=partition_of(host.name, name, state.partitions),
         durable=declare.durable,
-        exclusive_to=connection if declare.exclusive else "",
-        auto_delete=declare.auto_delete,
+        owner=_owner(declare, connection),
+        life=_life(declare, connection),
         arguments=declare.arguments,
         type=kind,
     )
 
 
+def _owner(declare: DeclareQueue, connection: str) -> Party:
+    return of_connection(connection) if declare.exclusive else NOBODY
+
+
+def _life(declare: DeclareQueue, connection: str) -> Life:
+    return Life(_owner(declare, connection), Unused.NO_LINKS if declare.auto_delete else Unused.STAYS)
+
+
 def _check_same(known: Queue, declare: DeclareQueue, connection: str) -> None:
-    if known.exclusive_to != (connection if declare.exclusive else ""):
+    if known.owner != _owner(declare, connection):
         raise access.locked(known)
     thing = names.called("queue", known.name, known.virtual_host)
     equivalence.check_property("durable", thing, declare.durable, known.durable)

@@ -26,12 +26,12 @@ def _find(state: TopologyState, request: ChangeRequest) -> Queue | None:
 
 
 def close_connection(state: TopologyState, request: ChangeRequest, effects: Effects) -> Outcome:
-    """Deletes the exclusive queues of the connection that asks."""
-    delete_exclusive(state, request.connection, effects)
+    """Deletes the queues that go with the connection that asks."""
+    delete_bound(state, request.connection, effects)
     return Outcome()
 
 
-def delete_exclusive(state: TopologyState, connection: str, effects: Effects) -> None:
+def delete_bound(state: TopologyState, connection: str, effects: Effects) -> None:
     """An exclusive queue goes with its connection, durable or not (AMQP 0-9-1, 1.7.2.1.5)."""
-    for queue_id in list(state.exclusive.get(connection, ())):
+    for queue_id in list(state.bound_to.get(connection, ())):
         state.remove_queue(state.queues[queue_id], effects)
