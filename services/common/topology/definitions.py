@@ -33,7 +33,7 @@ class Queue:
 
     @property
     def exclusive_to(self) -> str:
-        """The connection that alone may use it, or ""."""
+        """The connection that alone may use it, or a session of it; else ""."""
         return self.owner.connection
 
     @property

@@ -11,10 +11,14 @@ class Scope(StrEnum):
 
     NOBODY = ""
     CONNECTION = "connection"
+    SESSION = "session"
+    LINK = "link"  # whoever consumes from it, alone
+    CONTAINER = "container"  # an application, by what it calls itself, on whichever connection
+    PRINCIPAL = "principal"  # a user
 
 
 class Party(NamedTuple):
-    """Somebody: a connection by its name, which no other has in the cluster."""
+    """Somebody. A connection's name no other has in the cluster; a session has that of its connection, and a number."""
 
     scope: Scope = Scope.NOBODY
     name: str = ""
@@ -25,10 +29,14 @@ class Party(NamedTuple):
     @property
     def connection(self) -> str:
         """The connection with which they are gone at the latest; "": they are no connection's."""
+        if self.scope is Scope.SESSION:
+            return self.name.rpartition("/")[0]
         return self.name if self.scope is Scope.CONNECTION else ""
 
 
 NOBODY: Final = Party()
+ANY_LINK: Final = Party(Scope.LINK)
+"""One consumer at a time."""
 
 
 class Unused(StrEnum):
@@ -48,6 +56,29 @@ class Life(NamedTuple):
 PERMANENT: Final = Life()
 
 
+class Asker(NamedTuple):
+    """Who asks for something, by all that a queue may belong to; without a connection it is the broker itself."""
+
+    connection: str = ""
+    session: str = ""
+    container: str = ""
+    principal: str = ""
+
+    def party(self, scope: Scope) -> Party:
+        """Who they are in this scope; nobody, where they are none."""
+        names = {
+            Scope.CONNECTION: self.connection,
+            Scope.SESSION: f"{self.connection}/{self.session}" if self.connection and self.session else "",
+            Scope.CONTAINER: self.container,
+            Scope.PRINCIPAL: self.principal,
+        }
+        return Party(scope, name) if (name := names.get(scope, "")) else NOBODY
+
+    def may_use(self, owner: Party) -> bool:
+        """Whether a queue of this owner is theirs, or anybody's. The broker may use them all."""
+        return not self.connection or not owner or owner == ANY_LINK or owner == self.party(owner.scope)
+
+
 def of_connection(name: str) -> Party:
     """The connection; nobody for ""."""
-    return Party(Scope.CONNECTION, name) if name else NOBODY
+    return Asker(name).party(Scope.CONNECTION)

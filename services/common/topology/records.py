@@ -13,7 +13,7 @@ from pydantic import TypeAdapter
 
 from services.common.topology.definitions import Exchange, Host, Queue
 from services.common.topology.exchanges.exchange_type import Binding, Destination
-from services.common.topology.life import Life, Unused, of_connection
+from services.common.topology.life import NOBODY, Life, Party, Scope, Unused, of_connection
 from services.common.topology.policies import Policy
 
 VIRTUAL_HOST = "virtual_host"
@@ -109,24 +109,33 @@ def queue_record(queue: Queue) -> Record:
         "type": queue.type,
     }
     table |= {"changed": queue.changed.decode()} if queue.changed else {}
+    # Said only where it is something else than what releases before could say.
+    former = of_connection(queue.exclusive_to)
+    table |= {"owner": list(queue.owner)} if queue.owner != former else {}
+    table |= {"until": list(queue.life.until)} if queue.life.until != former else {}
     return Record(_dump(table), transient=not queue.durable)
 
 
 def read_queue(value: bytes) -> Queue:
     stored = _QUEUE.validate_json(value, strict=True)
-    owner = of_connection(stored.exclusive_to)
+    former = of_connection(stored.exclusive_to)
+    unused = Unused.NO_LINKS if stored.auto_delete else Unused.STAYS
     return Queue(
         stored.id,
         stored.virtual_host,
         stored.name,
         stored.partition,
         durable=stored.durable,
-        owner=owner,
-        life=Life(owner, Unused.NO_LINKS if stored.auto_delete else Unused.STAYS),
+        owner=_party(stored.owner) or former,
+        life=Life(former if stored.until is None else _party(stored.until), unused),
         arguments=stored.arguments,
         type=stored.type,
         changed=stored.changed,
     )
+
+
+def _party(stored: tuple[str, str] | None) -> Party:
+    return Party(Scope(stored[0]), stored[1]) if stored else NOBODY
 
 
 def binding_key(virtual_host: str, source: str, binding: Binding) -> RecordKey:
@@ -178,6 +187,8 @@ class _Queue:
     arguments: bytes = b""
     type: str = "classic"
     changed: bytes = b""
+    owner: tuple[str, str] | None = None
+    until: tuple[str, str] | None = None
 
 
 # What is read is checked: a record of another shape is found here, and not wherever it is used.

@@ -30,6 +30,7 @@ from services.rpc.counts_pb2 import Consumer
 from services.rpc.router_pb2 import ChangeQueue, DeclareQueue, DeleteQueue
 
 _ABOUT_MESSAGES: Final = frozenset({"clearQueue", *OF_MESSAGES})
+_ENDS: Final = {"connection": "DELETE_ON_CONNECTION_CLOSE", "session": "DELETE_ON_SESSION_END"}
 _LIFETIMES: Final = {False: "PERMANENT", True: "DELETE_ON_NO_OUTBOUND_LINKS"}
 
 
@@ -205,9 +206,16 @@ def _described(value: Mapping[str, Any]) -> dict[str, Any]:
     }
     if table:
         found |= {**attributes_of(table), "arguments": table}
-    if owner := value["exclusive_to"]:
-        found |= {"exclusive": "CONNECTION", "owner": owner, "lifetimePolicy": "DELETE_ON_CONNECTION_CLOSE"}
-    return found
+    return found | _parties(value)
+
+
+def _parties(value: Mapping[str, Any]) -> dict[str, Any]:
+    """Whose it is alone, and with whose end it goes."""
+    connection = value["exclusive_to"]
+    former = ["connection", connection] if connection else ["", ""]
+    (scope, owner), (until, _) = value.get("owner", former), value.get("until", former)
+    found = {"exclusive": scope.upper(), "owner": owner} if scope else {}
+    return found | ({"lifetimePolicy": _ENDS[until]} if until else {})
 
 
 def _now(value: Mapping[str, Any]) -> bytes:

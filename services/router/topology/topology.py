@@ -15,7 +15,7 @@ from services.router.topology.change_queue import change_queue
 from services.router.topology.declare_exchange import declare_exchange
 from services.router.topology.declare_queue import declare_queue
 from services.router.topology.delete_exchange import delete_exchange
-from services.router.topology.delete_queue import close_connection, delete_bound, delete_queue
+from services.router.topology.delete_queue import close_connection, close_session, delete_bound, delete_queue
 from services.router.topology.effects import Effects
 from services.router.topology.kinds import Kinds
 from services.router.topology.outcome import Outcome
@@ -36,6 +36,7 @@ _CHANGES: Mapping[str, Callable[[TopologyState, ChangeRequest, Effects], Outcome
     "create_virtual_host": create_virtual_host,
     "delete_virtual_host": delete_virtual_host,
     "close_connection": close_connection,
+    "close_session": close_session,
     "set_policy": set_policy,
     "clear_policy": clear_policy,
     "change_queue": change_queue,

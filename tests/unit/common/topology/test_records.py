@@ -6,8 +6,8 @@ import json
 
 import pytest
 
-from services.common.topology.definitions import Host
-from services.common.topology.life import PERMANENT, Life, Party, Scope, Unused
+from services.common.topology.definitions import Host, Queue
+from services.common.topology.life import ANY_LINK, NOBODY, PERMANENT, Life, Party, Scope, Unused
 from services.common.topology.records import queue_record, read_queue, read_virtual_host, virtual_host_record
 
 
@@ -40,3 +40,20 @@ def test_whose_queues_from_before_are() -> None:
     assert read_queue(_SHARED).life == PERMANENT
     queue, connection = read_queue(_OWN), Party(Scope.CONNECTION, "1.7")
     assert (queue.owner, queue.life) == (connection, Life(connection, Unused.NO_LINKS))
+
+
+@pytest.mark.parametrize(
+    ("owner", "until", "before"),
+    [
+        (Party(Scope.SESSION, "1.7/2"), Party(Scope.SESSION, "1.7/2"), "1.7"),
+        (Party(Scope.CONTAINER, "app"), NOBODY, ""),
+        (ANY_LINK, Party(Scope.CONNECTION, "1.7"), ""),
+        (Party(Scope.CONNECTION, "1.7"), Party(Scope.SESSION, "1.7/2"), "1.7"),
+    ],
+)
+def test_other_owners(owner: Party, until: Party, before: str) -> None:
+    """Are kept; to a release before, a session's queue is its connection's, and one of no connection's is anybody's."""
+    queue = Queue(3, "/", "q", 1, owner=owner, life=Life(until))
+    record = queue_record(queue).value
+    assert read_queue(record) == queue
+    assert json.loads(record)["exclusive_to"] == before
