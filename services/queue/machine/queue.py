@@ -152,6 +152,8 @@ class Queue:
             yield self._entries.acquired
         if self._entries.attempts:
             yield self._entries.attempts
+        if self._entries.sent_on:
+            yield self._entries.sent_on
         if self._entries.aside:
             yield from self._entries.aside.keepers()
 
