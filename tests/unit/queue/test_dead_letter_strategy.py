@@ -101,10 +101,10 @@ async def test_what_waits_counts(house: House) -> None:
 async def test_what_does_not_wait_counts_not(house: House, table: dict[str, Any]) -> None:
     """Letters of other queues are under way for a moment, and keep nobody out meanwhile."""
     source = await house.declare("source", max_length=1, **table | {"dead_letter_exchange": ""})
-    parked = await house.declare("parked", max_length=0, overflow="reject-publish")
-    link = await house.link()
+    await house.declare("parked", max_length=0, overflow="reject-publish")
+    link, office = await house.link(), house.queues["queue-1"]._partitions._office
     await link.publish(source, [b"1"])
-    await link.ready(parked, 1)
+    await link.until(lambda: any(letter.tries for its in office._open.values() for letter in its))
     await link.publish(source, [b"2"])
     assert not link.refusals()
 
