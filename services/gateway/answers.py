@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from typing import Any, Final, Protocol
 
 from services.gateway.vocabulary import Deliveries, Request, Returned
+
+ANSWERED: Final = object()
+"""What a request gives of which its connection has told the engine already."""
 
 
 class Answers(Protocol):

@@ -53,7 +53,7 @@ class WatcherPresence:
         return place
 
     async def lose(self, places: list[ExpectedWatcher], reason: str) -> None:
-        """They are gone, and with them the exclusive queues of their connections; these may stay, which is logged."""
+        """They are gone, and with them the queues that go with their connections; these may stay, which is logged."""
         for place in places:
             log.info("watcher has no place any more", member=place.member, role=place.role, reason=reason)
             self._watchers.remove(place)

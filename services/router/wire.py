@@ -8,6 +8,7 @@ from typing import TypeVar
 from services.common.arguments import changed
 from services.common.topology.definitions import Exchange, Queue
 from services.common.topology.exchanges.exchange_type import Binding
+from services.common.topology.life import of_connection
 from services.common.topology.records import BINDING, EXCHANGE, Record, RecordKey
 from services.router.topology.effects import News
 from services.router.topology.virtual_host import VirtualHost
@@ -28,6 +29,7 @@ def queue_message(queue: Queue) -> router_pb2.QueueDefinition:
         arguments=changed.now(queue.arguments, queue.changed),
         type=queue.type,
         policy=queue.policy,
+        owner=None if queue.owner == of_connection(queue.exclusive_to) else router_pb2.Party(**queue.owner._asdict()),
     )
 
 

@@ -30,6 +30,21 @@ RING: Final[Mapping[str, object]] = {"x-overflow": "ring"}
 ONCE: Final = "x-message-deduplication"
 """Such a queue takes one message of each KEY, a header."""
 KEY: Final = "x-deduplication-header"
+BYTES: Final = "x-max-length-bytes"
+LEAST_TTL: Final = "minimumMessageTtl"
+MOST_TTL: Final = "maximumMessageTtl"
+MOST_ATTEMPTS: Final = "x-qpid-maximum-delivery-count"
+DEFAULT_FILTERS: Final = "qpid.default_filters"
+STRATEGY: Final = "x-dead-letter-strategy"
+LATE: Final = "late"
+"""The exchange for which dead letters of some queues wait."""
+OWNER: Final = "qpid.exclusivity_policy"
+LIFETIME: Final = "qpid.lifetime_policy"
+SESSIONS: Final[Mapping[str, Mapping[str, str]]] = {
+    OWNER: {OWNER: "SESSION"},
+    LIFETIME: {OWNER: "CONNECTION", LIFETIME: "DELETE_ON_SESSION_END"},
+}
+"""What makes a queue a session's."""
 GIVES_ALL: Final = frozenset(
     {
         HOLDS,

@@ -181,7 +181,7 @@ class _Load:
             clocks[client] += wait
             done.append({"client": client, "do": name, **({"wait": wait} if wait else {}), **step})
         self.seconds = max(clocks.values())
-        return done
+        return done + self.features.steps(self.clients[0])
 
     def _channel(self, client: str, modes: list[str] | None = None) -> Step:
         name = self.rng.choice(["a", "a", "b"])
@@ -292,7 +292,9 @@ class _Load:
         self.tags += 1
         queue = f"own-{client}-{self.tags}"
         self.drawn.own.append(queue)
-        return {"channel": "own", "queue": queue, "bound": [list(self.drawn.plain_source(self.rng))]}
+        step: Step = {"channel": "own", "queue": queue, "bound": [list(self.drawn.plain_source(self.rng))]}
+        self.features.own(step)
+        return step
 
     def _touch(self, client: str) -> Step | None:
         others = [queue for queue in self.drawn.own if not queue.startswith(f"own-{client}-")]

@@ -23,37 +23,9 @@ from tests.simulation.choices import (
     SORTED,
     TIMEOUT,
 )
+from tests.simulation.draw_words import AtLeastOnce, BrokerJ, Circles, DefaultFilters, Lives, Replays
+from tests.simulation.feature import Feature, to_queue
 from tests.simulation.plan import Step
-
-
-class Feature:
-    """Of one virtual host's load. SHARE of histories have it, of those of kind "features" OFTEN."""
-
-    SHARE: ClassVar[float]
-    OFTEN = 0.35
-
-    def __init__(self, seed: str, kind: str) -> None:
-        self.rng = Random(f"{type(self).__name__} {seed}")
-        self.on = self.rng.random() < (self.OFTEN if kind == "features" else self.SHARE)
-
-    def queue(self, step: Step) -> None:
-        """May add arguments to a queue's declaration."""
-
-    def publish(self, step: Step) -> None:
-        """May add to a publish's step, of any protocol."""
-
-    def consume(self, step: Step) -> None:
-        """May add to a consumer's step, of any protocol."""
-
-    def faults(self, seconds: float, shape: Step) -> list[Step]:
-        """More of them, of histories that have faults."""
-        del seconds, shape
-        return []
-
-
-def to_queue(step: Step, name: str) -> None:
-    """A publish of any protocol goes there instead."""
-    step |= {"exchange": "", "keys": [name], **({"address": name, "subject": False} if "address" in step else {})}
 
 
 class Delays(Feature):
@@ -254,9 +226,12 @@ class Policies(Feature):
         {"delayed-retry-type": "all", "delayed-retry-min": 50, "delayed-retry-max": 300},
     ]
 
+    _LIMITS = frozenset({"max-length", "max-length-bytes", "message-ttl", "delivery-limit"})
+    """What an operator's policy may say; what is cleared may be one, too."""
+
     def __init__(self, seed: str, kind: str) -> None:
         super().__init__(seed, kind)
-        self._host = seed.rsplit(" ", 1)[-1]
+        self._host, self.by_operators = seed.rsplit(" ", 1)[-1], Random(f"operators {seed}")
         self._names: list[str] = []
 
     def queue(self, step: Step) -> None:
@@ -271,6 +246,8 @@ class Policies(Feature):
             pattern = "^(" + "|".join(rng.sample(self._names, rng.randint(1, len(self._names)))) + ")$"
             says = rng.choice([*self._SAYS, {}])
             args = [self._host, rng.choice("ab"), pattern, json.dumps(says)]
+            if says.keys() <= self._LIMITS and self.by_operators.random() < 0.4:
+                args.append("operator")
             found.append({"at": round(rng.uniform(0, seconds), 3), "do": "policy", "args": args})
         return found
 
@@ -287,6 +264,12 @@ FEATURES: tuple[type[Feature], ...] = (
     Rings,
     Policies,
     Once,
+    BrokerJ,
+    DefaultFilters,
+    Replays,
+    AtLeastOnce,
+    Circles,
+    Lives,
 )
 
 
@@ -313,6 +296,15 @@ class Features:
         """As Feature says."""
         for feature in self._on:
             feature.consume(step)
+
+    def own(self, step: Step) -> None:
+        """As Feature says."""
+        for feature in self._on:
+            feature.own(step)
+
+    def steps(self, client: str) -> list[Step]:
+        """As Feature says."""
+        return [{"client": client, **step} for feature in self._on for step in feature.steps()]
 
     def faults(self, seconds: float, shape: Step) -> list[Step]:
         """As Feature says."""

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pamqp import commands
 
 from tests.simulation.channel import Channel
-from tests.simulation.choices import NONDESTRUCTIVE, TIMEOUT
+from tests.simulation.choices import DEFAULT_FILTERS, NONDESTRUCTIVE, TIMEOUT
 from tests.simulation.client import Address, Client
 from tests.simulation.history import Consuming, Delivered, History
 from tests.simulation.line import GoneError
@@ -21,13 +21,15 @@ _NOT_FOUND = 404
 
 
 class Emptying:
-    """Of a history. Queues whose consumers take nothing, or lose what they keep for long, are emptied by basic.get."""
+    """Of a history. Queues whose consumers take nothing, not all, or lose what they keep for long, are emptied by
+    basic.get.
+    """
 
     def __init__(self, history: History, plan: Plan, addresses: Sequence[Address], gateways: Sequence[str]) -> None:
         self._history = history
         self._addresses = addresses
         self._gateways = gateways
-        self._got = _with(plan, NONDESTRUCTIVE) | _with(plan, TIMEOUT)
+        self._got = _with(plan, NONDESTRUCTIVE) | _with(plan, TIMEOUT) | _with(plan, DEFAULT_FILTERS)
 
     async def all(self) -> None:
         """Every queue that was declared, until nothing comes any more."""

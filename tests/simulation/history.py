@@ -109,6 +109,8 @@ class Consuming:
     selector: str = ""  # one of CHOICES
     browses: bool = False  # by what it has said itself
     no_local: bool = False  # likewise
+    by_default: bool = False  # the selector is the queue's
+    replay: int | None = None  # it wants what came so many seconds before it, and since
 
 
 @dataclass(slots=True, eq=False)

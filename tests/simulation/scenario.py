@@ -11,6 +11,7 @@ from services.common.clients.virtual_hosts import VirtualHostsClient
 from tests.simulation import steps
 from tests.simulation.amqp_1_0 import steps as link_steps
 from tests.simulation.amqp_1_0.client import LinkClient
+from tests.simulation.choices import LEAST_TTL, MOST_TTL
 from tests.simulation.client import Client
 from tests.simulation.emptying import Emptying
 from tests.simulation.history import Fault, History
@@ -57,6 +58,9 @@ async def play(place: Place, plan: Plan, history: History) -> None:
     await scenario.load()
     await scenario.finish()
     await scenario.empty()
+
+
+_WAITS = frozenset({"x-message-ttl", "x-expires", LEAST_TTL, MOST_TTL})
 
 
 class _Scenario:
@@ -154,7 +158,7 @@ class _Scenario:
     def _longest_wait(self) -> float:
         found = [step[what] for step in self.plan.steps for what in ("ttl", "delay") if step.get(what)]
         for step in self.plan.topology:
-            found += [v for k, v in (step.get("arguments") or {}).items() if k in {"x-message-ttl", "x-expires"}]
+            found += [v for k, v in (step.get("arguments") or {}).items() if k in _WAITS]
         return max((each for each in found if each <= 10_000), default=0) / 1000
 
 

@@ -9,6 +9,7 @@ from zlib import crc32
 from pamqp import commands
 
 from tests.simulation.channel import Channel, Taker, begin
+from tests.simulation.choices import SESSIONS
 from tests.simulation.client import Client, Doing
 from tests.simulation.delays import said
 from tests.simulation.history import Asked, Consuming, Delivered, Sent, Transaction
@@ -161,13 +162,15 @@ async def consume(client: Client, step: Step) -> None:
     consuming = Consuming(
         client.host, queue, tag, channel.opened, step.get("no_ack", False), step.get("exclusive", False),
         client.history.tick(), selector=step.get("selector", ""), browses=step.get("browse", False),
-        no_local="no_local" in step,
+        no_local="no_local" in step, by_default="by_default" in step, replay=step.get("replay"),
     )  # fmt: skip
     client.history.consumers.append(consuming)
     channel.consumers[tag] = (consuming, _policy(step))
     arguments: dict[str, Any] = {"x-priority": step["priority"]} if step.get("priority") else {}
-    if consuming.selector:
+    if consuming.selector and not consuming.by_default:
         arguments["x-filter-jms-selector"] = consuming.selector
+    if consuming.replay is not None:
+        arguments["x-qpid-replay-period"] = consuming.replay
     if consuming.browses:
         arguments["x-filter-no-consume"] = True
     if step.get("no_local") == "argument":
@@ -298,12 +301,12 @@ async def change(client: Client, step: Step) -> None:
 
 
 async def own(client: Client, step: Step) -> None:
-    """An exclusive queue of the connection, bound to some exchanges."""
-    channel = await client.channel(step)
+    """An exclusive queue of the connection, or of a session that ends with it, bound to some exchanges."""
+    channel, its = await client.channel(step), SESSIONS.get(step.get("session", ""), {})
     arguments = {**step, "connection": client.wire.connected.number if client.wire else 0}
     await ask(
         channel, "own", arguments,
-        commands.Queue.Declare(0, step["queue"], False, step.get("durable", False), True, False, False, {}),
+        commands.Queue.Declare(0, step["queue"], False, step.get("durable", False), not its, False, False, its),
     )  # fmt: skip
     client.own[step["queue"]] = step
     for source, key in step.get("bound", ()):

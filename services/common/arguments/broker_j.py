@@ -133,6 +133,8 @@ ALIASES: Final = (
         lambda value: {queue.DEFAULT_FILTERS.name: value},
         check_new=filters.costly,
     ),
+    Alias("qpid.exclusivity_policy", one_of(queue.OWNERS), lambda value: {queue.EXCLUSIVITY.name: value}),
+    Alias("qpid.lifetime_policy", one_of(queue.LIFETIMES), lambda value: {queue.LIFETIME.name: value}),
     Alias("maximumMessageTtl", integer(0, MS_AT_MOST), _number(queue.MESSAGE_TTL, none=0)),
     Alias("maximumLiveConsumers", integer(0, 1 << 16), _live),
 )

@@ -88,6 +88,18 @@ ONCE_MOST: Final[Argument[int]] = Argument(
 )
 ONCE_MS: Final[Argument[int]] = Argument("x-cache-ttl", integer(1, MS_AT_MOST), 600_000)
 """How many keys are known at most, and each for how long."""
+PERMANENT: Final = "PERMANENT"
+OWNERS: Final = ("NONE", "CONNECTION", "SESSION", "LINK", "CONTAINER", "PRINCIPAL")
+EXCLUSIVITY: Final[Argument[str | None]] = Argument("exclusive", one_of(OWNERS), None)
+"""Whose it is alone; both in Broker-J's words (`life.py`)."""
+LIFETIMES: Final = (
+    PERMANENT,
+    "DELETE_ON_CONNECTION_CLOSE",
+    "DELETE_ON_SESSION_END",
+    "DELETE_ON_NO_OUTBOUND_LINKS",
+    "DELETE_ON_NO_LINKS",
+)
+LIFETIME: Final[Argument[str | None]] = Argument("lifetimePolicy", one_of(LIFETIMES), None)
 ORDERS: Final = (MAX_PRIORITY, SORT_KEY, LAST_VALUE_KEY)
 """Each says what is next in its own way: one queue has one of them."""
 
@@ -130,6 +142,8 @@ ARGUMENTS: Final[tuple[Argument[Any], ...]] = (
     ONCE,
     ONCE_MOST,
     ONCE_MS,
+    EXCLUSIVITY,
+    LIFETIME,
     OVERFLOW,
     QUEUE_TYPE,
 )

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from services.common.topology.life import NOBODY, PERMANENT, Life, Party, Unused
+
 
 @dataclass(frozen=True, slots=True)
 class Host:
@@ -22,12 +24,22 @@ class Queue:
     name: str
     partition: int
     durable: bool = False
-    exclusive_to: str = ""  # the connection that alone may use it, and with which it goes
-    auto_delete: bool = False
+    owner: Party = NOBODY  # who alone may use it
+    life: Life = PERMANENT
     arguments: bytes = b""
     type: str = "classic"
     changed: bytes = b""  # what was changed of the arguments since (`services/common/arguments/changed.py`)
     policy: bytes = b""  # what its policies say (`services/common/arguments/policies.py`): on no record, but told
+
+    @property
+    def exclusive_to(self) -> str:
+        """The connection that alone may use it, or a session of it; else ""."""
+        return self.owner.connection
+
+    @property
+    def auto_delete(self) -> bool:
+        """Whether it goes with its last consumer."""
+        return self.life.unused is Unused.NO_LINKS
 
 
 @dataclass(frozen=True, slots=True)

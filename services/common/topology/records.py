@@ -13,6 +13,7 @@ from pydantic import TypeAdapter
 
 from services.common.topology.definitions import Exchange, Host, Queue
 from services.common.topology.exchanges.exchange_type import Binding, Destination
+from services.common.topology.life import NOBODY, Life, Party, Scope, Unused, of_connection
 from services.common.topology.policies import Policy
 
 VIRTUAL_HOST = "virtual_host"
@@ -95,15 +96,46 @@ def queue_key(queue: Queue) -> RecordKey:
 
 
 def queue_record(queue: Queue) -> Record:
-    table = asdict(queue)
-    del table["policy"]  # which follows from those of its virtual host
-    changed = table.pop("changed").decode()
-    table |= {"changed": changed} if changed else {}
+    """Without its policy, which follows from those of its virtual host."""
+    table = {
+        "id": queue.id,
+        "virtual_host": queue.virtual_host,
+        "name": queue.name,
+        "partition": queue.partition,
+        "durable": queue.durable,
+        "exclusive_to": queue.exclusive_to,
+        "auto_delete": queue.auto_delete,
+        "arguments": queue.arguments,
+        "type": queue.type,
+    }
+    table |= {"changed": queue.changed.decode()} if queue.changed else {}
+    # Said only where it is something else than what releases before could say.
+    former = of_connection(queue.exclusive_to)
+    table |= {"owner": list(queue.owner)} if queue.owner != former else {}
+    table |= {"until": list(queue.life.until)} if queue.life.until != former else {}
     return Record(_dump(table), transient=not queue.durable)
 
 
 def read_queue(value: bytes) -> Queue:
-    return _QUEUE.validate_json(value, strict=True)
+    stored = _QUEUE.validate_json(value, strict=True)
+    former = of_connection(stored.exclusive_to)
+    unused = Unused.NO_LINKS if stored.auto_delete else Unused.STAYS
+    return Queue(
+        stored.id,
+        stored.virtual_host,
+        stored.name,
+        stored.partition,
+        durable=stored.durable,
+        owner=_party(stored.owner) or former,
+        life=Life(former if stored.until is None else _party(stored.until), unused),
+        arguments=stored.arguments,
+        type=stored.type,
+        changed=stored.changed,
+    )
+
+
+def _party(stored: tuple[str, str] | None) -> Party:
+    return Party(Scope(stored[0]), stored[1]) if stored else NOBODY
 
 
 def binding_key(virtual_host: str, source: str, binding: Binding) -> RecordKey:
@@ -143,6 +175,22 @@ class _Bound:
     arguments: bytes
 
 
+@dataclass(frozen=True, slots=True)
+class _Queue:
+    id: int
+    virtual_host: str
+    name: str
+    partition: int
+    durable: bool = False
+    exclusive_to: str = ""
+    auto_delete: bool = False
+    arguments: bytes = b""
+    type: str = "classic"
+    changed: bytes = b""
+    owner: tuple[str, str] | None = None
+    until: tuple[str, str] | None = None
+
+
 # What is read is checked: a record of another shape is found here, and not wherever it is used.
 _VIRTUAL_HOST, _EXCHANGE, _POLICY = TypeAdapter(Host), TypeAdapter(Exchange), TypeAdapter(Policy)
-_QUEUE, _BINDING = TypeAdapter(Queue), TypeAdapter(_Bound)
+_QUEUE, _BINDING = TypeAdapter(_Queue), TypeAdapter(_Bound)

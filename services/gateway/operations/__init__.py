@@ -15,6 +15,7 @@ from typing import Any
 
 from services.common.errors import BrokerError
 from services.gateway import vocabulary as v
+from services.gateway.answers import ANSWERED
 from services.gateway.operations import connections, consume, needs, nodes, publish, settle, topology, transact
 from services.gateway.operations.connections import Client
 from services.gateway.operations.needs import Needs
@@ -33,8 +34,20 @@ class Operation:
     """Whether it is asked of the connection, not of one of its sessions, and answered by itself."""
 
 
-def _close_session(session: Session, request: v.CloseSession) -> None:
+def _close_session(session: Session, request: v.CloseSession) -> Coroutine[Any, Any, object] | None:
+    if session.owns_queues:
+        return _end_session(session, request)
     session.connection.end_session(session, request)
+    return None
+
+
+async def _end_session(session: Session, request: v.CloseSession) -> object:
+    """Its queues are gone when that is answered."""
+    session.write_confirms()
+    session.close()
+    await topology.end_session(session)
+    session.connection.end_session(session, request)
+    return ANSWERED
 
 
 async def _echo(_session: Session, _request: v.Echo) -> None:

@@ -40,7 +40,8 @@ def selector_of(request: Consume) -> str:
     try:
         return said_now(text).text
     except InvalidSelector as error:
-        raise PreconditionFailed(f"the selector {text!r} is none: {error}") from None
+        what = f"the selector {text!r}" if request.selector else f"{SELECTOR}: {text!r}"
+        raise PreconditionFailed(f"{what} is none: {error}") from None
 
 
 def browses(request: Consume) -> bool:

@@ -8,9 +8,10 @@ from collections.abc import Sequence
 from services.common.errors import AccessRefused, NotAllowed, NotFound, PreconditionFailed
 from services.common.message import columns
 from services.common.message.facts import Facts
+from services.common.topology.life import ANY_LINK
 from services.gateway import vocabulary as v
 from services.gateway.operations import choosing
-from services.gateway.operations.topology import DIRECT_REPLY, change, find_queue
+from services.gateway.operations.topology import DIRECT_REPLY, change, find_queue, owner_of
 from services.gateway.sessions.consumer import WINDOW_BYTES, Consumer, GetHolder
 from services.gateway.sessions.management import Management
 from services.gateway.sessions.session import Session
@@ -64,7 +65,7 @@ def _consumer(session: Session, request: v.Consume, definition: router_pb2.Queue
         tag=request.tag,
         queue_id=definition.id,
         settled=request.settled,
-        exclusive=request.exclusive,
+        exclusive=request.exclusive or owner_of(definition) == ANY_LINK,
         browse=choosing.browses(request),
         selector=choosing.selector_of(request),
         no_local=choosing.no_local(request, definition.arguments),

@@ -12,8 +12,9 @@ from services.common.access import questions
 from services.common.access.action import Action, Kind, Property
 from services.common.access.asked import Asked, Other
 from services.common.access.questions import Properties
+from services.common.arguments import life
 from services.gateway import vocabulary as v
-from services.gateway.operations.topology import DIRECT_REPLY, routing_key
+from services.gateway.operations.topology import DIRECT_REPLY, owner_of, routing_key
 
 if TYPE_CHECKING:
     from services.gateway.operations.connections import Client
@@ -87,7 +88,12 @@ def declare_queue(session: Session, request: v.DeclareQueue) -> None:
         return
     # Of a queue that is there as well: whether it is, the router alone knows, and it may be gone by then.
     dead_letters = _text(request.arguments.get("x-dead-letter-exchange"))
-    its = questions.queue(durable=request.durable, exclusive=request.exclusive, auto_delete=request.auto_delete)
+    exclusive, temporary = life.told(request.arguments)
+    its = questions.queue(
+        durable=request.durable,
+        exclusive=request.exclusive or exclusive,
+        auto_delete=request.auto_delete or temporary,
+    )
     session.permitted.check(questions.create_queue(_host(session), name, dead_letters, its))
 
 
@@ -154,5 +160,5 @@ def _of(session: Session, name: str) -> Properties:
     definition = session.broker.topology.by_name.get((_host(session), name))
     if definition is None:
         return ()
-    exclusive = bool(definition.exclusive_to)
+    exclusive = bool(owner_of(definition))
     return questions.queue(durable=definition.durable, exclusive=exclusive, auto_delete=definition.auto_delete)

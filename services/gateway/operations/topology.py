@@ -4,11 +4,17 @@ from __future__ import annotations
 
 from typing import Any
 
+import structlog
+
+from services.common.arguments.life import may_end
 from services.common.errors import BrokerError, InternalError, NotFound, PreconditionFailed, ResourceLocked
 from services.common.message import arguments
+from services.common.topology.life import Asker, Party, Scope, of_connection
 from services.gateway import vocabulary as v
 from services.gateway.sessions.session import Session
 from services.rpc import queue_pb2, router_pb2
+
+log = structlog.get_logger()
 
 DIRECT_REPLY = "amq.rabbitmq.reply-to"  # the pseudo-queue
 
@@ -42,7 +48,8 @@ async def declare_queue(session: Session, request: v.DeclareQueue) -> v.QueueDec
         arguments=arguments.dump(request.arguments),
     )
     # Before it is: if the answer is lost, the queue is there all the same.
-    session.connection.owns_queues |= request.exclusive
+    session.owns_queues |= may_end(request.arguments)
+    session.connection.owns_queues |= request.exclusive or session.owns_queues
     reply = await change(session, declare_queue=declare)
     session.last_queue = reply.queue.name
     if reply.created:
@@ -102,10 +109,16 @@ async def find_binding(session: Session, request: v.FindBinding) -> v.BindingFou
 
 async def change(session: Session, **what: Any) -> router_pb2.ChangeReply:  # noqa: ANN401 - one field of the oneof
     """Has the router change the topology; returns when every gateway routes by it."""
-    connection = session.connection
+    its, whose = session.connection, asker(session)
     return await session.broker.topology.change(
-        router_pb2.ChangeRequest(virtual_host=connection.virtual_host, connection=connection.name, **what)
+        router_pb2.ChangeRequest(virtual_host=its.virtual_host, **whose._asdict(), **what)
     )
+
+
+def asker(session: Session) -> Asker:
+    """Who the session is, by all that a queue may belong to."""
+    connection = session.connection
+    return Asker(connection.name, str(session.number), connection.client, connection.user)
 
 
 async def find_queue(session: Session, name: str) -> router_pb2.QueueDefinition:
@@ -116,13 +129,29 @@ async def find_queue(session: Session, name: str) -> router_pb2.QueueDefinition:
     definition = session.broker.topology.by_name.get((virtual_host, name))
     if definition is None:
         raise NotFound(f"no queue '{name}' in vhost '{virtual_host}'")
-    if definition.exclusive_to not in ("", session.connection.name):
+    if not asker(session).may_use(owner_of(definition)):
         raise ResourceLocked(
             f"cannot obtain exclusive access to locked queue '{name}' in vhost '{virtual_host}'. It could be originally"
             " declared on another connection or the exclusive property value does not match that of the original"
             " declaration."
         )
     return definition
+
+
+def owner_of(definition: router_pb2.QueueDefinition) -> Party:
+    """Whose it is alone."""
+    if definition.HasField("owner"):
+        return Party(Scope(definition.owner.scope), definition.owner.name)
+    return of_connection(definition.exclusive_to)
+
+
+async def end_session(session: Session) -> None:
+    """Deletes the queues that go with it; if nobody answers, they go with its connection."""
+    try:
+        await change(session, close_session=router_pb2.CloseSession())
+    except BrokerError as failure:
+        name = session.connection.name
+        log.warning("queues of a session stay until its connection ends", connection=name, error=failure.text)
 
 
 def named(session: Session, name: str) -> str:

@@ -13,6 +13,7 @@ from services.common.containment import by_itself, contained
 from services.common.errors import BrokerError
 from services.common.message.indexes import runs
 from services.common.telemetry.conventions import CONNECTION_LOST, SESSION_CLOSED
+from services.gateway.answers import ANSWERED
 from services.gateway.sessions.backlog import Arrived, Backlog
 from services.gateway.sessions.confirms import ConfirmTracker
 from services.gateway.sessions.consumer import Consumer, ConsumerState, GetHolder
@@ -49,6 +50,7 @@ class Session:
         self.confirms: ConfirmTracker | None = None
         self.transaction: Transaction | None = None
         self.last_queue = ""
+        self.owns_queues = False  # whether the router may know queues that go with it
         self.reply_queue = ""  # behind the pseudo-queue amq.rabbitmq.reply-to
         self.reply_consumer: Consumer | None = None
         self.get_holders: dict[int, GetHolder] = {}
@@ -155,7 +157,7 @@ class Session:
         self.connection.flush_soon()
 
     def _succeed(self, request: Request, result: Any) -> None:  # noqa: ANN401 - as each request says
-        if self.connection.lost:
+        if self.connection.lost or result is ANSWERED:
             return
         try:
             self.connection.engine.succeed(request, result)
@@ -253,9 +255,8 @@ class Session:
         count, first = len(arrived.bodies), self.next_number
         self.next_number = first + count
         if not consumer.settled:
-            self.unsettled.update(
-                zip(range(first, first + count), zip(repeat(consumer), arrived.uids, strict=False), strict=True)
-            )
+            holders = zip(repeat(consumer), arrived.uids, strict=False)
+            self.unsettled.update(zip(range(first, first + count), holders, strict=True))
         self.connection.engine.deliver(
             self.number,
             Deliveries(
@@ -394,7 +395,6 @@ class Session:
         """Sends the client the confirms that have become known."""
         if self.confirms is None or self.closed:
             return
+        tell = self.connection.engine.confirm
         for each in self.confirms.take():
-            self.connection.engine.confirm(
-                self.number, each.first, each.last, cumulative=each.cumulative, accepted=each.accepted
-            )
+            tell(self.number, each.first, each.last, cumulative=each.cumulative, accepted=each.accepted)

@@ -17,5 +17,5 @@ def properties_of(mirror: Mirror, virtual_host: str, name: str) -> questions.Pro
 
 def properties(record: Mapping[str, Any]) -> questions.Properties:
     """Of its definition, as the router keeps it."""
-    exclusive = bool(record["exclusive_to"])
+    exclusive = bool(record["exclusive_to"] or record.get("owner"))
     return questions.queue(durable=record["durable"], exclusive=exclusive, auto_delete=record["auto_delete"])

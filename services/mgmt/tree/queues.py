@@ -9,7 +9,7 @@ from typing import Any, Final
 from services.common.access import questions
 from services.common.access.action import Action, Kind
 from services.common.access.asked import Asked
-from services.common.arguments import changed
+from services.common.arguments import changed, queue
 from services.mgmt.locked import check_shared
 from services.mgmt.model.configured_object import ConfiguredObject
 from services.mgmt.model.faults import IllegalConfiguration
@@ -30,6 +30,9 @@ from services.rpc.counts_pb2 import Consumer
 from services.rpc.router_pb2 import ChangeQueue, DeclareQueue, DeleteQueue
 
 _ABOUT_MESSAGES: Final = frozenset({"clearQueue", *OF_MESSAGES})
+_OF_CONNECTIONS: Final = frozenset({"CONNECTION", "SESSION"})
+_LINK: Final = "LINK"  # one consumer: whose it is, is seen as they come
+_ENDS: Final = {"connection": "DELETE_ON_CONNECTION_CLOSE", "session": "DELETE_ON_SESSION_END"}
 _LIFETIMES: Final = {False: "PERMANENT", True: "DELETE_ON_NO_OUTBOUND_LINKS"}
 
 
@@ -127,8 +130,10 @@ class Queues(Keeper):
 
     async def create(self, parent: ConfiguredObject | None, name: str, wanted: Mapping[str, Any]) -> None:
         host = parent.actual["name"] if parent else ""
-        if wanted.get("exclusive", "NONE") != "NONE":
-            raise IllegalConfiguration("attribute 'exclusive': only a connected client can declare an exclusive queue")
+        if wanted.get("exclusive", "NONE") not in {"NONE", _LINK}:
+            raise IllegalConfiguration(
+                "attribute 'exclusive': only a connected client can declare an exclusive queue, unless it is LINK"
+            )
         if (policy := wanted.get("lifetimePolicy", "PERMANENT")) not in _LIFETIMES.values():
             raise IllegalConfiguration(f"attribute 'lifetimePolicy': {policy} is for queues of connections")
         declare = DeclareQueue(
@@ -147,7 +152,7 @@ class Queues(Keeper):
         if wanted.get("type") == "priority":
             wanted = {"priorities": 10, **wanted}
         table = arguments_of(wanted, lambda name: is_exchange(mirror, host, name))
-        return dumped(table)
+        return dumped(table | ({queue.EXCLUSIVITY.name: _LINK} if wanted.get("exclusive") == _LINK else {}))
 
     def _check_alternate(self, host: str, wanted: Mapping[str, Any]) -> None:
         destination, mirror = (wanted.get("alternateBinding") or {}).get("destination", ""), self.house.mirror
@@ -179,7 +184,8 @@ class Queues(Keeper):
     async def invoke(self, found: ConfiguredObject, operation: str, arguments: Mapping[str, Any]) -> Any:  # noqa: ANN401 - as said
         name = found.actual["name"]
         if operation in _ABOUT_MESSAGES:
-            check_shared(found.path[1], name, found.actual.get("owner", ""))
+            its_connections = found.actual.get("exclusive") in _OF_CONNECTIONS
+            check_shared(found.path[1], name, found.actual["owner"] if its_connections else "")
         if operation == "clearQueue":
             number = int(found.incarnation)
             count = await self.house.purging.purge(number, found.actual["partition"], name)
@@ -205,9 +211,16 @@ def _described(value: Mapping[str, Any]) -> dict[str, Any]:
     }
     if table:
         found |= {**attributes_of(table), "arguments": table}
-    if owner := value["exclusive_to"]:
-        found |= {"exclusive": "CONNECTION", "owner": owner, "lifetimePolicy": "DELETE_ON_CONNECTION_CLOSE"}
-    return found
+    return found | _parties(value)
+
+
+def _parties(value: Mapping[str, Any]) -> dict[str, Any]:
+    """Whose it is alone, and with whose end it goes."""
+    connection = value["exclusive_to"]
+    former = ["connection", connection] if connection else ["", ""]
+    (scope, owner), (until, _) = value.get("owner", former), value.get("until", former)
+    found = {"exclusive": scope.upper(), "owner": owner} if scope else {}
+    return found | ({"lifetimePolicy": _ENDS[until]} if until else {})
 
 
 def _now(value: Mapping[str, Any]) -> bytes:
@@ -224,4 +237,4 @@ def _place(path: tuple[str, ...]) -> tuple[str, str]:
 def _properties(wanted: Mapping[str, Any]) -> questions.Properties:
     temporary = wanted.get("lifetimePolicy", "PERMANENT") != "PERMANENT"
     durable = wanted.get("durable", True) is not False
-    return questions.queue(durable=durable, exclusive=False, auto_delete=temporary)
+    return questions.queue(durable=durable, exclusive=wanted.get("exclusive", "NONE") != "NONE", auto_delete=temporary)

@@ -11,6 +11,7 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Protocol
@@ -30,12 +31,15 @@ from services.queue.dead_letters.portion import some_of
 from services.queue.dead_letters.record import DeadLetterRecord, Letters
 from services.queue.machine.context import DeadLetter
 from services.queue.machine.dead_letter import is_circle, rewrite, routing_keys
+from services.queue.machine.features.sent_on import note_of
+from services.queue.machine.journal_draft import NotePlace
 from services.queue.partitions.partition import Partition, PartitionState
 from services.queue.partitions.registry import Registry
 from services.rpc.router_pb2 import Message, Routed, RouteReply
 
 log = structlog.get_logger()
 
+_WRITES = (PartitionState.SERVING, PartitionState.LEAVING)
 _AT_ONCE = 1000
 _OPEN_AT_ONCE = 500  # writing x-death takes long, and any number of letters may come in one turn
 _UNDER_WAY = 4000  # letters without an answer yet
@@ -67,14 +71,17 @@ class Publications(Protocol):
 
 @dataclass(slots=True, eq=False)
 class _Letter:
-    """`taken` are the target queues that have it, `tries` counts the attempts in which not all took it."""
+    """`taken` are the target queues that have it, as the journal says at `place`; `tries` counts the attempts in which
+    not all took it.
+    """
 
     letter: DeadLetter
     partition: Partition
     properties: bytes = b""
     headers: dict[str, Any] = field(default_factory=dict)
     keys: list[str] = field(default_factory=list)
-    taken: set[int] = field(default_factory=set)
+    taken: frozenset[int] = frozenset()
+    place: NotePlace | None = None
     tries: int = 0
 
     @property
@@ -153,9 +160,21 @@ class DeadLetterOffice:
                 self._let_go(letter)
                 continue
             letter.tries += 1
-            letter.taken.update(queue_id for queue_id in targets if queue_id not in refused[number])
+            if took := frozenset(targets) - refused[number]:
+                self._note(letter, took)
         if again := [letter for number, (letter, _) in addressed.items() if number in refused]:
             self._later(again)
+
+    def _note(self, letter: _Letter, took: AbstractSet[int]) -> None:
+        """Some targets have it: if this process dies, the next owner is to send it to the others alone."""
+        letter.taken |= took
+        its, partition = letter.letter, letter.partition
+        if its.entry.part is None or partition.state not in _WRITES:
+            return
+        draft, former = partition.context.draft, letter.place
+        letter.place = draft.note(note_of(its.queue.queue_id, its.entry.message.uid, letter.taken))
+        if former:
+            draft.drop_notes([former])
 
     def _later(self, letters: list[_Letter], patience: float = 1) -> None:
         backoff = min(_FIRST_BACKOFF * 2 ** min(letters[0].tries - 1, 10), _LONGEST_BACKOFF)
@@ -219,7 +238,7 @@ class DeadLetterOffice:
                 self._partitions[partition] = None
 
     def _open_letter(self, partition: Partition, letter: DeadLetter) -> None:
-        opened = _Letter(letter, partition)
+        opened = _Letter(letter, partition, taken=letter.sent.taken, place=letter.sent.place)
         self._open.setdefault(partition, {})[opened] = None
         if not self._may_send(opened):
             return
@@ -241,10 +260,8 @@ class DeadLetterOffice:
         entry = letter.letter.entry
         if (journeys := partition.journeys) is not None and journeys.live:
             journeys.gone(entry.message.uid, letter.letter.queue.queue_id)
-        durable = entry.part is not None and partition.state in (PartitionState.SERVING, PartitionState.LEAVING)
-        partition.context.forget([entry], letter.letter.holding, durable=durable)
-        if durable and letter.letter.note:
-            partition.context.draft.drop_notes([letter.letter.note])
+        durable = entry.part is not None and partition.state in _WRITES
+        partition.context.sent(letter.letter, letter.place, durable=durable)
 
     async def _send(self, letters: list[_Letter]) -> None:
         questions = [

@@ -340,10 +340,10 @@ class PeerLink(Holder):
 
     def _settle_all(self, settles: Sequence[pb.Settle], now: int) -> None:
         self._settling += 1
-        for_each("settling deliveries", settles, partial(self._settle, now=now))
+        for_each("settling deliveries", settles, partial(self.settle, now=now))
         self._host.safe_soon(Receipt(partial(self.outbox.settled, self._settling)))
 
-    def _settle(self, settle: pb.Settle, now: int) -> None:
+    def settle(self, settle: pb.Settle, now: int) -> None:
         if settle.transaction:
             self._transactions.settle(settle)
             return
@@ -352,7 +352,7 @@ class PeerLink(Holder):
             outcome = pb.RETURN if settle.had else settle.outcome
             queue.settle(outcome, self._settled_here(settle, queue), now)
         elif partition := self._host.registry.awaited(settle.queue_id):
-            partition.waiting.append(partial(self._settle, settle, now))
+            partition.waiting.append(partial(self.settle, settle, now))
         elif (
             partition := self._host.registry.partition_of(settle.queue_id)
         ) and partition.state is PartitionState.WRITTEN:

@@ -11,6 +11,7 @@ from services.common.streams.soon import Soon
 from services.common.streams.stream import Stream
 from services.queue.host import Host
 from services.queue.links.link import PeerLink
+from services.queue.links.portions import Portions
 from services.rpc.queue_pb2 import Hello, LinkFrame
 
 log = structlog.get_logger()
@@ -29,6 +30,7 @@ class PeerStream:
         self._few = host.few
         self._write_soon = Soon(self._write)
         self._link = PeerLink(host, self._write_soon, stream.fail)
+        self._portions = Portions(host, self._link, self._write_soon.now, stream.fail)
         self._stream = stream
 
     def received(self, message: bytes) -> None:
@@ -37,7 +39,7 @@ class PeerStream:
         frame = LinkFrame.FromString(message[rest:] if rest else message)
         if frame.HasField("hello") and not self._welcomed(frame.hello):
             return
-        self._link.receive(frame, [*publishes, *frame.publishes])
+        self._portions.receive(frame, [*publishes, *frame.publishes])
         self._write_soon.now()
 
     def writable(self) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Final, NamedTuple
 
 from services.queue.machine.entry import Entry
+from services.queue.machine.features.sent_on import UNSENT, Sent
 from services.queue.machine.journal_draft import NotePlace, PartitionDraft
 from services.queue.machine.message import Holding, MemoryAccount
 from services.queue.machine.options import QueueOptions
@@ -22,7 +23,8 @@ DELIVERY_LIMIT: Final = "delivery_limit"
 class DeadLetter(NamedTuple):
     """An entry that left its queue for the dead-letter exchange; it stays in memory and on disk until that has it.
 
-    So does `note`, of the attempts that failed: the next owner must not give it to consumers again.
+    So does `note`, of the attempts that failed: the next owner must not give it to consumers again. `sent`: what its
+    former owner knew of queues that have it.
     """
 
     queue: QueueOptions
@@ -31,6 +33,7 @@ class DeadLetter(NamedTuple):
     time_ms: int
     holding: Holding
     note: NotePlace | None = None
+    sent: Sent = UNSENT
 
 
 class QueueContext:
@@ -84,6 +87,15 @@ class QueueContext:
         if not self.dead_letters:
             self.wake()
         self.dead_letters += letters
+        for letter in letters:
+            letter.holding.buries(letter.entry)
+
+    def sent(self, letter: DeadLetter, place: NotePlace | None, *, durable: bool) -> None:
+        """A dead letter is done with, and so is what the journal says at `place` of who has it."""
+        letter.holding.buried(letter.entry)
+        self.forget([letter.entry], letter.holding, durable=durable)
+        if durable:
+            self.draft.drop_notes([each for each in (letter.note, place) if each])
 
     def forget(self, entries: list[Entry], holding: Holding, *, durable: bool) -> None:
         """Entries that are done with: gives their memory back, and dequeues those that are on disk."""

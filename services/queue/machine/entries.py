@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import repeat
 from typing import TYPE_CHECKING
 
@@ -16,6 +16,8 @@ from services.queue.machine.features.acquired import Acquired
 from services.queue.machine.features.attempts import Attempts
 from services.queue.machine.features.let_go import LetGo
 from services.queue.machine.features.retries import Retries
+from services.queue.machine.features.sent_on import UNSENT, Sent, SentOn
+from services.queue.machine.journal_draft import NotePlace
 from services.queue.machine.message import Holding
 from services.queue.machine.options import RING, QueueOptions
 from services.queue.machine.order.ready import CreateReady
@@ -35,7 +37,8 @@ class Entries:
     is somebody's to whom it was not delivered here, and of the consumer whose it was, if that one has come again;
     `on_more`, with the queue's id, that more waits, however it came.
     `aside` is for what may not be delivered yet, in a queue that holds it; `ring` knows what goes, in one that is one;
-    `acquired` how often each was somebody's, in one that limits attempts; `attempts` tells the journal of these.
+    `acquired` how often each was somebody's, in one that limits attempts; `attempts` tells the journal of these;
+    `sent_on` knows of dead letters that a former owner sent to some of their queues.
     """
 
     __slots__ = (
@@ -54,6 +57,7 @@ class Entries:
         "ready",
         "record",
         "ring",
+        "sent_on",
         "unsettled",
     )
 
@@ -73,6 +77,7 @@ class Entries:
         self.ring = self._new_ring()
         self.acquired = self._new_acquired()
         self.attempts = self._new_attempts()
+        self.sent_on = self._new_sent_on()
         self.expiring = Expiring(in_order=self.ready.by_arrival and self.aside is None)
 
     def __iter__(self) -> Iterator[Entry]:
@@ -109,6 +114,7 @@ class Entries:
             self.expiring.mixed()
         self.acquired = self.acquired or self._new_acquired()
         self.attempts = self.attempts or self._new_attempts()
+        self.sent_on = self.sent_on or self._new_sent_on()
         if (self.ring is None) is (options.overflow == RING):
             self.ring = self._new_ring()
 
@@ -128,6 +134,10 @@ class Entries:
         options = self.options
         limits = options.durable and options.delivery_limit is not None
         return Attempts(options.queue_id, self.context.draft) if limits else None
+
+    def _new_sent_on(self) -> SentOn | None:
+        options = self.options
+        return SentOn(self.context.draft) if options.durable and options.dead_letter_exchange is not None else None
 
     def _new_ring(self) -> Ring | None:
         if self.options.overflow != RING:
@@ -323,6 +333,8 @@ class Entries:
             self.acquired.left(entries)
         if self.attempts is not None:
             self.attempts.left(entries)
+        if self.sent_on is not None:
+            self.sent_on.left(entries)
         if self.aside is not None:
             self.aside.gone(entries)
 
@@ -345,13 +357,10 @@ class Entries:
             self.drop(entries, reason)
         else:
             noted = self.attempts.handed_on(entries) if self.attempts else {}
+            sent = self.sent_on.handed_on(entries) if self.sent_on else {}
             self._left(entries)
-            self.context.bury(
-                [
-                    DeadLetter(self.options, entry, reason, now, self.holding, noted.get(entry.message.uid))
-                    for entry in entries
-                ]
-            )
+            its = self.options, reason, now, self.holding
+            self.context.bury([_letter(entry, *its, noted, sent) for entry in entries])
 
     def take_before(self, position: int, most: int) -> list[Entry]:
         """Takes out what waits and stands before a position, so much at most; what stands aside comes last."""
@@ -370,3 +379,16 @@ class Entries:
         entries += self.unsettled.values()
         self.unsettled.clear()
         return entries
+
+
+def _letter(
+    entry: Entry,
+    options: QueueOptions,
+    reason: str,
+    now: int,
+    holding: Holding,
+    noted: Mapping[int, NotePlace],
+    sent: Mapping[int, Sent],
+) -> DeadLetter:
+    uid = entry.message.uid
+    return DeadLetter(options, entry, reason, now, holding, noted.get(uid), sent.get(uid, UNSENT))

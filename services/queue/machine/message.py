@@ -46,12 +46,27 @@ class Message:
 
 
 class Holding:
-    """Bytes that one queue keeps in memory; a message on several queues counts for each of them."""
+    """Bytes that one queue keeps in memory; a message on several queues counts for each of them.
 
-    __slots__ = ("size",)
+    `letters`, of `letter_bytes` of bodies, are its dead letters that are on their way, or wait for one.
+    """
+
+    __slots__ = ("letter_bytes", "letters", "size")
 
     def __init__(self) -> None:
         self.size = 0
+        self.letters = 0
+        self.letter_bytes = 0
+
+    def buries(self, entry: Entry) -> None:
+        """It is a dead letter from now on."""
+        self.letters += 1
+        self.letter_bytes += len(entry.message.body)
+
+    def buried(self, entry: Entry) -> None:
+        """It is one no more: others have it, or nobody."""
+        self.letters -= 1
+        self.letter_bytes -= len(entry.message.body)
 
     def take(self, entries: Iterable[Entry]) -> None:
         """Entries that the account has already are this queue's."""

@@ -152,6 +152,8 @@ class Queue:
             yield self._entries.acquired
         if self._entries.attempts:
             yield self._entries.attempts
+        if self._entries.sent_on:
+            yield self._entries.sent_on
         if self._entries.aside:
             yield from self._entries.aside.keepers()
 
@@ -278,6 +280,15 @@ class Queue:
     def dispatch(self, now: int) -> None:
         """Delivers what can be; nothing while it `lags`."""
         self._backlog.dispatch(now)
+
+    def hold_up(self) -> None:
+        """Much comes back in parts: nothing is delivered before `go_on`."""
+        self._backlog.returning += 1
+
+    def go_on(self, now: int) -> None:
+        """All of it is back."""
+        self._backlog.returning -= 1
+        self.dispatch(now)
 
     def lags(self, now: int) -> bool:
         """Whether more has to go, to come back, or is due, than does in one turn: what is behind it waits for that."""

@@ -31,8 +31,10 @@ class Room:
 
     def admits(self, sizes: Sequence[int]) -> int:
         """How many of the newcomers with bodies of these sizes come in."""
-        its = self._entries
-        return self.policy.admits(its.options, its.count + self.count, its.size + self.size, sizes)
+        its, count, size = self._entries, self.count, self.size
+        if its.options.keeps_unroutable:  # its letters may stay for ever, and are in it as long
+            count, size = count + its.holding.letters, size + its.holding.letter_bytes
+        return self.policy.admits(its.options, its.count + count, its.size + size, sizes)
 
     def reserve(self, count: int, size: int) -> bool:
         """As Queue.reserve says."""

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from services.common.errors import NotFound, ResourceLocked
 from services.common.topology.definitions import Queue
+from services.common.topology.life import Asker
 from services.common.topology.source import Source
 from services.router.topology.names import called
 from services.router.topology.virtual_host import VirtualHost
+from services.rpc.router_pb2 import ChangeRequest
 
 
 def find_exchange(host: VirtualHost, name: str) -> Source:
@@ -16,17 +18,22 @@ def find_exchange(host: VirtualHost, name: str) -> Source:
     return source
 
 
-def find_queue(host: VirtualHost, name: str, connection: str) -> Queue:
+def asker(request: ChangeRequest) -> Asker:
+    """Who asks for a change."""
+    return Asker(request.connection, request.session, request.container, request.principal)
+
+
+def find_queue(host: VirtualHost, name: str, whose: Asker) -> Queue:
     """Raises NotFound, ResourceLocked."""
     if (queue := host.queues.get(name)) is None:
         raise NotFound(f"no {called('queue', name, host.name)}")
-    check_owner(queue, connection)
+    check_owner(queue, whose)
     return queue
 
 
-def check_owner(queue: Queue, connection: str) -> None:
-    """Raises ResourceLocked for another connection's queue. The broker itself ("") may touch them all."""
-    if connection and queue.exclusive_to not in ("", connection):
+def check_owner(queue: Queue, whose: Asker) -> None:
+    """Raises ResourceLocked for another's queue."""
+    if not whose.may_use(queue.owner):
         raise locked(queue)
 
 

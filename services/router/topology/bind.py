@@ -10,6 +10,7 @@ from services.common.arguments.reading import Wrong
 from services.common.errors import NotFound, PreconditionFailed
 from services.common.message import arguments
 from services.common.topology.exchanges.exchange_type import Binding
+from services.common.topology.life import Asker
 from services.router.topology import access, names
 from services.router.topology.effects import Effects
 from services.router.topology.names import called
@@ -23,7 +24,7 @@ def bind(state: TopologyState, request: ChangeRequest, effects: Effects) -> Outc
     """Raises NotFound, AccessRefused (default exchange), ResourceLocked, PreconditionFailed (unusable arguments)."""
     host = state.host(request.virtual_host)
     table = arguments.declared(request.bind.arguments)
-    binding = _read(host, request.bind, request.connection)
+    binding = _read(host, request.bind, access.asker(request))
     _check(table, request.bind.source, request.virtual_host)
     if binding in host.sources[request.bind.source].bindings:
         return Outcome()
@@ -35,7 +36,7 @@ def unbind(state: TopologyState, request: ChangeRequest, effects: Effects) -> Ou
     """Raises AccessRefused, ResourceLocked. Undoing what does not exist succeeds, as in RabbitMQ."""
     host = state.host(request.virtual_host)
     try:
-        binding = _read(host, request.unbind, request.connection)
+        binding = _read(host, request.unbind, access.asker(request))
     except NotFound:
         return Outcome()
     if binding in host.sources[request.unbind.source].bindings:
@@ -51,7 +52,7 @@ def _check(table: Mapping[str, Any], source: str, virtual_host: str) -> None:
         raise PreconditionFailed(f"invalid arg '{error.name}' for a binding of {thing}: {error.why}") from None
 
 
-def _read(host: VirtualHost, asked: Bind, connection: str) -> Binding:
+def _read(host: VirtualHost, asked: Bind, whose: Asker) -> Binding:
     names.check_not_default(asked.source)
     if asked.to_exchange:
         names.check_not_default(asked.destination)
@@ -60,5 +61,5 @@ def _read(host: VirtualHost, asked: Bind, connection: str) -> Binding:
     if asked.to_exchange:
         access.find_exchange(host, asked.destination)
         return Binding(asked.destination, asked.routing_key, asked.arguments)
-    queue = access.find_queue(host, asked.destination, connection)
+    queue = access.find_queue(host, asked.destination, whose)
     return Binding(queue.id, asked.routing_key, asked.arguments)

@@ -23,7 +23,7 @@ from services.rpc.router_pb2 import ChangeRequest
 def change_queue(state: TopologyState, request: ChangeRequest, effects: Effects) -> Outcome:
     """Of one incarnation, where its id is said. Raises NotFound, ResourceLocked, PreconditionFailed."""
     asked = request.change_queue
-    queue = access.find_queue(state.host(request.virtual_host), asked.name, request.connection)
+    queue = access.find_queue(state.host(request.virtual_host), asked.name, access.asker(request))
     if asked.queue_id not in (0, queue.id):
         raise NotFound(f"no {called('queue', asked.name, request.virtual_host)} that is the same as it was")
     now = replace(queue, changed=_changed(queue, arguments.declared(asked.changed), state.kinds))

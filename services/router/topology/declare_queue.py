@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from services.common.arguments import changed
+from services.common.arguments.argument import Said
+from services.common.arguments.life import Contradiction, Wished, wished
+from services.common.arguments.reading import said
 from services.common.errors import PreconditionFailed
 from services.common.message import arguments
 from services.common.partition import partition_of
 from services.common.topology.definitions import Queue
+from services.common.topology.life import ANY_LINK, Asker, Life, Party, Scope, Unused
 from services.router.topology import access, equivalence, names, queue_arguments
 from services.router.topology.effects import Effects
 from services.router.topology.outcome import Outcome
@@ -17,14 +21,14 @@ from services.rpc.router_pb2 import ChangeRequest, DeclareQueue
 
 def declare_queue(state: TopologyState, request: ChangeRequest, effects: Effects) -> Outcome:
     """Raises NotFound (passive), ResourceLocked, PreconditionFailed, AccessRefused (reserved name)."""
-    host, declare = state.host(request.virtual_host), request.declare_queue
+    host, declare, whose = state.host(request.virtual_host), request.declare_queue, access.asker(request)
     if declare.passive:
-        return Outcome(access.find_queue(host, declare.name, request.connection))
+        return Outcome(access.find_queue(host, declare.name, whose))
     if known := host.queues.get(declare.name):
-        _check_same(known, declare, request.connection)
+        _check_same(known, declare, whose)
         return Outcome(known)
     _check_room(state, host, declare.name)
-    queue = _create(state, host, declare, request.connection)
+    queue = _create(state, host, declare, whose)
     state.add_queue(queue, effects)
     return Outcome(queue, created=True)
 
@@ -38,33 +42,50 @@ def _check_room(state: TopologyState, host: VirtualHost, name: str) -> None:
         )
 
 
-def _create(state: TopologyState, host: VirtualHost, declare: DeclareQueue, connection: str) -> Queue:
+def _create(state: TopologyState, host: VirtualHost, declare: DeclareQueue, whose: Asker) -> Queue:
     if declare.name:
         names.check_new("queue", declare.name, exclusive=declare.exclusive)
-    if declare.exclusive and not connection:
-        raise PreconditionFailed("an exclusive queue needs a connection to belong to")
     name = declare.name or f"amq.gen-{state.new_name()}"
-    said = queue_arguments.check(arguments.declared(declare.arguments), name, host.name, state.kinds)
-    kind = queue_arguments.queue_type(said, name, host.name, durable=declare.durable, exclusive=declare.exclusive)
+    found = queue_arguments.check(arguments.declared(declare.arguments), name, host.name, state.kinds)
+    wish = _wish(found, declare, name, host.name)
+    kind = queue_arguments.queue_type(found, name, host.name, durable=declare.durable, exclusive=declare.exclusive)
     return Queue(
         id=state.new_id(),
         virtual_host=host.name,
         name=name,
         partition=partition_of(host.name, name, state.partitions),
         durable=declare.durable,
-        exclusive_to=connection if declare.exclusive else "",
-        auto_delete=declare.auto_delete,
+        owner=_party(whose, wish.owner),
+        life=Life(_party(whose, wish.until), wish.unused),
         arguments=declare.arguments,
         type=kind,
     )
 
 
-def _check_same(known: Queue, declare: DeclareQueue, connection: str) -> None:
-    if known.exclusive_to != (connection if declare.exclusive else ""):
+def _wish(found: Said, declare: DeclareQueue, name: str, virtual_host: str) -> Wished:
+    try:
+        return wished(found, exclusive=declare.exclusive, auto_delete=declare.auto_delete)
+    except Contradiction as error:
+        thing = names.called("queue", name, virtual_host)
+        raise PreconditionFailed(f"invalid arg '{error.name}' for {thing}: {error.why}") from None
+
+
+def _party(whose: Asker, scope: Scope) -> Party:
+    if scope is Scope.LINK:
+        return ANY_LINK
+    party = whose.party(scope)
+    if scope and not party:
+        raise PreconditionFailed(f"an exclusive queue needs a {scope} to belong to")
+    return party
+
+
+def _check_same(known: Queue, declare: DeclareQueue, whose: Asker) -> None:
+    wish = _wish(said(arguments.load(declare.arguments)), declare, known.name, known.virtual_host)
+    if known.owner != _party(whose, wish.owner):
         raise access.locked(known)
     thing = names.called("queue", known.name, known.virtual_host)
     equivalence.check_property("durable", thing, declare.durable, known.durable)
-    equivalence.check_property("auto_delete", thing, declare.auto_delete, known.auto_delete)
+    equivalence.check_property("auto_delete", thing, wish.unused is Unused.NO_LINKS, known.auto_delete)
     received = queue_arguments.compared(arguments.load(declare.arguments))
     if known.changed and received == queue_arguments.compared(
         arguments.load(changed.now(known.arguments, known.changed))

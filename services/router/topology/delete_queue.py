@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from services.common.topology.definitions import Queue
+from services.common.topology.life import Scope
 from services.router.topology import access
 from services.router.topology.effects import Effects
 from services.router.topology.outcome import Outcome
@@ -13,7 +14,7 @@ from services.rpc.router_pb2 import ChangeRequest
 def delete_queue(state: TopologyState, request: ChangeRequest, effects: Effects) -> Outcome:
     """By id: only that incarnation; else whichever has the name. Raises ResourceLocked; a missing one is no error."""
     if queue := _find(state, request):
-        access.check_owner(queue, request.connection)
+        access.check_owner(queue, access.asker(request))
         state.remove_queue(queue, effects)
     return Outcome()
 
@@ -26,12 +27,21 @@ def _find(state: TopologyState, request: ChangeRequest) -> Queue | None:
 
 
 def close_connection(state: TopologyState, request: ChangeRequest, effects: Effects) -> Outcome:
-    """Deletes the exclusive queues of the connection that asks."""
-    delete_exclusive(state, request.connection, effects)
+    """Deletes the queues that go with the connection that asks."""
+    delete_bound(state, request.connection, effects)
     return Outcome()
 
 
-def delete_exclusive(state: TopologyState, connection: str, effects: Effects) -> None:
+def close_session(state: TopologyState, request: ChangeRequest, effects: Effects) -> Outcome:
+    """Deletes the queues that go with the session that asks."""
+    session = access.asker(request).party(Scope.SESSION)
+    for queue_id in list(state.bound_to.get(request.connection, ())):
+        if (queue := state.queues[queue_id]).life.until == session:
+            state.remove_queue(queue, effects)
+    return Outcome()
+
+
+def delete_bound(state: TopologyState, connection: str, effects: Effects) -> None:
     """An exclusive queue goes with its connection, durable or not (AMQP 0-9-1, 1.7.2.1.5)."""
-    for queue_id in list(state.exclusive.get(connection, ())):
+    for queue_id in list(state.bound_to.get(connection, ())):
         state.remove_queue(state.queues[queue_id], effects)

@@ -47,7 +47,7 @@ class TopologyState:
         self.most_queues = most_queues
         self.virtual_hosts: dict[str, VirtualHost] = {}
         self.queues: dict[int, Queue] = {}
-        self.exclusive: dict[str, dict[int, None]] = {}  # connection → its exclusive queues
+        self.bound_to: dict[str, dict[int, None]] = {}  # connection → queues that go with it, or with a part of it
 
     def host(self, name: str) -> VirtualHost:
         """Raises NotFound."""
@@ -129,16 +129,16 @@ class TopologyState:
 
     def _index(self, queue: Queue) -> None:
         self.queues[queue.id] = queue
-        if queue.exclusive_to:
-            self.exclusive.setdefault(queue.exclusive_to, {})[queue.id] = None
+        if connection := queue.life.until.connection:
+            self.bound_to.setdefault(connection, {})[queue.id] = None
 
     def _unindex(self, queue: Queue) -> None:
         del self.queues[queue.id]
-        if queue.exclusive_to:
-            owned = self.exclusive[queue.exclusive_to]
-            del owned[queue.id]
-            if not owned:
-                del self.exclusive[queue.exclusive_to]
+        if connection := queue.life.until.connection:
+            bound = self.bound_to[connection]
+            del bound[queue.id]
+            if not bound:
+                del self.bound_to[connection]
 
     def _restore_host(self, value: bytes) -> None:
         self.add_host(records.read_virtual_host(value))

@@ -15,7 +15,7 @@ from services.router.topology.change_queue import change_queue
 from services.router.topology.declare_exchange import declare_exchange
 from services.router.topology.declare_queue import declare_queue
 from services.router.topology.delete_exchange import delete_exchange
-from services.router.topology.delete_queue import close_connection, delete_exclusive, delete_queue
+from services.router.topology.delete_queue import close_connection, close_session, delete_bound, delete_queue
 from services.router.topology.effects import Effects
 from services.router.topology.kinds import Kinds
 from services.router.topology.outcome import Outcome
@@ -36,6 +36,7 @@ _CHANGES: Mapping[str, Callable[[TopologyState, ChangeRequest, Effects], Outcome
     "create_virtual_host": create_virtual_host,
     "delete_virtual_host": delete_virtual_host,
     "close_connection": close_connection,
+    "close_session": close_session,
     "set_policy": set_policy,
     "clear_policy": clear_policy,
     "change_queue": change_queue,
@@ -68,8 +69,8 @@ class Topology:
 
     @property
     def owners(self) -> Iterable[str]:
-        """The connections that have exclusive queues."""
-        return self._state.exclusive
+        """The connections with which queues go."""
+        return self._state.bound_to
 
     def change(self, request: ChangeRequest, effects: Effects) -> Outcome:
         """Carries out one request and adds to `effects`; raises BrokerError as each kind of change says."""
@@ -79,9 +80,9 @@ class Topology:
         return _CHANGES[kind](self._state, request, effects)
 
     def close(self, connections: Iterable[str], effects: Effects) -> None:
-        """These connections are gone, and with them their exclusive queues."""
+        """These connections are gone, and with them the queues that go with them."""
         for connection in list(connections):
-            delete_exclusive(self._state, connection, effects)
+            delete_bound(self._state, connection, effects)
 
     def route(
         self, virtual_host: str, exchange: str, key: str, message: Message, more_keys: Sequence[str] = ()

@@ -163,7 +163,7 @@ class Receiver(Link):
         """Raises GoneError."""
         consuming = self.consuming
         chosen: dict[v.Symbol, v.Described] = {}
-        if consuming.selector:
+        if consuming.selector and not consuming.by_default:
             chosen[_SELECTOR] = v.Described(_SELECTOR, consuming.selector)
         if consuming.no_local:
             chosen[_NO_LOCAL] = v.Described(_NO_LOCAL, [])

@@ -107,6 +107,7 @@ async def consume(client: LinkClient, step: Step) -> None:
         asked=client.history.tick(), selector=step.get("selector", ""),
         browses=step.get("browse", False),
         no_local="no_local" in step,
+        by_default="by_default" in step,
     )  # fmt: skip
     client.history.consumers.append(consuming)
     receiver = Receiver(session, consuming, _policy(client, step), every=step.get("renew", 0))

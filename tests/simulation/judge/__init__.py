@@ -31,6 +31,7 @@ RULES: tuple[Callable[[Facts], Iterator[Violation]], ...] = (
     lost.lost,
     seen.invented,
     seen.unwanted,
+    seen.before,
     seen.local,
     seen.seen_again,
     purged.brought_back,

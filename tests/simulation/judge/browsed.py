@@ -42,7 +42,11 @@ def unseen(facts: Facts) -> Iterator[Violation]:
 
 def _is_sure(facts: Facts, browser: Consuming) -> bool:
     """Whether it has seen all that there was for it before its end."""
-    return facts.browses(browser) and browser.attached is not None and not (browser.channel.limited or browser.no_local)
+    return (
+        facts.browses(browser)
+        and browser.attached is not None
+        and not (browser.channel.limited or browser.no_local or browser.replay is not None)
+    )
 
 
 def _waiting(facts: Facts, queue: Queue, browser: Consuming) -> Iterator[Sent]:

@@ -7,8 +7,9 @@ from collections.abc import Iterable
 from functools import cached_property
 from typing import Any, NamedTuple
 
-from tests.simulation.choices import HELD_BACK, NO_LOCAL, NONDESTRUCTIVE, TIMEOUT
+from tests.simulation.choices import HELD_BACK, NO_LOCAL, NONDESTRUCTIVE, STRATEGY, TIMEOUT
 from tests.simulation.history import NEVER, Asked, Consuming, Delivered, Fault, History, Sent
+from tests.simulation.judge.words import goes_unused, meant
 from tests.simulation.plan import Plan, Step
 from tests.simulation.routes import RouteBook, Routes
 
@@ -87,6 +88,8 @@ class Facts:
         if exchange is None:
             return None
         key = queue.arguments.get("x-dead-letter-routing-key", sent.key)
+        if STRATEGY in queue.arguments:  # it waits for its way
+            return self.book(sent.host).between(str(exchange), str(key), headers_left(sent, queue), NEVER, NEVER)
         # An attempt to send it on may be any time until the end.
         return self.book(sent.host).between(str(exchange), str(key), headers_left(sent, queue), sent.at, NEVER)
 
@@ -287,9 +290,10 @@ def _deafens(fault: Fault, gateway: str) -> bool:
 
 
 def _queue(host: str, step: Step, *, own: bool) -> Queue:
+    arguments = step.get("arguments") or {}
     return Queue(
-        host, step["queue"], step.get("durable", not own), step.get("auto_delete", False), own,
-        step.get("arguments") or {},
+        host, step["queue"], step.get("durable", not own), step.get("auto_delete", False) or goes_unused(arguments),
+        own, meant(arguments),
     )  # fmt: skip
 
 

@@ -10,6 +10,7 @@ from tests.simulation.judge.facts import Facts, Queue, Violation, told
 from tests.simulation.judge.once import key_of as key_of_once
 from tests.simulation.judge.once import stands_for
 from tests.simulation.judge.ranked import key_of
+from tests.simulation.judge.words import lives_for
 
 _DEEPEST = 3  # dead letters of dead letters
 
@@ -168,12 +169,11 @@ class Accounts:
 
     def _may_die(self, sent: Sent, queue: Queue, copies: list[Delivered]) -> bool:
         """Whether the queue may have given it up by itself."""
-        if sent.ttl is not None or "x-message-ttl" in queue.arguments:
-            ttl = min(int(str(each)) for each in (sent.ttl, queue.arguments.get("x-message-ttl")) if each is not None)
-            if sent.time + ttl / 1000 <= self._facts.history.clock_at_end or self._facts.faults(
-                "jump_clock", "suspend"
-            ):
-                return True
+        facts, ttl = self._facts, lives_for(sent, queue)
+        if ttl is not None and (
+            sent.time + ttl / 1000 <= facts.history.clock_at_end or facts.faults("jump_clock", "suspend")
+        ):
+            return True
         if self._may_overflow(queue):
             return True
         return "x-delivery-limit" in queue.arguments and bool(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from tests.simulation.choices import LATE, STRATEGY
 from tests.simulation.history import NEVER
 from tests.simulation.judge.facts import Facts, Violation, told
 
@@ -61,6 +62,13 @@ def _must_be_there(facts: Facts, host: str, name: str) -> bool:
     return all((NEVER if each.attempts or each.outcome != "ok" else each.answered or NEVER) < last for each in deleted)
 
 
+def _has_no_way(facts: Facts) -> bool:
+    """Whether dead letters may wait for ever: in a shorter plan that does not end with what they wait for."""
+    waits = any(STRATEGY in queue.arguments for queue in facts.queues.values())
+    ways = (each for each in facts.history.asked if each.what == "bind" and each.outcome == "ok")
+    return waits and not any(each.arguments["source"] == LATE for each in ways)
+
+
 def unreturned(facts: Facts) -> Iterator[Violation]:
     """mandatory: what reaches no queue comes back, before it is confirmed; what reaches one does not."""
     for sent in facts.history.sent.values():
@@ -82,7 +90,7 @@ def _kept(facts: Facts, host: str, names: list[str]) -> list[str]:
 
 def unfreed(facts: Facts) -> Iterator[Violation]:
     """With every queue empty, no memory is accounted for."""
-    if facts.history.stuck or facts.may_wait_longer:
+    if facts.history.stuck or facts.may_wait_longer or _has_no_way(facts):
         return
     for process, used in facts.history.accounts.items():
         if used:

@@ -10,6 +10,7 @@ from tests.simulation.choices import CHOICES
 from tests.simulation.history import NEVER, Delivered, Sent
 from tests.simulation.judge.facts import Facts, Violation, headers_left, told
 
+_CLOCKS = 1.0  # seconds by which those of two processes may differ here
 _COUNTS = ("x-delivery-count", "x-acquired-count")  # of queues that limit attempts, also by a policy
 _HOW = {"ack": "and its channel answered later", "none": "as it was delivered"}
 
@@ -33,6 +34,19 @@ def unwanted(facts: Facts) -> Iterator[Violation]:
         sent = facts.history.sent.get(each.id)
         if selector and sent and not CHOICES[selector](sent):
             yield Violation("a consumer gets what it selects", f"{told(sent)} was delivered to one with {selector!r}")
+
+
+def before(facts: Facts) -> Iterator[Violation]:
+    """A consumer with a period is not given what came before that. Clocks may be set."""
+    if facts.faults("jump_clock", "suspend"):
+        return
+    for each in facts.history.deliveries:
+        sent, consumer = facts.history.sent.get(each.id), each.consumer
+        if sent is None or consumer is None or consumer.replay is None or sent.confirmed is None or each.deaths:
+            continue
+        asked = facts.history.time_of(consumer.asked)
+        if facts.history.time_of(sent.confirmed) + consumer.replay + _CLOCKS < asked:
+            yield Violation("a period is kept", f"{told(sent)} came to {consumer.tag}, with one of {consumer.replay} s")
 
 
 def local(facts: Facts) -> Iterator[Violation]:

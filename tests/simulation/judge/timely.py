@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from tests.simulation.choices import GIVES_ALL, HOLDS
 from tests.simulation.history import NEVER, Consuming, Delivered, Sent
 from tests.simulation.judge.facts import Facts, Queue, Violation, told
+from tests.simulation.judge.words import lives_for
 
 _MARGIN = 0.01  # seconds: clocks run at rates of their own, and tell milliseconds
 _FOLLOWS = 0.2  # of the time since a clock was set: what a gateway's and an owner's may differ by, each a tenth
@@ -39,11 +40,11 @@ def outlived(facts: Facts) -> Iterator[Violation]:
     if facts.faults("jump_clock", "disk_low") or facts.any_held_back:
         return
     for sent, queue, deliveries in _held(facts):
-        lives = [int(str(each)) for each in (sent.ttl, queue.arguments.get("x-message-ttl")) if each is not None]
-        if deliveries and lives and sent.time + min(lives) / 1000 < (sent.due or 0.0) - _EARLIER and _prompt(sent):
+        lives, due = lives_for(sent, queue), sent.due or 0.0
+        if deliveries and lives is not None and sent.time + lives / 1000 < due - _EARLIER and _prompt(sent):
             yield Violation(
                 "what expires before its time is not delivered",
-                f"{told(sent)} was delivered from {queue.name}, due at {sent.due} s, to live for {min(lives)} ms",
+                f"{told(sent)} was delivered from {queue.name}, due at {sent.due} s, to live for {lives} ms",
             )
 
 
@@ -87,6 +88,7 @@ def _waits(facts: Facts, consumer: Consuming, due: float) -> bool:
         consumer.attached is None
         or consumer.selector
         or consumer.channel.limited
+        or consumer.replay is not None
         or facts.browses(consumer)
         or consumer.no_local
     ):

@@ -227,18 +227,20 @@ class Cluster:
 
         await self._placement(ask)
 
-    def policy(self, virtual_host: str, name: str, pattern: str, says: str) -> asyncio.Task[None]:
+    def policy(self, virtual_host: str, name: str, pattern: str, says: str, whose: str = "") -> asyncio.Task[None]:
         """As `hopline policies set`, or clear where it says nothing, in the background; in vain without a router."""
-        task = self._loop.create_task(self._policy(virtual_host, name, pattern, says), name=f"policy {name}")
+        setting = self._policy(virtual_host, name, pattern, says, operator=whose == "operator")
+        task = self._loop.create_task(setting, name=f"policy {name}")
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
         return task
 
-    async def _policy(self, virtual_host: str, name: str, pattern: str, says: str) -> None:
+    async def _policy(self, virtual_host: str, name: str, pattern: str, says: str, *, operator: bool) -> None:
         if says == "{}":
-            change = ChangeRequest(virtual_host=virtual_host, clear_policy=PolicyKey(name=name))
+            change = ChangeRequest(virtual_host=virtual_host, clear_policy=PolicyKey(name=name, operator=operator))
         else:
-            policy = Policy(name=name, pattern=pattern, apply_to="queues", definition=says.encode())
+            said = says.encode()
+            policy = Policy(name=name, pattern=pattern, apply_to="queues", definition=said, operator=operator)
             change = ChangeRequest(virtual_host=virtual_host, set_policy=policy)
         channel = connect(f"router-1:{RPC_PORT}")
         stub: RouterAsyncStub = RouterStub(channel)

@@ -39,6 +39,6 @@ def test_given_back_untried() -> None:
     queue, link = Mock(), Mock()
     link._host.registry.settling.return_value, link._settled_here.return_value = queue, [1]
     for had in (True, False):
-        PeerLink._settle(link, pb.Settle(queue_id=1, outcome=pb.RESTORE, had=had, uids=[1]), now=0)
+        PeerLink.settle(link, pb.Settle(queue_id=1, outcome=pb.RESTORE, had=had, uids=[1]), now=0)
     link._transactions.settle.assert_not_called()
     assert queue.settle.mock_calls == [call(pb.RETURN, [1], 0), call(pb.RESTORE, [1], 0)]

@@ -9,6 +9,7 @@ import pytest
 
 from services.queue.machine.queue import Queue
 from services.queue.partitions import partitions
+from services.rpc import queue_pb2 as pb
 from tests.support.queue_house import House
 from tests.unit.queue.test_hand_over import another_owner
 from tests.unit.queue.test_policies import policy
@@ -76,6 +77,36 @@ async def test_a_policy_shows_another_way(house: House) -> None:
     await policy(house, "p", **words | {"dead-letter-exchange": ""})
     await link.until(lambda: link.bodies)
     assert link.bodies == [b"1"]
+
+
+async def test_what_waits_counts(house: House) -> None:
+    """As in RabbitMQ it is in its queue as long as nobody has it: a full one refuses publishes until there is a way."""
+    source, parked = await house.declare("source", max_length=2, **KEPT), await house.declare("parked")
+    link = await house.link()
+    await link.attach(parked)
+    await link.publish(source, [b"1", b"2"])
+    office = house.queues["queue-1"]._partitions._office
+    await link.until(lambda: sum(map(len, office._open.values())) == 2)
+    await link.publish(source, [b"3", b"4"])
+    assert link.refusals() == [(0, 2, pb.OVERFLOW)]
+    await house.declare_exchange("dlx", "parked", "parked")
+    await link.until(lambda: len(link.bodies) == 2 and not office._open)
+    await link.publish(source, [b"5"])
+    await link.until(lambda: len(link.bodies) == 3)
+    assert sorted(link.bodies) == [b"1", b"2", b"5"]
+    assert len(link.refusals()) == 1
+
+
+@pytest.mark.parametrize("table", [{**KEPT, "dead_letter_strategy": "at-most-once"}, AT_LEAST_ONCE])
+async def test_what_does_not_wait_counts_not(house: House, table: dict[str, Any]) -> None:
+    """Letters of other queues are under way for a moment, and keep nobody out meanwhile."""
+    source = await house.declare("source", max_length=1, **table | {"dead_letter_exchange": ""})
+    await house.declare("parked", max_length=0, overflow="reject-publish")
+    link, office = await house.link(), house.queues["queue-1"]._partitions._office
+    await link.publish(source, [b"1"])
+    await link.until(lambda: any(letter.tries for its in office._open.values() for letter in its))
+    await link.publish(source, [b"2"])
+    assert not link.refusals()
 
 
 async def test_its_queue_is_deleted(house: House) -> None:

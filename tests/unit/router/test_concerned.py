@@ -14,7 +14,7 @@ from tests.unit.router.test_service import _Silent
 
 
 def _declared() -> News:
-    queue = Queue(1, "/", "q", 1, durable=False, exclusive_to="", auto_delete=False, arguments=b"{}")
+    queue = Queue(1, "/", "q", 1, durable=False, arguments=b"{}")
     return News(queues={1: queue})
 
 

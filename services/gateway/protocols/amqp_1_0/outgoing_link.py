@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from services.common.arguments.filters import SELECTOR
 from services.common.errors import NotImplementedHere
+from services.common.message.amqp_1_0 import values as v
 from services.gateway.protocols.amqp_1_0.addresses import Meant, meanings
 from services.gateway.protocols.amqp_1_0.conditions import InvalidField, ResourceDeleted
 from services.gateway.protocols.amqp_1_0.filters import Filters, filters_of
@@ -30,12 +31,21 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from services.common.errors import BrokerError
+    from services.common.message.amqp_1_0.composite import Fields
     from services.gateway.protocols.amqp_1_0.session import Session
 
 _COPY = "copy"  # distribution-mode (3.5.3): the link takes nothing
 _NAMED = 200  # bytes of a link's name that its consumer's tag says
 _ANY_SIZE = 1 << 31  # bytes that no message here has
+_LIFETIME = v.Symbol("lifetime-policy")
+_ON_CLOSE = v.Described(v.ULong(0x2B), [])  # delete-on-close (3.5.10)
 _EVERYTHING = "#"  # the key by which a topic exchange gives all that it has
+
+
+def _what_is_made(source: Source) -> Fields | None:
+    """A new queue goes with its link, whichever lifetime its peer has asked for: that is told (2.6.3)."""
+    asked = source.dynamic_node_properties
+    return {**asked, _LIFETIME: _ON_CLOSE} if source.dynamic and asked and _LIFETIME in asked else asked
 
 
 class OutgoingLink(Link):
@@ -184,7 +194,7 @@ class OutgoingLink(Link):
             source=Source(
                 self._own or source.address,
                 dynamic=source.dynamic,
-                dynamic_node_properties=source.dynamic_node_properties,
+                dynamic_node_properties=_what_is_made(source),
                 distribution_mode=source.distribution_mode,
                 filter=source.filter,
                 default_outcome=USUAL_OUTCOME,

@@ -88,6 +88,10 @@ EACH: dict[str, tuple[Any, dict[str, Any], Any, Any]] = {
     "priorities": (3, {"x-max-priority": 2, "x-qpid-lowest-priority": 3}, True, 257),
     "maximumMessageTtl": (7, {"x-message-ttl": 7}, "7", -1),
     "maximumLiveConsumers": (1, {"x-single-active-consumer": True}, "1", -1),
+    "exclusive": ("LINK", {"exclusive": "LINK"}, True, "SHARED_SUBSCRIPTION"),
+    "qpid.exclusivity_policy": ("SESSION", {"exclusive": "SESSION"}, 1, "connection"),
+    "lifetimePolicy": ("PERMANENT", {"lifetimePolicy": "PERMANENT"}, 1, "DELETE_ON_CREATING_LINK_CLOSE"),
+    "qpid.lifetime_policy": ("DELETE_ON_NO_LINKS", {"lifetimePolicy": "DELETE_ON_NO_LINKS"}, {}, "IN_USE"),
     "x-qpid-live-consumers": (3, {"x-qpid-live-consumers": 3}, "3", 1),
 }
 

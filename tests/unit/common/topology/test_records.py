@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import json
 
-from services.common.topology.definitions import Host
-from services.common.topology.records import read_virtual_host, virtual_host_record
+import pytest
+
+from services.common.topology.definitions import Host, Queue
+from services.common.topology.life import ANY_LINK, NOBODY, PERMANENT, Life, Party, Scope, Unused
+from services.common.topology.records import queue_record, read_queue, read_virtual_host, virtual_host_record
 
 
 def test_virtual_hosts_from_before() -> None:
@@ -19,3 +22,38 @@ def test_a_virtual_host_made_again() -> None:
     assert first != second
     assert json.loads(first.value) == {"name": "/", "id": 1}
     assert read_virtual_host(second.value) == Host("/", 2)
+
+
+_SHARED = b'{"id": 3, "virtual_host": "/", "name": "q", "partition": 1, "durable": true, "exclusive_to": "", "auto_delete": false, "arguments": "{}", "type": "classic"}'  # noqa: E501 - as it was written
+_OWN = _SHARED.replace(b'"exclusive_to": "", "auto_delete": false', b'"exclusive_to": "1.7", "auto_delete": true')
+
+
+@pytest.mark.parametrize("written", [_SHARED, _OWN])
+def test_queues_from_before(written: bytes) -> None:
+    """Their records are read, and written again byte for byte."""
+    queue = read_queue(written)
+    assert queue_record(queue).value == written
+
+
+def test_whose_queues_from_before_are() -> None:
+    """An exclusive one is its connection's, and goes with it; one that goes with its last consumer does so."""
+    assert read_queue(_SHARED).life == PERMANENT
+    queue, connection = read_queue(_OWN), Party(Scope.CONNECTION, "1.7")
+    assert (queue.owner, queue.life) == (connection, Life(connection, Unused.NO_LINKS))
+
+
+@pytest.mark.parametrize(
+    ("owner", "until", "before"),
+    [
+        (Party(Scope.SESSION, "1.7/2"), Party(Scope.SESSION, "1.7/2"), "1.7"),
+        (Party(Scope.CONTAINER, "app"), NOBODY, ""),
+        (ANY_LINK, Party(Scope.CONNECTION, "1.7"), ""),
+        (Party(Scope.CONNECTION, "1.7"), Party(Scope.SESSION, "1.7/2"), "1.7"),
+    ],
+)
+def test_other_owners(owner: Party, until: Party, before: str) -> None:
+    """Are kept; to a release before, a session's queue is its connection's, and one of no connection's is anybody's."""
+    queue = Queue(3, "/", "q", 1, owner=owner, life=Life(until))
+    record = queue_record(queue).value
+    assert read_queue(record) == queue
+    assert json.loads(record)["exclusive_to"] == before

@@ -1,0 +1,103 @@
+"""Frames that settle more than goes in one turn of the event loop: they are carried out in parts, and what comes behind
+them waits. A client that acknowledges, or leaves with, a million deliveries must not cost this process its leases.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from services.common.containment import for_each
+from services.queue.host import Host
+from services.queue.machine import turn
+from services.queue.machine.claims import FINAL
+from services.queue.machine.columns import Raw
+from services.queue.machine.queue import Queue
+from services.rpc.queue_pb2 import LinkFrame, Settle
+
+if TYPE_CHECKING:
+    from services.queue.links.link import PeerLink
+
+
+class Portions:
+    """Frames of one link, on their way to it."""
+
+    def __init__(
+        self, host: Host, link: PeerLink, written: Callable[[], None], fail: Callable[[Exception], None]
+    ) -> None:
+        """`written` writes what a frame's answer is; `fail` ends the stream, with the fault of a frame that waited."""
+        self._host, self._link, self._written, self._fail = host, link, written, fail
+        self._waiting: deque[tuple[LinkFrame, Sequence[Raw]]] = deque()
+
+    def receive(self, frame: LinkFrame, publishes: Sequence[Raw]) -> None:
+        """Carries a frame out, now if it is not much and none waits."""
+        if not self._waiting and _size(frame) <= turn.AT_ONCE:
+            self._link.receive(frame, publishes)
+            return
+        self._waiting.append((frame, publishes))
+        if len(self._waiting) == 1:
+            self._host.tasks.start(self._run(), f"many settlements of {self._link.name}")
+
+    async def _run(self) -> None:
+        try:
+            while self._waiting:
+                await self._carry_out(*self._waiting[0])
+                self._waiting.popleft()
+        except Exception as fault:  # noqa: BLE001 - as when it is carried out at once
+            self._waiting.clear()
+            self._fail(fault)
+
+    async def _carry_out(self, frame: LinkFrame, publishes: Sequence[Raw]) -> None:
+        held: dict[Queue, None] = {}
+        try:
+            *parts, last = list(_parts(frame.settles)) or [[]]
+            for part in parts:
+                await self._host.until_certain()
+                if self._link.broken:
+                    return  # its gateway tells again what it has not heard to be safe
+                self._settle(part, held)
+                await asyncio.sleep(0)
+            del frame.settles[:]
+            frame.settles.extend(last)
+            self._link.receive(frame, publishes)
+        finally:
+            now = self._host.now()
+            for_each("delivering what came back", held, lambda queue: queue.go_on(now))
+        self._written()
+        await asyncio.sleep(0)
+
+    def _settle(self, settles: Sequence[Settle], held: dict[Queue, None]) -> None:
+        """Nothing is delivered before all of it is back: it would overtake what belongs before it."""
+        for settle in settles:
+            queue = self._host.registry.settling(settle.queue_id)
+            if queue is not None and settle.outcome not in FINAL and queue not in held:
+                held[queue] = None
+                queue.hold_up()
+        now = self._host.now()
+        for_each("settling deliveries", settles, lambda settle: self._link.settle(settle, now))
+
+
+def _size(frame: LinkFrame) -> int:
+    """How many are settled now: a transaction's are kept for its commit."""
+    return sum(len(settle.uids) for settle in frame.settles if not settle.transaction) if frame.settles else 0
+
+
+def _parts(settles: Sequence[Settle]) -> Iterator[list[Settle]]:
+    """As many of them as go in one turn, in order."""
+    part, room = list[Settle](), turn.AT_ONCE
+    for settle in settles:
+        at, uids = 0, settle.uids
+        while at < len(uids) and not settle.transaction:
+            if not room:
+                yield part
+                part, room = [], turn.AT_ONCE
+            some = Settle()
+            some.CopyFrom(settle)
+            some.uids[:] = uids[at : at + room]
+            part.append(some)
+            at, room = at + room, room - len(some.uids)
+        if settle.transaction:
+            part.append(settle)
+    yield part

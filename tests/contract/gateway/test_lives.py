@@ -1,0 +1,58 @@
+"""Queues of a session, of one consumer, of an application: Broker-J's exclusivity and lifetime policies, over 0-9-1."""
+
+from __future__ import annotations
+
+from pamqp import commands
+
+from tests.support.broker_house import BrokerHouse
+
+Basic, Channel, Queue = commands.Basic, commands.Channel, commands.Queue
+
+OWNER, LIFE = "qpid.exclusivity_policy", "qpid.lifetime_policy"
+
+
+async def test_a_session_ends(broker: BrokerHouse, name: str) -> None:
+    """Its queues are gone when its channel's close is answered, and those of other channels are not."""
+    client = await broker.connect()
+    await client.call(2, Channel.Open(), Channel.OpenOk)
+    for channel in (1, 2):
+        await client.declare(f"{name}-{channel}", channel=channel, arguments={OWNER: "SESSION"})
+    await client.consume(f"{name}-2", channel=2)
+    await client.call(2, Channel.Close(200, "", 0, 0), Channel.CloseOk)
+    await client.call(2, Channel.Open(), Channel.OpenOk)
+    assert await client.refused(2, Queue.Declare(queue=f"{name}-2", passive=True)) == 404
+    await client.declare(f"{name}-1", passive=True)
+    await client.close()
+    observer = await broker.connect(1)
+    assert await observer.refused(1, Queue.Declare(queue=f"{name}-1", passive=True)) == 404
+
+
+async def test_others_of_the_connection(broker: BrokerHouse, name: str) -> None:
+    """May not use the queue of a session; whoever has the user's name may use the user's, from any gateway."""
+    client, other = await broker.connect(), await broker.connect(1)
+    await client.call(2, Channel.Open(), Channel.OpenOk)
+    await client.declare(f"{name}-s", arguments={OWNER: "SESSION"})
+    assert await client.refused(2, Basic.Get(queue=f"{name}-s")) == 405
+    await client.declare(f"{name}-p", arguments={OWNER: "PRINCIPAL"})
+    await other.declare(f"{name}-p", arguments={OWNER: "PRINCIPAL"})
+    await client.close()
+    assert await other.get(f"{name}-p") is None
+
+
+async def test_one_consumer(broker: BrokerHouse, name: str) -> None:
+    """Of a queue of links whoever consumes is alone; after it, another may be."""
+    client = await broker.connect()
+    await client.call(2, Channel.Open(), Channel.OpenOk)
+    await client.declare(name, arguments={OWNER: "LINK"})
+    await client.consume(name, "first")
+    assert await client.refused(2, Basic.Consume(queue=name, consumer_tag="second")) == 403
+    await client.call(1, Basic.Cancel(consumer_tag="first"), Basic.CancelOk)
+    await client.consume(name, "third")
+
+
+async def test_a_channel_that_fails(broker: BrokerHouse, name: str) -> None:
+    """Is a session that ends, too; the same number is another one."""
+    client = await broker.connect()
+    await client.declare(name, arguments={LIFE: "DELETE_ON_SESSION_END"})
+    assert await client.refused(1, Queue.Declare(queue=f"{name}-no", passive=True)) == 404
+    assert await client.refused(1, Queue.Declare(queue=name, passive=True)) == 404

@@ -1,0 +1,39 @@
+"""Queues that are somebody's, as the tree shows and makes them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.unit.mgmt.tree.conftest import HOST, Managed
+
+QUEUE = f"queue/{HOST}/q"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "shown", "purged"),
+    [
+        ({"qpid.exclusivity_policy": "SESSION"}, ("SESSION", "DELETE_ON_SESSION_END"), 409),
+        ({"qpid.exclusivity_policy": "PRINCIPAL"}, ("PRINCIPAL", "PERMANENT"), 200),
+        ({"qpid.exclusivity_policy": "LINK", "qpid.lifetime_policy": "DELETE_ON_CONNECTION_CLOSE"},
+         ("LINK", "DELETE_ON_CONNECTION_CLOSE"), 200),
+        ({"qpid.lifetime_policy": "DELETE_ON_NO_LINKS"}, ("NONE", "DELETE_ON_NO_OUTBOUND_LINKS"), 200),
+    ],
+)  # fmt: skip
+async def test_declared(managed: Managed, arguments: dict[str, Any], shown: tuple[str, str], purged: int) -> None:
+    """By a client: what is not a connection's, management may empty."""
+    client = await managed.house.connect()
+    await client.declare("q", durable=True, arguments=arguments)
+    status, told = await managed("GET", QUEUE)
+    assert (status, told["exclusive"], told["lifetimePolicy"]) == (200, *shown)
+    assert (await managed("POST", f"{QUEUE}/clearQueue", {}))[0] == purged
+
+
+async def test_made(managed: Managed) -> None:
+    """For one consumer at a time; for others it takes a client."""
+    assert (await managed("PUT", QUEUE, {"exclusive": "LINK"}))[0] == 201
+    told = (await managed("GET", QUEUE))[1]
+    assert (told["exclusive"], told["lifetimePolicy"]) == ("LINK", "PERMANENT")
+    status, told = await managed("PUT", f"queue/{HOST}/p", {"exclusive": "SESSION"})
+    assert (status, "only a connected client" in told["errorMessage"]) == (422, True)

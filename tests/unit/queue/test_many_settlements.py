@@ -1,0 +1,75 @@
+"""More is settled at once than goes in one turn of the event loop."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from services.queue.machine import turn
+from services.queue.machine.queue import Queue
+from services.rpc import queue_pb2 as pb
+from tests.support.queue_house import House, RawLink
+
+FEW, MANY = 10, 95
+
+
+@pytest.fixture
+def turns(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """How many are settled at once, each time."""
+    found, settle = list[int](), Queue.settle
+
+    def settles(self: Queue, outcome: Any, uids: Any, now: int) -> None:
+        found.append(len(uids))
+        settle(self, outcome, uids, now)
+
+    monkeypatch.setattr(turn, "AT_ONCE", FEW)
+    monkeypatch.setattr(Queue, "settle", settles)
+    return found
+
+
+async def holding(house: House, *, durable: bool = False) -> tuple[RawLink, int]:
+    """A link whose consumer holds many messages."""
+    queue_id, link = await house.declare("q", durable=durable), await house.link()
+    await link.attach(queue_id)
+    await link.publish(queue_id, [b"%d" % number for number in range(MANY)], persistent=durable)
+    await link.until(lambda: len(link.uids) == MANY)
+    return link, queue_id
+
+
+@pytest.mark.parametrize("outcome", [pb.ACCEPT, pb.REJECT])
+async def test_done_with(house: House, turns: list[int], outcome: pb.Outcome.ValueType) -> None:
+    """In parts, which count as the one frame that they were; what comes behind it is carried out after it."""
+    link, queue_id = await holding(house, durable=True)
+    host = house.queues["queue-1"]._host
+    [its] = [each for each in host.links if each.name == "test"]
+    held = host.registry.queues[queue_id].unsettled
+    await link.send(settles=[pb.Settle(queue_id=queue_id, outcome=outcome, uids=link.uids)])
+    await link.publish(queue_id, [b"behind"])
+    await link.until(lambda: len(link.bodies) == MANY + 1)
+    assert (max(turns) <= FEW, sum(turns), list(held)) == (True, MANY, link.uids[MANY:])
+    assert its._settling == 1
+
+
+@pytest.mark.parametrize("outcome", [pb.RELEASE, pb.ABANDON, pb.RESTORE])
+async def test_back(house: House, turns: list[int], outcome: pb.Outcome.ValueType) -> None:
+    """Nothing is delivered before all of it is back in its place, nor what comes behind it in between."""
+    link, queue_id = await holding(house)
+    uids = [*link.uids[1::2], *link.uids[::2]]
+    await link.send(settles=[pb.Settle(queue_id=queue_id, outcome=outcome, uids=uids)])
+    await link.send(publishes=[link.batch(queue_id, [b"behind"])])
+    await link.until(lambda: len(link.bodies) == 2 * MANY + 1)
+    assert max(turns) <= FEW
+    assert link.bodies[MANY:] == [*(b"%d" % number for number in range(MANY)), b"behind"]
+
+
+async def test_its_peer_leaves(house: House, turns: list[int]) -> None:
+    """All that it had is others'."""
+    link, queue_id = await holding(house)
+    await link.send(settles=[pb.Settle(queue_id=queue_id, outcome=pb.RELEASE, uids=link.uids)])
+    await link.close()
+    other = await house.link(origin=1001)
+    await other.attach(queue_id)
+    await other.until(lambda: len(other.bodies) == MANY)
+    assert sorted(other.bodies) == sorted(link.bodies[:MANY])
+    assert max(turns) <= FEW

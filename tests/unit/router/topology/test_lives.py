@@ -1,0 +1,125 @@
+"""Whose queues are alone, and until when they are there, as Broker-J's words say it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from services.common.errors import PreconditionFailed, ResourceLocked
+from services.common.topology.definitions import Queue
+from services.router.topology.effects import Effects
+from services.router.wire import queue_message
+from tests.support.topology_bench import Bench, request
+
+OWNER, LIFE = "qpid.exclusivity_policy", "qpid.lifetime_policy"
+ME = {"connection": "c1", "session": "1", "container": "app", "principal": "me"}
+"""Who declares; below, who differs in one."""
+
+
+def ask(bench: Bench, kind: str, whose: dict[str, str], **fields: Any) -> Any:
+    """As `Bench.do`, by somebody."""
+    change = request(kind, **fields)
+    for name, value in whose.items():
+        setattr(change, name, value)
+    bench.effects = Effects()
+    return bench.topology.change(change, bench.effects)
+
+
+def declared(bench: Bench, whose: dict[str, str] = ME, name: str = "q", **arguments: Any) -> Queue:
+    """A queue, with arguments alone."""
+    queue: Queue = ask(bench, "declare_queue", whose, name=name, arguments=arguments).queue
+    return queue
+
+
+@pytest.mark.parametrize(
+    ("policy", "others", "too"),
+    [
+        ("SESSION", {"session": "2"}, {"principal": "you"}),
+        ("CONNECTION", {"connection": "c2"}, {"session": "2"}),
+        ("CONTAINER", {"container": "another"}, {"connection": "c2"}),
+        ("PRINCIPAL", {"principal": "you"}, {"connection": "c2"}),
+    ],
+)
+def test_owners(bench: Bench, policy: str, others: dict[str, str], too: dict[str, str]) -> None:
+    """Who is somebody else in what the policy names may neither declare, bind nor delete it; all others may."""
+    queue = declared(bench, **{OWNER: policy})
+    assert declared(bench, ME | too, **{OWNER: policy}) == queue
+    for kind, fields in [
+        ("declare_queue", {"name": "q", "arguments": {OWNER: policy}}),
+        ("bind", {"source": "amq.direct", "destination": "q"}),
+        ("delete_queue", {"name": "q"}),
+    ]:
+        with pytest.raises(ResourceLocked):
+            ask(bench, kind, ME | others, **fields)
+    ask(bench, "delete_queue", ME | too, name="q")
+    assert not bench.topology.queues
+
+
+def test_of_links(bench: Bench) -> None:
+    """It is nobody's until somebody consumes: gateways see to it that this is one."""
+    queue = declared(bench, **{OWNER: "LINK"})
+    assert declared(bench, ME | {"connection": "c2"}, **{OWNER: "LINK"}) == queue
+    assert (queue_message(queue).owner.scope, queue_message(queue).exclusive_to) == ("link", "")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "outlives_session"),
+    [
+        ({LIFE: "DELETE_ON_SESSION_END"}, False),
+        ({OWNER: "SESSION"}, False),
+        ({OWNER: "SESSION", LIFE: "DELETE_ON_CONNECTION_CLOSE"}, False),
+        ({OWNER: "CONNECTION"}, True),
+        ({LIFE: "DELETE_ON_CONNECTION_CLOSE"}, True),
+    ],
+)
+def test_ends(bench: Bench, arguments: dict[str, str], outlives_session: bool) -> None:
+    """What goes with a session goes with no other one, and with its connection at the latest."""
+    for close, there in (({"session": "2"}, True), ({"session": "1"}, outlives_session)):
+        declared(bench, **arguments)
+        declared(bench, name="stays")
+        ask(bench, "close_session", ME | close)
+        assert ("q" in bench.topology.virtual_hosts["/"].queues) is there
+    declared(bench, **arguments)
+    ask(bench, "close_connection", {"connection": "c1"})
+    assert [queue.name for queue in bench.topology.queues.values()] == ["stays"]
+
+
+def test_with_a_gateway(bench: Bench) -> None:
+    """Sessions of connections that are gone without a word are gone as well."""
+    declared(bench, **{OWNER: "SESSION"})
+    bench.topology.close(list(bench.topology.owners), Effects())
+    assert not bench.topology.queues
+
+
+@pytest.mark.parametrize("policy", ["DELETE_ON_NO_LINKS", "DELETE_ON_NO_OUTBOUND_LINKS"])
+def test_no_links(bench: Bench, policy: str) -> None:
+    """As 0-9-1's auto-delete: declared again it is the same."""
+    queue = declared(bench, **{LIFE: policy})
+    assert queue.auto_delete
+    assert declared(bench, **{LIFE: policy}) == queue
+    with pytest.raises(PreconditionFailed, match="auto_delete"):
+        declared(bench)
+
+
+@pytest.mark.parametrize(
+    ("flags", "arguments", "name"),
+    [
+        ({"exclusive": True}, {OWNER: "NONE"}, "exclusive"),
+        ({"exclusive": True}, {OWNER: "SESSION"}, "exclusive"),
+        ({"exclusive": True}, {LIFE: "PERMANENT"}, "lifetimePolicy"),
+        ({"auto_delete": True}, {LIFE: "PERMANENT"}, "lifetimePolicy"),
+        ({}, {OWNER: "SESSION", LIFE: "PERMANENT"}, "lifetimePolicy"),
+    ],
+)
+def test_contradictions(bench: Bench, flags: dict[str, bool], arguments: dict[str, str], name: str) -> None:
+    """Are refused, and what says so is named."""
+    with pytest.raises(PreconditionFailed, match=f"invalid arg '{name}'"):
+        bench.queue("q", arguments=arguments, **flags)
+    assert not bench.topology.queues
+
+
+def test_the_broker_has_no_session(bench: Bench) -> None:
+    """A queue that is to go with one needs one."""
+    with pytest.raises(PreconditionFailed, match="needs a session"):
+        ask(bench, "declare_queue", {"connection": ""}, name="q", arguments={OWNER: "SESSION"})
