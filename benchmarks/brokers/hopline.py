@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import sys
-import urllib.error
-import urllib.request
 from enum import StrEnum
 from pathlib import Path
 
+from benchmarks.brokers.jetstream import Servers
 from benchmarks.brokers.postgres import Cluster, binaries
-from benchmarks.brokers.processes import LOOPBACK, ProcessGroup, descendants, free_port
+from benchmarks.brokers.processes import LOOPBACK, ProcessGroup, answers_well, descendants, free_port
 from benchmarks.wire import Address
 
 COMMAND = Path(sys.executable).with_name("hopline")
@@ -21,14 +20,18 @@ class StoreName(StrEnum):
 
     sqlite = "sqlite"
     postgres = "postgres"
+    jetstream = "jetstream"
 
 
 class Hopline:
     """Five services and their supervisor, with durable data in the given folder.
 
     Messages are on record or not; there are as many queue processes as by default, or so many. Port 0 is a free one.
-    The store is a file in the folder, or a database of a PostgreSQL that is started beside it.
+    The store is a file in the folder, or a database of a PostgreSQL, or a stream of three NATS servers, that are
+    started beside it.
     """
+
+    queue_type = ""
 
     def __init__(
         self, *, ledger: bool = True, queue_processes: int = 0, port: int = 0, store: StoreName = StoreName.sqlite
@@ -38,6 +41,7 @@ class Hopline:
             self.name += f" on {store}"
         self._store = store
         self._cluster: Cluster | None = None
+        self._servers: Servers | None = None
         # Enough to see what the record costs.
         self.measures: frozenset[str] | None = None if ledger else RECORDED
         self._settings = {"HOPLINE_LEDGER": str(ledger)}
@@ -62,12 +66,16 @@ class Hopline:
         }
         self.http_port = http_port
         self._group = ProcessGroup([str(COMMAND), "up"], environment, folder / "hopline.log")
-        self._group.wait_until(lambda: healthy(http_port))
+        self._group.wait_until(lambda: answers_well(http_port))
         return Address(LOOPBACK, amqp_port)
 
     def _store_settings(self, folder: Path) -> dict[str, str]:
         if self._store is StoreName.sqlite:
             return {}
+        if self._store is StoreName.jetstream:
+            self._servers = Servers(COMMAND, folder)
+            self._servers.start()
+            return {"HOPLINE_STORE_URL": self._servers.url, "HOPLINE_SECRET_FILE": str(self._servers.secret)}
         # On the same disk; not in the folder, which is ours alone, and the server another user's.
         self._cluster = Cluster(folder.parent)
         self._cluster.start()
@@ -80,12 +88,16 @@ class Hopline:
         if self._cluster:
             self._cluster.end()
             self._cluster = None
+        if self._servers:
+            self._servers.stop()
+            self._servers = None
 
     def processes(self) -> list[int]:
         roots = [self._group.pid] if self._group else []
         if self._cluster:
             roots.append(self._cluster.server())
-        return [pid for root in roots for pid in descendants(root)]
+        servers = self._servers.processes() if self._servers else []
+        return servers + [pid for root in roots for pid in descendants(root)]
 
 
 def settings_for(folder: Path, amqp_port: int, http_port: int) -> dict[str, str]:
@@ -98,12 +110,3 @@ def settings_for(folder: Path, amqp_port: int, http_port: int) -> dict[str, str]
         "HOPLINE_DATA": str(folder / "data"),
         "HOPLINE_LOG_LEVEL": "warning",
     }
-
-
-def healthy(port: int) -> bool:
-    """Whether the whole stack serves."""
-    try:
-        with urllib.request.urlopen(f"http://{LOOPBACK}:{port}/healthz", timeout=2) as answer:
-            return bool(answer.status == 200)
-    except (urllib.error.URLError, OSError):
-        return False
