@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import sys
+from contextlib import suppress
 from enum import StrEnum
 from pathlib import Path
 
@@ -34,7 +37,13 @@ class Hopline:
     queue_type = ""
 
     def __init__(
-        self, *, ledger: bool = True, queue_processes: int = 0, port: int = 0, store: StoreName = StoreName.sqlite
+        self,
+        *,
+        ledger: bool = True,
+        queue_processes: int = 0,
+        port: int = 0,
+        store: StoreName = StoreName.sqlite,
+        store_processes: int = 1,
     ) -> None:
         self.name = "hopline" if ledger else "no ledger"
         if store is not StoreName.sqlite:
@@ -44,12 +53,14 @@ class Hopline:
         self._servers: Servers | None = None
         # Enough to see what the record costs.
         self.measures: frozenset[str] | None = None if ledger else RECORDED
-        self._settings = {"HOPLINE_LEDGER": str(ledger)}
+        self._settings = {"HOPLINE_LEDGER": str(ledger), "HOPLINE_STORE_PROCESSES": str(store_processes)}
         if queue_processes:
             self.name = f"{queue_processes} queue process{'es' if queue_processes > 1 else ''}"
             self._settings["HOPLINE_QUEUE_PROCESSES"] = str(queue_processes)
         self._port = port
         self._group: ProcessGroup | None = None
+        self._environment: dict[str, str] = {}
+        self._folder = Path()
         self.http_port = 0  # from its start on
 
     def missing(self) -> str | None:
@@ -59,15 +70,32 @@ class Hopline:
 
     def start(self, folder: Path) -> Address:
         amqp_port, http_port = self._port or free_port(), free_port()
-        environment = {
+        self._environment = {
             **settings_for(folder, amqp_port, http_port),
             **self._settings,
             **self._store_settings(folder),
         }
+        self._folder = folder
         self.http_port = http_port
-        self._group = ProcessGroup([str(COMMAND), "up"], environment, folder / "hopline.log")
-        self._group.wait_until(lambda: answers_well(http_port))
+        self.resume()
         return Address(LOOPBACK, amqp_port)
+
+    def resume(self) -> None:
+        """Starts the stack with the data that it has, after `crash`; returns when it is ready."""
+        self._group = ProcessGroup([str(COMMAND), "up"], self._environment, self._folder / "hopline.log")
+        self._group.wait_until(lambda: answers_well(self.http_port))
+
+    def crash(self) -> None:
+        """Kills (-9) all its processes at once, but for what keeps the store elsewhere."""
+        if self._group:
+            for pid in descendants(self._group.pid):
+                with suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
+            self._group.stop()
+
+    def pid(self, service: str) -> int:
+        """Of one of its processes, by the name that the supervisor calls it."""
+        return int((self._folder / "data" / "run" / f"{service}.pid").read_text())
 
     def _store_settings(self, folder: Path) -> dict[str, str]:
         if self._store is StoreName.sqlite:
