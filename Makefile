@@ -68,7 +68,7 @@ format: $(TOOLS)
 	$(BIN)/ruff check --fix .
 
 bench: $(TOOLS)
-	$(BIN)/python -m benchmarks
+	$(BIN)/python -m benchmarks $(BENCH)
 
 # The own test suites of client libraries at Hopline and at RabbitMQ; SUITES='--only pika' and others of
 # `python -m suites --help` choose.

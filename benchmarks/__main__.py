@@ -16,6 +16,7 @@ from benchmarks.brokers.apart import Apart
 from benchmarks.brokers.existing import Existing
 from benchmarks.brokers.hopline import Hopline, StoreName
 from benchmarks.brokers.rabbitmq import RabbitMQ
+from benchmarks.brokers.rabbitmq_cluster import RabbitMQCluster
 from benchmarks.failure import BenchmarkError
 from benchmarks.plot import draw
 from benchmarks.report import print_scaling, print_table, write_json
@@ -33,6 +34,7 @@ class BrokerName(StrEnum):
 
     hopline = "hopline"
     rabbitmq = "rabbitmq"
+    quorum = "rabbitmq quorum"
     no_ledger = "no ledger"
 
 
@@ -102,6 +104,7 @@ def _brokers(only: BrokerName | None, address: str, stores: Sequence[StoreName])
     every: dict[BrokerName, list[Broker]] = {
         BrokerName.hopline: [Hopline(store=store) for store in stores],
         BrokerName.rabbitmq: [RabbitMQ()],
+        BrokerName.quorum: [RabbitMQCluster()] if StoreName.jetstream in stores or only is BrokerName.quorum else [],
         BrokerName.no_ledger: [Hopline(ledger=False, store=store) for store in stores],
     }
     chosen = [broker for name, brokers in every.items() if only in {None, name} for broker in brokers]

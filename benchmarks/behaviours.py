@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from benchmarks.load import Load
 from benchmarks.properties import properties, table
-from benchmarks.stream import PLAIN, Stream
+from benchmarks.stream import FRESH, PLAIN, Stream
 from benchmarks.wire import NO_TABLE
 
 FAR = 10_000_000
@@ -20,8 +20,8 @@ def _valued(number: int) -> bytes:
     return properties(headers=table({"colour": f"{number % _VALUES:02}"}))
 
 
-def _another(number: int) -> bytes:
-    return properties(headers=table({"order": f"{number:010}"}))
+def _another(_number: int) -> bytes:
+    return properties(headers=table({"order": f"{FRESH:010}"}))
 
 
 def _with(**arguments: str | int) -> Stream:
@@ -100,13 +100,13 @@ _STREAMS: dict[str, tuple[str, Stream]] = {
         "de-duplication, each id another",
         Stream(
             fresh=True,
-            properties=lambda n: properties(message_id=f"order-{n:010}"),
+            properties=lambda _: properties(message_id=f"order-{FRESH:010}"),
             arguments=table({"x-message-deduplication": True}),
         ),
     ),
     "without-once": (
         "the same without de-duplication",
-        Stream(fresh=True, properties=lambda n: properties(message_id=f"order-{n:010}")),
+        Stream(fresh=True, properties=lambda _: properties(message_id=f"order-{FRESH:010}")),
     ),
 }  # fmt: skip
 

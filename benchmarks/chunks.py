@@ -16,10 +16,8 @@ if TYPE_CHECKING:
 def chunks(destination: Destination, producer: int) -> Iterator[memoryview]:
     """Without end; each holds as many messages as the load says."""
     load = destination.load
-    if load.stream.fresh:
-        return _fresh([destination.message(producer, FRESH, body) for body in load.bodies], load.chunk_messages)
     messages = [destination.message(producer, number, body) for number, body in enumerate(load.bodies)]
-    return _repeated(messages, load.chunk_messages)
+    return (_fresh if load.stream.fresh else _repeated)(messages, load.chunk_messages)
 
 
 def _repeated(messages: Sequence[bytes], size: int) -> Iterator[memoryview]:

@@ -5,10 +5,11 @@ from __future__ import annotations
 import os
 import random
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from benchmarks.failure import BenchmarkError
+from benchmarks.properties import table
 from benchmarks.stream import PLAIN, Stream, durable
 from benchmarks.wire import NO_TABLE, Address, Connection, publication_of
 
@@ -46,6 +47,12 @@ class Load:
     together: bool = False
     size: int = BODY_SIZE
     stream: Stream = PLAIN
+
+    def on(self, queue_type: str) -> Load:
+        """The same on queues of a type that has to be said; "" for what queues are anyway."""
+        if not queue_type:
+            return self
+        return replace(self, stream=replace(self.stream, arguments=table({"x-queue-type": queue_type})))
 
     @property
     def in_flight(self) -> int:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from rich.table import Table
 
+from benchmarks.brokers.rabbitmq_cluster import DURABLE
 from benchmarks.scenarios import SCENARIOS
 from benchmarks.session import PEER, Session
 
@@ -22,6 +23,10 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from benchmarks.result import Result
+
+_MEASURES = (("hopline on postgres", "hopline"), ("hopline on jetstream", "rabbitmq quorum"))
+"""A database is measured by the file that it takes the place of, three servers by three nodes with copies."""
+_RATE = "messages/s"
 
 
 def print_table(
@@ -40,6 +45,8 @@ def print_table(
             table.add_row(*row)
         table.add_section()
     console.print(table)
+    for said in _stores(session):
+        console.print(said)
     if compares(brokers) and (said := _range(session, brokers)):
         console.print(said)
 
@@ -113,6 +120,16 @@ def _range(session: Session, brokers: Sequence[str]) -> str:
         return ""
     worst, best = min(ratios), max(ratios)
     return f"times better than {brokers[1]}: worst {worst[0]:.2f} ({worst[1]}), best {best[0]:.2f} ({best[1]})"
+
+
+def _stores(session: Session) -> list[str]:
+    """What each store that is distributed reaches, of what it is to be measured by."""
+    return [
+        f"{ours} reaches {share:.2f} of {theirs}: {SCENARIOS[scenario].title}"
+        for ours, theirs in _MEASURES
+        for scenario in sorted(DURABLE.intersection(session.results))
+        if (share := ratio(session, scenario, _RATE, (ours, theirs)))
+    ]
 
 
 def _noted(results: list[Result], name: str) -> float | None:

@@ -14,7 +14,7 @@ from benchmarks.latency import latency
 from benchmarks.load import Load
 from benchmarks.round_trip import round_trip
 from benchmarks.sequential import confirm, get, transaction
-from benchmarks.streams import STREAMS
+from benchmarks.streams import ALTERNATING, STREAMS
 from benchmarks.throughput import throughput
 from benchmarks.topology import topology
 from benchmarks.waiting import waiting
@@ -55,7 +55,7 @@ def _throughput(title: str, load: Load) -> Scenario:
 
 
 def _run_throughput(load: Load, context: Context) -> Result:
-    return throughput(load, context.broker, context.address, context.seconds)
+    return throughput(load.on(context.broker.queue_type), context.broker, context.address, context.seconds)
 
 
 def _sequential(title: str, measure: Callable[[Broker, Address, float], Result]) -> Scenario:
@@ -69,6 +69,9 @@ SCENARIOS: dict[str, Scenario] = {
     "transient": _throughput("transient, no acks", Load()),
     "acked": _throughput("transient, confirms and acks", ACKED),
     "persistent": _throughput("persistent, confirms and acks", Load(confirms=True, acks=True, persistent=True)),
+    "persistent-alternating": _throughput(
+        "the same, alternating: 100 keys, 10 priorities, a header and an id each another", ALTERNATING
+    ),
     "fanout": _throughput(
         "fan-out to 10 queues, confirms and acks", Load(10, 1, confirms=True, acks=True, fanout=True)
     ),

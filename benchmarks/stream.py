@@ -34,7 +34,7 @@ def _none(_queue: int) -> Iterable[Binding]:
 class Stream:
     """`key` and `properties` of a message by its number. Without an exchange type a message goes to its queue by name.
 
-    `fresh`: no two messages are alike; both write the number with ten digits.
+    `fresh`: no two messages are alike: where one writes the number FRESH, with ten digits, each has another.
     `ordered`: what one producer sent to one queue comes in its order.
     """
 

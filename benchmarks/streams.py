@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from benchmarks.load import Load
 from benchmarks.properties import properties, table
-from benchmarks.stream import Stream
+from benchmarks.stream import FRESH, Stream
 from benchmarks.wire import NO_TABLE
 
 KEYS = 100
@@ -12,6 +12,9 @@ EXPIRATIONS = 50
 PRIORITIES = 10
 HEADER_BINDINGS = 1000
 GROUP_CONSUMERS = 10
+
+
+_TRACE = f"00-{FRESH:032}-{FRESH:016}-01"
 
 
 def _key(number: int) -> str:
@@ -30,20 +33,43 @@ def _selecting(selector: str) -> bytes:
     return table({"x-filter-jms-selector": selector})
 
 
+def _alternating(number: int) -> bytes:
+    return properties(
+        persistent=True,
+        priority=number % PRIORITIES,
+        headers=table({"order": f"{FRESH:010}", "colour": f"{number % KEYS:02}"}),
+        message_id=f"order-{FRESH:010}",
+    )
+
+
+ALTERNATING = Load(
+    confirms=True,
+    acks=True,
+    stream=Stream(
+        "direct",
+        lambda _: [(_key(number), NO_TABLE) for number in range(KEYS)],
+        _key,
+        _alternating,
+        durable=True,
+        fresh=True,
+    ),
+)
+"""As real traffic that is kept: no message is like the one before it in anything but its size."""
+
 STREAMS: dict[str, tuple[str, Load]] = {
     "ids": (
         "message ids, each another",
-        Load(stream=Stream(fresh=True, properties=lambda n: properties(message_id=f"order-{n:010}"))),
+        Load(stream=Stream(fresh=True, properties=lambda _: properties(message_id=f"order-{FRESH:010}"))),
     ),
     "headers": (
         "a header, each another",
-        Load(stream=Stream(fresh=True, properties=lambda n: properties(headers=table({"order": f"{n:010}"})))),
+        Load(stream=Stream(fresh=True, properties=lambda _: properties(headers=table({"order": f"{FRESH:010}"})))),
     ),
     "traceparent": (
         "a trace context, each another",
         Load(
             stream=Stream(
-                fresh=True, properties=lambda n: properties(headers=table({"traceparent": f"00-{n:032}-{n:016}-01"}))
+                fresh=True, properties=lambda _: properties(headers=table({"traceparent": _TRACE}))
             )
         ),
     ),
@@ -92,7 +118,7 @@ STREAMS: dict[str, tuple[str, Load]] = {
         "every key new, topic exchange",
         Load(
             stream=Stream(
-                "topic", lambda _: [("devices.*.temperature", NO_TABLE)], lambda n: f"devices.{n:010}.temperature",
+                "topic", lambda _: [("devices.*.temperature", NO_TABLE)], lambda _: f"devices.{FRESH:010}.temperature",
                 fresh=True,
             )
         ),

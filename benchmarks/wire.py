@@ -155,12 +155,16 @@ class Connection:
         flags = bytes([0 if prefetch else 2])
         self.call(60, 20, b"\0\0" + short(queue) + short(consumer_tag(number)) + flags + arguments)
 
+    def get(self, queue: str) -> None:
+        """Takes a message from the queue, which must have one, without acknowledgement."""
+        self.call(60, 70, b"\0\0" + short(queue) + b"\1")
+        self.skip_content()
+
     def publish_and_get(self, message: bytes, queue: str) -> None:
         """Publishes an encoded message, waits for its confirm, and gets one from the queue, without acknowledgement."""
         self.socket.sendall(message)
         self.expect(60, 80)
-        self.call(60, 70, b"\0\0" + short(queue) + b"\1")
-        self.skip_content()
+        self.get(queue)
 
     def close_channel(self) -> None:
         """Returns when the broker has handled everything sent before."""

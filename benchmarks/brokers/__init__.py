@@ -16,6 +16,8 @@ class Broker(Protocol):
     name: str
     measures: frozenset[str] | None
     """The scenarios that it is for, None for all."""
+    queue_type: str
+    """What its queues are declared as, where that has to be said; otherwise ""."""
 
     def missing(self) -> str | None:
         """Why it cannot run here, or None when it can."""

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from benchmarks.brokers.hopline import COMMAND, healthy, settings_for
-from benchmarks.brokers.processes import LOOPBACK, ProcessGroup, descendants, free_port
+from benchmarks.brokers.hopline import COMMAND, settings_for
+from benchmarks.brokers.processes import LOOPBACK, ProcessGroup, answers_well, descendants, free_port
 from benchmarks.wire import Address
 
 _ROLES = ("store", "router", "mgmt", "queue", "gateway")
@@ -19,6 +19,7 @@ class Apart:
     """
 
     measures: frozenset[str] | None = None
+    queue_type = ""
 
     def __init__(self, *, secret: bool) -> None:
         self.name = "over TCP, secret" if secret else "over TCP"
@@ -43,7 +44,7 @@ class Apart:
             own = {"HOPLINE_QUEUE_ADDRESS": _free_address()}
             self._run(folder, "queue", {**environment, **own}, f"queue-{number}")
         gateway = self._run(folder, "gateway", environment)
-        gateway.wait_until(lambda: healthy(http_port))
+        gateway.wait_until(lambda: answers_well(http_port))
         return Address(LOOPBACK, amqp_port)
 
     def stop(self) -> None:

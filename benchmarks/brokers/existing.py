@@ -16,6 +16,7 @@ class Existing:
     """Nothing is started or stopped; memory and CPU time of it are not known."""
 
     measures: frozenset[str] | None = None
+    queue_type = ""
 
     def __init__(self, name: str, address: str) -> None:
         host, _, port = address.rpartition(":")

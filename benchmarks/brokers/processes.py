@@ -8,6 +8,8 @@ import signal
 import socket
 import subprocess
 import time
+import urllib.error
+import urllib.request
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -28,6 +30,15 @@ def free_port() -> int:
     with socket.create_server((LOOPBACK, 0)) as listener:
         port: int = listener.getsockname()[1]
     return port
+
+
+def answers_well(port: int) -> bool:
+    """Whether what serves HTTP there says that all is well, as Hopline and NATS do, by the same path."""
+    try:
+        with urllib.request.urlopen(f"http://{LOOPBACK}:{port}/healthz", timeout=2) as answer:
+            return bool(answer.status == 200)
+    except (urllib.error.URLError, OSError):
+        return False
 
 
 def allow_many_files() -> None:

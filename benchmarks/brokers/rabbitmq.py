@@ -26,6 +26,7 @@ class RabbitMQ:
 
     name = "rabbitmq"
     measures: frozenset[str] | None = None
+    queue_type = ""
 
     def __init__(self, *, port: int = 0, plugins: tuple[str, ...] = ()) -> None:
         self._port = port
@@ -33,23 +34,18 @@ class RabbitMQ:
         self._groups: list[ProcessGroup] = []
 
     def missing(self) -> str | None:
-        if _script() and shutil.which("epmd"):
-            return None
-        return "rabbitmq-server is not installed (Debian: apt install rabbitmq-server)"
+        return missing()
 
     def start(self, folder: Path) -> Address:
-        script = _script()
-        if not script:
-            raise BenchmarkError(str(self.missing()))
         port, mapper_port = self._port or free_port(), free_port()
-        environment = _environment(folder, port, mapper_port, self._plugins)
+        environment = environment_of(folder, port, mapper_port, self._plugins)
         # Erlang would start the port mapper as a daemon, which outlives the node.
         mapper = ["epmd", "-port", str(mapper_port), "-address", LOOPBACK]
         self._groups.append(ProcessGroup(mapper, environment, folder / "epmd.log"))
-        node = ProcessGroup([script], environment, folder / "rabbitmq.log")
+        node = ProcessGroup([script()], environment, folder / "rabbitmq.log")
         self._groups.append(node)
         address = Address(LOOPBACK, port)
-        node.wait_until(lambda: _serves(address))
+        node.wait_until(lambda: serves(address))
         return address
 
     def stop(self) -> None:
@@ -60,19 +56,34 @@ class RabbitMQ:
         return [pid for group in self._groups for pid in descendants(group.pid)]
 
 
-def _script() -> str | None:
-    candidates = (*_SCRIPTS, shutil.which("rabbitmq-server") or "")
-    return next((path for path in candidates if path and Path(path).exists()), None)
+def missing() -> str | None:
+    """Why RabbitMQ cannot run here, or None when it can."""
+    if _found() and shutil.which("epmd"):
+        return None
+    return "rabbitmq-server is not installed (Debian: apt install rabbitmq-server)"
 
 
-def _environment(folder: Path, port: int, mapper_port: int, names: tuple[str, ...]) -> dict[str, str]:
+def script() -> str:
+    """What starts a node. Raises BenchmarkError where there is none."""
+    if found := _found():
+        return found
+    raise BenchmarkError(str(missing()))
+
+
+def node_name(port: int) -> str:
+    """Of the node with this port."""
+    return f"hopline-bench-{port}@localhost"
+
+
+def environment_of(folder: Path, port: int, mapper_port: int, names: tuple[str, ...]) -> dict[str, str]:
+    """A node's, with everything in `folder`, and plug-ins of these names."""
     plugins = folder / "enabled_plugins"
     plugins.write_text(f"[{','.join(names)}].\n")
     return {
         "HOME": str(folder),
         "ERL_EPMD_PORT": str(mapper_port),
         "ERL_EPMD_ADDRESS": LOOPBACK,
-        "RABBITMQ_NODENAME": f"hopline-bench-{port}@localhost",
+        "RABBITMQ_NODENAME": node_name(port),
         "RABBITMQ_NODE_IP_ADDRESS": LOOPBACK,
         "RABBITMQ_NODE_PORT": str(port),
         "RABBITMQ_DIST_PORT": str(free_port()),
@@ -86,8 +97,14 @@ def _environment(folder: Path, port: int, mapper_port: int, names: tuple[str, ..
     }
 
 
-def _serves(address: Address) -> bool:
+def serves(address: Address) -> bool:
+    """Whether clients can connect."""
     with suppress(OSError, BenchmarkError):
         Connection(address).close()
         return True
     return False
+
+
+def _found() -> str | None:
+    candidates = (*_SCRIPTS, shutil.which("rabbitmq-server") or "")
+    return next((path for path in candidates if path and Path(path).exists()), None)

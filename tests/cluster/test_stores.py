@@ -1,56 +1,135 @@
-"""Two store processes on a database or a stream: the one that writes is killed, and nothing confirmed is lost."""
+"""Two store processes on a database or on three servers: the one that writes is killed, or stands still; servers die.
+
+What befalls a database that has a standby is in `tests/compose/test_stores.py`.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import os
+import signal
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
 
 import pytest
 
-from tests.support import elsewhere
-from tests.support.cluster_load import Load
+from tests.support.jetstream import Servers, three
+from tests.support.mixed_load import MixedLoad
+from tests.support.postgres import cluster
 from tests.support.stack import Stack, running_stack, wait_until
 from tests.support.took import Took
 
-_ROUNDS = 3
 _PATIENCE = 60.0  # seconds; how long it takes is put down
 
 # pika leaves the sockets of connections that failed to the garbage collector.
 pytestmark = [
     pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning", "ignore::ResourceWarning"),
-    pytest.mark.timeout(300),
+    pytest.mark.timeout(500),
 ]
 
-
-@pytest.fixture(scope="module", params=["postgres", "jetstream"])
-def stack(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
-    data = tmp_path_factory.mktemp("stores") / "data"
-    with elsewhere.running(request.param) as place:
-        settings = {"HOPLINE_STORE_URL": place.url(), "HOPLINE_STORE_PROCESSES": "2"}
-        with running_stack(data, settings) as started:
-            yield started
+Harm = Callable[[Stack, MixedLoad], None]
 
 
-def _writer(stack: Stack) -> str:
-    """The member that writes, while another stands by; "" where it is not so."""
-    does = stack.health().get("does", {})
-    return next((member for member in does if does[member] == "writes"), "") if len(does) > 1 else ""
+@pytest.fixture
+def on_a_database(tmp_path: Path) -> Iterator[Stack]:
+    with cluster() as database, running_stack(tmp_path / "data", _settings(database.new_database())) as started:
+        yield started
 
 
-def test_the_writer_is_killed(stack: Stack, name: str) -> None:
-    """kill -9 under load, again and again: every confirmed message is delivered, and none again after its ack."""
-    load = Load(stack.address, name)
+@pytest.fixture
+def servers() -> Iterator[Servers]:
+    with three() as started:
+        yield started
+
+
+@pytest.fixture
+def on_servers(servers: Servers, tmp_path: Path) -> Iterator[Stack]:
+    with running_stack(tmp_path / "data", _settings(servers.url())) as started:
+        yield started
+
+
+def _settings(url: str) -> dict[str, str]:
+    return {"HOPLINE_STORE_URL": url, "HOPLINE_STORE_PROCESSES": "2"}
+
+
+def _is_killed(stack: Stack, load: MixedLoad) -> None:
+    """kill -9 of the process that writes."""
+    former = _writer(stack)
+    stack.kill(_service(former))
+    _until_another_writes(stack, former)
+    load.wait_for_progress()
+
+
+def _stands_still(stack: Stack, load: MixedLoad) -> None:
+    """It is stopped, with its connections, until another one writes; then it goes on, and has to end."""
+    former = _writer(stack)
+    pid = stack.pid(_service(former))
+    os.kill(pid, signal.SIGSTOP)
+    try:
+        _until_another_writes(stack, former)
+        load.wait_for_progress()
+    finally:
+        os.kill(pid, signal.SIGCONT)
+    stack.wait_until_replaced(_service(former), pid)
+
+
+def _servers_die(servers: Servers, which: slice, stack: Stack, load: MixedLoad) -> None:
+    """kill -9: without one load goes on; without two it waits, as health says, and goes on when they are back."""
+    dead = servers.each[which]
+    for server in dead:
+        server.kill()
+    if len(dead) > 1:
+        wait_until(lambda: stack.said_of("store") not in {"", "ok"}, _PATIENCE, "word of it")
+    else:
+        load.wait_for_progress()
+    servers.start()
+    load.wait_for_progress()
+
+
+def test_on_a_database(on_a_database: Stack, name: str) -> None:
+    """All that was confirmed comes, once, to each queue that it is for, over the connections that were there."""
+    _befalls(on_a_database, name, [_is_killed, _stands_still])
+
+
+def test_on_three_servers(on_servers: Stack, servers: Servers, name: str) -> None:
+    """The same, with one of the servers down at any time, and two for a while."""
+    die = [partial(_servers_die, servers, which) for which in (*(slice(n, n + 1) for n in range(3)), slice(2))]
+    _befalls(on_servers, name, [_is_killed, _stands_still, *die])
+
+
+def _befalls(stack: Stack, name: str, harms: list[Harm]) -> None:
+    load = MixedLoad(stack.address, name)
     load.start()
-    for turn in range(_ROUNDS):
-        load.wait_for_progress()
-        wait_until(lambda: _writer(stack), _PATIENCE, "a store process that stands by")
-        writer = _writer(stack)
-        stack.kill("-".join(writer.split("-")[:2]))
-        took = Took(f"until load goes on, round {turn}")
-        load.wait_for_progress()
+    load.wait_for_progress()
+    for harm in harms:
+        took = Took(getattr(harm, "__name__", "servers die"))
+        harm(stack, load)
         took.put_down()
-        wait_until(lambda former=writer: _writer(stack) not in {"", former}, _PATIENCE, "another store process")
     stack.wait_until_healthy()
     load.finish()
     assert load.confirmed() > 0
     assert load.lost() == []
     assert load.broken_promises() == []
+    assert load.reconnects() == 0
+    assert load.doubled() == []
+
+
+def _writer(stack: Stack) -> str:
+    """The member that writes, once another stands by."""
+    wait_until(lambda: sorted(_does(stack).values()) == ["stands by", "writes"], _PATIENCE, "process that stands by")
+    return next(member for member, does in _does(stack).items() if does == "writes")
+
+
+def _until_another_writes(stack: Stack, former: str) -> None:
+    wait_until(
+        lambda: {each for each, does in _does(stack).items() if does == "writes"} - {former}, _PATIENCE, "writer"
+    )
+
+
+def _does(stack: Stack) -> dict[str, str]:
+    return stack.health().get("does", {})
+
+
+def _service(member: str) -> str:
+    """As the supervisor calls it: a member is named after that, and each start of it."""
+    return "-".join(member.split("-")[:2])

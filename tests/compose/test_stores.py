@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.support.cluster_load import Load
 from tests.support.compose_stack import ComposeStack, running_compose_stack
+from tests.support.mixed_load import MixedLoad
 from tests.support.stack import wait_until
 from tests.support.store_disturbances import BRIEFLY, SECONDS, SERVERS, THOROUGHLY, stands_by
 from tests.support.took import Took
@@ -48,8 +48,10 @@ def stack(place: str) -> Iterator[ComposeStack]:
 
 
 def test_what_befalls_a_store(stack: ComposeStack, place: str, name: str) -> None:
-    """Nothing confirmed is lost, nothing comes again after its ack, and no client loses its connection."""
-    load = Load(stack.address, name)
+    """Nothing confirmed is lost, nothing comes twice, of traffic that fans out and alternates too, and no client loses
+    its connection.
+    """
+    load = MixedLoad(stack.address, name)
     load.start()
     load.wait_for_progress()
     for disturbance in THOROUGHLY[place] * ROUNDS or BRIEFLY[place]:
@@ -63,5 +65,6 @@ def test_what_befalls_a_store(stack: ComposeStack, place: str, name: str) -> Non
     assert load.lost() == []
     assert load.broken_promises() == []
     assert load.reconnects() == 0
+    assert load.doubled() == []
     stack.stop()
     assert stack.ended_by_force() == []

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 BATCH = 50
 PAUSE_SECONDS = 0.01
 RECONNECT_SECONDS = 0.2
-CONFIRM_SECONDS = 30.0
+CONFIRM_SECONDS = 120.0  # a store process that stands still is given ten, and the machine has others
 PREFETCH = 200
 ACK_EVERY = 20
 DRAIN_SECONDS = 60.0  # in which nothing comes
@@ -82,7 +82,7 @@ class Producer(Worker):
         connection = Connection(self._address)
         try:
             connection.socket.settimeout(CONFIRM_SECONDS)
-            connection.declare_queue(self.queue, durable=True)
+            self.declare(connection)
             connection.confirm_publishes()
             confirms = Confirms()
             while not self._stopping.is_set():
@@ -90,6 +90,14 @@ class Producer(Worker):
                 time.sleep(PAUSE_SECONDS)
         finally:
             connection.close()
+
+    def declare(self, connection: Connection) -> None:
+        """Called with a new connection."""
+        connection.declare_queue(self.queue, durable=True)
+
+    def promised(self, queue: str) -> set[str]:
+        """What a queue must have, or have given to its consumer."""
+        return set(self.confirmed)
 
     def _publish(self, connection: Connection, confirms: Confirms) -> None:
         names = [f"{self.queue}/{self._sent + number}" for number in range(BATCH)]
@@ -113,6 +121,7 @@ class Consumer(Worker):
     def __init__(self, broker: BrokerAddress, queue: str) -> None:
         super().__init__()
         self.delivered: set[str] = set()
+        self.again: list[str] = []
         self.broken_promises: list[str] = []
         self._broker = broker
         self.queue = queue
@@ -147,6 +156,8 @@ class Consumer(Worker):
                 return
 
     def _deliver(self, name: str) -> None:
+        if name in self.delivered:
+            self.again.append(name)
         self.delivered.add(name)
 
 
@@ -180,6 +191,7 @@ class Load:
         kinds += [Consumer] * (queues - transactional)
         self.producers = [Producer(broker, name) for name in names]
         self.consumers = [kind(broker, name) for kind, name in zip(kinds, names, strict=True)]
+        self.ways = list(zip(self.producers, self.consumers, strict=True))
 
     def start(self) -> None:
         for worker in (*self.producers, *self.consumers):
@@ -212,8 +224,8 @@ class Load:
         """What was confirmed and is not delivered."""
         return [
             name
-            for producer, consumer in zip(self.producers, self.consumers, strict=True)
-            for name in set(producer.confirmed) - consumer.delivered.copy()
+            for producer, consumer in self.ways
+            for name in producer.promised(consumer.queue) - consumer.delivered.copy()
         ]
 
     def broken_promises(self) -> list[str]:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 from collections import OrderedDict
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from contextlib import suppress
 
 from services.common.errors import InternalError
 from services.common.runtime import end, shielded
@@ -13,9 +14,12 @@ from services.store.providers.jetstream_encoding import ContentPosition, Part
 from services.store.providers.jetstream_link import Lost
 from services.store.providers.jetstream_writer import Writer
 
+Span = tuple[int, int, int]  # sequence of a message, from, to
+
 _KEPT_BYTES = 32 << 20  # cache of messages: contents of one group are mostly read one after the other
-_READ_BYTES = 4 << 20
-_READ_ROWS = 64
+_AT_ONCE = 32  # so that over a slow network each has its answer before it is given up, whoever asks for how many
+_READ_MESSAGES = 32  # of at most 128 KiB
+_READ_ROWS = 512
 _POLL_SECONDS = 0.2
 
 
@@ -26,6 +30,7 @@ class Bodies:
         self._writer = writer
         self._kept: OrderedDict[int, bytes] = OrderedDict()  # sequence -> body, the last used last
         self._size = 0
+        self._turns = asyncio.Semaphore(_AT_ONCE)
         self._under_way: dict[int, asyncio.Task[bytes | None]] = {}
 
     async def close(self) -> None:
@@ -44,41 +49,50 @@ class Bodies:
 
     async def at(self, place: ContentPosition) -> bytes | None:
         """The columns at a place; None where they are gone."""
-        found = []
-        for sequence, start, until in place.spans():
-            body = await self._body(sequence)
-            if body is None:
-                return None
-            found.append(body[start:until])
-        return b"".join(found)
+        spans = list(place.spans())
+        bodies = {sequence: await self._body(sequence) for sequence, _, _ in spans}
+        return _joined(spans, bodies)
 
     async def batches(self, partition: int) -> AsyncIterator[StoredBatch]:
-        """As Provider says; reads some at a time, together."""
-        index = self._writer.index
-        numbers: Sequence[int] = index.of(partition)
+        """As Provider says; reads some messages at a time, together, and each once for all that it has for them."""
+        numbers: Sequence[int] = self._writer.index.of(partition)
         while numbers:
             chunk, numbers = self._cut(numbers)
-            for batch in await asyncio.gather(*map(self._batch, chunk)):
-                if batch:
-                    yield batch
+            for number, columns in await self._columns(chunk):
+                # Looked up now: entries may have been dequeued while the content was read.
+                found = self._writer.index.batch(number)
+                if found and columns is not None:
+                    yield StoredBatch(found[0], columns, *found[1:])
 
     def _cut(self, numbers: Sequence[int]) -> tuple[Sequence[int], Sequence[int]]:
-        """As many batches as may be in memory, at least one; and the rest."""
-        size, index = 0, self._writer.index
-        for count, number in enumerate(numbers[:_READ_ROWS], 1):
-            found = index.batch(number)
-            place = found and index.place(found[0].content)
-            size += place.size if place else 0
-            if size > _READ_BYTES:
+        """As many batches as are in the messages that may be in memory, at least one; and the rest."""
+        messages: set[int] = set()
+        for count, number in enumerate(numbers[:_READ_ROWS]):
+            if place := self._place(number):
+                messages.update(sequence for sequence, _, _ in place.spans())
+            if count and len(messages) > _READ_MESSAGES:
                 return numbers[:count], numbers[count:]
         return numbers[:_READ_ROWS], numbers[_READ_ROWS:]
 
-    async def _batch(self, number: int) -> StoredBatch | None:
+    async def _columns(self, numbers: Sequence[int]) -> list[tuple[int, bytes | None]]:
+        """The columns of each batch; None where it is gone. No task for each: a million take a minute."""
+        spans = [(number, list(place.spans())) for number in numbers if (place := self._place(number))]
+        wanted = dict.fromkeys(sequence for _, parts in spans for sequence, _, _ in parts)
+        bodies = dict(zip(wanted, await asyncio.gather(*map(self._body, wanted)), strict=True))
+        return [
+            (number, await self._moved(number) if (columns := _joined(parts, bodies)) is None else columns)
+            for number, parts in spans
+        ]
+
+    def _place(self, number: int) -> ContentPosition | None:
+        """Where the content of a batch is; None where it is gone."""
         found = self._writer.index.batch(number)
-        columns = await self.of(found[0].content) if found else None
-        # Looked up again: entries may have been dequeued while the content was read.
+        return found and self._writer.index.place(found[0].content)
+
+    async def _moved(self, number: int) -> bytes | None:
+        """The columns of a batch whose content is not any more where it was."""
         found = self._writer.index.batch(number)
-        return None if found is None or columns is None else StoredBatch(found[0], columns, *found[1:])
+        return await self.of(found[0].content) if found else None
 
     async def _body(self, sequence: int) -> bytes | None:
         if (body := self._kept.get(sequence)) is not None:
@@ -112,10 +126,19 @@ class Bodies:
     async def _asked(self, sequence: int) -> bytes | None:
         while True:
             if link := self._writer.link:
-                try:
-                    return await link.message(sequence)
-                except Lost:
-                    pass
+                with suppress(Lost):
+                    async with self._turns:
+                        return await link.message(sequence)
             if self._writer.ended:
                 raise self._writer.ended
             await asyncio.sleep(_POLL_SECONDS)
+
+
+def _joined(spans: Iterable[Span], bodies: Mapping[int, bytes | None]) -> bytes | None:
+    """What these parts of messages are together; None where one of the messages is gone."""
+    found = []
+    for sequence, start, until in spans:
+        if (body := bodies[sequence]) is None:
+            return None
+        found.append(body[start:until])
+    return found[0] if len(found) == 1 else b"".join(found)

@@ -23,6 +23,7 @@ _VERSION = 1
 _HEAD = Struct(">BQQII")  # version, writer, number, nth, total
 _LENGTH = Struct(">I")
 _PLACE = Struct(">QIII")
+_SIZE, _SIZE_AT = Struct(">I"), 12  # in a packed place
 
 
 class Part(NamedTuple):
@@ -74,6 +75,12 @@ class ContentPosition(NamedTuple):
             until = min(end, (index + 1) * self.cut)
             yield self.sequence + index, at - index * self.cut, until - index * self.cut
             at = until
+
+
+def size_at(packed: bytes) -> int:
+    """The size in a packed place, without the rest of it."""
+    (size,) = _SIZE.unpack_from(packed, _SIZE_AT)
+    return int(size)
 
 
 def room(largest: int) -> int:

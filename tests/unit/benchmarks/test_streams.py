@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import struct
-from itertools import islice
+from itertools import islice, pairwise
 
 import pytest
 
 from benchmarks.chunks import chunks
 from benchmarks.delivery import learn
 from benchmarks.load import Destination
-from benchmarks.streams import STREAMS
-from benchmarks.wire import BODY, CHANNEL, HEADER, Address, consumer_tag, frame, frame_length, method, short
+from benchmarks.streams import ALTERNATING, STREAMS
+from benchmarks.wire import BODY, CHANNEL, HEADER, METHOD, Address, consumer_tag, frame, frame_length, method, short
 from services.common.message.amqp_0_9 import FORMAT
 
+_EVERY = {name: load for name, (_, load) in STREAMS.items()} | {"alternating": ALTERNATING}
 _DISTINCT = {
     "headers-exchange": 100,
     "persistence": 2,
@@ -44,7 +45,7 @@ def _frames(data: bytes) -> list[bytes]:
 
 def _kinds(name: str, count: int) -> tuple[set[tuple[bytes, bytes]], int]:
     """Methods and properties that differ among so many messages at least, and how many there were."""
-    destination = Destination(Address("localhost", 5672), STREAMS[name][1])
+    destination = Destination(Address("localhost", 5672), _EVERY[name])
     kinds, total = set(), 0
     for chunk in chunks(destination, 0):
         messages = [each for each in _frames(bytes(chunk)) if each[0] != BODY]
@@ -55,7 +56,7 @@ def _kinds(name: str, count: int) -> tuple[set[tuple[bytes, bytes]], int]:
     raise AssertionError("chunks have an end")
 
 
-@pytest.mark.parametrize("name", STREAMS)
+@pytest.mark.parametrize("name", _EVERY)
 def test_messages_differ_as_the_title_says(name: str) -> None:
     """So many kinds of message, or each another; the properties are well-formed."""
     kinds, total = _kinds(name, 200)
@@ -64,14 +65,22 @@ def test_messages_differ_as_the_title_says(name: str) -> None:
         FORMAT.attributes(properties)
 
 
-@pytest.mark.parametrize("name", STREAMS)
+@pytest.mark.parametrize("name", _EVERY)
 def test_chunks_keep_within_their_sizes(name: str) -> None:
     """All messages of a stream have the same length, which is what they are counted by; bodies have the one said."""
-    load = STREAMS[name][1]
+    load = _EVERY[name]
     destination = Destination(Address("localhost", 5672), load)
     lengths = {len(chunk) for chunk in islice(chunks(destination, 0), 3)}
     assert len(lengths) == 1
     assert {len(body) for body in load.bodies} == {load.size}
+
+
+def test_keys_alternate_where_nothing_repeats() -> None:
+    """A message that is like no other has another routing key than the one before it, too."""
+    destination = Destination(Address("localhost", 5672), ALTERNATING)
+    publishes = [each for each in _frames(bytes(next(chunks(destination, 0)))) if each[0] == METHOD]
+    assert len(set(publishes)) == 100
+    assert all(one != other for one, other in pairwise(publishes))
 
 
 @pytest.mark.parametrize("size", [1, 200, 100_000, 300_000])
