@@ -40,10 +40,10 @@ def _check_room(state: TopologyState, host: VirtualHost, name: str) -> None:
 
 def _create(state: TopologyState, host: VirtualHost, declare: DeclareQueue, connection: str) -> Queue:
     if declare.name:
-        names.check_new("queue", declare.name, exclusive=declare.exclusive)
+        names.check_new("queue", declare.name, exclusive=declare.exclusive, restored=declare.restored)
     if declare.exclusive and not connection:
         raise PreconditionFailed("an exclusive queue needs a connection to belong to")
-    name = declare.name or f"amq.gen-{state.new_name()}"
+    name = declare.name or f"{names.MADE}{state.new_name()}"
     said = queue_arguments.check(arguments.declared(declare.arguments), name, host.name, state.kinds)
     kind = queue_arguments.queue_type(said, name, host.name, durable=declare.durable, exclusive=declare.exclusive)
     return Queue(
