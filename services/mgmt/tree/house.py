@@ -144,7 +144,9 @@ def key_of(found: ConfiguredObject) -> str:
 
 
 def check_length(wanted: Mapping[str, Any]) -> None:
-    """Of what is kept here, before anything is done. Raises IllegalConfiguration."""
+    """Of what is kept here, and its names, before anything is done. Raises IllegalConfiguration."""
+    if "" in wanted.get("context", ()):
+        raise IllegalConfiguration("names in context have at least one character: nothing could name it")
     if any(len(name.encode()) > LONGEST_NAME for name in wanted.get("context", ())):
         raise IllegalConfiguration(f"names in context have at most {LONGEST_NAME} bytes")
     if len(json.dumps([wanted[key] for key in KEPT_HERE if key in wanted])) > MOST:
