@@ -1,6 +1,7 @@
-"""RabbitMQ's hashes: base64 of a salt of 4 bytes, and SHA-256 or SHA-512 of salt and password.
+"""RabbitMQ's hashes: base64 of a salt of 4 bytes, and SHA-256, SHA-512 or MD5 of salt and password.
 
-They cost nothing to guess at, so argon2 takes their place as soon as their user says the password.
+They cost nothing to guess at, so argon2 takes their place as soon as their user says the password. MD5 is what RabbitMQ
+made before 3.6, and keeps for users that came from there.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ _SALT = 4  # bytes
 
 
 class RabbitMq(CredentialKind):
-    """What the two have in common."""
+    """What they have in common."""
 
     quick = True
 
@@ -45,3 +46,4 @@ class RabbitMq(CredentialKind):
 
 SHA256 = RabbitMq("sha256")
 SHA512 = RabbitMq("sha512")
+MD5 = RabbitMq("md5")

@@ -82,13 +82,15 @@ class Changes:
 
     # -------------------------------------------------------------- queues
 
-    async def declare_queue(self, virtual_host: str, name: str, told: QueueForm) -> bool:
-        """Whether there was none. Raises SyntaxFault without a name: the answer could not say which name it got."""
+    async def declare_queue(self, virtual_host: str, name: str, told: QueueForm, *, restored: bool = False) -> bool:
+        """Whether there was none; `restored`: it may have the name that a broker made for it.
+
+        Raises SyntaxFault without a name: the answer could not say which name it got.
+        """
         if not name:
             raise SyntaxFault("a queue needs a name")
-        declare = DeclareQueue(
-            name=name, durable=told.durable, auto_delete=told.auto_delete, arguments=dumped(told.arguments)
-        )
+        declare = DeclareQueue(name=name, durable=told.durable, auto_delete=told.auto_delete, restored=restored)
+        declare.arguments = dumped(told.arguments)
         reply = await self._house.topology.change(virtual_host, declare_queue=declare)
         await self._house.arrived("queue", lambda: self._has_queue(reply.queue.id))
         return reply.created

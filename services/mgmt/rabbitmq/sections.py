@@ -97,7 +97,7 @@ async def _exchange(broker: Broker, item: Mapping[str, Any]) -> str:
 async def _queue(broker: Broker, item: Mapping[str, Any]) -> str:
     told = NamedQueue.model_validate(item)
     broker.objects.check_virtual_host(told.vhost)
-    await broker.changes.declare_queue(told.vhost, told.name, told)
+    await broker.changes.declare_queue(told.vhost, told.name, told, restored=True)
     return ""
 
 

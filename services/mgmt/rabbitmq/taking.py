@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
@@ -17,6 +18,8 @@ from services.mgmt.rabbitmq.sections import ABOUT, IN_VIRTUAL_HOST, SECTIONS, Br
 
 _AT_ONCE: Final = 32
 """Of one section: the router decides what comes together in one go."""
+_OLD: Final = re.compile(r"[12]\.|3\.[0-5]\.")
+_OLD_ALGORITHM: Final = "rabbit_password_hashing_md5"
 _NAMES: Final = ("name", "user", "source")
 
 log = structlog.get_logger()
@@ -42,6 +45,7 @@ async def take(broker: Broker, data: bytes, virtual_host: str | None = None, pro
     if virtual_host is not None:
         broker.objects.check_virtual_host(virtual_host)
     progress = progress or Progress()
+    said = {**said, "users": [_with_algorithm(said, user) for user in said.get("users") or []]}
     progress.total = sum(len(said.get(name) or []) for name in SECTIONS)
     for name in SECTIONS:
         await _section(broker, name, said.get(name) or [], virtual_host, progress)
@@ -49,6 +53,13 @@ async def take(broker: Broker, data: bytes, virtual_host: str | None = None, pro
     taken.left_out += _unknown(said)
     log.info("definitions taken", taken=taken.taken, left_out=len(taken.left_out))
     return taken
+
+
+def _with_algorithm(said: Mapping[str, Any], user: object) -> object:
+    """Before 3.6 definitions did not say how their hashes are made: there was one way."""
+    if isinstance(user, dict) and not user.get("hashing_algorithm") and _OLD.match(str(said.get("rabbit_version"))):
+        return {**user, "hashing_algorithm": _OLD_ALGORITHM}
+    return user
 
 
 def _read(data: bytes) -> Mapping[str, Any]:

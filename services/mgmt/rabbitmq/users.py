@@ -17,6 +17,7 @@ from services.mgmt.users import KEPT_USUALLY, Kept
 _HASHINGS: Final[Mapping[str, str]] = {
     "rabbit_password_hashing_sha256": "rabbitmq-sha256",
     "rabbit_password_hashing_sha512": "rabbitmq-sha512",
+    "rabbit_password_hashing_md5": "rabbitmq-md5",
 }
 """RabbitMQ's modules, and the plug-ins of `credential_kinds` that read what they made."""
 _USUAL: Final = "rabbit_password_hashing_sha256"

@@ -44,8 +44,8 @@ def _check_room(state: TopologyState, host: VirtualHost, name: str) -> None:
 
 def _create(state: TopologyState, host: VirtualHost, declare: DeclareQueue, whose: Asker) -> Queue:
     if declare.name:
-        names.check_new("queue", declare.name, exclusive=declare.exclusive)
-    name = declare.name or f"amq.gen-{state.new_name()}"
+        names.check_new("queue", declare.name, exclusive=declare.exclusive, restored=declare.restored)
+    name = declare.name or f"{names.MADE}{state.new_name()}"
     found = queue_arguments.check(arguments.declared(declare.arguments), name, host.name, state.kinds)
     wish = _wish(found, declare, name, host.name)
     kind = queue_arguments.queue_type(found, name, host.name, durable=declare.durable, exclusive=declare.exclusive)

@@ -7,6 +7,8 @@ from services.common.message import LONGEST_NAME
 from services.common.topology.predeclared import DEFAULT_EXCHANGE
 
 _RESERVED = "amq."
+MADE = "amq.gen-"
+"""How names begin that a router makes, and RabbitMQ."""
 _MANAGEMENT = "$management"  # the address of the management node: who had a queue of that name would have its requests
 _REPLIES = "amq.rabbitmq.reply-to."  # gateways make one for each consumer of direct replies
 
@@ -16,9 +18,10 @@ def called(kind: str, name: str, virtual_host: str) -> str:
     return f"{kind} '{name}' in vhost '{virtual_host}'"
 
 
-def check_new(kind: str, name: str, *, exclusive: bool = False) -> None:
+def check_new(kind: str, name: str, *, exclusive: bool = False, restored: bool = False) -> None:
     """Raises AccessRefused for a reserved name, SyntaxFault for one that does not fit."""
-    if name.startswith(_RESERVED) and not (exclusive and name.startswith(_REPLIES)):
+    may = (exclusive and name.startswith(_REPLIES)) or (restored and name.startswith(MADE))
+    if name.startswith(_RESERVED) and not may:
         raise AccessRefused(f"{kind} name '{name}' contains reserved prefix '{_RESERVED}*'")
     if name == _MANAGEMENT and kind == "queue":
         raise AccessRefused(f"{kind} name '{name}' is that of the management node")

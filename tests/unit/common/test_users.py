@@ -62,7 +62,7 @@ def test_bad_record() -> None:
         User.from_json(b'{"name": 1}')
 
 
-@pytest.mark.parametrize("kind", ["rabbitmq-sha256", "rabbitmq-sha512", "scram-sha-256", "recoverable"])
+@pytest.mark.parametrize("kind", ["rabbitmq-md5", "rabbitmq-sha256", "rabbitmq-sha512", "scram-sha-256", "recoverable"])
 def test_as_slow_as_without_a_user(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str) -> None:
     """The time of a refusal does not reveal whether there is such a user, also one with a quick hash."""
     sealing, hashed = Sealing(tmp_path / "keys"), []

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import base64
+import hashlib
 from pathlib import Path
 
 import pytest
@@ -59,10 +61,15 @@ def test_rabbitmqs_own() -> None:
     kept = "rabbitmq-sha256:kI3GCqW5JLMJa4iX1lo7X4D6XbYqlLgxIs30+P6tENUV2POR"
     assert fits(kept, "test12", Whose("alice"))
     assert not fits(kept, "test13", Whose("alice"))
+    salt = b"\x01\x02\x03\x04"
+    old = "rabbitmq-md5:" + base64.b64encode(salt + hashlib.md5(salt + b"test12").digest()).decode()
+    assert fits(old, "test12", Whose("alice"))
+    assert not fits(old, "test13", Whose("alice"))
 
 
 @pytest.mark.parametrize(
-    "kept", ["rabbitmq-sha256:", "rabbitmq-sha256:AAAA", "rabbitmq-sha256:!", "rabbitmq-sha512:AAAA"]
+    "kept",
+    ["rabbitmq-sha256:", "rabbitmq-sha256:AAAA", "rabbitmq-sha256:!", "rabbitmq-sha512:AAAA", "rabbitmq-md5:AAAA"],
 )
 def test_what_is_no_hash_of_rabbitmqs(kept: str) -> None:
     """Is refused before it is kept."""

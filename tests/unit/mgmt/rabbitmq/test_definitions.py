@@ -17,6 +17,8 @@ from services.mgmt.users import Users
 from tests.support.exported import EXPORTED, hashed, queue, user
 from tests.unit.mgmt.rabbitmq.conftest import Asked
 
+HASHING = "rabbit_password_hashing_"
+
 
 async def test_all_of_it(asked: Asked) -> None:
     """204; once more 204; its users sign in, with what they may do; and it is exported again as it came."""
@@ -90,7 +92,7 @@ async def test_what_cannot_be_taken(asked: Asked) -> None:
             },
             {"name": "told", "metadata": {"description": "of the shop", "tags": []}},
         ],
-        "users": [user("old", "md5"), user("certified", password_hash="")],
+        "users": [user("old", hashing_algorithm=f"{HASHING}crc32"), user("certified", password_hash="")],
         "permissions": [{"user": "anna", "vhost": "gone", "configure": "", "write": "", "read": ""}],
         "parameters": [{"component": "shovel", "vhost": "shop", "name": "move", "value": {}}],
         "policies": [{"vhost": "shop", "name": "ha", "pattern": ".*", "definition": {}}],
@@ -117,7 +119,7 @@ async def test_what_cannot_be_taken(asked: Asked) -> None:
     assert ("vhosts", "shop") not in reasons
     assert await asked.get("vhost-limits") == [{"vhost": "shop", "value": {"max-queues": 5}}]
     assert "without its description" in reasons["vhosts", "told"]
-    assert "rabbit_password_hashing_md5" in reasons["users", "old"]
+    assert "rabbit_password_hashing_crc32" in reasons["users", "old"]
     assert "needs a password" in reasons["users", "certified"]
     assert reasons["permissions", "anna"] == "vhost 'gone' not found"
     assert reasons["parameters", "move"] == "there are no shovels here"
@@ -138,6 +140,28 @@ async def test_an_empty_password(asked: Asked) -> None:
     assert [(each["name"], "empty" in each["reason"]) for each in told["left_out"]] == [("empty", True)]
     assert (await asked("GET", "whoami", user="empty:"))[0] == 401
     assert (await asked("PUT", "users/empty", {"password_hash": hashed(""), "tags": "administrator"}))[0] == 400
+
+
+@pytest.mark.parametrize(("version", "told"), [("3.5.8", {}), ("3.12.1", {"hashing_algorithm": f"{HASHING}md5"})])
+async def test_users_from_before_3_6(asked: Asked, version: str, told: dict[str, Any]) -> None:
+    """Sign in with their password, whose hash is MD5: definitions say so, or come from where there was nothing else."""
+    old = {key: value for key, value in user("old", "md5").items() if key != "hashing_algorithm"}
+    exported = {"rabbit_version": version, "users": [{**old, **told}]}
+    assert await asked("POST", "definitions", exported) == (204, None)
+    assert (await asked("GET", "whoami", user="old:wrong"))[0] == 401
+    assert (await asked("GET", "whoami", user="old:secret"))[0] == 200
+
+
+async def test_queues_that_rabbitmq_named(asked: Asked) -> None:
+    """Come with their names and bindings; nobody else may give a queue such a name."""
+    name = "amq.gen-JzTY20BRgKO-HjmUJj0wLg"
+    binding = {"source": "amq.fanout", "vhost": "/", "destination": name, "destination_type": "queue"}
+    more = {"routing_key": "", "arguments": {}}
+    exported = {"queues": [queue(name, "/"), queue("amq.other", "/")], "bindings": [{**binding, **more}]}
+    _, told = await asked("POST", "definitions", exported)
+    assert [each["name"] for each in told["left_out"]] == ["amq.other"]
+    assert [each["name"] for each in await asked.get("queues")] == [name]
+    assert (await asked("PUT", "queues/%2F/amq.gen-x", {"durable": True}))[0] == 401  # as RabbitMQ answers it
 
 
 async def test_a_service_that_is_away(asked: Asked, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -92,6 +92,12 @@ async def test_ports_and_virtual_hosts(managed: Managed) -> None:
     assert (await managed("PUT", "virtualhost/x/x", {"description": "of tests"}))[0] == 201
     assert [each["name"] for each in (await managed("GET", "virtualhostnode"))[1]] == ["/", "x"]
     assert (await managed("PUT", "virtualhost/x/x", {"context": {"a": "1"}}))[1]["context"] == {"a": "1"}
+    for method, path, body in (
+        ("PUT", "virtualhost/x/x", {"context": {"a": "1", "": "2"}}),
+        ("POST", "virtualhost/x/x/setContextVariable", {"name": "", "value": "2"}),
+    ):
+        assert (await managed(method, path, body))[0] == 422
+    assert (await managed("GET", "virtualhost/x/x"))[1]["context"] == {"a": "1"}
     assert (await managed("DELETE", "virtualhost/x/x"))[0] == 200
     assert (await managed("GET", "virtualhost/x"))[0] == 404
 

@@ -33,6 +33,15 @@ def test_server_named(bench: Bench) -> None:
     assert bench.queue(queue.name, exclusive=True) == queue
 
 
+def test_named_by_another_broker(bench: Bench) -> None:
+    """Definitions may have queues that RabbitMQ named; nobody else may give such names, nor other reserved ones."""
+    queue = bench.queue("amq.gen-JzTY20BRgKO-HjmUJj0wLg", durable=True, restored=True)
+    assert queue.name.startswith("amq.gen-")
+    for name, restored in (("amq.gen-x", False), ("amq.other", True), ("amq.rabbitmq.reply-to.x", True)):
+        with pytest.raises(AccessRefused, match="reserved prefix"):
+            bench.queue(name, durable=True, restored=restored)
+
+
 @pytest.mark.parametrize(
     ("fields", "text"),
     [
