@@ -216,6 +216,7 @@ def report(
     def work() -> None:
         if fresh:
             from spark.checks import require_moment, require_writable
+            from spark.compiling import java_options
             from spark.interrupt import end_on_interrupt
             from spark.session import build_session
 
@@ -225,7 +226,8 @@ def report(
             require_moment(sources)
             require_writable(out)
             console = Console(stderr=True)
-            session = build_session(master, memory)
+            java = java_options(sources, times=len(only or names()))
+            session = build_session(master, memory, java_options=java)
             end_on_interrupt(session.sparkContext)
             run_all(session, sources, out, only or (), console)
         typer.echo(write_report(out))
@@ -245,6 +247,7 @@ def _sources(
 def _analyse(name: str, sources: Sources, out: str, master: str | None, memory: str | None) -> None:
     from spark.alone import require_alone
     from spark.checks import require_ledger, require_options, require_writable
+    from spark.compiling import java_options
     from spark.interrupt import end_on_interrupt
     from spark.progress import progress
     from spark.run import run
@@ -256,7 +259,7 @@ def _analyse(name: str, sources: Sources, out: str, master: str | None, memory: 
     require_ledger(found, sources)
     require_writable(out)
     require_alone(out, name)
-    spark = build_session(master, memory)
+    spark = build_session(master, memory, java_options=java_options(sources, spans="stages" not in found.reads))
     end_on_interrupt(spark.sparkContext)
     errors = Console(stderr=True)
     with progress(spark.sparkContext, errors):

@@ -47,9 +47,18 @@ def files_of(folder: LedgerFolder, table: str, since: datetime | None, until: da
 
     Names that begin with `.` or `_` are being written: they are left out.
     """
+    return sorted(info.path for info in _files(folder, table, since, until))
+
+
+def size_of(folder: LedgerFolder, table: str, since: datetime | None, until: datetime | None) -> int:
+    """Bytes of the same files."""
+    return sum(info.size for info in _files(folder, table, since, until))
+
+
+def _files(folder: LedgerFolder, table: str, since: datetime | None, until: datetime | None) -> Iterator[fs.FileInfo]:
     top = f"{folder.path.rstrip('/')}/{table}"
-    return sorted(
-        info.path
+    return (
+        info
         for day in _entries(folder, top, _DAY)
         if _touches(_time(day.base_name), timedelta(days=1), since, until)
         for hour in _entries(folder, day.path, _HOUR)

@@ -16,6 +16,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 from spark.as_of import as_of, is_live
+from spark.compiling import QUICKLY
 from spark.ledger.files import files_of, place
 from spark.stream.account import Account
 from spark.stream.batch import Batch
@@ -32,7 +33,7 @@ _FILE = "path string, modificationTime timestamp, length long, content binary"
 
 def java_options(master: str | None) -> str:
     """Options for Java: on one core, compiling takes the time of those it is done for."""
-    return "-XX:TieredStopAtLevel=1" if master in {"local", "local[1]"} else ""
+    return QUICKLY if master in {"local", "local[1]"} else ""
 
 
 def follow(

@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 from services.mgmt.ledger.arrow_errors import as_known_errors
 from services.mgmt.ledger.footers import column_names
 from services.mgmt.ledger.pace import Rest
-from services.mgmt.ledger.schema import FEW_VALUES, REPEATED, ROW_GROUP, SORTED_BY, TABLES
+from services.mgmt.ledger.schema import FEW_VALUES, NUMBERS, REPEATED, ROW_GROUP, SORTED_BY, TABLES
 
 _HOUR_US = 3_600_000_000
 _PAGE = 128 << 10  # bytes that are compressed at once
@@ -49,7 +49,8 @@ def writing(path: Path, table: str, rest: Rest) -> Iterator[Callable[[pa.Table],
         pq.ParquetWriter(
             file,
             TABLES[table],
-            compression="zstd",
+            compression=_compression(table),
+            column_encoding=dict.fromkeys(NUMBERS[table], "DELTA_BINARY_PACKED") or None,
             store_schema=False,
             # Where hardly a value comes again, dictionaries take more time and more space than they save.
             use_dictionary=[*repeated(table), *FEW_VALUES[table]],
@@ -59,6 +60,12 @@ def writing(path: Path, table: str, rest: Rest) -> Iterator[Callable[[pa.Table],
         ) as writer,
     ):
         yield partial(writer.write_table, row_group_size=ROW_GROUP[table])
+
+
+def _compression(table: str) -> str | dict[str, str]:
+    """Of each column, where some are not compressed; a column of lists would have to be named by its parts."""
+    numbers = NUMBERS[table]
+    return {name: "none" if name in numbers else "zstd" for name in TABLES[table].names} if numbers else "zstd"
 
 
 @as_known_errors()

@@ -121,5 +121,14 @@ FEW_VALUES: Final[Mapping[str, tuple[str, ...]]] = {
     "payloads": ("size",),
 }
 """Columns of numbers that come again and again."""
+NUMBERS: Final[Mapping[str, tuple[str, ...]]] = {
+    "stages": (),
+    "ids": ("first_uid", "last_uid"),
+    "gaps": (),
+    "connections": (),
+    "payloads": (),
+}
+"""Columns that are kept as small differences, and not compressed: which ids a uid has is found by reading all uids of a
+file, which lie in no order. That takes a third of the time, and a tenth more space."""
 UIDS: Final = _UIDS
 TIME: Final = _TIME

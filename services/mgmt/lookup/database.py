@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -16,7 +16,7 @@ from services.common.errors import InternalError, ResourceError, Unavailable
 from services.mgmt.ledger.tables import NAMES
 from services.mgmt.lookup.hours import filed, filed_hours
 from services.mgmt.lookup.id_files import FAULTS as FAULTS_OF_IDS
-from services.mgmt.lookup.id_files import IdFiles, rows_of
+from services.mgmt.lookup.id_files import IdFiles, names_in, names_of, rows_of
 from services.mgmt.lookup.pages import EVERYWHERE, FAULTS, Pages, Wanted, Within
 from services.mgmt.lookup.spans import Span, Spans
 
@@ -172,19 +172,42 @@ class Database:
 
         Raises what `ask` does.
         """
+        go_on = self._goes_on
+        rows = self._of_ids(hours, lambda files: self._known.ids.rows(files, name, most, go_on))
+        if rows is not None:
+            return rows + (rows_of(self._unfiled_ids, name, most) if self._unfiled_ids else [])
+        condition = f"id = $name order by time desc, last_uid desc limit {most}"
+        return self.select("ids", "kind, first_uid, last_uid, epoch_us(time)", condition, {"name": name}, hours)
+
+    def names(self, uids: Collection[int], hours: list[int], time_us: Span) -> list[Row]:
+        """Kind, id, first and last uid of the rows of ids that name one of `uids`; they are all of a time between
+        these. Raises what `ask` does.
+        """
+        spans, go_on = self._known.spans, self._goes_on
+        rows = self._of_ids(hours, lambda files: names_in(spans.about(files, time_us), uids, go_on))
+        if rows is not None:
+            return rows + (names_of(self._unfiled_ids, uids) if self._unfiled_ids else [])
+        # Each by itself: a list to be searched for each row takes ten times as long.
+        condition = " or ".join(f"(first_uid <= {uid:d} and last_uid >= {uid:d})" for uid in uids)
+        return self.select("ids", "kind, id, first_uid, last_uid", condition, {}, hours, time_us=time_us)
+
+    def _of_ids(self, hours: list[int], read: Callable[[list[str]], list[Row]]) -> list[Row] | None:
+        """What `read` makes of files of ids; None where one of them is damaged: `select` finds out which."""
         ids = {"ids": Part("ids", "", "", hours)}
         for _ in range(_ATTEMPTS):
             files = self._files(ids)
             try:
-                rows = self._known.ids.rows(files["ids"], name, most, lambda: not self._interrupted)
+                rows = read(files["ids"])
             except FAULTS_OF_IDS:
-                break  # the caller finds out which files are damaged
+                return None
             if self._interrupted:
                 raise ResourceError("the look-up was broken off")
             if self._files(ids) == files:
-                return rows + (rows_of(self._unfiled_ids, name, most) if self._unfiled_ids else [])
-        condition = f"id = $name order by time desc, last_uid desc limit {most}"
-        return self.select("ids", "kind, first_uid, last_uid, epoch_us(time)", condition, {"name": name}, hours)
+                return rows
+        return None
+
+    def _goes_on(self) -> bool:
+        return not self._interrupted
 
     @property
     def damaged(self) -> list[str]:
@@ -243,7 +266,7 @@ class Database:
             for file in files[name]:
                 try:
                     version = _version(file)
-                    self._known.pages.verify(file, version, part.wanted, lambda: not self._interrupted)
+                    self._known.pages.verify(file, version, part.wanted, self._goes_on)
                 except FAULTS as failure:
                     found |= self._pass_over(file, failure)
         return found

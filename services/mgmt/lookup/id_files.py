@@ -1,13 +1,14 @@
 """Finds the rows of an id in files of `ids`: without DuckDB, which takes three times as long to look into many.
 
 Any file may have any id. But files are sorted by it, so that of each there is one row group that can, and its footer
-says which: that is remembered. Files never change.
+says which: that is remembered, and where it is. So a file that has not the id is opened once, and then only looked
+into. Files never change.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -16,9 +17,13 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from services.mgmt.ledger.footers import column_paths
+from services.mgmt.lookup.id_pages import Chunk, chunk_of, that_may_have
 
 _REMEMBERED = 2000  # files
+_TOGETHER = 16  # row groups
 _COLUMNS = ("kind", "first_uid", "last_uid", "time")
+_UIDS = ("first_uid", "last_uid")
+_NAMES = ("kind", "id", *_UIDS)
 
 Row = tuple[Any, ...]
 
@@ -33,6 +38,7 @@ class NotSorted(ValueError):
 class _Groups(NamedTuple):
     least: list[str]  # of each row group
     greatest: list[str]
+    chunks: list[Chunk]
 
     def with_id(self, name: str) -> range:
         """Those that can have it: several have what comes very often."""
@@ -57,7 +63,7 @@ class IdFiles:
 
     def _in_file(self, path: str, name: str, most: int) -> list[Row]:
         known = self._known.get(path)
-        if known is not None and not known.with_id(name):
+        if known is not None and not any(that_may_have(path, [known.chunks[one] for one in known.with_id(name)], name)):
             return []
         with pq.ParquetFile(path, pre_buffer=False, page_checksum_verification=True) as file:
             return [row for group in self._groups(path, file).with_id(name) for row in _rows(file, group, name, most)]
@@ -72,11 +78,12 @@ class IdFiles:
 
 def _read(footer: Any) -> _Groups:  # noqa: ANN401 - pyarrow has no types
     paths = column_paths(footer)
-    told = [footer.row_group(number).column(paths.index("id")).statistics for number in range(footer.num_row_groups)]
+    columns = [footer.row_group(number).column(paths.index("id")) for number in range(footer.num_row_groups)]
+    told = [column.statistics for column in columns]
     if not all(statistics and statistics.has_min_max for statistics in told):
         raise NotSorted
-    groups = _Groups([one.min for one in told], [one.max for one in told])
-    if any(before > after for some in groups for before, after in pairwise(some)):
+    groups = _Groups([one.min for one in told], [one.max for one in told], list(map(chunk_of, columns)))
+    if any(before > after for some in (groups.least, groups.greatest) for before, after in pairwise(some)):
         raise NotSorted
     return groups
 
@@ -85,6 +92,57 @@ def _rows(file: pq.ParquetFile, group: int, name: str, most: int) -> list[Row]:
     ids = file.read_row_group(group, columns=["id"], use_threads=False)["id"]
     which = pc.indices_nonzero(pc.equal(ids, name))
     return _newest(file.read_row_group(group, columns=_COLUMNS, use_threads=False).take(which), most) if which else []
+
+
+def names_in(files: Sequence[str], uids: Collection[int], go_on: Callable[[], bool]) -> list[Row]:
+    """Kind, id, first and last uid of all rows of files of `ids` that name one of `uids`. Raises one of FAULTS.
+
+    Files are not sorted by them: all of their uids are read, in a third of the time that DuckDB takes.
+    """
+    return [row for path in files for row in _names_in_file(path, uids, go_on)]
+
+
+def _names_in_file(path: str, uids: Collection[int], go_on: Callable[[], bool]) -> list[Row]:
+    with pq.ParquetFile(path, pre_buffer=False, page_checksum_verification=True) as file:
+        footer = file.metadata
+        places = [column_paths(footer).index(name) for name in _UIDS] if footer.num_row_groups else []
+        groups = [group for group in range(footer.num_row_groups) if _may_name(footer.row_group(group), places, uids)]
+        # Many together, as each reading takes as long as what it reads.
+        some = (groups[place : place + _TOGETHER] for place in range(0, len(groups), _TOGETHER) if go_on())
+        with_any = (group for its in some if _that_name(_uids(file, its), uids) for group in its)
+        return [row for group in with_any for row in _naming(file, group, uids)]
+
+
+def _uids(file: pq.ParquetFile, groups: Sequence[int]) -> pa.Table:
+    return file.read_row_groups(groups, columns=_UIDS, use_threads=False)
+
+
+def _may_name(group: Any, places: Sequence[int], uids: Collection[int]) -> bool:  # noqa: ANN401 - pyarrow has no types
+    first, last = (group.column(place).statistics for place in places)
+    if not (first and last and first.has_min_max and last.has_min_max):
+        return True
+    least, greatest = first.min, last.max
+    return any(least <= uid <= greatest for uid in uids)
+
+
+def _naming(file: pq.ParquetFile, group: int, uids: Collection[int]) -> list[Row]:
+    which = _that_name(_uids(file, [group]), uids)
+    return _names(file.read_row_group(group, columns=_NAMES, use_threads=False).take(which)) if which else []
+
+
+def names_of(table: pa.Table, uids: Collection[int]) -> list[Row]:
+    """The same of a table of `ids`."""
+    return _names(table.take(pa.array(_that_name(table, uids), pa.int64())))  # a list of none would have no type
+
+
+def _names(rows: pa.Table) -> list[Row]:
+    return list(zip(*(rows[name].to_pylist() for name in _NAMES), strict=True))
+
+
+def _that_name(table: pa.Table, uids: Collection[int]) -> list[int]:
+    first, last = table["first_uid"], table["last_uid"]
+    found = (pc.indices_nonzero(pc.and_(pc.less_equal(first, uid), pc.greater_equal(last, uid))) for uid in uids)
+    return sorted({row for rows in found for row in rows.to_pylist()})
 
 
 def rows_of(table: pa.Table, name: str, most: int) -> list[Row]:

@@ -7,7 +7,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from services.common.trace import Trace
-from services.mgmt.lookup.id_files import FAULTS, IdFiles, rows_of
+from services.mgmt.lookup.id_files import FAULTS, IdFiles, names_in, names_of, rows_of
 from services.mgmt.lookup.lookup import LookUp
 from tests.support.ledger_files import MS, ORIGIN, LedgerFiles, uid
 
@@ -97,3 +97,32 @@ def test_files_without_it(tmp_path: Path) -> None:
     assert files.rows([path], "z", 1, lambda: True) == []
     with pytest.raises(FAULTS):
         files.rows([path], "id-00", 1, lambda: True)
+
+
+def test_not_decoded_without_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A file is not opened a second time for an id that it might have and has not: of random ids, every file might."""
+    path, files = _file(tmp_path, IDS), IdFiles()
+    files.rows([path], "id-07", 1, lambda: True)
+    monkeypatch.setattr(pq, "ParquetFile", None)
+    assert files.rows([path], "id-075", 1, lambda: True) == []
+
+
+@pytest.mark.parametrize("group", [1, 3, 100])
+def test_names(tmp_path: Path, group: int) -> None:
+    """The ids of a uid are found by all of its uids, though files are sorted by ids; also in rows of several uids."""
+    rows = [("c", 5, 5), ("a", 1, 9), ("b", 7, 7), ("d", 9, 10)] + [
+        (f"x{number}", number, number) for number in range(20, 60)
+    ]
+    ids, first, last = (list(column) for column in zip(*sorted(rows), strict=True))
+    kinds, times = ["message_id"] * len(ids), [0] * len(ids)
+    path = tmp_path / "a.parquet"
+    pq.write_table(pa.table([ids, kinds, first, last, times], schema=SCHEMA), path, row_group_size=group)
+
+    def found(*uids: int) -> list[str]:
+        names = sorted(row[1] for row in names_in([str(path)], uids, lambda: True))
+        assert names == sorted(row[1] for row in names_of(pq.read_table(path), uids))
+        return names
+
+    assert [found(5), found(7), found(9), found(8), found(11)] == [["a", "c"], ["a", "b"], ["a", "d"], ["a"], []]
+    assert found(5, 7, 41) == ["a", "b", "c", "x41"]
+    assert names_in([str(path)], [5], lambda: False) == []

@@ -1,0 +1,75 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from services.mgmt.lookup.id_pages import Chunk, chunk_of, that_may_have
+
+IDS = sorted(f"id-{number * 7919 % 100_003:06}" for number in range(5000))
+SMALL = {"data_page_size": 1024, "write_page_checksum": True}
+
+
+def _written(folder: Path, ids: list[str], **settings: Any) -> tuple[str, list[Chunk]]:
+    path = folder / "a.parquet"
+    pq.write_table(pa.table({"id": ids}), path, row_group_size=2000, store_schema=False, **settings)
+    footer = pq.read_metadata(path)
+    return str(path), [chunk_of(footer.row_group(group).column(0)) for group in range(footer.num_row_groups)]
+
+
+@pytest.mark.parametrize("compression", ["zstd", "none"])
+@pytest.mark.parametrize("dictionary", [True, False])
+def test_every_id(tmp_path: Path, compression: str, dictionary: bool) -> None:
+    """An id may be in the row group that has it, and in no other, whatever its pages are."""
+    path, chunks = _written(tmp_path, IDS, compression=compression, use_dictionary=dictionary, **SMALL)
+    for place in (0, 1, 1999, 2000, 3333, 4999):
+        assert that_may_have(path, chunks, IDS[place]) == [place // 2000 == group for group in range(3)]
+    for name in ("id-", "id-0000000", "", "é", "\udc80"):
+        assert not any(that_may_have(path, chunks, name))
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        pytest.param({"compression": "gzip"}, id="compression"),
+        pytest.param({"data_page_version": "2.0"}, id="version of pages"),
+        pytest.param({"use_dictionary": False, "column_encoding": {"id": "DELTA_BYTE_ARRAY"}}, id="encoding"),
+    ],
+)
+def test_not_known(tmp_path: Path, settings: dict[str, Any]) -> None:
+    """Where ids are written in a way that is not known, any may be there."""
+    path, chunks = _written(tmp_path, IDS, **settings)
+    assert that_may_have(path, chunks, "none") == [True] * 3
+
+
+def _flipped(data: bytes, chunk: Chunk) -> bytes:
+    place = chunk.begin + chunk.size - 1
+    return data[:place] + bytes([data[place] ^ 1]) + data[place + 1 :]
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        pytest.param(_flipped, id="a bit"),
+        pytest.param(lambda data, chunk: data[: chunk.begin + chunk.size // 2], id="cut off"),
+        pytest.param(lambda data, chunk: data[: chunk.begin] + bytes(chunk.size), id="zeros"),
+        pytest.param(lambda data, chunk: data[: chunk.begin] + b"\xff" * chunk.size, id="ones"),
+        pytest.param(lambda data, chunk: data[: chunk.begin], id="nothing"),
+    ],
+)
+def test_damage(tmp_path: Path, damage: Callable[[bytes, Chunk], bytes]) -> None:
+    """A damaged page may have any id: who reads it finds out."""
+    path, chunks = _written(tmp_path, IDS, compression="zstd", use_dictionary=False, **SMALL)
+    Path(path).write_bytes(damage(Path(path).read_bytes(), chunks[0]))
+    assert that_may_have(path, chunks[:1], "none") == [True]
+
+
+def test_gone(tmp_path: Path) -> None:
+    """So may a file that is gone."""
+    path, chunks = _written(tmp_path, IDS)
+    Path(path).unlink()
+    assert that_may_have(path, chunks, "none") == [True] * 3
