@@ -124,9 +124,9 @@ class Stack(Healthz):
             found.extend(child for child, parent in parents.items() if parent == pid)
         return found
 
-    def memory(self) -> int:
-        """Bytes that all processes of the stack occupy (PSS)."""
-        return sum(_proportional_memory(pid) for pid in self.pids())
+    def memory(self, *services: str) -> int:
+        """Bytes that all processes of the stack occupy (PSS), or those of some `services`."""
+        return sum(map(_proportional_memory, map(self.pid, services) if services else self.pids()))
 
     def wait_until_replaced(self, service: str, pid: int) -> None:
         """Returns when `service` runs under another process id than `pid` and the stack is healthy again."""

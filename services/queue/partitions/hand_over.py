@@ -14,7 +14,6 @@ from collections.abc import Set as AbstractSet
 from typing import NamedTuple
 
 from services.common.message.columns import put
-from services.common.message.weight import FRAME_BYTES
 from services.queue.journal.content import add_notes
 from services.queue.machine.context import DeadLetter
 from services.queue.machine.entry import ACQUIRED, Entry, Holder
@@ -27,6 +26,8 @@ from services.rpc.queue_pb2 import PublishBatch, Traced
 from services.rpc.store_pb2 import EntryColumns, JournalFrame
 
 _AT_ONCE = 2000
+# Of messages in a frame: three processes have it in memory several times, each in another form, and keep that room.
+_BYTES = 1 << 20
 _NOTES_AT_ONCE = 10_000
 
 
@@ -103,7 +104,7 @@ def _chunks(rows: Iterable[Row]) -> Iterator[list[Row]]:
     for row in rows:
         chunk.append(row)
         size += len(row.entry.message.body) + len(row.entry.message.properties)
-        if len(chunk) == _AT_ONCE or size >= FRAME_BYTES:
+        if len(chunk) == _AT_ONCE or size >= _BYTES:
             yield chunk
             chunk, size = [], 0
     if chunk:
