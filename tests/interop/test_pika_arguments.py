@@ -42,10 +42,8 @@ def test_argument(connection: pika.BlockingConnection, name: str, argument: str)
     for _ in range(2):
         channel.queue_declare(name, durable=True, arguments=table)
     channel.queue_delete(name)
-    tried = [value for value in wrong if _can_be_said(value)]
-    for value in tried:
+    for value in filter(_can_be_said, wrong):
         _refused(connection.channel(), name, argument, {**table, argument: value})
-    assert tried
 
 
 def _refused(channel: BlockingChannel, name: str, argument: str, table: dict[str, Any]) -> None:

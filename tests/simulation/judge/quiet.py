@@ -69,6 +69,17 @@ def _has_no_way(facts: Facts) -> bool:
     return waits and not any(each.arguments["source"] == LATE for each in ways)
 
 
+def _has_no_room(facts: Facts) -> bool:
+    """Whether dead letters may go to a queue that refuses what is too much: it may take none of them, ever."""
+    named = {
+        (queue.host, str(queue.arguments.get("x-dead-letter-routing-key")))
+        for queue in facts.queues.values()
+        if queue.arguments.get("x-dead-letter-exchange") == ""
+    }
+    found = (facts.queues[at].arguments for at in named & facts.queues.keys())
+    return any(str(each.get("x-overflow")).startswith("reject") for each in found)
+
+
 def unreturned(facts: Facts) -> Iterator[Violation]:
     """mandatory: what reaches no queue comes back, before it is confirmed; what reaches one does not."""
     for sent in facts.history.sent.values():
@@ -90,7 +101,7 @@ def _kept(facts: Facts, host: str, names: list[str]) -> list[str]:
 
 def unfreed(facts: Facts) -> Iterator[Violation]:
     """With every queue empty, no memory is accounted for."""
-    if facts.history.stuck or facts.may_wait_longer or _has_no_way(facts):
+    if facts.history.stuck or facts.may_wait_longer or _has_no_way(facts) or _has_no_room(facts):
         return
     for process, used in facts.history.accounts.items():
         if used:
