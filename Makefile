@@ -87,7 +87,8 @@ fuzz: $(TOOLS)
 explore: $(TOOLS)
 	$(BIN)/python -m tests.contract.rest $(EXPLORE)
 
-# An hour of it, unless HOPLINE_CHAOS_SECONDS says otherwise; HOPLINE_CHAOS_SEED repeats a run.
+# An hour of it, unless HOPLINE_CHAOS_SECONDS says otherwise; HOPLINE_CHAOS_SEED repeats a run, HOPLINE_CHAOS_STORE=postgres
+# or jetstream has the store there, and disturbs its servers too.
 chaos: $(TOOLS)
 	HOPLINE_CHAOS_SECONDS=$${HOPLINE_CHAOS_SECONDS:-3600} $(BIN)/pytest -q tests/chaos
 

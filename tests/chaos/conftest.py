@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.support.chaos.containers import ContainerStack
+from tests.support.chaos.stores import STORES
 from tests.support.compose_stack import build_images
 
 if TYPE_CHECKING:
@@ -22,9 +23,10 @@ _running: list[ContainerStack] = []
 
 @pytest.fixture
 def stack() -> Iterator[ContainerStack]:
-    """A stack of its own."""
-    build_images()
-    stack = ContainerStack()
+    """A stack of its own, with its store where HOPLINE_CHAOS_STORE says: sqlite, postgres or jetstream."""
+    kept = STORES[os.environ.get("HOPLINE_CHAOS_STORE", "sqlite")]
+    build_images("postgres" if kept.name == "postgres" else "")
+    stack = ContainerStack(kept)
     _running.append(stack)
     try:
         stack.start()

@@ -1,7 +1,8 @@
 """Every container may die, stand still, lose its network, come and go: no message is lost, and none comes again.
 
 HOPLINE_CHAOS_SECONDS says for how long (90), HOPLINE_CHAOS_SEED which disturbances, as a former run has printed it,
-HOPLINE_CHAOS_LOGS a folder for the containers' logs. `make chaos` runs for an hour.
+HOPLINE_CHAOS_LOGS a folder for the containers' logs, HOPLINE_CHAOS_STORE what keeps the store: sqlite, or with a store
+process that stands by, postgres or jetstream, whose servers are disturbed too. `make chaos` runs for an hour.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ async def test_chaos(stack: ContainerStack, capfd: pytest.CaptureFixture[str]) -
         with capfd.disabled():
             print(text, flush=True)  # noqa: T201 - the account is read by people
 
-    say(f"\nHOPLINE_CHAOS_SEED={PLAN.seed} HOPLINE_CHAOS_SECONDS={PLAN.seconds:.0f}")
+    say(f"\n{stack.kept.name}: HOPLINE_CHAOS_SEED={PLAN.seed} HOPLINE_CHAOS_SECONDS={PLAN.seconds:.0f}")
     run = ChaosRun(stack, PLAN, say)
     await run.run()
     verdict = check(run.account)

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import re
 import uuid
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-import yaml
 from docker.errors import APIError, NotFound
 from docker.types import IPAMConfig, IPAMPool
 from testcontainers.core.config import testcontainers_config
@@ -15,10 +13,12 @@ from testcontainers.core.container import DockerContainer
 from testcontainers.core.network import Network
 
 from tests.support.chaos.clients import Door
-from tests.support.compose_stack import PASSWORD, ROOT, USER
+from tests.support.chaos.stores import STORES, Kept
+from tests.support.compose_stack import PASSWORD, USER
 from tests.support.interop_address import BrokerAddress
 from tests.support.ports import free_port
 from tests.support.stack import HOST, wait_until
+from tests.support.store_disturbances import SERVERS
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -36,8 +36,9 @@ PROBE = ["python3", "-I", "-m", "services.common.probe"]
 class ContainerStack:
     """NATS, store, router, mgmt, two gateways and some queue processes. Containers are named by service and number."""
 
-    def __init__(self) -> None:
-        self._services = yaml.safe_load(_interpolated((ROOT / "docker-compose.yml").read_text()))["services"]
+    def __init__(self, kept: Kept = STORES["sqlite"]) -> None:
+        self.kept = kept
+        self._services = kept.services()
         self._project = f"hopline-chaos-{uuid.uuid4().hex[:8]}"
         self._network = _network()
         self._containers: dict[str, DockerContainer] = {}
@@ -47,8 +48,8 @@ class ContainerStack:
 
     def start(self) -> None:
         """Returns when every container is ready."""
-        for name in ("nats", "store", "router", "mgmt"):
-            self._start(name, name)
+        for name in ("nats", *self.kept.servers, *self.kept.stores, "router", "mgmt"):
+            self._start(name, self._service_of(name))
         for _ in range(QUEUES):
             self._add_queue()
         for door in self.doors:
@@ -123,11 +124,17 @@ class ContainerStack:
         return self._containers[name].get_wrapped_container()
 
     def _serves(self, name: str) -> bool:
-        if name == "nats":
+        if name == "nats" or name in SERVERS:
             return "Server is ready" in self._docker(name).logs().decode()
         with suppress(APIError):
-            return self._docker(name).exec_run(PROBE).exit_code == 0
+            return self._docker(name).exec_run(self._probe(name)).exit_code == 0
         return False
+
+    def _probe(self, name: str) -> list[str]:
+        if name in self.kept.servers:
+            return ["pg_isready", "--quiet", "--host", "127.0.0.1"]
+        # Where a store process stands by, it answers nowhere else.
+        return [*PROBE, "127.0.0.1:7001"] if name in self.kept.stores else PROBE
 
     # -------------------------------------------------------------- making
 
@@ -166,11 +173,6 @@ class ContainerStack:
         )
         container.tmpfs = dict(mount.split(":", 1) for mount in said["tmpfs"])
         self._containers[name] = container.start()
-
-
-def _interpolated(text: str) -> str:
-    """`${NAME:-default}` and `${NAME-default}` as compose reads it in an empty environment; `$$` is `$`."""
-    return re.sub(r"\$\{\w+:?-([^}]*)\}", r"\1", text).replace("$$", "$")
 
 
 def _network() -> Network:

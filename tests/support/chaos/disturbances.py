@@ -13,6 +13,8 @@ if TYPE_CHECKING:
 
     from tests.support.chaos.containers import ContainerStack
 
+Deck = tuple[tuple[str, tuple[str, ...]], ...]
+
 LEASE_SECONDS = 2.0  # as docker-compose.yml has it
 MOST_QUEUES, LEAST_QUEUES = 4, 2
 
@@ -30,10 +32,11 @@ DECK = (
 )
 
 
-def choices(random: Random) -> Iterator[tuple[str, str]]:
-    """Kinds and services without end: all kinds in some order, then all in another."""
+def choices(random: Random, more: Deck = ()) -> Iterator[tuple[str, str]]:
+    """Kinds and services without end: all kinds in some order, then all in another; `more` of what is drawn from."""
+    deck = (*DECK, *more)
     while True:
-        for kind, services in random.sample(DECK, len(DECK)):
+        for kind, services in random.sample(deck, len(deck)):
             yield kind, random.choice(services)
 
 

@@ -81,7 +81,7 @@ class ChaosRun:
         disturber = Disturber(self._stack, random, self._note)
         begins = asyncio.get_running_loop().time()
         end = begins + self._plan.seconds
-        for kind, service in choices(random):
+        for kind, service in choices(random, self._stack.kept.deck):
             if begins >= end:
                 return
             await disturber.disturb(kind, service)
