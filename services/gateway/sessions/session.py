@@ -34,6 +34,8 @@ _TURN = 128 << 10  # bytes of its backlog that a session writes before it is ano
 class Session:
     """State between a session's requests; what each request does is in services/gateway/operations."""
 
+    owns_queues = False  # whether the router may know queues that go with it; of few sessions: not in all of them
+
     def __init__(self, number: int, connection: Client) -> None:
         self.number = number
         self.connection = connection
@@ -50,7 +52,6 @@ class Session:
         self.confirms: ConfirmTracker | None = None
         self.transaction: Transaction | None = None
         self.last_queue = ""
-        self.owns_queues = False  # whether the router may know queues that go with it
         self.reply_queue = ""  # behind the pseudo-queue amq.rabbitmq.reply-to
         self.reply_consumer: Consumer | None = None
         self.get_holders: dict[int, GetHolder] = {}
@@ -257,25 +258,16 @@ class Session:
         if not consumer.settled:
             holders = zip(repeat(consumer), arrived.uids, strict=False)
             self.unsettled.update(zip(range(first, first + count), holders, strict=True))
-        self.connection.engine.deliver(
-            self.number,
-            Deliveries(
-                consumer.tag,
-                first,
-                arrived.attempts,
-                arrived.facts,
-                arrived.properties,
-                arrived.bodies,
-                arrived.acquired,
-            ),
-        )
+        columns = arrived.facts, arrived.properties, arrived.bodies
+        deliveries = Deliveries(consumer.tag, first, arrived.attempts, *columns, arrived.acquired)
+        self.connection.engine.deliver(self.number, deliveries)
         self.broker.observer.sent(
             self.connection,
             self.connection.record,
             consumer.place,
             consumer.queue_id,
             arrived.uids,
-            (arrived.facts, arrived.properties, arrived.bodies),
+            columns,
             first,
             settled=consumer.settled,
         )
