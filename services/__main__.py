@@ -241,7 +241,7 @@ def _serve(name: str, create: Callable[[Settings], runtime.Service]) -> None:
         return create(settings)
 
     try:
-        runtime.run(created, lambda: log_rules.follow(settings.address_of("store"), name, settings.log_level))
+        runtime.run(created, lambda: log_rules.follow(settings.address_of("store"), settings.log_level))
     except (BrokerError, OSError, runtime.CannotStart) as error:
         typer.echo(f"{name} cannot run: {error}", err=True)
         # What it had opened goes with the process; destructors could only complain that the loop is closed.

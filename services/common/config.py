@@ -148,6 +148,9 @@ class Settings(BaseSettings):
     audit_folder: Annotated[Path | None, BeforeValidator(_path)] = Field(
         None, description="folder of the audit log; empty: `audit` in the data folder"
     )
+    log_folder: Annotated[Path | None, BeforeValidator(_path)] = Field(
+        None, description="folder that files of loggers are below, at mgmt; empty: `log` in the data folder"
+    )
     audit_bytes: Annotated[int, Field(ge=1 << 20)] = Field(
         256 << 20, description="bytes of the audit log that are kept"
     )
@@ -311,6 +314,10 @@ class Settings(BaseSettings):
     @property
     def audit_path(self) -> Path:
         return self.audit_folder or self.data / "audit"
+
+    @property
+    def log_path(self) -> Path:
+        return self.log_folder or self.data / "log"
 
     @property
     def router_names(self) -> list[str]:

@@ -12,6 +12,7 @@ import uvloop
 
 from services.common.errors import BrokerError
 from services.common.heap import keep_small
+from services.common.log_lines import RECENT
 
 _T = TypeVar("_T")
 
@@ -66,6 +67,7 @@ async def _serve(
             tasks.start(beside(), "beside the service")
         tasks.start(keep_small(service.kept if isinstance(service, Keeper) else int), "keep memory small")
         await stopping.wait()
+        RECENT.closing = True
         await service.stop()
     finally:
         # A service that could not start has not stopped what it had begun.

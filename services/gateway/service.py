@@ -26,6 +26,7 @@ from services.common.ledger.recorder import Recorder
 from services.common.limit_rules import RECORD_KIND as LIMIT_RULES
 from services.common.limits import KNOWN as LIMITS
 from services.common.limits import Limits
+from services.common.log_serving import LogServing
 from services.common.metrics.exporting import Exporting
 from services.common.metrics.meters import Meters
 from services.common.metrics.process import measure_ledger, measure_process, measure_sign_ins, measure_told
@@ -54,6 +55,7 @@ from services.gateway.sessions.broker import Broker
 from services.gateway.sessions.permitted import Permits
 from services.gateway.sign_in.older_users import OlderUsers
 from services.rpc.gateway_pb2_grpc import add_GatewayServicer_to_server
+from services.rpc.logs_pb2_grpc import add_LogsServicer_to_server
 from services.rpc.metrics_pb2_grpc import add_MetricsServicer_to_server
 
 _LAST_WRITES = 2.0  # seconds
@@ -72,6 +74,7 @@ class Service:
         settings, telling, serving = self._settings, Telling(), Serving()
         add_GatewayServicer_to_server(telling, self._server.grpc)
         add_MetricsServicer_to_server(serving, self._server.grpc)
+        add_LogsServicer_to_server(LogServing(), self._server.grpc)
         await self._server.listen()
         self._store = StoreClient(settings.address_of("store"))
         origin, _ = await self._store.allocate_origin("gateway")

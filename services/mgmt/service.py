@@ -49,7 +49,7 @@ from services.mgmt.ledger.probe import bus_trouble
 from services.mgmt.lookup.jaeger import Jaeger
 from services.mgmt.lookup.lookup import UNTIL_IT_IS_THERE, LookUp
 from services.mgmt.lookup.present import Present
-from services.mgmt.metrics.gather import Gathering, ProcessMetrics
+from services.mgmt.metrics.gather import Addresses, Gathering, ProcessMetrics
 from services.mgmt.metrics.measured import measure_doors, measure_health, measure_mgmt
 from services.mgmt.metrics.requests import CountedRequests
 from services.mgmt.objects_handler import ObjectsHandler
@@ -117,7 +117,7 @@ class Service:
         grants, guard, tester = Grants(self._store), Guard(access, self._audit), Tester(access, self._store)
         self._routers, self._stores = Routers(self._store, NAME), Stores()
         self._house = self._create_house(users, grants, table)
-        self._gathering = self._gathering_of(table)
+        self._hear_all(table)
         self._broker = Broker(self._house, Objects(self._house), Changes(self._house))
         node = partial(self._node_for, Guard(access, self._audit, MANAGEMENT_NODE))
         others = guard, self._look_up, Definitions(self._broker), node
@@ -175,19 +175,21 @@ class Service:
         measure_mgmt(self._meters, self._audit, self._filer)
         measure_doors(self._meters, self._http.doors)
 
-    def _gathering_of(self, table: PartitionTable) -> Gathering:
+    def _hear_all(self, table: PartitionTable) -> None:
+        """What they count, when somebody asks, and what they log, while a logger wants it."""
+        addresses, ready = self._addresses_of(table), self._house.ready
+        self._gathering = Gathering(addresses, self._meters, ready)
+        self._house.loggers.start(addresses, ready)
+
+    def _addresses_of(self, table: PartitionTable) -> Addresses:
         house, routers, stores = self._house, self._routers, self._stores
         store = {"store": self._settings.address_of("store")}
-        return Gathering(
-            lambda: {
-                "store": stores.members or store,
-                "router": routers.members(),
-                "queue": table.members,
-                "gateway": dict(house.gateways.addresses()),
-            },
-            self._meters,
-            house.ready,
-        )
+        return lambda: {
+            "store": stores.members or store,
+            "router": routers.members(),
+            "queue": table.members,
+            "gateway": dict(house.gateways.addresses()),
+        }
 
     def _application(
         self, guard: Guard, grants: Grants, tester: Tester, users: Users, health: StackHealth

@@ -20,6 +20,7 @@ from services.common.clients.topology import TopologyClient
 from services.common.config import Settings
 from services.common.ledger.ledger import Ledger
 from services.common.ledger.recorder import Recorder
+from services.common.log_serving import LogServing
 from services.common.memory import available, for_messages
 from services.common.metrics.catalogue.queues import JOURNAL
 from services.common.metrics.exporting import Exporting
@@ -50,6 +51,7 @@ from services.queue.partitions.registry import Registry
 from services.queue.partitions.sisters import member_of, sisters_of
 from services.queue.timers import Timers
 from services.rpc.counts_pb2_grpc import add_CountsServicer_to_server
+from services.rpc.logs_pb2_grpc import add_LogsServicer_to_server
 from services.rpc.metrics_pb2_grpc import add_MetricsServicer_to_server
 from services.rpc.queue_pb2 import DESCRIPTOR
 
@@ -177,6 +179,7 @@ class Service:
         )
         add_CountsServicer_to_server(Counting(registry), self._server)  # type: ignore[arg-type]  # as it is for health
         add_MetricsServicer_to_server(Serving(self._meters), self._server)  # type: ignore[arg-type]  # as above
+        add_LogsServicer_to_server(LogServing(), self._server)  # type: ignore[arg-type]  # as above
         await self._server.listen()
         self._publisher.start()
 

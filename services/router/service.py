@@ -21,6 +21,7 @@ from services.common.config import Settings
 from services.common.errors import Fenced
 from services.common.grpc_server import Server
 from services.common.limits import QUEUES, VIRTUAL_HOST, Limits, Subject
+from services.common.log_serving import LogServing
 from services.common.metrics.exporting import Exporting
 from services.common.metrics.meters import Meters
 from services.common.metrics.process import measure_process, measure_told
@@ -37,7 +38,7 @@ from services.router.record_store import RecordStore
 from services.router.topology.kinds import Kinds
 from services.router.topology.topology import Topology
 from services.router.writer import Writer
-from services.rpc import metrics_pb2_grpc, router_pb2_grpc
+from services.rpc import logs_pb2_grpc, metrics_pb2_grpc, router_pb2_grpc
 
 NAME = "hopline.router.Router"
 
@@ -79,6 +80,7 @@ class Service:
         measure_router(meters, self._known, lambda: self._writer is not None)
         measure_changes(meters, self._bus)
         metrics_pb2_grpc.add_MetricsServicer_to_server(Serving(meters), self._server.grpc)
+        logs_pb2_grpc.add_LogsServicer_to_server(LogServing(), self._server.grpc)
 
     def _known(self) -> Topology | None:
         role = self._writer or self._follower

@@ -13,7 +13,18 @@ from services.store.records import Records
 _ACCESS = {"acl", "group", "permission", "topic_permission", "user", "virtual_host"}
 _LIMITS = {"connection_limits", "user_limits", "virtual_host_limits"}
 KINDS = frozenset(
-    {"authentication_provider", "capture_rule", "log_rule", "placement", "port", "tracing_rule", *_ACCESS, *_LIMITS}
+    {
+        "authentication_provider",
+        "capture_rule",
+        "log_rule",
+        "logger",
+        "logger_rule",
+        "placement",
+        "port",
+        "tracing_rule",
+        *_ACCESS,
+        *_LIMITS,
+    }
 )
 """Of records that operators change; what services tell each other is none of it."""
 

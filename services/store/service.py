@@ -19,6 +19,7 @@ from services.common.bus.event_bus import EventBus
 from services.common.clients.store import StoreClient
 from services.common.config import Settings
 from services.common.grpc_server import Server
+from services.common.log_serving import LogServing
 from services.common.metrics.exporting import Exporting
 from services.common.metrics.meters import Meters
 from services.common.metrics.process import measure_process, measure_told
@@ -27,6 +28,7 @@ from services.common.restored import RECORD_KIND, read
 from services.common.runtime import CannotStart, Tasks
 from services.common.telemetry.status import report
 from services.common.telemetry.tracer import Tracer
+from services.rpc.logs_pb2_grpc import add_LogsServicer_to_server
 from services.rpc.metrics_pb2_grpc import add_MetricsServicer_to_server
 from services.rpc.store_pb2 import PutRecordsRequest, Record
 from services.rpc.store_pb2_grpc import add_StoreServicer_to_server
@@ -101,6 +103,7 @@ class Service:
         """
         if self._own:
             add_MetricsServicer_to_server(Serving(self._meters), self._own.grpc)
+            add_LogsServicer_to_server(LogServing(), self._own.grpc)
             await self._own.listen()
         try:
             await self._open()
@@ -149,6 +152,7 @@ class Service:
             Handler(self._engine, ChangeAudit(self._engine.records, self._audit)), self._server.grpc
         )
         add_MetricsServicer_to_server(Serving(self._meters), self._server.grpc)
+        add_LogsServicer_to_server(LogServing(), self._server.grpc)
         await self._server.listen()
         await self._engine.sure()  # it may have stood still since all was read, and another one have begun
         self._addresses.lead()

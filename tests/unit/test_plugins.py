@@ -20,6 +20,7 @@ from services.gateway.protocols.engine import Engine
 from services.gateway.sasl import Mechanism
 from services.gateway.transport.kind import Transport
 from services.mgmt.certificates.kind import Kind as CertificateStore
+from services.mgmt.loggers.kind import LoggerKind
 from services.mgmt.tree.category import Category
 from services.queue.machine.order.ready import Ready
 from services.queue.machine.overflow import OverflowPolicy
@@ -44,6 +45,8 @@ CONTRACTS: dict[str, type] = {
     "credential_kinds": CredentialKind,
     "key_stores": CertificateStore,
     "trust_stores": CertificateStore,
+    "broker_loggers": LoggerKind,
+    "virtual_host_loggers": LoggerKind,
 }
 INSTALLED = [point for group in CONTRACTS for point in entry_points(group=f"hopline.{group}")]
 

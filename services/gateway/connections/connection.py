@@ -25,6 +25,7 @@ from services.gateway.connections.farewell import Farewell
 from services.gateway.connections.login import Login
 from services.gateway.connections.opening import begin_session, open_connection
 from services.gateway.connections.rest import Rest
+from services.gateway.connections.whose import whose
 from services.gateway.observe.record import NO_RECORD
 from services.gateway.operations import OPERATIONS, carry_out, carry_out_of_connection
 from services.gateway.sessions.session import Session
@@ -324,9 +325,8 @@ class Connection(asyncio.Protocol):
 
     def tell(self, event: str, **more: object) -> None:
         """Logs an event. Events of peers that have not signed in are limited: any peer can cause them."""
-        about = {"connection": self.name, "peer": self.peer, **more}
         say = log.info if self.virtual_host else partial(self.listener.few.say, log.info)
-        say(event, **about)
+        say(event, **{**whose(self), **more})
 
     def fault(self, what: str, fault: Exception) -> None:
         """A fault concerns this client: it is told, and its connection ends; others go on.

@@ -8,6 +8,7 @@ import structlog
 
 from services.common.errors import BrokerError, NotAllowed, NotFound
 from services.gateway.connections.heartbeat import Heartbeat
+from services.gateway.connections.whose import whose
 from services.gateway.sessions.session import Session
 
 if TYPE_CHECKING:
@@ -68,9 +69,6 @@ def _begin(connection: Connection, request: v.Open) -> None:
     connection.take_pending()
     connection.listener.incoming.note(connection, connection.engine.incomplete)  # no stranger any more
     observer.opened(connection)
-    host = connection.virtual_host
-    log.info(
-        "connection opened", connection=connection.name, peer=connection.peer, user=connection.user, virtual_host=host
-    )
+    log.info("connection opened", **whose(connection))
     if connection.engine.heartbeat:
         Heartbeat(connection).beat()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -26,4 +26,6 @@ class Answer:
     value: Any
     headers: Mapping[str, str] = field(default_factory=dict)
     data: bytes | None = None
+    pieces: Iterator[bytes] | None = None
+    """Instead of it, what is too large to be held at once: read as it is sent, outside the event loop."""
     publish: ToPublish | None = None

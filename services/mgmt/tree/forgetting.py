@@ -16,6 +16,7 @@ from services.common.authentication.described import INTERNAL
 from services.common.clients.overtaken import decided_again
 from services.common.clients.store import StoreClient
 from services.common.containment import by_itself, contained
+from services.mgmt.loggers.records import LOGGER_KIND, RULE_KIND
 from services.mgmt.preferences.preference import RECORD_KIND as PREFERENCE
 from services.mgmt.tree.mirror import OVERLAY, Ended, Kept, Mirror, host_incarnation
 from services.rpc.store_pb2 import Record, Unchanged
@@ -69,6 +70,10 @@ class Forgetting:
             yield _Gone(OVERLAY, key, kept), key
         for key, kept in self._mirror.tables[PREFERENCE].items():
             yield _Gone(PREFERENCE, key, kept), kept.value["object"]
+        for kind, category in ((LOGGER_KIND, "VirtualHostLogger"), (RULE_KIND, "VirtualHostLogInclusionRule")):
+            for key, kept in self._mirror.tables[kind].items():
+                if host := json.loads(key)[0]:
+                    yield _Gone(kind, key, kept), _key(category, host, kept.value.get("host", ""))
 
     @decided_again
     async def _forget(self, gone: list[_Gone]) -> None:
@@ -116,6 +121,8 @@ _THERE: Final[Mapping[str, Callable[[Mirror, list[str], str], bool]]] = {
     "VirtualHostConnectionLimitProvider": _has_host,
     "Exchange": _has_same_host,
     "Queue": _has_queue,
+    "VirtualHostLogger": _has_same_host,
+    "VirtualHostLogInclusionRule": _has_same_host,
     "User": _has_user,
     "Group": _has_group,
     "GroupMember": _has_group,

@@ -20,6 +20,7 @@ from services.common.config import Settings
 from services.common.runtime import Tasks
 from services.mgmt.access.grants import Grants
 from services.mgmt.in_queues.messages import QueueMessages
+from services.mgmt.loggers.desk import LoggerDesk
 from services.mgmt.model.configured_object import ConfiguredObject
 from services.mgmt.model.faults import IllegalConfiguration
 from services.mgmt.providers import Providers
@@ -69,6 +70,7 @@ class House:
         self.mirror = Mirror()
         self.gateways = Gateways(self.mirror, self.audit)
         self.connected = Connected(self.gateways)
+        self.loggers = LoggerDesk(self.store, self.settings.log_path)
         self.counters = Counters(self.gather, self.settings)
         self._keeping: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()  # by keys of objects
         self._tasks = Tasks()
@@ -86,6 +88,7 @@ class House:
         """Follows nothing any more."""
         await self._tasks.stop()
         await self.counts.stop()
+        await self.loggers.stop()
 
     # -------------------------------------------------------------- what only management knows
 

@@ -20,7 +20,8 @@ OVERLAY: Final = "configured_object"
 """What only management has of an object: its description, its variables, its creator."""
 KINDS: Final = (
     "virtual_host", "policy", "exchange", "queue", "binding", "user", "group", "acl", "authentication_provider", "port",
-    "connection_limits", "port_state", "watcher", "key_store", "trust_store", "preference", "log_rule", OVERLAY,
+    "connection_limits", "port_state", "watcher", "key_store", "trust_store", "preference", "log_rule", "logger",
+    "logger_rule", OVERLAY,
 )  # fmt: skip
 _NOT_SEEN: Final = "it is done, but not seen here yet: the store does not tell"
 _PATIENCE: Final = 3.0  # seconds until what was written is read here

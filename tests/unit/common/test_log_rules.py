@@ -12,7 +12,8 @@ import structlog
 
 from services.common import log
 from services.common.clients.log_rules import apply
-from services.common.log_rules import ALL, LIBRARIES, OWN, ROOT, LogRule, level_of, of_settings
+from services.common.log_lines import RECENT
+from services.common.log_rules import ALL, BEYOND_KIND, LIBRARIES, OWN, ROOT, LogRule, Taken, of_settings
 from services.rpc.store_pb2 import Record, Records
 
 
@@ -21,7 +22,8 @@ def _as_before() -> Iterator[None]:
     before = structlog.get_config(), logging.getLogger().level
     yield
     structlog.configure(**before[0])
-    log.take_from("debug", "warning")
+    log.heed([LogRule(logger=ROOT, level="ALL")])
+    structlog.contextvars.clear_contextvars()
     logging.getLogger().setLevel(before[1])
 
 
@@ -34,20 +36,47 @@ async def told(*batches: Records) -> AsyncIterator[Records]:
         yield batch
 
 
+def rule(logger: str, level: Any) -> LogRule:
+    return LogRule(logger=logger, level=level)
+
+
 @pytest.mark.parametrize(
     ("rules", "own", "others"),
     [
-        ({}, "info", "warning"),
-        ({"x": LogRule(logger="services.queue.*", level="DEBUG")}, "debug", "warning"),
-        ({"x": LogRule(logger="services.store.*", level="DEBUG")}, "info", "warning"),
-        ({OWN: LogRule(logger=ALL, level="ERROR")}, "error", "warning"),
-        ({LIBRARIES: LogRule(logger=ROOT, level="DEBUG")}, "info", "debug"),
+        ({}, 20, 30),
+        ({"x": rule("services.queue.*", "DEBUG")}, 10, 30),
+        ({"x": rule("services.store.*", "DEBUG")}, 20, 30),
+        ({"x": rule("services.common.clients.*", "ALL")}, 0, 30),
+        ({"x": rule("asyncio", "DEBUG")}, 10, 20),
+        ({OWN: rule(ALL, "ERROR")}, 30, 30),
+        ({OWN: rule(ALL, "OFF"), LIBRARIES: rule(ROOT, "OFF")}, 99, 99),
+        ({LIBRARIES: rule(ROOT, "DEBUG")}, 10, 20),
     ],
 )
-def test_what_is_taken(rules: dict[str, LogRule], own: str, others: str) -> None:
-    """What any rule takes, of a queue process; those of the settings are as a record of their name says."""
-    there = {**of_settings("info"), **rules}.values()
-    assert (level_of((ALL, "services.queue.*"), there), level_of((ROOT,), there)) == (own, others)
+def test_what_is_taken(rules: dict[str, LogRule], own: int, others: int) -> None:
+    """The least that any rule takes, of a queue process; those of the settings are as a record of their name says."""
+    taken = Taken({**of_settings("info"), **rules}.values(), "queue")
+    assert (taken.own, taken.others) == (own, others)
+
+
+@pytest.mark.parametrize(
+    ("logger", "theirs"),
+    [
+        (ROOT, {"services.queue.host", "services.common.bus", "asyncio"}),
+        ("services.*", {"services.queue.host", "services.common.bus"}),
+        ("services.queue.*", {"services.queue.host", "services.common.bus"}),  # all of a process is the process's
+        ("services.queue.host", {"services.queue.host"}),
+        ("services.queue.ho.*", set()),
+        ("services.common.*", {"services.common.bus"}),
+        ("asyncio", {"asyncio"}),
+    ],
+)
+def test_whose_lines_a_rule_takes(logger: str, theirs: set[str]) -> None:
+    """Of one logger, of all below one, of all; where its level is reached."""
+    taken = Taken([rule(logger, "INFO")], "queue")
+    names = ("services.queue.host", "services.common.bus", "asyncio")
+    assert {name for name in names if taken.takes(20, name, own=name != "asyncio")} == theirs
+    assert not any(taken.takes(10, name, own=name != "asyncio") for name in names)
 
 
 async def test_at_run_time(capsys: pytest.CaptureFixture[str]) -> None:
@@ -58,7 +87,7 @@ async def test_at_run_time(capsys: pytest.CaptureFixture[str]) -> None:
     logger = structlog.get_logger()
 
     async def after(*batches: Records) -> list[str]:
-        await apply(told(*batches), "queue", "info")
+        await apply(told(*batches), "info")
         lines.seek(0)
         lines.truncate()
         for method in ("debug", "info", "error"):
@@ -71,7 +100,41 @@ async def test_at_run_time(capsys: pytest.CaptureFixture[str]) -> None:
     assert await after(more) == ["debug", "info", "error"]
     gone = Records(records=[Record(kind="log_rule", key="more", deleted=True)])
     assert await after(more, gone) == ["info", "error"]
-    less = record(OWN, ALL, "ERROR")
+    less = record(OWN, ALL, "ERROR"), record(LIBRARIES, ROOT, "ERROR")
     wrong = Record(kind="log_rule", key="more", value=b"[]")
-    assert await after(more, Records(records=[less, wrong])) == ["error"]
+    assert await after(more, Records(records=[*less, wrong])) == ["error"]
     capsys.readouterr()
+
+
+async def test_for_other_loggers(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    """What one of their rules takes is kept for them, with whose it is; standard error has no more than before."""
+    monkeypatch.setattr(logging.getLogger(), "handlers", [])
+    log.configure("queue-7", "json", "warning")
+    beyond = Record(kind=BEYOND_KIND, key="x", value=rule(f"{__name__.partition('.')[0]}.*", "DEBUG").to_json())
+    libraries = Record(kind=BEYOND_KIND, key="y", value=rule("a.library", "INFO").to_json())
+    await apply(told(Records(records=[beyond, libraries], snapshot=True, last=True)), "warning")
+    structlog.get_logger().debug("said", user="me", virtual_host="/", count=3)
+    logging.getLogger("a.library").info("of a %s", "library")
+    logging.getLogger("another").info("nobody wants it")
+    own, of_library = RECENT.since(0, 10)
+    assert own[2:] == ("DEBUG", __name__, "queue", "queue-7", own.text, {"virtual_host": "/", "user": "me"})
+    assert own.text == "said count=3 user=me virtual_host=/"
+    assert of_library[2:6] == ("INFO", "a.library", "", "queue-7")
+    assert capsys.readouterr().err == ""
+
+
+def test_secrets_of_libraries() -> None:
+    """What they tell at DEBUG is taken by no rule: aiosqlite has values of records in it, hpack what headers say."""
+    taken = Taken([rule(ROOT, "ALL"), rule("aiosqlite", "DEBUG")], "store")
+    assert not taken.takes(10, "aiosqlite", own=False)
+    assert taken.takes(20, "aiosqlite", own=False)
+
+
+def test_lines_are_bounded() -> None:
+    """Few are kept that nobody follows, and each is cut."""
+    log.configure("queue", "json", "info")
+    for number in range(500):
+        structlog.get_logger().error("x" * 20_000, number=number)
+    lines = RECENT.since(0, 1000)
+    assert len(lines) == 100
+    assert max(len(line.text) for line in lines) < 10_000

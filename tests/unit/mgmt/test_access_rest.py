@@ -30,9 +30,9 @@ SEEN_BY = {
     **dict.fromkeys(("accesscontrolprovider", "virtualhostaccesscontrolprovider"), ADMINISTRATORS),
     **dict.fromkeys(("brokerconnectionlimitprovider", "virtualhostconnectionlimitprovider"), ADMINISTRATORS),
     **dict.fromkeys(("keystore", "truststore"), ADMINISTRATORS),
+    **dict.fromkeys(("virtualhostlogger", "virtualhostloginclusionrule"), OBSERVERS),
 }
 READ_ONLY = {
-    "brokerlogger",
     "consumer",
     "groupprovider",
     "plugin",

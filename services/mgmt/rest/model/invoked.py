@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from fastapi import Response
-from fastapi.responses import JSONResponse
+from fastapi.responses import JSONResponse, StreamingResponse
 
 from services.mgmt.model.answer import Answer
 from services.mgmt.rest.pieces import in_turns, piecewise
@@ -20,6 +20,8 @@ async def answered(result: Any) -> Response:  # noqa: ANN401 - each operation it
     told = result if isinstance(result, Answer) else Answer(result)
     if told.data is not None:
         return Response(told.data, headers=dict(told.headers))
+    if told.pieces is not None:
+        return StreamingResponse(told.pieces, headers=dict(told.headers))
     if isinstance(told.value, list) and len(told.value) > _MANY:
         return piecewise(await in_turns(_parts(told.value)), "application/json", told.headers)
     return JSONResponse(told.value, headers=dict(told.headers))

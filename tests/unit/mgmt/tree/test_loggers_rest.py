@@ -1,4 +1,4 @@
-"""Where logs go, over Broker-J's REST: told, and changed with the settings only."""
+"""Standard error as a logger, over Broker-J's REST: told, and changed by rules only."""
 
 from __future__ import annotations
 
@@ -72,8 +72,8 @@ async def test_rules_change(get: Get) -> None:
     assert (await ask("PUT", "more", {"loggerName": "services.queue.*", "level": "DEBUG"}))[0] == 201
     assert (await ask("PUT", "more", {"level": "WARN"}))[1]["level"] == "WARN"
     assert (await ask("PUT", "hopline", {"level": "ERROR"}))[1]["level"] == "ERROR"
-    for body in ({"level": "LOUD"}, {"loggerName": "services.router.*"}):
+    for body in ({"level": "LOUD"}, {"loggerName": "services.router.*"}, {"username": "a.*"}):
         assert (await ask("PUT", "more", body))[0] == 422
-    assert (await ask("PUT", "other", {"loggerName": "somebody", "level": "INFO"}))[0] == 422
+    assert (await ask("PUT", "other", {"type": "UserOrConnectionSpecific"}))[0] == 422
     assert [(await ask("DELETE", name))[0] for name in ("more", "hopline", "more", "hopline")] == [200, 200, 404, 403]
     assert (await ask("GET", "hopline"))[1]["level"] == "INFO"

@@ -1,0 +1,101 @@
+"""File: lines in a file of the machine that manages, which rolls."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import re
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import ClassVar, Final
+
+from services.mgmt.loggers.kind import Said, Sink
+from services.mgmt.loggers.layout import DEFAULT, Layout
+from services.mgmt.loggers.outbox import Outbox, in_place_of
+from services.mgmt.loggers.rolling import Rolling, RollingFile
+from services.mgmt.model.faults import IllegalConfiguration
+from services.rpc.logs_pb2 import Line
+
+_MB: Final = 1 << 20
+_LARGEST: Final = 1024
+_HISTORY: Final = 1000
+_FORMER: Final = re.compile(r"\.(\d+|gz|part)$")
+
+
+class FileSink(Outbox):
+    """See Sink."""
+
+    def __init__(self, name: str, rolling: Rolling, layout: Layout) -> None:
+        super().__init__(name)
+        self._file = RollingFile(rolling)
+        self._layout = layout
+        with suppress(OSError):
+            its = rolling.path.stat()
+            self.since_us = its.st_mtime_ns // 1000 if its.st_size else 0
+
+    async def _deliver(self, lines: Sequence[Line]) -> None:
+        await asyncio.to_thread(self._write, lines)
+
+    def _write(self, lines: Sequence[Line]) -> None:
+        self._file.write(self._layout(line).encode(errors="replace") for line in lines)
+
+    async def _end(self) -> None:
+        await asyncio.to_thread(self._file.close)
+
+
+def path_of(said: Said, folder: Path) -> Path:
+    """Of its file. Raises IllegalConfiguration for one that is elsewhere."""
+    wanted: str = said["fileName"]
+    try:
+        path, inside = (folder / wanted).resolve(), folder.resolve()
+    except (OSError, ValueError, RuntimeError) as error:
+        raise IllegalConfiguration(f"attribute 'fileName': {wanted!r} is no path: {error}") from None
+    if path == inside or not path.is_relative_to(inside):
+        raise IllegalConfiguration(
+            f"attribute 'fileName': {wanted} is not below {inside}, the folder for logs (HOPLINE_LOG_FOLDER)"
+        )
+    if _FORMER.search(path.name):
+        raise IllegalConfiguration(f"attribute 'fileName': {path.name} is called as a former file would be")
+    return path
+
+
+class File:
+    """See LoggerKind."""
+
+    defaults: ClassVar[Said] = {
+        "fileName": "hopline.log",
+        "rollDaily": False,
+        "rollOnRestart": False,
+        "compressOldFiles": False,
+        "maxHistory": 1,
+        "maxFileSize": 100,
+        "layout": DEFAULT,
+    }
+
+    def check(self, said: Said, folder: Path) -> None:
+        for name, most in (("maxFileSize", _LARGEST), ("maxHistory", _HISTORY)):
+            if not 1 <= said[name] <= most:
+                raise IllegalConfiguration(f"attribute '{name}': 1 to {most} is wanted, not {said[name]}")
+        Layout(said["layout"])
+        path = path_of(said, folder)
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            os.close(os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o640))
+            # To roll is to rename in the folder.
+            if not os.access(path.parent, os.W_OK):
+                raise PermissionError(13, os.strerror(13))
+        except OSError as error:
+            raise IllegalConfiguration(f"attribute 'fileName': {path} cannot be written: {error.strerror}") from None
+
+    def open(self, said: Said, folder: Path, former: Sink | None) -> Sink:
+        path = path_of(said, folder)
+        rolling = Rolling(
+            path,
+            daily=said["rollDaily"],
+            on_restart=said["rollOnRestart"],
+            compress=said["compressOldFiles"],
+            history=said["maxHistory"],
+            largest=said["maxFileSize"] * _MB,
+        )
+        return in_place_of(former, FileSink(path.name, rolling, Layout(said["layout"])))

@@ -1,0 +1,111 @@
+"""Lines on their way to a disk or another machine: in batches, bounded, and in vain as long as that is in trouble."""
+
+from __future__ import annotations
+
+import asyncio
+from abc import ABC, abstractmethod
+from collections import deque
+from collections.abc import Sequence
+from typing import Final
+
+import structlog
+
+from services.common.few_lines import FewLines
+from services.common.runtime import Tasks
+from services.mgmt.loggers.kind import Sink
+from services.rpc.logs_pb2 import Line
+
+_WAITING: Final = 10_000
+"""Lines that wait; the oldest go first."""
+_AT_ONCE: Final = 1000
+_AGAIN: Final = 1.0
+_LAST: Final = 2.0
+"""Seconds: until it is tried again, and for what is left at the end."""
+
+log = structlog.get_logger()
+
+
+class Outbox(ABC):
+    """See Sink."""
+
+    since_us = 0
+
+    def __init__(self, name: str) -> None:
+        self.trouble = ""
+        self._name = name
+        self._waiting: deque[Line] = deque()
+        self._lost = 0
+        self._some = asyncio.Event()
+        self._closing = False
+        self._few = FewLines(1, 60.0)
+        self._tasks = Tasks()
+        self._tasks.start(self._run(), f"lines of logger {name}")
+
+    def take(self, lines: Sequence[Line]) -> None:
+        self._waiting.extend(lines)
+        while len(self._waiting) > _WAITING:
+            self._waiting.popleft()
+            self._lost += 1
+        self._some.set()
+
+    async def close(self) -> None:
+        """A disk that hangs is not waited for."""
+        self._closing = True
+        self._some.set()
+        await self._tasks.finish(_LAST)
+        await self._end()
+
+    def left(self) -> list[Line]:
+        """What did not get there before it was closed."""
+        return list(self._waiting)
+
+    async def _run(self) -> None:
+        while True:
+            await self._some.wait()
+            if self._waiting:
+                await self._try()
+            if self._closing and (self.trouble or not self._waiting):
+                return
+            if not self._waiting:
+                self._some.clear()
+
+    async def _try(self) -> None:
+        try:
+            await self._deliver_some()
+        except OSError as error:
+            self._troubled(error)
+            if not self._closing:
+                await asyncio.sleep(_AGAIN)
+
+    async def _deliver_some(self) -> None:
+        batch = [self._waiting.popleft() for _ in range(min(_AT_ONCE, len(self._waiting)))]
+        if self._lost:
+            batch.insert(0, Line(time_us=batch[0].time_us, level="WARN", text=f"{self._lost} lines are missing here"))
+        try:
+            if batch:
+                await self._deliver(batch)
+        except BaseException:
+            self._waiting.extendleft(reversed(batch[bool(self._lost) :]))
+            raise
+        self.trouble, self._lost = "", 0
+
+    def _troubled(self, error: OSError) -> None:
+        self.trouble = error.strerror or str(error)
+        # It comes back as one of its own lines.
+        self._few.say(log.warning, "a logger's lines do not get where they go", logger=self._name, reason=self.trouble)
+
+    @abstractmethod
+    async def _deliver(self, lines: Sequence[Line]) -> None:
+        """All, or raises OSError."""
+
+    @abstractmethod
+    async def _end(self) -> None:
+        """After the last one."""
+
+
+def in_place_of(former: Sink | None, made: Outbox) -> Outbox:
+    """The same logger, changed: what is on its way is not lost, nor told twice."""
+    if isinstance(former, Outbox):
+        made.since_us = former.since_us
+        made.take(former.left())
+    return made

@@ -1,0 +1,186 @@
+"""A file that begins anew when it is full, or each day, with some of its predecessors beside it. Waits for a disk.
+
+Who writes it holds a lock on it: another management process of the same machine stands by until this one ends.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import gzip
+import os
+import re
+import shutil
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, timedelta
+from pathlib import Path
+from typing import Final
+
+from services.common.clock import epoch_ns
+
+_OF_A_DAY: Final = 10
+"""Files that are kept of one day, whatever is said of days: a disk has an end."""
+_MODE: Final = 0o640
+
+
+def _today() -> date:
+    return datetime.fromtimestamp(epoch_ns() / 1e9, UTC).date()
+
+
+@dataclass(frozen=True)
+class Rolling:
+    """What is wanted."""
+
+    path: Path
+    daily: bool = False
+    on_restart: bool = False
+    compress: bool = False
+    history: int = 1
+    """Former files that are kept; daily: days."""
+    largest: int = 100 << 20
+    """Bytes."""
+
+
+class RollingFile:
+    """One writer's."""
+
+    def __init__(self, wanted: Rolling, today: Callable[[], date] = _today) -> None:
+        self._wanted = wanted
+        self._today = today
+        self._file: int | None = None
+        self._size = 0
+        self._day = today()
+        self._begins = wanted.on_restart
+
+    def write(self, texts: Iterable[bytes]) -> bool:
+        """Whether it is written here, and not by another process. Raises OSError."""
+        if self._file is not None and not self._is_at_its_path(self._file):
+            self.close()  # somebody has moved it, or deleted it
+        if self._file is None and not self._open():
+            return False
+        for text in texts:
+            if self._is_due(len(text)):
+                self._roll()
+            self._write(text)
+        return True
+
+    def _write(self, text: bytes) -> None:
+        assert self._file is not None
+        left = memoryview(text)
+        while left:
+            done = os.write(self._file, left)
+            left, self._size = left[done:], self._size + done
+
+    def _is_due(self, more: int) -> bool:
+        restarted, self._begins = self._begins, False
+        if not self._size:
+            self._day = self._today()
+            return False
+        full = self._size + more > self._wanted.largest
+        return full or restarted or (self._wanted.daily and self._day != self._today())
+
+    def _open(self) -> bool:
+        self._wanted.path.parent.mkdir(parents=True, exist_ok=True)
+        file = os.open(self._wanted.path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, _MODE)
+        if not self._holds(file):
+            os.close(file)
+            return False
+        its = os.fstat(file)
+        self._file, self._size = file, its.st_size
+        self._day = datetime.fromtimestamp(its.st_mtime, UTC).date() if its.st_size else self._today()
+        return True
+
+    def _holds(self, file: int) -> bool:
+        """Alone, and what is at the path: another may have renamed it meanwhile."""
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return False
+        return self._is_at_its_path(file)
+
+    def _is_at_its_path(self, file: int) -> bool:
+        with suppress(OSError):
+            return os.path.samestat(os.fstat(file), self._wanted.path.stat())
+        return False
+
+    def _roll(self) -> None:
+        """Raises OSError; then it goes on where it was, as far as there is something."""
+        path = self._wanted.path
+        former = self._next_of_day() if self._wanted.daily else self._shifted()
+        path.replace(former)
+        self.close()
+        if self._wanted.compress:
+            _compress(former)
+        self._forget()
+        if not self._open():
+            raise BlockingIOError(f"another process writes {path} now")
+
+    def _shifted(self) -> Path:
+        for number, file in sorted(self._numbered(), reverse=True):
+            suffix = ".gz" if file.suffix == ".gz" else ""
+            if number >= self._wanted.history:
+                file.unlink(missing_ok=True)
+            else:
+                file.replace(f"{self._wanted.path}.{number + 1}{suffix}")
+        return Path(f"{self._wanted.path}.1")
+
+    def _next_of_day(self) -> Path:
+        numbers = [number for day, number, _ in self._dated() if day == self._day]
+        return Path(f"{self._wanted.path}.{self._day.isoformat()}.{max(numbers, default=-1) + 1}")
+
+    def _forget(self) -> None:
+        """What is too old, or too much, whichever way it was called: what is wanted may have changed."""
+        for number, file in self._numbered():
+            if number > self._wanted.history:
+                file.unlink(missing_ok=True)
+        oldest, of_day = self._today() - timedelta(days=self._wanted.history), dict[date, int]()
+        for day, _, file in sorted(self._dated(), reverse=True):
+            of_day[day] = of_day.get(day, 0) + 1
+            if day < oldest or of_day[day] > _OF_A_DAY:
+                file.unlink(missing_ok=True)
+
+    def _numbered(self) -> Iterator[tuple[int, Path]]:
+        for file, found in _beside(self._wanted.path):
+            if found["number"]:
+                yield int(found["number"]), file
+
+    def _dated(self) -> Iterator[tuple[date, int, Path]]:
+        for file, found in _beside(self._wanted.path):
+            with suppress(ValueError):  # no day of a calendar
+                if found["day"]:
+                    yield date.fromisoformat(found["day"]), int(found["of_day"]), file
+
+    def close(self) -> None:
+        """Another may write it then."""
+        if self._file is not None:
+            os.close(self._file)
+            self._file = None
+
+
+def files(path: Path) -> list[Path]:
+    """It and its predecessors, the latest first."""
+    found = list[tuple[int, Path]]()
+    for each in (path, *(file for file, _ in _beside(path))):
+        with suppress(OSError):  # it is not there, or is renamed at this moment
+            found.append((-each.stat().st_mtime_ns, each))
+    return [file for _, file in sorted(found)]
+
+
+def _beside(path: Path) -> list[tuple[Path, re.Match[str]]]:
+    name = re.escape(path.name)
+    wanted = re.compile(
+        rf"{name}\.(?:(?P<number>\d{{1,6}})|(?P<day>\d{{4}}-\d\d-\d\d)\.(?P<of_day>\d{{1,6}}))(?:\.gz)?"
+    )
+    with suppress(OSError):
+        return [(each, found) for each in path.parent.iterdir() if (found := wanted.fullmatch(each.name))]
+    return []
+
+
+def _compress(path: Path) -> None:
+    beginning = Path(f"{path}.part")
+    with path.open("rb") as read, gzip.open(beginning, "wb", compresslevel=6) as written:
+        shutil.copyfileobj(read, written, 1 << 20)
+    beginning.chmod(_MODE)
+    beginning.replace(f"{path}.gz")
+    path.unlink()

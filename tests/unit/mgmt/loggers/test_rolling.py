@@ -1,0 +1,113 @@
+"""Files of logs that roll."""
+
+from __future__ import annotations
+
+import gzip
+from datetime import date, timedelta
+from pathlib import Path
+
+import pytest
+
+from services.mgmt.loggers.rolling import Rolling, RollingFile, files
+
+DAY = date(2026, 11, 27)
+
+
+class Days:
+    """A calendar that a test turns."""
+
+    def __init__(self) -> None:
+        self.today = DAY
+
+    def __call__(self) -> date:
+        return self.today
+
+
+def names(folder: Path) -> list[str]:
+    return sorted(each.name for each in folder.iterdir())
+
+
+def test_when_it_is_full(tmp_path: Path) -> None:
+    """A file begins anew; so many former ones stay, the latest with the lowest number, and nothing is lost of them."""
+    path = tmp_path / "a.log"
+    (tmp_path / "a.log.else").touch()
+    file = RollingFile(Rolling(path, largest=10, history=2))
+    for number in range(8):
+        assert file.write([b"line %d\n" % number])
+    assert names(tmp_path) == ["a.log", "a.log.1", "a.log.2", "a.log.else"]
+    assert [(tmp_path / name).read_bytes() for name in names(tmp_path)[:3]] == [b"line 7\n", b"line 6\n", b"line 5\n"]
+    assert {each.name for each in files(path)} == {"a.log", "a.log.1", "a.log.2"}
+
+
+def test_compressed(tmp_path: Path) -> None:
+    """Former files are gzipped, whichever they were before."""
+    path = tmp_path / "a.log"
+    for compress in (False, True):
+        file = RollingFile(Rolling(path, largest=5, history=3, compress=compress))
+        for number in range(2):
+            file.write([b"%s%d\n" % (str(compress).encode(), number)])
+        file.close()
+    assert names(tmp_path) == ["a.log", "a.log.1.gz", "a.log.2.gz", "a.log.3"]
+    assert gzip.decompress((tmp_path / "a.log.1.gz").read_bytes()) == b"True0\n"
+    assert (tmp_path / "a.log.3").read_bytes() == b"False0\n"
+
+
+def test_each_day(tmp_path: Path) -> None:
+    """Former files have their day in their names; they stay for so many days, and ten of a day at most."""
+    today, path = Days(), tmp_path / "a.log"
+    file = RollingFile(Rolling(path, largest=4, daily=True, history=2), today)
+    for _ in range(14):
+        file.write([b"old\n"])
+    assert len(names(tmp_path)) == 11
+    today.today += timedelta(days=1)
+    file.write([b"new\n"])
+    today.today += timedelta(days=1)
+    file.write([b"2\n"])
+    assert (tmp_path / f"a.log.{DAY + timedelta(days=1)}.0").read_bytes() == b"new\n"
+    today.today += timedelta(days=1)
+    file.write([b"3\n"])
+    assert names(tmp_path) == ["a.log", *(f"a.log.{DAY + timedelta(days=each)}.0" for each in (1, 2))]
+
+
+@pytest.mark.parametrize("wanted", [True, False])
+def test_on_restart(tmp_path: Path, wanted: bool) -> None:
+    """A file of a former run goes on, or becomes a former file."""
+    path = tmp_path / "a.log"
+    for text in (b"1\n", b"2\n"):
+        file = RollingFile(Rolling(path, on_restart=wanted))
+        file.write([text])
+        file.close()
+    assert path.read_bytes() == (b"2\n" if wanted else b"1\n2\n")
+    assert (tmp_path / "a.log.1").exists() is wanted
+
+
+def test_one_writes(tmp_path: Path) -> None:
+    """Another stands by until it ends, also after the file has rolled."""
+    wanted = Rolling(tmp_path / "a.log", largest=4)
+    first, second = RollingFile(wanted), RollingFile(wanted)
+    assert first.write([b"one\n", b"two\n"])
+    assert not second.write([b"not\n"])
+    first.close()
+    assert second.write([b"yes\n"])
+    assert wanted.path.read_bytes() == b"yes\n"
+
+
+def test_a_file_that_somebody_moved(tmp_path: Path) -> None:
+    """As logrotate does: it begins anew where it is to be."""
+    path = tmp_path / "a.log"
+    file = RollingFile(Rolling(path))
+    file.write([b"1\n"])
+    path.rename(tmp_path / "moved")
+    file.write([b"2\n"])
+    assert (path.read_bytes(), (tmp_path / "moved").read_bytes()) == (b"2\n", b"1\n")
+
+
+def test_a_file_that_is_gone(tmp_path: Path) -> None:
+    """What cannot be opened is said, and is tried again."""
+    path = tmp_path / "folder" / "a.log"
+    file = RollingFile(Rolling(path))
+    path.parent.touch()
+    with pytest.raises(OSError, match=r"File exists|Not a directory"):
+        file.write([b"x\n"])
+    path.parent.unlink()
+    assert file.write([b"x\n"])
