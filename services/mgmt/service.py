@@ -117,7 +117,7 @@ class Service:
         grants, guard, tester = Grants(self._store), Guard(access, self._audit), Tester(access, self._store)
         self._routers, self._stores = Routers(self._store, NAME), Stores()
         self._house = self._create_house(users, grants, table)
-        self._gathering = Gathering(self._addresses_of(table), self._meters, self._house.ready)
+        self._hear_all(table)
         self._broker = Broker(self._house, Objects(self._house), Changes(self._house))
         node = partial(self._node_for, Guard(access, self._audit, MANAGEMENT_NODE))
         others = guard, self._look_up, Definitions(self._broker), node
@@ -175,6 +175,12 @@ class Service:
         self._exporting.start()
         measure_mgmt(self._meters, self._audit, self._filer)
         measure_doors(self._meters, self._http.doors)
+
+    def _hear_all(self, table: PartitionTable) -> None:
+        """What they count, when somebody asks, and what they log, while a logger wants it."""
+        addresses, ready = self._addresses_of(table), self._house.ready
+        self._gathering = Gathering(addresses, self._meters, ready)
+        self._house.loggers.start(addresses, ready)
 
     def _addresses_of(self, table: PartitionTable) -> Addresses:
         house, routers, stores = self._house, self._routers, self._stores
