@@ -24,6 +24,7 @@ MOST_UNCONFIRMED = 500  # of one producer
 PREFETCH = 50
 HOLD_SECONDS = 0.2  # at most, from a delivery to its acknowledgement
 RECONNECT_SECONDS = 0.2
+OPEN_SECONDS = 120.0
 
 _PERSISTENT = pika.BasicProperties(delivery_mode=2)
 
@@ -196,7 +197,7 @@ class Consumer(Client):
 
 async def count_left(door: Door, queues: Sequence[str]) -> dict[str, int]:
     """How many messages each queue still has."""
-    wire = await Wire.open(door.address)
+    wire = await _opened(door)
     left = {}
     for queue in queues:
         answer = await wire.answer(
@@ -205,6 +206,15 @@ async def count_left(door: Door, queues: Sequence[str]) -> dict[str, int]:
         left[queue] = answer.method.message_count
     await wire.close()
     return left
+
+
+async def _opened(door: Door) -> Wire:
+    """A gateway that was killed last may still be starting."""
+    async with asyncio.timeout(OPEN_SECONDS):
+        while True:
+            with suppress(Lost):
+                return await Wire.open(door.address)
+            await asyncio.sleep(RECONNECT_SECONDS)
 
 
 def _note_return(account: Account) -> Any:
