@@ -14,6 +14,7 @@ V = TypeVar("V")
 _ENTRY: Final = 300  # bytes of an entry, about, besides those that its memo counts
 _UNTOLD: Final = 8192  # bytes by which a memo may have grown before its room hears of it: a word takes a microsecond …
 _MOST: Final = 64 << 20  # bytes of all in a process
+_NONE: Final[dict[Any, Any]] = {}  # is what is laid aside at first: of each connection's memos most stay small
 _LIGHT: Final = 256  # bytes of an entry that is not weighed by itself while it is laid aside
 _UNSEEN: Final = 8  # … and all of them together by this part of what they may hold, however many they are
 
@@ -89,7 +90,7 @@ class Memo(dict[K, V]):
         self._entries = (entries + 1) // 2
         self._bytes = (size + 1) // 2
         self._room = room
-        self._aside: dict[K, V] = {}
+        self._aside: dict[K, V] = _NONE
         self._aside_size = 0
         self._each = 0  # average bytes of a light entry laid aside
         self._heavy: dict[K, int] | None = None  # bytes of those that are not …
@@ -127,7 +128,7 @@ class Memo(dict[K, V]):
     def clear(self) -> None:
         """Drops all entries."""
         super().clear()
-        self._aside, self._aside_size = {}, 0
+        self._aside, self._aside_size = _NONE, 0
         self._heavy = self._aside_heavy = None
         self.size = 0
         self._tell()
