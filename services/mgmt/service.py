@@ -128,7 +128,6 @@ class Service:
         self._tasks.start(self._stores.follow(self._store.watch_leases(STORE)), name="follow store processes")
         self._routers.start()
         self._keep_roll(table)
-        self._house.loggers.start(self._addresses_of(table), self._house.ready)
         self._tasks.start(note.follow(self._store.watch_records([RESTORED_KIND])), name="follow restores")
         health = StackHealth(
             settings, table, self._roll, notes=self._notes, restored=lambda: note.text, stores=self._stores
