@@ -42,7 +42,7 @@ class Asking:
         if link is None:
             return None if self._ownerless.exists(queue_id) else pb.QueueReply(reason=pb.UNKNOWN_QUEUE)
         try:
-            reply = await link.request(term=term[1], **request)
+            reply = await link.request(term=term.epoch, **request)
         except Unavailable:
             return None
         is_formers = to_hold and reply.HasField("message") and self._ownerless.term_of(queue_id) != term

@@ -11,7 +11,7 @@ import asyncio
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from services.common.clients.link_frame import Settlement
 from services.common.containment import for_each
@@ -28,11 +28,19 @@ if TYPE_CHECKING:
 
     Holdings = Mapping[Holder, list[int]]
 
-Term: TypeAlias = "tuple[QueueLink | None, int]"
+_FINAL: Final = (pb.ACCEPT, pb.REJECT)
 
 _HELD = 50_000  # deliveries in one claim: the owner does other things in between
 _SOON = 0.005  # seconds after an event, so that events at about the same time are handled together: clients wait
 _AGAIN = 0.05  # seconds between looks while nothing happens
+
+
+class Term(NamedTuple):
+    """Who has a queue, since when: a stream of it, counted, and the epoch of its partition."""
+
+    link: QueueLink | None
+    epoch: int
+    stream: int = 0
 
 
 @dataclass(slots=True)
@@ -80,8 +88,9 @@ class OwnerlessQueues:
         return None if queue_id in self._ownerless else self._publisher.link_of(queue_id)
 
     def term_of(self, queue_id: int) -> Term:
-        """The queue's owner, and the epoch of its partition."""
-        return self._publisher.link_of(queue_id), self._publisher.epoch_of(queue_id)
+        """The queue's owner, the epoch of its partition, and the stream on which it was told what is held."""
+        link = self._publisher.link_of(queue_id)
+        return Term(link, self._publisher.epoch_of(queue_id), link.streams if link else 0)
 
     # -------------------------------------------------------------- what waits
 
@@ -101,7 +110,7 @@ class OwnerlessQueues:
         requeued all the same, since no client claims it.
         """
         for queue_id, outcome, uids in settlements:
-            if outcome in (pb.ACCEPT, pb.REJECT) and queue_id in self._queues:
+            if outcome in _FINAL and queue_id in self._queues:
                 queue = self._ownerless[queue_id]
                 (queue.late if queue.asked else queue.kept).append((outcome, uids))
         self._look_within(_AGAIN)
@@ -109,7 +118,9 @@ class OwnerlessQueues:
     def settle_elsewhere(self, settlements: Iterable[Settled], told: Mapping[int, Term]) -> None:
         """Settles what a transaction has settled where the owner that was `told` is not the owner any more.
 
-        The next owner may be the same process, which does not carry out what was settled in its former term.
+        The next owner may be the same process, which does not carry out what was settled in its former term; or has,
+        before a new stream told it that the message is held. Then what is given back would stay so, unless it is told:
+        but not what another consumer here was given since.
         """
         changed = {queue_id for queue_id, term in told.items() if term != self.term_of(queue_id)}
         for each in settlements:
@@ -120,10 +131,16 @@ class OwnerlessQueues:
             if link is None:
                 self.give_back((Settlement(queue_id, each.outcome, [each.uid]),))
             elif queue is None:
-                self._say(link, queue_id, each.outcome, [each.uid])
+                if each.outcome in _FINAL or not self._is_anothers(each):
+                    self._say(link, queue_id, each.outcome, [each.uid])
             else:
                 (queue.late if queue.asked else queue.kept).append((each.outcome, [each.uid]))
                 self._look_within(_AGAIN)
+
+    def _is_anothers(self, settled: Settled) -> bool:
+        """Whether somebody here has the message besides who has settled it in a transaction under way."""
+        held = (uid for session in self._sessions for _, uid in session.holdings())
+        return sum(uid == settled.uid for uid in held) > 1
 
     def _say(self, link: QueueLink, queue_id: int, outcome: pb.Outcome.ValueType, uids: Sequence[int]) -> None:
         link.settle(queue_id, outcome, uids, term=self._publisher.epoch_of(queue_id))

@@ -31,6 +31,7 @@ from services.common.clients.link_frame import Settlement
 from services.common.clients.outbound import Attempt, Messages
 from services.common.errors import BrokerError, PreconditionFailed, Unavailable
 from services.common.memory import available
+from services.common.message.alike import objects
 from services.common.message.weight import FRAME_BYTES
 from services.gateway.sessions.transaction import InDoubt, OpenTransactions, PendingSettlement, Transaction
 from services.rpc import queue_pb2 as pb
@@ -63,6 +64,13 @@ class _Part(NamedTuple):
 
     attempts: list[Attempt]
     settles: _Settles
+
+    @property
+    def may_decide(self) -> bool:
+        """Whether what it writes may be the decision: without anything to write it waits to be told."""
+        return bool(self.settles) or any(
+            facts.persistent for attempt in self.attempts for facts in objects(attempt.messages.facts).values()
+        )
 
 
 class _Asked(NamedTuple):
@@ -138,9 +146,9 @@ class Coordinator:
 
     async def _together(self, identity: int, parts: Mapping[QueueLink, _Part]) -> None:
         """Several processes prepare, and the store decides."""
-        answers = [self._ask(identity, link, part) for link, part in parts.items()]
         streams = {link: link.streams for link in parts}
         try:
+            answers = [self._ask(identity, link, part) for link, part in parts.items()]
             staged = sum([_parts(answer) for answer in await self._answers(answers)])
         except TimeoutError:
             self._tell(parts, identity, pb.TransactionStep.ABORT)
@@ -177,8 +185,7 @@ class Coordinator:
         try:
             [answer] = await self._answers([self._ask(identity, link, part, alone=True)])
         except (TimeoutError, _OwnerChanged) as unanswered:
-            # It may have decided. It must not any more, or must have.
-            await self._resolve(identity, link, lost=isinstance(unanswered, _OwnerChanged))
+            await self._resolve(identity, link, part, lost=isinstance(unanswered, _OwnerChanged))
             self._keep(identity, link, part.settles, stream)
             return None
         if answer is not None:
@@ -192,13 +199,14 @@ class Coordinator:
             self._tell((link,), identity, pb.TransactionStep.ABORT)
             raise
 
-    async def _resolve(self, identity: int, link: QueueLink, *, lost: bool) -> None:
-        """Returns when the store says that the transaction is committed; what is not decided is aborted."""
+    async def _resolve(self, identity: int, link: QueueLink, part: _Part, *, lost: bool) -> None:
+        """It may have decided, or not: returns when the store says that it has, or else has it decide no more."""
         began = _now()
-        outcome = await self._outcome(identity, self._store.resolve_transaction, began + _DOUBT)
-        if outcome.committed:
-            self._tell((link,), identity, pb.TransactionStep.COMPLETE)
-            return
+        if part.may_decide:
+            outcome = await self._outcome(identity, self._store.resolve_transaction, began + _DOUBT)
+            if outcome.committed:
+                self._tell((link,), identity, pb.TransactionStep.COMPLETE)
+                return
         self._tell((link,), identity, pb.TransactionStep.ABORT)
         if not lost:
             raise _unanswered()
@@ -222,7 +230,7 @@ class Coordinator:
 
     def _keep(self, identity: int, link: QueueLink, its: _Settles, stream: int) -> None:
         """Keeps the settlements until they are safe: the next owner would not know of them."""
-        if link.up and link.streams == stream:
+        if its and link.up and link.streams == stream:
             self._settled[identity, link] = its
         else:
             self._ownerless.give_back(_kept(its))

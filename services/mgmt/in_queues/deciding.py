@@ -1,6 +1,6 @@
 """A transaction of management's: queue processes prepare their parts, the store decides, they carry it out.
 
-As the transactions of clients (services/gateway/sessions/transaction.py), of which it is one to all others: whoever
+As the transactions of clients (services/gateway/sessions/coordinator.py), of which it is one to all others: whoever
 dies meanwhile, all parts of it are done, or none.
 """
 

@@ -150,6 +150,10 @@ class Transactions:
         for_each("preparing a transaction", (number,), partial(self._prepare, now=now), self._not_prepared)
 
     def _not_prepared(self, number: int, error: BrokerError) -> None:
+        transaction = self._open.get(number)
+        if transaction and transaction.prepared and transaction.alone:
+            self._ask(number, transaction)  # what was written of it may have decided
+            return
         if transaction := self._open.pop(number, None):
             self._release(transaction)
             self._give_back(transaction, self._host.now())

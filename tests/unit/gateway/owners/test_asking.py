@@ -6,7 +6,9 @@ from typing import Any, cast
 
 import pytest
 
+from services.common.clients.queue_link import QueueLink
 from services.gateway.owners.asking import Asking
+from services.gateway.owners.ownerless import Term
 from services.rpc import queue_pb2 as pb
 
 GIVEN = pb.QueueReply(message=pb.DeliveryBatch(uids=[5]))
@@ -23,8 +25,8 @@ class Process:
     def link_of(self, _queue_id: int) -> Process:
         return self
 
-    def term_of(self, _queue_id: int) -> tuple[Process, int]:
-        return self, self.epoch
+    def term_of(self, _queue_id: int) -> Term:
+        return Term(cast("QueueLink", self), self.epoch)
 
     async def request(self, *, term: int, **_: Any) -> pb.QueueReply:
         self.asked.append(term)

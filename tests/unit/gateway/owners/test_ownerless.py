@@ -9,7 +9,7 @@ from unittest.mock import Mock, call
 
 import pytest
 
-from services.gateway.owners.ownerless import OwnerlessQueues
+from services.gateway.owners.ownerless import OwnerlessQueues, Term
 from services.gateway.sessions.broker import Broker
 from services.gateway.sessions.consumer import Consumer, ConsumerState, GetHolder
 from services.gateway.sessions.transaction import PendingSettlement
@@ -30,17 +30,27 @@ def ownerless_of(link: object, *sessions: Any) -> OwnerlessQueues:
 async def test_what_was_committed_before_the_next_owner_was_asked(outcome: pb.Outcome.ValueType, *, told: bool) -> None:
     """It is told the next owner with what is held; what was given back is held by no consumer there anyway."""
     ownerless = ownerless_of(None)
-    ownerless.settle_elsewhere([PendingSettlement(1, GetHolder(QUEUE), 5, outcome)], {QUEUE: (Mock(), EPOCH)})
+    ownerless.settle_elsewhere([PendingSettlement(1, GetHolder(QUEUE), 5, outcome)], {QUEUE: Term(Mock(), EPOCH)})
     assert (ownerless._ownerless[QUEUE].kept == [(outcome, [5])]) is told
 
 
 @pytest.mark.parametrize("told", [EPOCH - 1, EPOCH])
 async def test_what_was_committed_when_the_same_process_had_it_again(told: int) -> None:
     """A process that has lost a queue and has it again was told what is held: it hears what became of that."""
-    link = Mock()
-    ownerless = ownerless_of(link)
-    ownerless.settle_elsewhere([PendingSettlement(1, GetHolder(QUEUE, link), 5, pb.RELEASE)], {QUEUE: (link, told)})
+    link = Mock(streams=1)
+    ownerless, settled = ownerless_of(link), PendingSettlement(1, GetHolder(QUEUE, link), 5, pb.RELEASE)
+    ownerless.settle_elsewhere([settled], {QUEUE: Term(link, told, 1)})
     assert link.settle.mock_calls == ([call(QUEUE, pb.RELEASE, [5], term=EPOCH)] if told != EPOCH else [])
+
+
+@pytest.mark.parametrize("holders", [1, 2])
+async def test_what_was_given_back_while_a_stream_broke(holders: int) -> None:
+    """The owner was told again that it is held: it hears that it is not, unless a consumer here got it meanwhile."""
+    link = Mock(streams=2)
+    settled = PendingSettlement(1, GetHolder(QUEUE, link), 5, pb.RELEASE)
+    session = Mock(holdings=lambda: iter([(settled.holder, 5)] * holders))
+    ownerless_of(link, session).settle_elsewhere([settled], {QUEUE: Term(link, EPOCH, 1)})
+    assert link.settle.called is (holders == 1)
 
 
 async def test_what_a_consumer_holds_that_is_cancelled_as_its_owner_goes() -> None:

@@ -6,7 +6,8 @@ What the process writes decides. Whatever is lost meanwhile, clients are told th
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
+from functools import partial
 from pathlib import Path
 from unittest.mock import patch
 
@@ -14,11 +15,16 @@ import pytest
 from pamqp import commands
 
 from services.common.clients.leases import Leases
+from services.common.clients.queue_link import QueueLink
+from services.common.errors import Unavailable
 from services.gateway.sessions import coordinator
-from services.rpc import store_pb2
+from services.gateway.sessions.consumer import ConsumerState
+from services.rpc import queue_pb2, store_pb2
+from tests.contract.gateway.test_settling import ready
+from tests.contract.gateway.test_transactions import transactional
 from tests.support.amqp_client import AmqpClient
 from tests.support.broker_house import die
-from tests.unit.gateway.sessions.test_in_doubt import House, in_doubt, is_decided, is_whole, until
+from tests.unit.gateway.sessions.test_in_doubt import House, declare_both, in_doubt, is_decided, is_whole, until
 
 Tx = commands.Tx
 
@@ -122,6 +128,77 @@ async def test_the_stream_breaks(broker: House, doubt: AloneDoubt) -> None:
     await other.call(1, commands.Basic.Consume(queue="from"), commands.Basic.ConsumeOk)
     await is_whole(broker, 1)
     assert [message.body for message in [*client.messages(), *other.messages()]] == [b"1"]
+
+
+async def test_what_was_given_back_while_the_stream_broke(
+    broker: House, doubt: AloneDoubt, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The new stream has told that it is held before the gateway knows the outcome: it comes back all the same."""
+    client = await in_doubt(broker, doubt, requeue=True)
+    store = broker.gateways[0]._broker.transactions._store
+    resolve, asked, answer = store.resolve_transaction, asyncio.Event(), asyncio.Event()
+
+    async def later(number: int) -> store_pb2.TransactionOutcome:
+        asked.set()
+        await answer.wait()
+        return await resolve(number)
+
+    monkeypatch.setattr(store, "resolve_transaction", later)
+    await links_break(broker)
+    await asked.wait()
+    doubt.end()
+    consumers = broker.gateways[0]._broker._consumers.values()
+    await until(lambda: all(consumer.state is ConsumerState.ATTACHED for consumer in consumers))
+    answer.set()
+    await client.expect(Tx.CommitOk)
+    assert await client.bodies(2) == [b"1", b"1"]
+    client.ack(2)
+    await client.call(1, Tx.Commit(), Tx.CommitOk)
+    await is_whole(broker, 1)
+
+
+async def test_nothing_durable_waits_for_no_store(broker: House, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A transaction of transient messages whose stream breaks is tried again at once, though the store is away."""
+    client = await transactional(broker)
+    await declare_both(broker, client, together=True)
+    transactions = broker.gateways[0]._broker.transactions
+
+    async def away(*_: object, **__: object) -> None:
+        raise Unavailable("away")
+
+    for name in ("commit_transaction", "resolve_transaction"):
+        monkeypatch.setattr(transactions._store, name, away)
+    prepared, broken = transactions.prepared, list[QueueLink]()
+
+    def break_once(link: QueueLink, said: queue_pb2.Prepared) -> None:
+        if broken:
+            prepared(link, said)
+        else:
+            broken.append(link)
+            link._over.set()
+
+    monkeypatch.setattr(transactions, "prepared", break_once)
+    client.publish(b"1", broker.to, delivery_mode=1)
+    await client.call(1, Tx.Commit(), Tx.CommitOk)
+    assert broken
+    assert await ready(client, broker.to) == 1
+
+
+async def test_a_fault_behind_what_decides(broker: House, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What was written is not refused: the process asks the store what has become of it."""
+    for queue in broker.queues.values():
+        writer = queue._host.writer
+        monkeypatch.setattr(writer, "stage", partial(_stage_and_fail, writer.stage))
+    client = await transactional(broker)
+    await declare_both(broker, client, together=True)
+    client.publish(b"2", broker.to, delivery_mode=2)
+    await client.call(1, Tx.Commit(), Tx.CommitOk)
+    assert await ready(client, broker.to) == 1
+
+
+def _stage_and_fail(stage: Callable[..., object], *part: object, **how: object) -> object:
+    stage(*part, **how)
+    raise RuntimeError("a fault")
 
 
 async def test_nobody_answers(broker: House, doubt: AloneDoubt, monkeypatch: pytest.MonkeyPatch) -> None:
