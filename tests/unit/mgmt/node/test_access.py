@@ -31,6 +31,7 @@ NAMES = {
     "connection": ("4.1",),
     "session": ("4.1", "1"),
     "producer": ("4.1", "1", "x"),
+    "virtualhostloginclusionrule": ("q", "q"),
 }
 READ_ONLY = {"consumer", "producer", "session"}
 _NO_TREE: Any = None
@@ -77,6 +78,7 @@ def test_every_operation_is_tried() -> None:
     kinds = {each.kind for each in TYPES.values()}
     clients = {"Connection", "Session", "Producer", "Consumer"}
     others = {"VirtualHostAccessControlProvider", "VirtualHostConnectionLimitProvider"}
+    others |= {"VirtualHostLogger", "VirtualHostLogInclusionRule"}
     assert {each.category for each in kinds} == {"VirtualHost", "Exchange", "Queue", *clients, *others}
 
 
