@@ -13,7 +13,10 @@ from contextlib import suppress
 from pathlib import Path
 
 _OPTION = b"--password"
-_IN_URL = re.compile(rb"[a-z][a-z0-9+.-]*://[^/?#:@]*:([^/?#]*)@", re.IGNORECASE)
+_IN_URL = re.compile(
+    rb"(?<![a-z0-9+.-])[a-z][a-z0-9+.-]*://(?:[^/?#:]*:([^/?#]*)@)?(?:[^?#]*\?[^#]*?\bpassword=([^&#]*))?",
+    re.IGNORECASE,
+)
 _BEGIN, _END = 45, 46  # of the memory that /proc/PID/cmdline shows, in /proc/PID/stat behind the program's name
 
 
@@ -36,5 +39,7 @@ def _overwrite() -> None:
         elif is_one and option == _OPTION:
             ctypes.memset(begin + len(option) + 1, ord("*"), len(value))
         elif found := _IN_URL.search(word):
-            ctypes.memset(begin + found.start(1), ord("*"), len(found[1]))
+            for group in (1, 2):
+                if found[group]:
+                    ctypes.memset(begin + found.start(group), ord("*"), len(found[group]))
         before, begin = word, begin + len(word) + 1

@@ -85,8 +85,6 @@ class Changes:
             self._wake.clear()
             batch, self._asked = self._asked, []
             try:
-                if self._restore:
-                    await self._put_again()
                 await self._in_turns(batch)
             finally:
                 for asked in batch:
@@ -95,10 +93,12 @@ class Changes:
 
     async def _in_turns(self, batch: list[_Asked]) -> None:
         """Thousands of clients may ask for what takes long: watchers are heard, and the lease renewed, in between."""
+        await self._put_again()
         while batch:
             batch = await self._carry_out(batch)
             await asyncio.sleep(0)
             await self._lease.wait_valid()
+            await self._put_again()
 
     async def _carry_out(self, batch: list[_Asked]) -> list[_Asked]:
         """Together, and gives the rest; when that fails, each by itself, and only who asked for what cannot be done
@@ -150,6 +150,8 @@ class Changes:
 
     async def _put_again(self) -> None:
         """The store has everything when this returns, or says of what it will not have."""
+        if not self._restore:
+            return
         self._restore = False
         current = {key: record for key, record in self._topology.all_records() if record.transient}
         try:

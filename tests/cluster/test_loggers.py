@@ -49,4 +49,4 @@ def test_lines_of_all_processes(tmp_path: Path) -> None:
         def begun() -> int:
             return sum(each["threadName"] == "queue-1" and "ready" in each["message"] for each in lines())
 
-        wait_until(lambda: begun() == 2, SECONDS, "lines of the process that took its place")
+        wait_until(lambda: begun() >= 2, SECONDS, "lines of the process that took its place")

@@ -77,5 +77,13 @@ class MixedLoad(Load):
         self.ways += [(producer, consumer) for consumer in consumers]
 
     def doubled(self) -> list[str]:
-        """What came to a queue again. It may where a connection was lost, or a transaction with it."""
-        return [name for consumer in self.consumers for name in consumer.again]
+        """What came to a queue again, of what is persistent: what is not may, where a partition changes its owner.
+
+        It may all where a connection was lost, or a transaction with it.
+        """
+        return [
+            name
+            for producer, consumer in self.ways
+            for name in consumer.again
+            if not isinstance(producer, MixedProducer) or _is_persistent(name)
+        ]

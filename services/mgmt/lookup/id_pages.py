@@ -16,7 +16,7 @@ import pyarrow as pa
 _PLAIN, _IN_DICTIONARY = 0, (2, 8)  # parquet.thrift, Encoding
 _DATA, _DICTIONARY = 0, 2  # PageType
 _CODECS = {"UNCOMPRESSED": "", "ZSTD": "zstd", "SNAPPY": "snappy"}
-_FAULTS = (OSError, ValueError, LookupError, pa.ArrowException)
+_LARGEST = 64 << 20  # bytes of a page: of what is larger the header is damaged
 
 # Thrift's compact protocol: types of fields, of which page headers have these.
 _TRUE, _FALSE, _BYTE, _I16, _I32, _I64, _BINARY, _STRUCT = 1, 2, 3, 4, 5, 6, 8, 12
@@ -65,9 +65,20 @@ def _may_have(file: int, chunk: Chunk, wanted: bytes) -> bool:
     try:
         name = _CODECS[chunk.codec]
         codec = pa.Codec(name) if name else None
-        return any(_is_in(page, wanted, codec) for page in _pages(os.pread(file, chunk.size, chunk.begin)))
-    except _FAULTS:
+        return _are_in(_pages(os.pread(file, chunk.size, chunk.begin)), wanted, codec)
+    except Exception:  # noqa: BLE001 - headers have no checksum: whatever a damaged one says, Arrow decides
         return True
+
+
+def _are_in(pages: Iterator[_Page], wanted: bytes, codec: Any) -> bool:  # noqa: ANN401 - pyarrow has no types
+    has_dictionary = False
+    for page in pages:
+        if page.kind == _DATA and page.encoding in _IN_DICTIONARY and not has_dictionary:
+            raise ValueError("there is no dictionary")
+        has_dictionary |= page.kind == _DICTIONARY
+        if _is_in(page, wanted, codec):
+            return True
+    return False
 
 
 def _is_in(page: _Page, wanted: bytes, codec: Any) -> bool:  # noqa: ANN401 - pyarrow has no types
@@ -87,7 +98,7 @@ def _pages(data: bytes) -> Iterator[_Page]:
     while place < len(data):
         header, place = _struct(data, place)
         size = header[3]
-        if not 0 <= size <= len(data) - place:
+        if not 0 <= size <= len(data) - place or not 0 <= header[2] <= _LARGEST:
             raise ValueError("the page is cut off")
         about = header.get(5) or header.get(7) or {}
         yield _Page(header[1], about.get(2, -1), header[2], header.get(4), data[place : place + size])

@@ -7,6 +7,7 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 
 from services.common.containment import for_each
@@ -59,14 +60,21 @@ class Portions:
                     return  # its gateway tells again what it has not heard to be safe
                 self._settle(part, held)
                 await asyncio.sleep(0)
+            await self._host.until_certain()
+            if self._link.broken:
+                return
             del frame.settles[:]
             frame.settles.extend(last)
             self._link.receive(frame, publishes)
         finally:
-            now = self._host.now()
-            for_each("delivering what came back", held, lambda queue: queue.go_on(now))
+            # Not before it is known that no other process delivers: this one may have stood still meanwhile.
+            self._host.when_certain(partial(self._go_on, held))
         self._written()
         await asyncio.sleep(0)
+
+    def _go_on(self, held: dict[Queue, None]) -> None:
+        now = self._host.now()
+        for_each("delivering what came back", held, lambda queue: queue.go_on(now))
 
     def _settle(self, settles: Sequence[Settle], held: dict[Queue, None]) -> None:
         """Nothing is delivered before all of it is back: it would overtake what belongs before it."""

@@ -25,9 +25,9 @@ def bind(state: TopologyState, request: ChangeRequest, effects: Effects) -> Outc
     host = state.host(request.virtual_host)
     table = arguments.declared(request.bind.arguments)
     binding = _read(host, request.bind, access.asker(request))
-    _check(table, request.bind.source, request.virtual_host)
     if binding in host.sources[request.bind.source].bindings:
-        return Outcome()
+        return Outcome()  # whatever it says: what was taken once is heeded
+    _check(table, request.bind.source, request.virtual_host)
     host.add_binding(request.bind.source, binding, effects)
     return Outcome(created=True)
 

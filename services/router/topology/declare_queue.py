@@ -48,7 +48,7 @@ def _create(state: TopologyState, host: VirtualHost, declare: DeclareQueue, whos
     name = declare.name or f"{names.MADE}{state.new_name()}"
     found = queue_arguments.check(arguments.declared(declare.arguments), name, host.name, state.kinds)
     wish = _wish(found, declare, name, host.name)
-    kind = queue_arguments.queue_type(found, name, host.name, durable=declare.durable, exclusive=declare.exclusive)
+    kind = queue_arguments.queue_type(found, name, host.name, durable=declare.durable, exclusive=bool(wish.owner))
     return Queue(
         id=state.new_id(),
         virtual_host=host.name,

@@ -26,6 +26,8 @@ print(open("/proc/self/cmdline", "rb").read().split(b"\\0")[3:-1], sys.argv[1:])
         (["copy", "data", "postgresql://me:s:k@t@db/x"], ["copy", "data", "postgresql://me:*****@db/x"]),
         (["--from=http://:pw@b:1/"], ["--from=http://:**@b:1/"]),
         (["http://me@b:15672/x:y@z"], ["http://me@b:15672/x:y@z"]),
+        (["postgresql://me@corp:pw@db/x"], ["postgresql://me@corp:**@db/x"]),
+        (["postgresql://db/x?user=me&password=pw&a=b"], ["postgresql://db/x?user=me&password=**&a=b"]),
         (["queues", "list"], ["queues", "list"]),
     ],
 )

@@ -73,3 +73,16 @@ def test_gone(tmp_path: Path) -> None:
     path, chunks = _written(tmp_path, IDS)
     Path(path).unlink()
     assert that_may_have(path, chunks, "none") == [True] * 3
+
+
+@pytest.mark.parametrize("compression", ["zstd", "none"])
+@pytest.mark.parametrize("dictionary", [True, False])
+def test_any_bit_is_flipped(tmp_path: Path, compression: str, dictionary: bool) -> None:
+    """Headers of pages have no checksum: whichever bit of a chunk is wrong, what it has is not said to be elsewhere."""
+    path, [chunk] = _written(tmp_path, IDS[:20], compression=compression, use_dictionary=dictionary, **SMALL)
+    data, damaged = bytearray(Path(path).read_bytes()), tmp_path / "damaged"
+    for bit in range(8 * chunk.begin, 8 * (chunk.begin + chunk.size)):
+        data[bit // 8] ^= 1 << bit % 8
+        damaged.write_bytes(data)
+        assert that_may_have(str(damaged), [chunk], IDS[7]) == [True], bit
+        data[bit // 8] ^= 1 << bit % 8

@@ -10,6 +10,7 @@ import pytest
 from services.common.errors import PreconditionFailed
 from services.common.message import arguments, format_named
 from services.common.message.facts import Attributes, facts_of
+from services.common.selectors import selector
 from services.common.topology.exchanges.exchange_type import Binding
 from services.common.topology.message import Published
 from services.router.evaluate import evaluate
@@ -49,6 +50,16 @@ def test_each_is_another_binding(bench: Bench) -> None:
     bench.do("unbind", source="amq.direct", destination="q", routing_key="k", arguments=blue)
     assert bench.names("amq.direct", "k", {"colour": "blue"}) == set()
     assert bench.names("amq.direct", "k", {"colour": "red"}) == {"q"}
+
+
+def test_what_was_bound_before_it_was_too_much(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A client that binds at each start finds its binding, though a new one like it is refused."""
+    bench.queue("q")
+    bench.bind("amq.direct", "q", "k", arguments=RED)
+    monkeypatch.setattr(selector, "MOST_WORDS", 1)
+    assert not bench.bind("amq.direct", "q", "k", arguments=RED).created
+    with pytest.raises(PreconditionFailed, match="more than 1 words"):
+        bench.bind("amq.direct", "q", "other", arguments=RED)
 
 
 def test_exchanges_and_alternates(bench: Bench) -> None:
