@@ -79,8 +79,21 @@ def _party(whose: Asker, scope: Scope) -> Party:
     return party
 
 
+def _is_former(known: Queue) -> bool:
+    """Whether a release declared it to which what its arguments say of owner and life meant nothing."""
+    by_connection = known.owner.scope is Scope.CONNECTION
+    try:
+        said_then = wished(
+            said(arguments.load(known.arguments)), exclusive=by_connection, auto_delete=known.auto_delete
+        )
+    except Contradiction:
+        return True
+    return said_then != (known.owner.scope, known.life.until.scope, known.life.unused)
+
+
 def _check_same(known: Queue, declare: DeclareQueue, whose: Asker) -> None:
-    wish = _wish(said(arguments.load(declare.arguments)), declare, known.name, known.virtual_host)
+    heeded = {} if _is_former(known) else said(arguments.load(declare.arguments))
+    wish = _wish(heeded, declare, known.name, known.virtual_host)
     if known.owner != _party(whose, wish.owner):
         raise access.locked(known)
     thing = names.called("queue", known.name, known.virtual_host)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from services.common.errors import PreconditionFailed, ResourceLocked
+from services.common.message import arguments
 from services.common.topology.definitions import Queue
 from services.router.topology.effects import Effects
 from services.router.wire import queue_message
@@ -54,6 +56,28 @@ def test_owners(bench: Bench, policy: str, others: dict[str, str], too: dict[str
             ask(bench, kind, ME | others, **fields)
     ask(bench, "delete_queue", ME | too, name="q")
     assert not bench.topology.queues
+
+
+@pytest.mark.parametrize(
+    ("policies", "flags"),
+    [
+        ({OWNER: "CONTAINER"}, {}),
+        ({OWNER: "SESSION", LIFE: "PERMANENT"}, {}),
+        ({LIFE: "DELETE_ON_NO_LINKS"}, {}),
+        ({OWNER: "NONE"}, {"exclusive": True}),
+        ({LIFE: "PERMANENT"}, {"auto_delete": True}),
+    ],
+)
+def test_of_a_former_release(bench: Bench, policies: dict[str, str], flags: dict[str, bool]) -> None:
+    """To which these arguments meant nothing: its client declares it again at each start, and finds it."""
+    before = ask(bench, "declare_queue", ME, name="q", **flags).queue
+    known = replace(before, arguments=arguments.dump(policies))
+    state = bench.topology._state
+    state.queues[before.id] = state.host("/").queues["q"] = known
+    assert ask(bench, "declare_queue", ME, name="q", arguments=policies, **flags).queue == known
+    others = {"auto_delete": not flags.get("auto_delete", False)}
+    with pytest.raises(PreconditionFailed):
+        ask(bench, "declare_queue", ME, name="q", arguments=policies, **{**flags, **others})
 
 
 def test_of_links(bench: Bench) -> None:
