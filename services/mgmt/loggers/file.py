@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import re
+import threading
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -30,6 +31,8 @@ class FileSink(Outbox):
         super().__init__(name)
         self._file = RollingFile(rolling)
         self._layout = layout
+        self._writing = threading.Lock()
+        self._over = False
         with suppress(OSError):
             its = rolling.path.stat()
             self.since_us = its.st_mtime_ns // 1000 if its.st_size else 0
@@ -38,10 +41,24 @@ class FileSink(Outbox):
         await asyncio.to_thread(self._write, lines)
 
     def _write(self, lines: Sequence[Line]) -> None:
-        self._file.write(self._layout(line).encode(errors="replace") for line in lines)
+        try:
+            with self._writing:
+                self._file.write(self._layout(line).encode(errors="replace") for line in lines)
+        finally:
+            if self._over:
+                self._close()
+
+    def _close(self) -> None:
+        """Who is still writing, such as a large file into an archive, does it afterwards."""
+        if self._writing.acquire(blocking=False):
+            try:
+                self._file.close()
+            finally:
+                self._writing.release()
 
     async def _end(self) -> None:
-        await asyncio.to_thread(self._file.close)
+        self._over = True
+        await asyncio.to_thread(self._close)
 
 
 def path_of(said: Said, folder: Path) -> Path:

@@ -42,7 +42,7 @@ async def content(path: Path, operation: str, arguments: Mapping[str, Any]) -> A
         raise NotFound(f"no file {unknown[0]!r} is of this logger; there are {', '.join(there)}")
     if operation == "getFile":
         return await asyncio.to_thread(_one, there[named[0]])
-    return await asyncio.to_thread(_several, path.name, [there[name] for name in dict.fromkeys(named)])
+    return await asyncio.to_thread(_several, path, [there[name] for name in dict.fromkeys(named)])
 
 
 def _one(path: Path) -> Answer:
@@ -54,13 +54,14 @@ def _one(path: Path) -> Answer:
     return _given(opened, path.name, "application/x-gzip" if path.suffix == ".gz" else "text/plain")
 
 
-def _several(name: str, wanted: Sequence[Path]) -> Answer:
-    archive = tempfile.SpooledTemporaryFile(max_size=_ON_DISK)  # noqa: SIM115 - it is closed when it is sent
+def _several(path: Path, wanted: Sequence[Path]) -> Answer:
+    # Where the files are there is room for as much as they take; in containers there is little elsewhere.
+    archive = tempfile.SpooledTemporaryFile(max_size=_ON_DISK, dir=path.parent)  # noqa: SIM115 - closed when it is sent
     with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED) as into:
         for each in wanted:
             with suppress(FileNotFoundError):
                 into.write(each, each.name)
-    return _given(archive, f"{name}.zip", "application/zip")
+    return _given(archive, f"{path.name}.zip", "application/zip")
 
 
 def _given(opened: IO[bytes], name: str, media_type: str) -> Answer:

@@ -72,7 +72,7 @@ class Outbox(ABC):
     async def _try(self) -> None:
         try:
             await self._deliver_some()
-        except OSError as error:
+        except Exception as error:  # noqa: BLE001 - whatever it is, lines that come later may get there
             self._troubled(error)
             if not self._closing:
                 await asyncio.sleep(_AGAIN)
@@ -89,8 +89,8 @@ class Outbox(ABC):
             raise
         self.trouble, self._lost = "", 0
 
-    def _troubled(self, error: OSError) -> None:
-        self.trouble = error.strerror or str(error)
+    def _troubled(self, error: Exception) -> None:
+        self.trouble = getattr(error, "strerror", None) or str(error) or type(error).__name__
         # It comes back as one of its own lines.
         self._few.say(log.warning, "a logger's lines do not get where they go", logger=self._name, reason=self.trouble)
 

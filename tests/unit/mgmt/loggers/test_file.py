@@ -1,0 +1,66 @@
+"""A logger's file, while lines are on their way to it."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from services.mgmt.loggers import outbox
+from services.mgmt.loggers.file import FileSink
+from services.mgmt.loggers.layout import DEFAULT, Layout
+from services.mgmt.loggers.rolling import Rolling
+from services.rpc.logs_pb2 import Line
+
+
+def _sink(path: Path) -> FileSink:
+    return FileSink("a", Rolling(path), Layout(DEFAULT))
+
+
+async def _until(condition: Callable[[], bool]) -> None:
+    async with asyncio.timeout(60):
+        while not condition():
+            await asyncio.sleep(0.01)
+
+
+async def test_a_write_that_takes_longer_than_the_logger(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It lets the file go when it is done: the logger that took its place has the lock then, and writes."""
+    monkeypatch.setattr(outbox, "_LAST", 0.05)
+    former, began, go_on = _sink(tmp_path / "log"), threading.Event(), threading.Event()
+    write = former._file._write
+
+    def slow(text: bytes) -> None:
+        began.set()
+        go_on.wait()
+        write(text)
+
+    monkeypatch.setattr(former._file, "_write", slow)
+    former.take([Line(text="first")])
+    await asyncio.to_thread(began.wait)
+    await former.close()
+    go_on.set()
+    await _until(lambda: former._file._file is None)
+    later = _sink(tmp_path / "log")
+    later.take([Line(text="second")])
+    await _until(lambda: "second" in (tmp_path / "log").read_text())
+    await later.close()
+
+
+async def test_a_fault(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever goes wrong with lines is said, and those that come later are written."""
+    monkeypatch.setattr(outbox, "_AGAIN", 0.01)
+    sink, layout = _sink(tmp_path / "log"), Layout(DEFAULT)
+
+    def broken(_line: Line) -> str:
+        raise RuntimeError("a fault")
+
+    monkeypatch.setattr(sink, "_layout", broken)
+    sink.take([Line(text="first")])
+    await _until(lambda: sink.trouble == "a fault")
+    monkeypatch.setattr(sink, "_layout", layout)
+    await _until(lambda: not sink.trouble)
+    assert "first" in (tmp_path / "log").read_text()
+    await sink.close()
