@@ -138,7 +138,7 @@ class Entrance:
             return last - first
         if self._serves and not self._waits(arrival.facts[first], now):
             return last - first  # at least one leaves again at once
-        return self._room.admits([len(body) for body in arrival.bodies[first:last]])
+        return self._room.admits([len(body) for body in arrival.bodies[first:last]], letters=bool(arrival.letters))
 
     def _waits(self, facts: Facts, now: int) -> bool:
         """Whether a message has to wait for its time."""

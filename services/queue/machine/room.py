@@ -29,10 +29,12 @@ class Room:
         """Whether what does not come in is a dead letter."""
         return self.policy.dead_letters_refused and self._entries.options.dead_letter_exchange is not None
 
-    def admits(self, sizes: Sequence[int]) -> int:
-        """How many of the newcomers with bodies of these sizes come in."""
+    def admits(self, sizes: Sequence[int], *, letters: bool = False) -> int:
+        """How many of the newcomers with bodies of these sizes come in; whether they are dead `letters`."""
         its, count, size = self._entries, self.count, self.size
-        if its.options.keeps_unroutable:  # its letters may stay for ever, and are in it as long
+        # Its letters may stay for ever, and are in it as long. But they may want to come back to it, or letters of a
+        # queue to which they want to: both would wait for the other.
+        if its.options.keeps_unroutable and not letters:
             count, size = count + its.holding.letters, size + its.holding.letter_bytes
         return self.policy.admits(its.options, its.count + count, its.size + size, sizes)
 

@@ -97,6 +97,22 @@ async def test_what_waits_counts(house: House) -> None:
     assert len(link.refusals()) == 1
 
 
+async def test_what_comes_back_to_its_own_queue(house: House) -> None:
+    """A full queue whose letters are for itself has room for them, though nobody takes any."""
+    its: dict[str, Any] = {**KEPT, "dead_letter_exchange": "", "dead_letter_routing_key": "q", "max_length": 2}
+    del its["message_ttl"]
+    queue_id = await house.declare("q", **its)
+    link = await house.link()
+    await link.publish(queue_id, [b"1", b"2"])
+    await link.attach(queue_id, messages=2)
+    await link.until(lambda: len(link.bodies) == 2)
+    await link.send(settles=[pb.Settle(queue_id=queue_id, outcome=pb.REJECT, uids=link.uids)])
+    queue = house.queues["queue-1"]._host.registry.queues[queue_id]
+    async with asyncio.timeout(60):
+        while queue.ready_count < 2:
+            await asyncio.sleep(0.01)
+
+
 @pytest.mark.parametrize("table", [{**KEPT, "dead_letter_strategy": "at-most-once"}, AT_LEAST_ONCE])
 async def test_what_does_not_wait_counts_not(house: House, table: dict[str, Any]) -> None:
     """Letters of other queues are under way for a moment, and keep nobody out meanwhile."""
