@@ -56,7 +56,7 @@ def _one(path: Path) -> Answer:
 
 def _several(path: Path, wanted: Sequence[Path]) -> Answer:
     # Where the files are there is room for as much as they take; in containers there is little elsewhere.
-    archive = tempfile.SpooledTemporaryFile(max_size=_ON_DISK, dir=path.parent)  # noqa: SIM115 - closed when it is sent
+    archive = tempfile.SpooledTemporaryFile(max_size=_ON_DISK, dir=str(path.parent))  # noqa: SIM115 - closed when it is sent
     with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED) as into:
         for each in wanted:
             with suppress(FileNotFoundError):
