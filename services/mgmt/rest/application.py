@@ -24,7 +24,7 @@ from services.mgmt.rest.capture import capture_routes
 from services.mgmt.rest.described import describe
 from services.mgmt.rest.failures import answer_failures, documented
 from services.mgmt.rest.metrics import metric_routes
-from services.mgmt.rest.model.routes import model_routes, service_routes
+from services.mgmt.rest.model.routes import category_routes, general_routes, service_routes
 from services.mgmt.rest.own import own_doors
 from services.mgmt.rest.ports import port_changes, port_routes
 from services.mgmt.rest.providers import provider_routes
@@ -73,8 +73,9 @@ def application(
             own_doors(app, router, door)
             who = [Depends(door)]
             app.include_router(router, prefix="/api", dependencies=who, responses=documented(400, 401, 403, 422))
-    for each in model_routes(doors, tree):
+    for each in general_routes(doors, tree):
         app.include_router(each, prefix="/api")
+    app.router.routes.extend(category_routes(doors, tree, "/api"))
     app.include_router(service_routes(doors, tree))
     app.include_router(metric_routes(gathering), dependencies=[Depends(Scraper(doors, OBSERVE))])
     for each in rabbitmq_routes(doors, broker, health):

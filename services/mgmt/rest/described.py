@@ -10,6 +10,7 @@ from fastapi import FastAPI, Request, Response
 from fastapi.responses import JSONResponse
 
 from services.mgmt.rest.failures import Failure
+from services.mgmt.rest.late import make_all
 from services.mgmt.rest.mentions import written_down
 from services.mgmt.rest.model.answers import ModelFailure
 
@@ -23,7 +24,7 @@ def describe(app: FastAPI) -> None:
 
     It is a megabyte, and open to every client: it is written once, for all of them.
     """
-    app.openapi = _corrected(app.openapi)  # type: ignore[method-assign]  # as FastAPI says it is done
+    app.openapi = _corrected(app)  # type: ignore[method-assign]  # as FastAPI says it is done
 
     @cache
     def written() -> bytes:
@@ -35,8 +36,11 @@ def describe(app: FastAPI) -> None:
     app.add_route(_PATH, answer, include_in_schema=False)
 
 
-def _corrected(describe: Callable[[], dict[str, Any]]) -> Callable[[], dict[str, Any]]:
+def _corrected(app: FastAPI) -> Callable[[], dict[str, Any]]:
+    describe = app.openapi
+
     def told() -> dict[str, Any]:
+        make_all(app)
         document = describe()
         schemas = document["components"]["schemas"]
         for operation in _operations(document):

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime
+from functools import partial
 from typing import Annotated, Any, NamedTuple
 
 from fastapi import APIRouter, Depends, Request, Response
+from starlette.routing import BaseRoute
 
 from services.common.authentication.principal import Principal
 from services.common.clock import epoch_ms
@@ -15,6 +17,7 @@ from services.mgmt.access.operations import ASK_MGMT, OBSERVE
 from services.mgmt.model.configured_object import ConfiguredObject
 from services.mgmt.model.rendering import Options
 from services.mgmt.rest.basic import Basic, Doors
+from services.mgmt.rest.late import Late
 from services.mgmt.rest.model.answers import Route, documented
 from services.mgmt.rest.model.asking import Asking
 from services.mgmt.rest.model.metadata import metadata, structure
@@ -31,22 +34,29 @@ _PREFIX = "/{version:model_version}"
 _BOTH = (401, 403, 404, 422, 503)
 
 
-def model_routes(doors: Doors, tree: Tree) -> Iterator[APIRouter]:
-    """Below /api."""
-    asking = Asking(tree, doors)
+def general_routes(doors: Doors, tree: Tree) -> Iterator[APIRouter]:
+    """Of no single category; below /api."""
     yield query_routes(doors, tree)
-    yield preference_routes(doors, asking)
-    for name, each in tree.categories.items():
-        router = APIRouter(prefix=f"{_PREFIX}/{name}", tags=[f"model: {each.kind.category}"], route_class=Route)
-        names = (
-            f"{'/'.join(tree.line(name))}, or less, or an operation more; a name that holds a slash is encoded twice"
-        )
-        for path in ("", "/{path:names}"):
-            at = _At(router, path, placed(path, names))
-            _reads(at, reading := Reading(asking, name), doors.to(reading.needs), each.kind)
-            if each.changes:
-                _writes(at, Writing(asking, name), doors.to(ASK_MGMT), each.kind, deletes=name != BROKER)
-        yield router
+    yield preference_routes(doors, Asking(tree, doors))
+
+
+def category_routes(doors: Doors, tree: Tree, prefix: str) -> Iterator[Late]:
+    """Two paths for each category, below `prefix`."""
+    asking = Asking(tree, doors)
+    for name in tree.categories:
+        yield Late(name, partial(_of_category, doors, asking, tree, name, prefix))
+
+
+def _of_category(doors: Doors, asking: Asking, tree: Tree, name: str, prefix: str) -> Sequence[BaseRoute]:
+    each = tree.categories[name]
+    router = APIRouter(prefix=f"{prefix}{_PREFIX}/{name}", tags=[f"model: {each.kind.category}"], route_class=Route)
+    names = f"{'/'.join(tree.line(name))}, or less, or an operation more; a name that holds a slash is encoded twice"
+    for path in ("", "/{path:names}"):
+        at = _At(router, path, placed(path, names))
+        _reads(at, reading := Reading(asking, name), doors.to(reading.needs), each.kind)
+        if each.changes:
+            _writes(at, Writing(asking, name), doors.to(ASK_MGMT), each.kind, deletes=name != BROKER)
+    return router.routes
 
 
 class _At(NamedTuple):
