@@ -55,7 +55,7 @@ class PeerLink(Holder):
         self.outbox = Outbox(self._something_to_say)
         self.deliveries = self.outbox.deliveries
         self._wake = wake
-        self._fail = fail
+        self.fail = fail
         self._host = host
         self._consumers: dict[int, tuple[Consumer, Queue]] = {}
         self._awaiting: dict[int, tuple[Awaited, pb.AttachConsumer]] = {}  # by consumer
@@ -128,7 +128,7 @@ class PeerLink(Holder):
             try:
                 self.receive(frame, publishes)
             except Exception as fault:  # noqa: BLE001 - as when it is carried out at once
-                self._fail(fault)
+                self.fail(fault)
         if frames:
             self._wake()
 
