@@ -59,7 +59,7 @@ async def test_a_later_owner(after: int) -> None:
         await _settled()
         store.asked[answered].set_result(JournalAck())
     await _settled()
-    store.asked[after].set_result(JournalAck(fenced=[7]))
+    store.asked[after].set_result(JournalAck(fenced=["partition-7"]))
     assert await writing is False
     assert len(store.asked) == min(after + MOST, MANY)
     assert all(each.done() for each in store.asked)
