@@ -5,6 +5,7 @@
     ├── AccessRefused       the user may not, or the name is reserved
     ├── ResourceLocked      another connection's exclusive queue
     ├── PreconditionFailed  it exists with other properties; in use; not empty
+    │   ├── WrongSelector   what was said to choose messages is no selector
     │   └── Overtaken       somebody else has changed meanwhile what a write to the store rests on
     ├── NotAllowed          never possible for this connection
     ├── CommandInvalid      the command itself makes no sense here
@@ -61,6 +62,10 @@ class ResourceLocked(BrokerError):
 
 
 class PreconditionFailed(BrokerError):
+    pass
+
+
+class WrongSelector(PreconditionFailed):
     pass
 
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Protocol
 import structlog
 
 from services.common.bus.events import UNHEARD, Events
+from services.common.compiling import Compiling
 from services.common.containment import for_each
 from services.common.errors import BrokerError
 from services.common.few_lines import FewLines
@@ -75,6 +76,7 @@ class Host:
     overfull: Overfull = field(default_factory=Overfull)
     greeted: Greeted = field(default_factory=Greeted)
     few: FewLines = field(default_factory=lambda: FewLines(1))  # about peers that are refused
+    compiling: Compiling = field(default_factory=Compiling)
     departed: dict[int, PeerLink] = field(default_factory=dict)  # the latest of a gateway, by origin, for a moment
     expected: Expected = field(default_factory=Expected)
     returning: Returning = field(default_factory=Returning)

@@ -57,6 +57,8 @@ class Changes:
         self._asked: list[_Asked] = []
         self._wake = asyncio.Event()
         self._restore = False
+        self._decided = 0  # of those that are carried out together now
+        self._apart = 0  # so many are carried out one by one: one of them failed, and which is not known
         self.version = version
         """What watchers have been told; the topology itself may be ahead of it."""
 
@@ -101,31 +103,34 @@ class Changes:
             await self._put_again()
 
     async def _carry_out(self, batch: list[_Asked]) -> list[_Asked]:
-        """Together, and gives the rest; when that fails, each by itself, and only who asked for what cannot be done
-        hears that.
+        """Together, and gives the rest; when that fails, each of these by itself, in turns of their own, and only who
+        asked for what cannot be done hears that.
         """
+        self._decided = 0
         try:
-            return await self._together(batch)
+            rest = await self._together(batch)
         except Fenced:
             raise
         except Exception as fault:  # noqa: BLE001 - one request's, which is not known yet
             # It may have been carried out in part: nothing of it is in the store.
             await self.restore()
             self._tell_all_anew()
-            if len(batch) > 1:
-                for asked in batch:
-                    await self._carry_out([asked])
-            else:
-                _refuse(batch[0], fault)
-        return []
+            if self._decided > 1:
+                self._apart = self._decided
+                return batch
+            _refuse(batch[0], fault)
+            rest = batch[1:]
+        self._apart = max(self._apart - 1, 0)
+        return rest
 
     async def _together(self, batch: list[_Asked]) -> list[_Asked]:
         """As many as have their time in one turn; gives the others."""
         effects, until = Effects(), monotonic() + _TURN
         answers: list[tuple[asyncio.Future[Any], Any]] = []
         for asked in batch:
+            self._decided += 1
             answers.append((asked.done, self._decide(asked, effects)))
-            if monotonic() >= until:
+            if self._apart or monotonic() >= until:
                 break
         if effects.records:
             await self._store.put(effects.records)

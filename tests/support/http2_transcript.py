@@ -45,7 +45,14 @@ def long(value: int) -> bytes:
 
 def settings(**values: int) -> bytes:
     """SETTINGS, by the names above in small letters."""
-    numbers = {"table_size": 1, "enable_push": 2, "initial_window_size": 4, "max_frame_size": 5, "unknown": 0xABCD}
+    numbers = {
+        "table_size": 1,
+        "enable_push": 2,
+        "max_concurrent_streams": 3,
+        "initial_window_size": 4,
+        "max_frame_size": 5,
+        "unknown": 0xABCD,
+    }
     pairs = (numbers[name].to_bytes(2, "big") + long(value) for name, value in values.items())
     return frame(SETTINGS, payload=b"".join(pairs))
 

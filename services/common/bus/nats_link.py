@@ -13,7 +13,8 @@ from nats.js import JetStreamContext
 from services.common.bus.address import token_for
 
 _CONNECT_SECONDS = 2.0
-_AGAIN_SECONDS = 0.2  # between the attempts of one `connect`
+_AGAIN_SECONDS = 0.2  # between the attempts of one `connect` where nobody listens …
+_REFUSED_SECONDS = 0.05  # … and where the server would not have it
 _ANSWER_SECONDS = 2.0
 _LONGEST_ANSWER = 3600  # seconds; the callers give up long before
 _FAREWELL_SECONDS = 1.0
@@ -41,32 +42,45 @@ class NatsLink:
 
     @classmethod
     async def connect(cls, address: str, name: str) -> NatsLink:
-        """Tries for two seconds; raises Away."""
+        """Tries for two seconds; raises Away.
+
+        A server that has as many connections as it may refuses at once, and lets in whoever comes next when one of
+        them goes: strangers are closed after two seconds.
+        """
+        refused = ""
+        try:
+            async with asyncio.timeout(_CONNECT_SECONDS):
+                while True:
+                    try:
+                        return await cls._attempt(address, name)
+                    except (Error, ConnectionError) as failure:
+                        refused = str(failure) or type(failure).__name__
+                    await asyncio.sleep(_REFUSED_SECONDS)
+        except TimeoutError as failure:
+            raise (Away(refused) if refused else _silent(_CONNECT_SECONDS)) from failure
+        except (OSError, ValueError) as failure:
+            raise Away(str(failure) or type(failure).__name__) from failure
+
+    @classmethod
+    async def _attempt(cls, address: str, name: str) -> NatsLink:
         client, ended = _create(), asyncio.Event()
 
         async def note_end() -> None:
             ended.set()
 
         try:
-            async with asyncio.timeout(_CONNECT_SECONDS):
-                await client.connect(
-                    address,
-                    name=name,
-                    token=token_for(address),
-                    # We reconnect ourselves: only then is it known which events were on their way.
-                    allow_reconnect=False,
-                    max_reconnect_attempts=-1,
-                    reconnect_time_wait=_AGAIN_SECONDS,  # type: ignore[arg-type]  # it is only slept
-                    error_cb=_ignore,
-                    closed_cb=note_end,
-                )
-        except TimeoutError as failure:
-            await close(client)
-            raise _silent(_CONNECT_SECONDS) from failure
-        except (Error, OSError, ValueError) as failure:
-            await close(client)
-            raise Away(str(failure) or type(failure).__name__) from failure
-        except asyncio.CancelledError:
+            await client.connect(
+                address,
+                name=name,
+                token=token_for(address),
+                # We reconnect ourselves: only then is it known which events were on their way.
+                allow_reconnect=False,
+                max_reconnect_attempts=-1,
+                reconnect_time_wait=_AGAIN_SECONDS,  # type: ignore[arg-type]  # it is only slept
+                error_cb=_ignore,
+                closed_cb=note_end,
+            )
+        except BaseException:
             await close(client)
             raise
         return cls(client, ended)

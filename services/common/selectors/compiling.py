@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterable
 from typing import Final
 
-from lark import Token, Transformer, v_args
+from lark import Transformer, v_args
 
 from services.common.selectors import calculating, comparing, like, logic
 from services.common.selectors.term import Equality, Term, combined, identifier, literal
@@ -50,7 +50,7 @@ def _unquoted(token: str) -> str:
 
 
 @v_args(inline=True)
-class Compiler(Transformer[Token, Term]):
+class Compiler(Transformer[str, Term]):
     """See the module."""
 
     # -------------------------------------------------------------- logic
@@ -71,7 +71,7 @@ class Compiler(Transformer[Token, Term]):
 
     # -------------------------------------------------------------- conditions
 
-    def compared(self, left: Term, sign: Token, right: Term) -> Term:
+    def compared(self, left: Term, sign: str, right: Term) -> Term:
         if sign in comparing.ORDERS:
             _need({Kind.NUMBER}, sign, left, right)
         elif Kind.ANY not in {left.kind, right.kind}:
@@ -100,15 +100,15 @@ class Compiler(Transformer[Token, Term]):
     def not_between(self, value: Term, least: Term, most: Term) -> Term:
         return self.negated(self.between(value, least, most))
 
-    def among(self, value: Term, *texts: Token) -> Term:
+    def among(self, value: Term, *texts: str) -> Term:
         _need({Kind.TEXT}, "IN", value)
-        listed = _TEXT.findall(texts[0]) if texts[0].type == "TEXTS" else texts
+        listed = _TEXT.findall(texts[0]) if texts[0].startswith("(") else texts
         return _made(comparing.among(value.evaluate, frozenset(map(_unquoted, listed))), Kind.TRUTH, value)
 
-    def not_among(self, value: Term, *texts: Token) -> Term:
+    def not_among(self, value: Term, *texts: str) -> Term:
         return self.negated(self.among(value, *texts))
 
-    def like(self, value: Term, pattern: Token, escape: Token | None) -> Term:
+    def like(self, value: Term, pattern: str, escape: str | None) -> Term:
         _need({Kind.TEXT}, "LIKE", value)
         by = _unquoted(escape) if escape else ""
         if escape and len(by) != 1:
@@ -116,16 +116,16 @@ class Compiler(Transformer[Token, Term]):
         its = _unquoted(pattern)
         return _made(like.like(value.evaluate, its, by), Kind.TRUTH, value, steps=like.steps(its, by))
 
-    def not_like(self, value: Term, pattern: Token, escape: Token | None) -> Term:
+    def not_like(self, value: Term, pattern: str, escape: str | None) -> Term:
         return self.negated(self.like(value, pattern, escape))
 
     # -------------------------------------------------------------- arithmetic
 
-    def calculated(self, left: Term, sign: Token, right: Term) -> Term:
+    def calculated(self, left: Term, sign: str, right: Term) -> Term:
         _need({Kind.NUMBER}, sign, left, right)
         return _made(calculating.calculated(left.evaluate, sign, right.evaluate), Kind.NUMBER, left, right)
 
-    def signed(self, sign: Token, term: Term) -> Term:
+    def signed(self, sign: str, term: Term) -> Term:
         _need({Kind.NUMBER}, sign, term)
         if term.constant is not None:
             return literal(-term.constant if sign == "-" else term.constant)
@@ -134,16 +134,16 @@ class Compiler(Transformer[Token, Term]):
 
     # -------------------------------------------------------------- literals and identifiers
 
-    def text(self, token: Token) -> Term:
+    def text(self, token: str) -> Term:
         return literal(_unquoted(token))
 
-    def exact(self, token: Token) -> Term:
+    def exact(self, token: str) -> Term:
         return _whole(token, 0)
 
-    def octal(self, token: Token) -> Term:
+    def octal(self, token: str) -> Term:
         return _whole(token, 8)
 
-    def approximate(self, token: Token) -> Term:
+    def approximate(self, token: str) -> Term:
         value = float(token.rstrip("dfDF"))
         if math.isinf(value):
             raise Mistaken(f"{token} is too large for a number")
@@ -158,14 +158,14 @@ class Compiler(Transformer[Token, Term]):
     def null(self) -> Term:
         return literal(None)
 
-    def identifier(self, token: Token) -> Term:
+    def identifier(self, token: str) -> Term:
         return identifier(str(token))
 
-    def quoted(self, token: Token) -> Term:
+    def quoted(self, token: str) -> Term:
         return identifier(_unquoted(token))
 
 
-def _whole(token: Token, base: int) -> Term:
+def _whole(token: str, base: int) -> Term:
     """One of 64 bits, with the sign that it may have before it."""
     digits = token.rstrip("lL")
     value = int(digits, base) if len(digits) <= len(oct(_LARGEST)) else _LARGEST + 1

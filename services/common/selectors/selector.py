@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Final
+from weakref import WeakValueDictionary
 
 from lark import Lark
-from lark.exceptions import LarkError, UnexpectedInput, UnexpectedToken, VisitError
+from lark.exceptions import VisitError
 
 from services.common.memo import Memo
 from services.common.selectors import logic
 from services.common.selectors.compiling import Compiler, Mistaken
 from services.common.selectors.grammar import GRAMMAR
+from services.common.selectors.parsing import NotUnderstood, Parser
 from services.common.selectors.term import Equality, Term
 from services.common.selectors.values import Kind, LookUp
 from services.common.selectors.words import words
@@ -20,13 +22,16 @@ LONGEST: Final = 32 << 10
 """Characters of a selector."""
 
 MOST_WORDS: Final = 1000
-"""Words and signs of one that is new, a list of texts as one: each takes some 25 microseconds of everybody."""
+"""Words and signs of one that is new, a list of texts as one: each takes some eight microseconds of everybody."""
 
 _MOST_STEPS: Final = 256  # at each character of a text: to ask one message must not take long
 _REMEMBERED: Final = 1024
 _CHARACTERS: Final = 256 << 10  # of all that are remembered: compiled, each takes some thirty bytes
 _SHOWN: Final = 20  # characters of what was not understood
-_PARSER: Final = Lark(GRAMMAR, parser="lalr", start="selector", maybe_placeholders=True, transformer=Compiler())
+LARK: Final = Lark(GRAMMAR, parser="lalr", start="selector", maybe_placeholders=True, transformer=Compiler())
+"""The grammar's tables, and the reader that the quick one is held against."""
+
+_PARSER: Final = Parser(LARK)
 
 
 class InvalidSelector(ValueError):
@@ -34,9 +39,9 @@ class InvalidSelector(ValueError):
 
 
 class Selector:
-    """A compiled one; equal texts mostly give the same object, by `selector`."""
+    """A compiled one; equal texts give the same object, by `selector`, while it is anybody's."""
 
-    __slots__ = ("evaluate", "required", "steps", "text")
+    __slots__ = ("__weakref__", "evaluate", "required", "steps", "text")
 
     def __init__(self, text: str, term: Term) -> None:
         self.text = text
@@ -52,14 +57,21 @@ class Selector:
 
 
 _known: Final[Memo[str, Selector]] = Memo(_REMEMBERED, _CHARACTERS)
+_in_use: Final[WeakValueDictionary[str, Selector]] = WeakValueDictionary()
 
 
 def selector(text: str) -> Selector:
     """Compiles one that was taken once. Raises InvalidSelector."""
     if (known := _known.get(text) or _known.recall(text)) is None:
-        known = _compiled(text)
+        if (known := _in_use.get(text)) is None:
+            known = _in_use[text] = _compiled(text)
         _known.put(text, known, len(text))
     return known
+
+
+def is_compiled(text: str) -> bool:
+    """Whether it is at hand: another one takes time, by its length."""
+    return text in _known or text in _in_use
 
 
 def all_of(selectors: Sequence[Selector]) -> Selector:
@@ -97,17 +109,16 @@ def said_now(text: str) -> Selector:
 def _parsed(text: str) -> Term:
     try:
         # The transformer is called while it is parsed: nothing goes by how deep terms lie in each other.
-        return _PARSER.parse(text)  # type: ignore[return-value]
-    except UnexpectedInput as error:
-        raise InvalidSelector(_unexpected(text, error)) from None
+        return _PARSER.parse(text)  # type: ignore[no-any-return]
+    except NotUnderstood as error:
+        raise InvalidSelector(_not_understood(text, error.at)) from None
     except VisitError as error:
         raise InvalidSelector(str(error.orig_exc)) from None
-    except (LarkError, Mistaken) as error:
+    except Mistaken as error:
         raise InvalidSelector(str(error)) from None
 
 
-def _unexpected(text: str, error: UnexpectedInput) -> str:
-    at = error.pos_in_stream
-    if at is None or (isinstance(error, UnexpectedToken) and error.token.type == "$END"):
+def _not_understood(text: str, at: int | None) -> str:
+    if at is None:
         return "it ends too early"
     return f"not understood at character {at + 1}: {text[at : at + _SHOWN]!r}"

@@ -35,6 +35,7 @@ class Channel:
         self._waiting: dict[ClientCall, None] = {}
         self._connecting: asyncio.Task[None] | None = None
         self._failing = False
+        self._in_vain = False  # the last connection took no call
         self._closed = False
 
     async def __aenter__(self) -> Self:
@@ -117,7 +118,7 @@ class Channel:
     def leave(self, end: ChannelEnd) -> None:
         """The peer takes no more calls on this connection; those under way may end."""
         if self._end is end:
-            self._end = None
+            self._end, self._in_vain = None, not end.is_used
             self._leaving[end] = None
             self._go_on()
 
@@ -130,11 +131,13 @@ class Channel:
         """The connection is no more; calls may have waited for room on it."""
         self._leaving.pop(end, None)
         if self._end is end:
-            self._end = None
+            self._end, self._in_vain = None, not end.is_used
             self._go_on()
 
     async def _connect(self) -> None:
         try:
+            if self._in_vain:  # it let nobody call (SETTINGS_MAX_CONCURRENT_STREAMS 0), and the next may do as much
+                await _pause()
             while self._waiting and self._end is None:
                 try:
                     end = await self._connected()
@@ -144,7 +147,7 @@ class Channel:
                 except (OSError, ValueError) as failure:  # ValueError: of a name that cannot be one
                     self._failing = True
                     self._fail_fast(str(failure) or "no answer in time")
-                    await asyncio.sleep(random.uniform(*_BACKOFF))  # noqa: S311 - so that not all come at once
+                    await _pause()
         finally:
             self._failing = False
             self._connecting = None
@@ -169,3 +172,7 @@ class Channel:
         text = f"failed to connect to {self.address}: {reason}"
         for call in [call for call in self._waiting if not call.waits]:
             call.finish(Outcome(grpc.StatusCode.UNAVAILABLE, text))
+
+
+async def _pause() -> None:
+    await asyncio.sleep(random.uniform(*_BACKOFF))  # noqa: S311 - so that not all come at once

@@ -39,6 +39,8 @@ class ChannelEnd(Endpoint):
         self._parting = False
         self.is_over = False
         """It takes no more calls."""
+        self.is_used = False
+        """It has taken one."""
 
     @property
     def may_request(self) -> bool:
@@ -51,6 +53,7 @@ class ChannelEnd(Endpoint):
         return self._connection.is_used_up
 
     def send(self, call: ClientCall, metadata: Metadata) -> None:
+        self.is_used = True
         fields = request(call.method.path, (*call.metadata, *metadata))
         stream = Stream(self, self._connection.request(fields))
         self.calls[stream.number] = call

@@ -2,35 +2,23 @@
 
 from __future__ import annotations
 
-import asyncio
 from typing import Final
 
 from services.common.arguments import filters, queue
 from services.common.arguments.reading import said
-from services.common.errors import PreconditionFailed
+from services.common.compiling import Compiling
+from services.common.errors import PreconditionFailed, WrongSelector
 from services.common.message import arguments
 from services.common.selectors.selector import InvalidSelector, said_now
-from services.gateway.vocabulary import Consume
+from services.gateway.vocabulary import Bind, Consume
 
 SELECTOR: Final = "x-filter-jms-selector"
 NO_CONSUME: Final = "x-filter-no-consume"
 NO_LOCAL: Final = "x-qpid-no-local"
 REPLAY: Final = filters.REPLAY
-_LONG: Final = 500  # characters, which take some milliseconds
 
 
-async def compile_in_turn(request: Consume, turn: asyncio.Lock) -> None:
-    """Compiles a long selector when no other client's is: hundreds that come together would be a second of everybody.
-
-    It is remembered. Raises PreconditionFailed, as `selector_of`, which finds it then.
-    """
-    if len(str(request.selector or request.arguments.get(SELECTOR, ""))) > _LONG:
-        async with turn:
-            await asyncio.sleep(0)  # who waited meanwhile is served first
-            selector_of(request)
-
-
-def selector_of(request: Consume) -> str:
+async def selector_of(request: Consume, compiling: Compiling) -> str:
     """Which messages it wants, "": whatever is next. Raises PreconditionFailed for what is no selector (JMS 3.8.1)."""
     text = request.selector or request.arguments.get(SELECTOR, "")
     if not isinstance(text, str):
@@ -38,10 +26,21 @@ def selector_of(request: Consume) -> str:
     if not text.strip():
         return ""
     try:
-        return said_now(text).text
+        return (await compiling.compiled(text, said_now)).text
     except InvalidSelector as error:
         what = f"the selector {text!r}" if request.selector else f"{SELECTOR}: {text!r}"
-        raise PreconditionFailed(f"{what} is none: {error}") from None
+        raise WrongSelector(f"{what} is none: {error}") from None
+
+
+async def check_binding(request: Bind, compiling: Compiling) -> None:
+    """Raises PreconditionFailed for a selector that is none. The router checks it, too, and has not to for most."""
+    text = request.arguments.get(SELECTOR)
+    if not isinstance(text, str) or not text.strip():
+        return
+    try:
+        await compiling.compiled(text, said_now)
+    except InvalidSelector as error:
+        raise WrongSelector(f"{SELECTOR} must be a selector, and {text!r} is none: {error}") from None
 
 
 def browses(request: Consume) -> bool:

@@ -33,8 +33,8 @@ async def consume(session: Session, request: v.Consume) -> str:
     if request.queue == v.MANAGEMENT and session.broker.management:
         return await _consume_answers(session, request, session.broker.management)
     definition = await find_queue(session, request.queue)
-    await choosing.compile_in_turn(request, session.broker.compiling)
-    consumer = _consumer(session, request, definition)
+    selector = await choosing.selector_of(request, session.broker.compiling)
+    consumer = _consumer(session, request, definition, selector)
     if consumer.no_local:
         _keep_own(session, consumer, alone=request.alone)
     session.consumers[request.tag] = consumer
@@ -57,7 +57,7 @@ def _keep_own(session: Session, consumer: Consumer, *, alone: bool) -> None:
         connection.tells_publisher = True
 
 
-def _consumer(session: Session, request: v.Consume, definition: router_pb2.QueueDefinition) -> Consumer:
+def _consumer(session: Session, request: v.Consume, definition: router_pb2.QueueDefinition, selector: str) -> Consumer:
     on_connection = sum(len(each.consumers) for each in session.connection.sessions.values()) + 1
     return Consumer(
         handle=session.broker.new_handle(),
@@ -67,7 +67,7 @@ def _consumer(session: Session, request: v.Consume, definition: router_pb2.Queue
         settled=request.settled,
         exclusive=request.exclusive or owner_of(definition) == ANY_LINK,
         browse=choosing.browses(request),
-        selector=choosing.selector_of(request),
+        selector=selector,
         no_local=choosing.no_local(request, definition.arguments),
         replay=choosing.replay_of(request, definition.arguments),
         priority=_priority(request.arguments.get("x-priority", 0)),

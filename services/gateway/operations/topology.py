@@ -11,6 +11,7 @@ from services.common.errors import BrokerError, InternalError, NotFound, Precond
 from services.common.message import arguments
 from services.common.topology.life import Asker, Party, Scope, of_connection
 from services.gateway import vocabulary as v
+from services.gateway.operations import choosing
 from services.gateway.sessions.session import Session
 from services.rpc import queue_pb2, router_pb2
 
@@ -87,6 +88,7 @@ async def purge_queue(session: Session, request: v.PurgeQueue) -> int:
 
 
 async def bind(session: Session, request: v.Bind) -> None:
+    await choosing.check_binding(request, session.broker.compiling)
     await change(session, bind=_binding(session, request))
 
 

@@ -13,6 +13,7 @@ import structlog
 
 from services.common.clients.link_frame import Settlement
 from services.common.clients.publisher import Publisher
+from services.common.compiling import Compiling
 from services.common.containment import for_each
 from services.common.errors import AccessRefused, InternalError, NotFound, Unavailable
 from services.common.memory import available
@@ -65,7 +66,7 @@ class Broker:
         self.publisher = Publisher(name, uids, table, self._partition_of, self)
         self.unwritable = Unwritable(table, self.publisher, topology.queues)
         self.sessions: dict[Session, None] = {}
-        self.compiling = asyncio.Lock()
+        self.compiling = Compiling()
         """Is held by whose selector is compiled; long ones are in turn."""
         self._consumers: dict[int, Consumer] = {}
         self._windows = available() // 16

@@ -12,11 +12,13 @@ import structlog
 from services.common.containment import for_each
 from services.common.errors import BrokerError
 from services.common.message.indexes import choice
+from services.common.selectors.selector import Selector, selector
 from services.queue.host import Host
 from services.queue.journal.batches import Batches
 from services.queue.journal.content import Source
 from services.queue.journal.ticket import Receipt
 from services.queue.links import publishing, requests
+from services.queue.links.attaching import decided_first
 from services.queue.links.consumer_events import attached, cancelled, detached
 from services.queue.links.draining import drain
 from services.queue.links.full import Full
@@ -53,7 +55,7 @@ class PeerLink(Holder):
         self.outbox = Outbox(self._something_to_say)
         self.deliveries = self.outbox.deliveries
         self._wake = wake
-        self._fail = fail
+        self.fail = fail
         self._host = host
         self._consumers: dict[int, tuple[Consumer, Queue]] = {}
         self._awaiting: dict[int, tuple[Awaited, pb.AttachConsumer]] = {}  # by consumer
@@ -126,7 +128,7 @@ class PeerLink(Holder):
             try:
                 self.receive(frame, publishes)
             except Exception as fault:  # noqa: BLE001 - as when it is carried out at once
-                self._fail(fault)
+                self.fail(fault)
         if frames:
             self._wake()
 
@@ -283,7 +285,7 @@ class PeerLink(Holder):
             if reason == pb.NOT_OWNER and attach.again:
                 self.told.not_heard(registry.definitions[queue_id].partition)
             return None
-        if decided := self._decided_first(queue, attach):
+        if decided := decided_first(self._host, queue, attach):
             self._await(decided, attach, decided.claiming if attach.again else decided.waiting)
             return None
         self._touched[queue] = None
@@ -306,15 +308,10 @@ class PeerLink(Holder):
         self._host.events.publish(attached(consumer, queue.options, self.name, again=attach.again))
         return queue
 
-    def _decided_first(self, queue: Queue, attach: pb.AttachConsumer) -> Awaited | None:
-        """What has to be decided first: a deletion of the queue, or whether an exclusive consumer returns."""
-        if deletion := self._host.registry.deleting.awaited(attach.queue_id):
-            return deletion
-        return None if attach.again or attach.stray else self._host.returning.awaited(queue, attach)
-
     def _await(self, awaited: Awaited, attach: pb.AttachConsumer, waiting: list[Callable[[], None]]) -> None:
         self._awaiting[attach.consumer] = (awaited, attach)
-        waiting.append(partial(self._attach_later, attach))
+        kept = selector(attach.selector) if attach.selector else None  # it is at hand, and shall be then
+        waiting.append(partial(self._attach_later, attach, kept))
 
     def _not_attached(self, touched: dict[Queue, None], attach: pb.AttachConsumer, error: BrokerError) -> None:
         self._consumers.pop(attach.consumer, None)
@@ -325,7 +322,7 @@ class PeerLink(Holder):
                     queue.consumers.remove(consumer)
             touched[queue] = None  # it may have been the single active one
 
-    def _attach_later(self, attach: pb.AttachConsumer) -> None:
+    def _attach_later(self, attach: pb.AttachConsumer, _kept: Selector | None) -> None:
         partition, latest = self._awaiting.get(attach.consumer, (None, None))
         if partition is None or latest is not attach:
             return

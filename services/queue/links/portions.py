@@ -1,5 +1,6 @@
-"""Frames that settle more than goes in one turn of the event loop: they are carried out in parts, and what comes behind
-them waits. A client that acknowledges, or leaves with, a million deliveries must not cost this process its leases.
+"""Frames that are more than goes in one turn of the event loop: they are carried out in parts, and what comes behind
+them waits. A client that acknowledges, or leaves with, a million deliveries must not cost this process its leases, nor
+may hundreds of consumers with long selectors that come to another owner.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from services.common.containment import for_each
 from services.queue.host import Host
+from services.queue.links.attaching import compiled, new_selectors
 from services.queue.machine import turn
 from services.queue.machine.claims import FINAL
 from services.queue.machine.columns import Raw
@@ -34,12 +36,12 @@ class Portions:
 
     def receive(self, frame: LinkFrame, publishes: Sequence[Raw]) -> None:
         """Carries a frame out, now if it is not much and none waits."""
-        if not self._waiting and _size(frame) <= turn.AT_ONCE:
+        if not self._waiting and _size(frame) <= turn.AT_ONCE and not new_selectors(frame):
             self._link.receive(frame, publishes)
             return
         self._waiting.append((frame, publishes))
         if len(self._waiting) == 1:
-            self._host.tasks.start(self._run(), f"many settlements of {self._link.name}")
+            self._host.tasks.start(self._run(), f"frames of {self._link.name}")
 
     async def _run(self) -> None:
         try:
@@ -52,6 +54,7 @@ class Portions:
 
     async def _carry_out(self, frame: LinkFrame, publishes: Sequence[Raw]) -> None:
         held: dict[Queue, None] = {}
+        kept = await compiled(self._host.compiling, new_selectors(frame))
         try:
             *parts, last = list(_parts(frame.settles)) or [[]]
             for part in parts:
@@ -66,6 +69,7 @@ class Portions:
             del frame.settles[:]
             frame.settles.extend(last)
             self._link.receive(frame, publishes)
+            kept.clear()  # consumers have theirs
         finally:
             # Not before it is known that no other process delivers: this one may have stood still meanwhile.
             self._host.when_certain(partial(self._go_on, held))

@@ -15,14 +15,14 @@ participant, is told that nothing is held any more, and asks the store itself.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING
 
 import structlog
 
-from services.common.containment import for_each
+from services.common.containment import contained, for_each
 from services.common.errors import BrokerError, PreconditionFailed
 from services.queue.host import Host
 from services.queue.journal.content import Source
@@ -205,7 +205,7 @@ class Transactions:
         frames = self._host.writer.stage(number, contents, dequeues, list(fences.values()), alone=transaction.alone)
         transaction.parts = len(frames)
         staged = asyncio.gather(*frames, return_exceptions=True)
-        staged.add_done_callback(partial(self._staged, number, transaction))
+        staged.add_done_callback(partial(self._or_end, partial(self._staged, number, transaction)))
 
     def _staged(
         self,
@@ -339,7 +339,17 @@ class Transactions:
                 return
 
     def _decided(self, number: int, transaction: OpenTransaction, *, committed: bool) -> None:
-        self._host.when_certain(partial(self._resolved, number, transaction, committed=committed))
+        resolved = partial(self._resolved, number, transaction, committed=committed)
+        self._host.when_certain(partial(self._or_end, resolved))
+
+    def _or_end(self, action: Callable[..., None], *answer: object) -> None:
+        """Carries out what the store has said. A fault ends the link, as in a frame: its gateway would wait."""
+        try:
+            action(*answer)
+        except Exception as fault:  # noqa: BLE001 - whatever it is
+            error = contained("carrying out what the store has decided", fault)
+            if not self._link.broken:
+                self._link.fail(error)
 
     def _resolved(self, number: int, transaction: OpenTransaction, *, committed: bool) -> None:
         if not transaction.prepared:

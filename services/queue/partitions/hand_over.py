@@ -9,6 +9,8 @@ The frames also carry what is known of messages that may be resent, and what fea
 
 from __future__ import annotations
 
+import asyncio
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from collections.abc import Set as AbstractSet
 from typing import NamedTuple
@@ -23,12 +25,14 @@ from services.queue.machine.options import QueueOptions
 from services.queue.machine.queue import Queue
 from services.queue.partitions.partition import Partition
 from services.rpc.queue_pb2 import PublishBatch, Traced
-from services.rpc.store_pb2 import EntryColumns, JournalFrame
+from services.rpc.store_pb2 import EntryColumns, JournalAck, JournalFrame
 
 _AT_ONCE = 2000
 # Of messages in a frame: three processes have it in memory several times, each in another form, and keep that room.
 _BYTES = 1 << 20
 _NOTES_AT_ONCE = 10_000
+_UNDER_WAY = 4
+"""Frames that the store has not answered: while it writes one, the next are on their way and in its next commit."""
 
 
 class Row(NamedTuple):
@@ -60,6 +64,36 @@ def frames(partition: Partition, rows: Iterable[Row], take_id: Callable[[], int]
         frame = JournalFrame(fences=[partition.fence])
         add_notes(frame, partition.number, take_id(), portion)
         yield frame
+
+
+async def in_order(
+    them: Iterable[JournalFrame],
+    append: Callable[[JournalFrame], asyncio.Future[JournalAck]],
+    wanted: Callable[[], bool],
+) -> bool:
+    """Appends them, a few at a time, while they are `wanted`; False when the store knows of a later owner."""
+    under_way: deque[asyncio.Future[JournalAck]] = deque()
+    try:
+        for frame in them:
+            if not wanted():
+                return True
+            if len(under_way) == _UNDER_WAY and (await under_way.popleft()).fenced:
+                return False
+            under_way.append(append(frame))
+        while under_way:
+            if (await under_way.popleft()).fenced:
+                return False
+    finally:
+        for each in under_way:  # nobody waits for these answers
+            each.add_done_callback(_heard)
+            each.cancel()
+    return True
+
+
+def _heard(answer: asyncio.Future[JournalAck]) -> None:
+    """A fault that is not asked for would be logged."""
+    if not answer.cancelled():
+        answer.exception()
 
 
 def _notes(partition: Partition) -> list[list[Note]]:

@@ -24,7 +24,7 @@ from services.queue.machine.context import QueueContext
 from services.queue.machine.journal_draft import PartitionDraft
 from services.queue.observe.traced_record import queue_record
 from services.queue.partitions.gone import Gone
-from services.queue.partitions.hand_over import Row, frames, unwritten
+from services.queue.partitions.hand_over import Row, frames, in_order, unwritten
 from services.queue.partitions.loads import Loads
 from services.queue.partitions.partition import Partition, PartitionState, Prepared
 from services.queue.partitions.recovering import Recoveries, put_back, read_back, wait_again
@@ -268,14 +268,10 @@ class Partitions:
         """Puts everything into the journal that is not there yet."""
         writer = self._host.writer
         await writer.drained()
-        for frame in frames(partition, rows, self._host.take_id):
-            if partition.state is not PartitionState.WRITTEN:
-                return False
-            answer = await writer.append(frame)
-            if answer.fenced:
-                self.fenced(partition)
-                return False
-        return partition.state is PartitionState.WRITTEN
+        while_leaving = partial(_is_written, partition)
+        if not await in_order(frames(partition, rows, self._host.take_id), writer.append, while_leaving):
+            self.fenced(partition)
+        return while_leaving()
 
     def _gain(self, number: int, epoch: int) -> None:
         partition = self._new(number, epoch)
@@ -360,3 +356,7 @@ def _ask(transaction: Prepared) -> None:
 def _tell(handed: list[int]) -> None:
     if handed:
         log.info("partitions handed over", partitions=sorted(handed))
+
+
+def _is_written(partition: Partition) -> bool:
+    return partition.state is PartitionState.WRITTEN

@@ -6,9 +6,11 @@ supervisor starts each of them, and again if it dies, but on a busy machine one 
 
 from __future__ import annotations
 
+import fcntl
 import os
 from collections.abc import Collection, Iterable
 from collections.abc import Set as AbstractSet
+from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
@@ -58,11 +60,29 @@ def member_of(name: str, run: str) -> str:
 
 
 def _is_supervised(run_folder: Path) -> bool:
-    """Whether the supervisor that has noted its process id there is alive."""
+    """Whether the supervisor that has noted its process id there is alive.
+
+    Another program may have its number by now: the kernel knows whether the folder is locked.
+    """
     try:
-        os.kill(int((run_folder / "supervisor.pid").read_text()), 0)
-    except PermissionError:
-        return True
-    except (OSError, ValueError):
+        pid = int((run_folder / "supervisor.pid").read_text())
+        return pid > 0 and _is_alive(pid) and _is_locked(run_folder / "supervisor.lock")
+    except (OSError, ValueError, OverflowError):
         return False
+
+
+def _is_alive(pid: int) -> bool:
+    with suppress(PermissionError):
+        os.kill(pid, 0)
     return True
+
+
+def _is_locked(path: Path) -> bool:
+    lock = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    finally:
+        os.close(lock)  # with what was locked
+    return False

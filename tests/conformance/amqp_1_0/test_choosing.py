@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from services.common.errors import WrongSelector
 from services.common.message.amqp_1_0.values import Described, Symbol, ULong
 from services.gateway import vocabulary as to_broker
 from tests.support.amqp_1_0_playbook import Playbook, receiving
@@ -81,7 +82,6 @@ def test_not_its_own(address: str, alone: bool, descriptor: Any) -> None:
 @pytest.mark.parametrize(
     ("address", "source"),
     [
-        ("q", {"filter": {Symbol("any"): Described(ULong(_CODE + 4), "colour =")}}),
         ("q", {"filter": {Symbol("any"): Described(ULong(_CODE + 4), 1)}}),
         ("q", {"filter": {Symbol("any"): BINDINGS[0]}}),
         ("q", {"filter": {Symbol("one"): SELECTORS[0], Symbol("other"): SELECTORS[1]}}),
@@ -93,6 +93,17 @@ def test_what_says_nothing(address: str | None, source: dict[str, Any]) -> None:
     book = Playbook().begun()
     attach, detach = book.does(0, receiving(address, source=source))
     assert (attach.source, detach.error.condition) == (None, "amqp:invalid-field")
+
+
+@pytest.mark.parametrize(("address", "asked"), [("q", to_broker.Consume), ("x", to_broker.Bind)])
+def test_what_is_no_selector(address: str, asked: type[to_broker.Request]) -> None:
+    """The broker says so, which compiles it when others have had their turns; it is refused as a wrong field."""
+    book = Playbook().begun()
+    book.refused[asked] = WrongSelector("it ends too early")
+    source = {"filter": {Symbol("any"): Described(ULong(_CODE + 4), "colour =")}}
+    attach, detach = book.does(0, receiving(address, source=source))
+    assert (attach.source, detach.error.condition) == (None, "amqp:invalid-field")
+    assert isinstance(book.asked[-1], to_broker.DropQueue if address == "x" else to_broker.Consume)
 
 
 @pytest.mark.parametrize(("address", "given"), [("q", Described(ULong(_CODE + 2), {})), ("q", "colour = 'red'")])

@@ -51,6 +51,22 @@ async def test_a_decision_that_cannot_be_carried_out(
     assert all(each.name != "test" for each in host.links)
 
 
+@pytest.mark.parametrize("what", ["_decide", "_answer"])
+async def test_what_the_store_has_said_cannot_be_carried_out(
+    house: House, monkeypatch: pytest.MonkeyPatch, what: str
+) -> None:
+    """It ends the stream as well: no frame of the gateway's is being carried out, and it would wait for an answer."""
+    queue_id = await house.declare("q", durable=True)
+    host, peer = house.queues["queue-1"]._host, await house.link()
+    monkeypatch.setattr(Transactions, what, _fails)
+    alone = what == "_decide"  # that the store commits with what is written
+    prepare = pb.TransactionStep(transaction=1 << 40, step=pb.TransactionStep.PREPARE, alone=alone)
+    batch = peer.batch(queue_id, [b"m"], transaction=1 << 40, persistent=True)
+    await peer.send(publishes=[batch], transactions=[prepare])
+    await _over(peer)
+    assert all(each.name != "test" for each in host.links)
+
+
 async def test_a_queue_that_has_come_back(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
     """An auto-delete queue whose partition left and came back stays while it has consumers there."""
     monkeypatch.setattr(link, "_RETURN_SECONDS", 0.5)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 from pathlib import Path
 
@@ -65,6 +66,8 @@ async def test_a_sister_that_comes_much_later(tmp_path: Path, monkeypatch: pytes
     house = House(tmp_path, lease_ttl_ms=60_000, queue_processes=2)
     house.settings.run_folder.mkdir(parents=True, exist_ok=True)
     (house.settings.run_folder / "supervisor.pid").write_text(f"{os.getpid()}\n")
+    lock = os.open(house.settings.run_folder / "supervisor.lock", os.O_RDWR | os.O_CREAT, 0o600)
+    fcntl.flock(lock, fcntl.LOCK_EX)
     await house.start()
     try:
         first = house.queues["queue-1"]
@@ -81,13 +84,15 @@ async def test_a_sister_that_comes_much_later(tmp_path: Path, monkeypatch: pytes
         assert owned(first) | owned(second) == set(range(8))
         assert epochs(first) | epochs(second) == {1}
     finally:
+        os.close(lock)
         await house.stop()
 
 
-@pytest.mark.parametrize("pid", ["", "words", "4194305"])
+@pytest.mark.parametrize("pid", ["", "words", "4194305", "-1", "0", "9" * 30, f"{os.getpid()}"])
 def test_who_was_supervised_once(tmp_path: Path, pid: str) -> None:
-    """Waits no longer than others do: a killed supervisor leaves its file, and its number to no process."""
+    """Waits no longer than others do: a killed supervisor leaves its files, and perhaps its number to a stranger."""
     (tmp_path / "supervisor.pid").write_text(pid)
+    (tmp_path / "supervisor.lock").touch()
     assert together("queue-1", 2, 1.0, tmp_path).begin(0.0) == (1.0, 1.0)
     assert together("queue-1", 2, 1.0, tmp_path / "nothing").begin(0.0) == (1.0, 1.0)
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from services.common.errors import NotFound
+from services.common.errors import InternalError, NotFound
 from services.common.topology.records import RecordKey
 from services.router import changes as module
 from services.router.changes import Changes
@@ -111,3 +111,24 @@ async def test_others_have_their_turns_also_when_nothing_is_written(house: House
     beside.cancel()
     assert all(isinstance(each, NotFound) for each in refused)
     assert turns >= 50
+
+
+async def test_only_those_that_failed_together_are_carried_out_apart(
+    house: House, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One by one, with turns of others in between; what has not been looked at goes on as before."""
+
+    async def nothing() -> None: ...
+
+    def fails(_: Effects) -> None:
+        house.clock.now += 0.004
+        raise RecursionError("half-way")
+
+    monkeypatch.setattr(house.changes, "restore", nothing)
+    monkeypatch.setattr(house.changes, "_tell_all_anew", lambda: None)
+    decisions = [house.decide(number, 0.004) for number in range(1, 9)]
+    answers = await house.all_of(decisions[0], fails, *decisions[1:])
+    assert [type(each) for each in answers] == [int, InternalError, *[int] * 7]
+    assert house.store.puts == [1, 3, 3, 1]
+    assert house.order == [1, *range(1, 9)]
+    assert house.lease.asked >= 6

@@ -58,6 +58,7 @@ _CONDITIONS: dict[type[BrokerError], str] = {
     errors.NotFound: "amqp:not-found",
     errors.AccessRefused: "amqp:unauthorized-access",
     errors.ResourceLocked: "amqp:resource-locked",
+    errors.WrongSelector: "amqp:invalid-field",  # it is a filter's (3.5.8)
     errors.PreconditionFailed: "amqp:precondition-failed",
     errors.NotAllowed: "amqp:not-allowed",
     errors.CommandInvalid: "amqp:illegal-state",

@@ -18,7 +18,6 @@ from typing import Any, Final
 from services.common.arguments.filters import REPLAY, seconds
 from services.common.errors import NotImplementedHere
 from services.common.message.amqp_1_0.values import Described
-from services.common.selectors.selector import InvalidSelector, said_now
 from services.gateway.protocols.amqp_1_0.conditions import InvalidField
 
 _BINDING, _NO_LOCAL, _SELECTOR, _REPLAY = "binding", "no_local", "selector", "replay"
@@ -50,7 +49,10 @@ class Filters:
 
 
 def filters_of(table: Mapping[Any, Any] | None) -> Filters:
-    """Raises NotImplementedHere for a filter that is not offered, InvalidField for one that says nothing valid."""
+    """Raises NotImplementedHere for a filter that is not offered, InvalidField for one that says nothing valid.
+
+    Whether text is a selector the broker says: to compile one takes time, and others have their turns meanwhile.
+    """
     found = Filters()
     for name, given in (table or {}).items():
         kind, value = _read(name, given)
@@ -72,8 +74,6 @@ def _read(name: object, given: object) -> tuple[str, Any]:
         return kind, _seconds(str(name), value)
     if not isinstance(value, str):
         raise InvalidField(f"filter {name}: must be text, not {value!r}")
-    if kind == _SELECTOR and value.strip():
-        _check_selector(str(name), value)
     return kind, str(value)
 
 
@@ -82,10 +82,3 @@ def _seconds(name: str, value: object) -> int:
         return seconds(value)
     except (TypeError, ValueError) as error:
         raise InvalidField(f"filter {name}: {error}") from None
-
-
-def _check_selector(name: str, text: str) -> None:
-    try:
-        said_now(text)
-    except InvalidSelector as error:
-        raise InvalidField(f"filter {name}: {text!r} is no selector: {error}") from None

@@ -34,6 +34,42 @@ class LateServer:
         self._writer.write(b"PONG\r\nPING\r\n")
 
 
+class FullServer(LateServer):
+    """One that has as many connections as it may, until so many more have come."""
+
+    def __init__(self, refuses: int) -> None:
+        super().__init__()
+        self.refuses = refuses
+
+    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        if self.refuses:
+            self.refuses -= 1
+            writer.write(b"INFO " + json.dumps(_INFO).encode() + b"\r\n-ERR 'maximum connections exceeded'\r\n")
+            writer.close()
+        else:
+            await super().serve(reader, writer)
+
+
+async def test_a_server_that_is_full_for_a_moment(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Strangers keep it full, and each of them for a moment: it is tried again, with pauses, within one attempt."""
+    monkeypatch.setattr(nats_link, "_CONNECT_SECONDS", 60)
+    full = FullServer(refuses=5)
+    async with await asyncio.start_server(full.serve, "127.0.0.1", 0) as server:
+        link = await NatsLink.connect(f"nats://127.0.0.1:{server.sockets[0].getsockname()[1]}", "one")
+        assert (link.up, full.refuses) == (True, 0)
+        await link.close()
+
+
+async def test_a_server_that_stays_full(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The caller is told why, and has not asked without a pause."""
+    monkeypatch.setattr(nats_link, "_CONNECT_SECONDS", 0.3)
+    full = FullServer(refuses=1000)
+    async with await asyncio.start_server(full.serve, "127.0.0.1", 0) as server:
+        with pytest.raises(Away, match=r"maximum connections exceeded|[Ll]ost|[Rr]eset|EOF|no answer"):
+            await NatsLink.connect(f"nats://127.0.0.1:{server.sockets[0].getsockname()[1]}", "one")
+    assert full.refuses >= 1000 - 8
+
+
 @pytest.mark.parametrize("address", ["nats://127.0.0.1:99999", "nats://127.0.0.1:none"])
 async def test_an_address_that_is_none(address: str) -> None:
     """The client asserts that it has connected when it is closed; the caller gets the reason why it has not."""

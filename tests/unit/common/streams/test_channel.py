@@ -234,3 +234,29 @@ async def test_a_successor_at_the_same_address(unix: str) -> None:
             await stopping
             assert await within(_result(channel, "unary_unary", b"y")) == b"y"
     await asyncio.wait([waiting])
+
+
+async def test_a_peer_that_lets_nobody_call(unix: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """SETTINGS_MAX_CONCURRENT_STREAMS may be 0 for a moment (section 6.5.2): it is not asked again without a pause."""
+    came, paused = list[int](), list[int]()
+    enough = asyncio.Event()
+
+    async def pause() -> None:
+        paused.append(len(came))
+        await asyncio.sleep(0)
+
+    async def leave(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        came.append(len(paused))
+        writer.write(settings(max_concurrent_streams=0))
+        await until(lambda: channel._end is not None)
+        if len(came) > 5:
+            enough.set()
+        writer.close()
+
+    monkeypatch.setattr(module, "_pause", pause)
+    server = await asyncio.start_unix_server(leave, unix.removeprefix("unix:"))
+    async with server, Channel(unix) as channel:
+        call = method(channel, "unary_unary")(b"x")
+        await within(enough.wait())
+        call.cancel()
+    assert came == list(range(len(came)))  # as many pauses as there were connections before

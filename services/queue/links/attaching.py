@@ -1,0 +1,38 @@
+"""What has to be known before a consumer is attached."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+from services.common.selectors.selector import InvalidSelector, Selector, is_compiled
+from services.queue.host import Host
+from services.queue.machine.queue import Queue
+from services.queue.partitions.partition import Awaited
+from services.rpc import queue_pb2 as pb
+
+if TYPE_CHECKING:
+    from services.common.compiling import Compiling
+
+
+def decided_first(host: Host, queue: Queue, attach: pb.AttachConsumer) -> Awaited | None:
+    """What has to be decided first: a deletion of the queue, or whether an exclusive consumer returns."""
+    if deletion := host.registry.deleting.awaited(attach.queue_id):
+        return deletion
+    return None if attach.again or attach.stray else host.returning.awaited(queue, attach)
+
+
+def new_selectors(frame: pb.LinkFrame) -> dict[str, None]:
+    """Those of a frame that take their time: a gateway's consumers come to another owner all at once."""
+    said = [attach.selector for attach in frame.attaches]
+    said += [request.select.selector for request in frame.requests if request.HasField("select")]
+    return dict.fromkeys(text for text in said if text and not is_compiled(text))
+
+
+async def compiled(compiling: Compiling, texts: dict[str, None]) -> list[Selector]:
+    """In turns. Whoever has these finds them at hand; what is none is refused where it is wanted."""
+    found = list[Selector]()
+    for text in texts:
+        with suppress(InvalidSelector):
+            found.append(await compiling.compiled(text))
+    return found
