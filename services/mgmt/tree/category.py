@@ -135,17 +135,21 @@ class Keeper(ABC):
         stamp, made = self.house.mirror.stamp((*self.depends, OVERLAY)), known.get(self.kind.category)
         if made is None or made.stamp != stamp:
             former = made.objects if made else {}
-            own = (self._make(parent, former.get(each[0]["name"]), *each) for each in self.described(parent))
+            own = (self._same(former, *each) or self._make(parent, *each) for each in self.described(parent))
             made = Made(stamp, {each.actual["name"]: each for each in own})
             if self.depends:
                 known[self.kind.category] = made
         return made.objects
 
-    def _make(
-        self, parent: ConfiguredObject | None, former: ConfiguredObject | None, own: dict[str, Any], incarnation: str
-    ) -> ConfiguredObject:
-        if former and former.actual is own and former.incarnation == incarnation and not self.house.overlays:
-            return former  # of thousands, one change leaves all others as they are
+    def _same(
+        self, former: Mapping[str, ConfiguredObject], own: dict[str, Any], incarnation: str
+    ) -> ConfiguredObject | None:
+        """Of thousands, one change leaves all others as they are."""
+        its = former.get(own["name"])
+        same = its and its.actual is own and its.incarnation == incarnation and not self.house.overlays
+        return its if same else None
+
+    def _make(self, parent: ConfiguredObject | None, own: dict[str, Any], incarnation: str) -> ConfiguredObject:
         found = self.kind(parent, own, incarnation)
         if self.house.overlays and (more := self.house.overlay(found)):
             found.actual = {**own, **more}
