@@ -4,9 +4,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Iterable, Iterator
-from itertools import islice
-from typing import TYPE_CHECKING, Any
+from collections.abc import AsyncIterator, Iterator, Mapping
+from typing import TYPE_CHECKING, Any, Final
 
 from services.rpc import counts_pb2 as pb
 from services.rpc.counts_pb2_grpc import CountsServicer
@@ -15,7 +14,8 @@ if TYPE_CHECKING:
     from services.queue.machine.queue import Queue
     from services.queue.partitions.registry import Registry
 
-_AT_ONCE = 250  # queues in one turn of the loop: what carries messages does not wait for all of them
+AT_ONCE: Final = 250
+"""Queues and consumers in one turn of the loop, about a millisecond: what carries messages does not wait for all."""
 
 
 class Counting(CountsServicer):
@@ -25,28 +25,42 @@ class Counting(CountsServicer):
         self._registry = registry
 
     async def Count(self, request: pb.CountRequest, context: Any) -> AsyncIterator[pb.Counted]:  # noqa: ANN401, ARG002 - generic in its stubs only
-        left = iter(list(self._registry.queues))
-        while numbers := list(islice(left, _AT_ONCE)):
-            there = self._registry.queues
-            yield counted(queue for number in numbers if (queue := there.get(number)) is not None)
+        for told in portions(self._registry.queues):
+            yield told
             await asyncio.sleep(0)
 
 
-def counted(queues: Iterable[Queue]) -> pb.Counted:
-    """What some queues have at this moment."""
-    found = list(queues)
-    return pb.Counted(
-        queue_ids=[queue.options.queue_id for queue in found],
-        ready=[queue.ready_count for queue in found],
-        unsettled=[len(queue.unsettled) for queue in found],
-        bytes=[queue.holding.size for queue in found],
-        consumers=[consumer for queue in found for consumer in _consumers(queue)],
-    )
+def portions(queues: Mapping[int, Queue]) -> Iterator[pb.Counted]:
+    """What all of them have, each at the moment of its portion; one that goes meanwhile is left out."""
+    told, size = pb.Counted(), 0
+    for number in list(queues):
+        if (queue := queues.get(number)) is None:
+            continue
+        _tell(told, queue)
+        size += 1
+        for consumer in _consumers(queue):
+            told.consumers.append(consumer)
+            size += 1
+            if size >= AT_ONCE:  # also of one queue: it may have thousands
+                yield told
+                told, size = pb.Counted(), 0
+        if size >= AT_ONCE:
+            yield told
+            told, size = pb.Counted(), 0
+    yield told
+
+
+def _tell(told: pb.Counted, queue: Queue) -> None:
+    told.queue_ids.append(queue.options.queue_id)
+    told.ready.append(queue.ready_count)
+    told.unsettled.append(len(queue.unsettled))
+    told.bytes.append(queue.holding.size)
 
 
 def _consumers(queue: Queue) -> Iterator[pb.Consumer]:
+    """Those that there are as it begins."""
     reserve = queue.consumers.reserve()
-    for consumer in queue.consumers:
+    for consumer in list(queue.consumers):
         yield pb.Consumer(
             queue_id=queue.options.queue_id,
             tag=consumer.tag,

@@ -41,6 +41,8 @@ class Governing(NamedTuple):
     @property
     def definition(self) -> dict[str, object]:
         """What they say together."""
+        if self.policy is None and self.operator is None:
+            return {}
         mine, its = (policies.loaded(each.definition) if each else {} for each in self)
         return policies.merged(mine, its)
 

@@ -134,7 +134,7 @@ class ConfiguredObject(Declared):
         """As it was set, or declared: with its variables."""
         if name in self.actual:
             return self.actual[name]
-        return _COMPUTED[name](self) if name in _COMPUTED else self.attributes[name].default
+        return COMPUTED[name](self) if name in COMPUTED else self.attributes[name].default
 
     def interpolated(self, text: str) -> str:
         """With what its variables stand for, seen from here. Raises IllegalConfiguration for a circle."""
@@ -189,8 +189,9 @@ def _id(found: ConfiguredObject) -> str:
     return str(uuid.uuid5(_NAMESPACE, "\0".join((found.category, *found.path, found.incarnation))))
 
 
-_COMPUTED: Final[Mapping[str, Callable[[ConfiguredObject], Any]]] = {
+COMPUTED: Final[Mapping[str, Callable[[ConfiguredObject], Any]]] = {
     "id": _id,
     "state": lambda _: ACTIVE,
     "type": lambda found: found.types[0] if found.types else found.category,
 }
+"""Attributes that each object has without that they were set."""

@@ -25,6 +25,8 @@ def filtered(
     found: Iterable[ConfiguredObject], wanted: Mapping[str, Sequence[str]], look: Look
 ) -> list[ConfiguredObject]:
     """Those of which each attribute that is named has one of the values that are named."""
+    if not wanted:
+        return list(found)
     return [each for each in found if all(as_text(look(each, name)) in values for name, values in wanted.items())]
 
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from services.mgmt.model.attribute import MASK, Attribute
-from services.mgmt.model.configured_object import ConfiguredObject
+from services.mgmt.model.configured_object import COMPUTED, ConfiguredObject
 from services.mgmt.model.faults import IllegalConfiguration
 
 Children = Callable[[ConfiguredObject], Iterable[tuple[str, Iterable[ConfiguredObject]]]]
@@ -79,7 +79,9 @@ def plural(category: str) -> str:
 def attributes_told(found: ConfiguredObject, options: Options) -> Iterable[tuple[str, Any]]:
     """Names and values of those that have one."""
     for name, declared in found.attributes.items():
-        if options.actuals and (declared.derived or name not in found.actual):
+        if name not in found.actual and (options.actuals or (declared.default is None and name not in COMPUTED)):
+            continue  # as most, of thousands
+        if options.actuals and declared.derived:
             continue
         with contextlib.suppress(IllegalConfiguration):  # its variables make no sense: as it was set, `actuals` tells
             if (value := _told(found, declared, options)) is not None:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from operator import itemgetter
 from typing import Any, Final
 
+from services.common.topology.policies import Policy
 from services.mgmt.rabbitmq.objects import Row
 from services.mgmt.rabbitmq.sections import Broker
 from services.mgmt.tree.counts import Row as Counts
@@ -24,19 +25,26 @@ class Counted:
         self._objects = broker.objects
         self._rows = broker.house.counts.last.rows
         self._consumers = broker.house.counts.last.consumers
+        rows = self._rows.get
         self._owner = broker.house.purging.owner_of
         self.quick: Mapping[str, Callable[[Row], Any]] = {
-            "messages": lambda row: sum(self._of(row)[:2]),
-            "messages_ready": lambda row: self._of(row).ready,
-            "messages_unacknowledged": lambda row: self._of(row).unsettled,
-            "memory": lambda row: self._of(row).bytes,
+            "messages": lambda row: (its := rows(row["id"], _NOTHING)).ready + its.unsettled,
+            "messages_ready": lambda row: rows(row["id"], _NOTHING).ready,
+            "messages_unacknowledged": lambda row: rows(row["id"], _NOTHING).unsettled,
+            "memory": lambda row: rows(row["id"], _NOTHING).bytes,
             "consumers": lambda row: len(self.consumers_of(row)),
             "node": lambda row: self._owner(row["partition"]),
             "state": self._state,
             "type": _type,
+            "exclusive_consumer_tag": lambda row: _exclusive(self.consumers_of(row)),
+            "single_active_consumer_tag": lambda row: _single(row, self.consumers_of(row)),
+            "policy": lambda row: _name(self._objects.governed.of(row).policy),
+            "operator_policy": lambda row: _name(self._objects.governed.of(row).operator),
+            "effective_policy_definition": lambda row: self._objects.governed.of(row).definition,
+            "changed_arguments": lambda row: row.get("changed_arguments"),
             **{name: itemgetter(name) for name in _KEPT},
         }
-        """Columns of queues by which they can be sorted before all of them are told."""
+        """All columns of queues, to sort them before they are told."""
 
     def _of(self, queue: Row) -> Counts:
         return self._rows.get(queue["id"], _NOTHING)
@@ -57,14 +65,17 @@ class Counted:
             **_messages(counts.ready, counts.unsettled),
             "memory": counts.bytes,
             "consumers": len(consumers),
-            "exclusive_consumer_tag": next((each.tag for each in consumers if each.exclusive), None),
-            "single_active_consumer_tag": self._single(row, consumers),
+            "exclusive_consumer_tag": _exclusive(consumers),
+            "single_active_consumer_tag": _single(row, consumers),
         }
 
     def _governed(self, row: Row) -> Row:
         found = self._objects.governed.of(row)
-        policy, operator = (each and each.name for each in found)
-        said = {"policy": policy, "operator_policy": operator, "effective_policy_definition": found.definition}
+        said: Row = {
+            "policy": _name(found.policy),
+            "operator_policy": _name(found.operator),
+            "effective_policy_definition": found.definition,
+        }
         return said | ({"changed_arguments": row["changed_arguments"]} if "changed_arguments" in row else {})
 
     def _state(self, row: Row) -> str:
@@ -75,12 +86,6 @@ class Counted:
         details = [self.consumer(row, each) for each in self.consumers_of(row)]
         owner = {"owner_pid_details": {"name": row["owner"]}} if "owner" in row else {}
         return {**self.queue(row), "consumer_details": details, **owner}
-
-    @staticmethod
-    def _single(row: Row, consumers: Iterable[Consumer]) -> str | None:
-        if not row["arguments"].get("x-single-active-consumer"):
-            return None
-        return next((each.tag for each in consumers if each.live), None)
 
     def host(self, name: str) -> Row:
         """A row of a list of virtual hosts."""
@@ -117,6 +122,20 @@ class Counted:
 def _type(row: Row) -> str:
     kind: str = row["arguments"].get("x-queue-type", _CLASSIC)
     return kind
+
+
+def _exclusive(consumers: Iterable[Consumer]) -> str | None:
+    return next((each.tag for each in consumers if each.exclusive), None)
+
+
+def _single(row: Row, consumers: Iterable[Consumer]) -> str | None:
+    if not row["arguments"].get("x-single-active-consumer"):
+        return None
+    return next((each.tag for each in consumers if each.live), None)
+
+
+def _name(policy: Policy | None) -> str | None:
+    return policy.name if policy else None
 
 
 def _messages(ready: int, unsettled: int) -> Row:

@@ -6,12 +6,11 @@ import asyncio
 import json
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Iterator, Mapping
 from itertools import chain
-from operator import itemgetter
 from typing import Any, Final, NamedTuple
 
 from services.common.errors import NotFound, SyntaxFault
 from services.common.patterns import fits
-from services.mgmt.rabbitmq.columns import order, value_in
+from services.mgmt.rabbitmq.columns import in_order, value_in
 from services.mgmt.rabbitmq.connected import channels, connection
 from services.mgmt.rabbitmq.counted import Counted
 from services.mgmt.rabbitmq.objects import Row
@@ -41,7 +40,7 @@ async def pages(broker: Broker, request: pb.ListRequest) -> AsyncGenerator[pb.Pa
     listed = await _listed(broker, request)
     found = [row async for row in _fitting(listed, request)]
     if request.sort:
-        found = await _sorted(found, order(request.sort, listed.tell, listed.quick), descending=request.descending)
+        found = await in_order(found, listed.column(request.sort), descending=request.descending)
     found = found[: request.most or None]
     for start in range(0, len(found) or 1, _PAGE):
         rows = [written(listed.tell(row)) for row in found[start : start + _PAGE]]
@@ -75,12 +74,6 @@ async def _fitting(listed: Rows, request: pb.ListRequest) -> AsyncIterator[Row]:
     async for row in _with_pauses(listed.rows, lambda row: _check_columns(listed.tell(row), request)):
         if all(fits(_text(value_of(row)), pattern) for value_of, pattern in wanted):
             yield row
-
-
-async def _sorted(rows: list[Row], key: Callable[[Row], Any], *, descending: bool) -> list[Row]:
-    """What they are sorted by may have to be made: that is what takes its time."""
-    keyed = [(key(row), row) async for row in _with_pauses(rows)]
-    return [row for _, row in sorted(keyed, key=itemgetter(0), reverse=descending)]
 
 
 async def _with_pauses(rows: Iterable[Row], first: Callable[[Row], None] = lambda _: None) -> AsyncIterator[Row]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from enum import Enum
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Protocol, TypeVar
 
@@ -70,8 +70,8 @@ class Category(Protocol):
     def counted(self, found: ConfiguredObject) -> Counted:
         """Of those that grow: what each process has counted since it began."""
 
-    def statistic(self, found: ConfiguredObject, name: str) -> int | None:
-        """One statistic: of thousands, to sort them by it."""
+    def column(self, found: Sequence[ConfiguredObject], name: str) -> list[int | None]:
+        """One statistic of each of them: of thousands, to sort them by it."""
 
     def needs(self, action: Action, path: tuple[str, ...], wanted: Mapping[str, Any]) -> Iterable[Asked]:
         """What a user needs who creates, updates or deletes what is at `path`.
@@ -134,11 +134,20 @@ class Keeper(ABC):
         known = parent.below if parent else self._roots
         stamp, made = self.house.mirror.stamp((*self.depends, OVERLAY)), known.get(self.kind.category)
         if made is None or made.stamp != stamp:
-            own = (self._make(parent, *each) for each in self.described(parent))
+            former = made.objects if made else {}
+            own = (self._same(former, *each) or self._make(parent, *each) for each in self.described(parent))
             made = Made(stamp, {each.actual["name"]: each for each in own})
             if self.depends:
                 known[self.kind.category] = made
         return made.objects
+
+    def _same(
+        self, former: Mapping[str, ConfiguredObject], own: dict[str, Any], incarnation: str
+    ) -> ConfiguredObject | None:
+        """Of thousands, one change leaves all others as they are."""
+        its = former.get(own["name"])
+        same = its and its.actual is own and its.incarnation == incarnation and not self.house.overlays
+        return its if same else None
 
     def _make(self, parent: ConfiguredObject | None, own: dict[str, Any], incarnation: str) -> ConfiguredObject:
         found = self.kind(parent, own, incarnation)
@@ -160,8 +169,8 @@ class Keeper(ABC):
         """What its counters are labelled with: as all things in a virtual host."""
         return (found.path[1], found.actual["name"])
 
-    def statistic(self, found: ConfiguredObject, name: str) -> int | None:
-        return self.measure(found).get(name)
+    def column(self, found: Sequence[ConfiguredObject], name: str) -> list[int | None]:
+        return [self.measure(each).get(name) for each in found]
 
     def needs(self, action: Action, path: tuple[str, ...], wanted: Mapping[str, Any]) -> Iterable[Asked]:  # noqa: ARG002 - as said
         return (CONFIGURE,)

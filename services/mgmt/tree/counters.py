@@ -6,14 +6,15 @@ what was reset is taken off of each by itself.
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
-from collections.abc import Awaitable, Mapping
+import asyncio
+from collections import defaultdict
+from collections.abc import Awaitable, Iterable, Mapping, Sequence
 from typing import Final, Protocol
 
 from services.common.config import Settings
 from services.common.metrics.each import OTHERS
 from services.mgmt.metrics.gather import ProcessMetrics, samples_of
-from services.mgmt.tree.counted import WANTED, Sum
+from services.mgmt.tree.counted import WANTED, Addend, Sum
 from services.mgmt.tree.recent import Recent
 from services.rpc import metrics_pb2 as pb
 
@@ -23,11 +24,10 @@ Labels = tuple[str, ...]
 ByProcess = Mapping[str, int]
 Counted = Mapping[str, ByProcess]
 """By statistic."""
-_Taken = defaultdict[Labels, defaultdict[str, float]]
-_Samples = Mapping[Labels, Mapping[str, float]]
-"""By whose they are, and why, or all; then by process."""
-_NONE: Final[_Samples] = {}
-_NOBODY: Final[Mapping[str, float]] = {}
+_Taken = defaultdict[str, defaultdict[Labels, defaultdict[str, float]]]
+_Samples = Mapping[str, Mapping[Labels, Mapping[str, float]]]
+"""By why, or all; then by whose they are; then by process."""
+_NONE: Final[Mapping[Labels, Mapping[str, float]]] = {}
 
 
 class Gather(Protocol):
@@ -52,11 +52,12 @@ class Counters(Recent):
             await self.recent()
 
     async def _ask(self) -> None:
-        taken = defaultdict[str, _Taken](lambda: defaultdict(_none))
+        taken = defaultdict[str, _Taken](_taken)
         for told in await self._gather(per_object=self._apart):
             for family in told.families:
                 if family.name in WANTED:
                     _take(taken[family.name], told.process, family)
+                    await asyncio.sleep(0)  # of single objects there are thousands, in portions of some hundred
         self._last = dict(taken)
 
     def counted(self, sums: Mapping[str, Sum], *whose: str) -> dict[str, ByProcess]:
@@ -66,29 +67,50 @@ class Counters(Recent):
 
     def of(self, its: Sum, *whose: str) -> ByProcess | None:
         """One of them; None where nobody says it."""
-        if not any(self._is_known(each.instrument.prometheus, whose) for each in its):
-            return None
-        found = Counter[str]()
-        for each in its:
-            samples = self._last.get(each.instrument.prometheus, _NONE).get((*whose, each.why or _ALL), _NOBODY)
-            found.update({process: int(value * each.times) for process, value in samples.items()})
-        return found
+        return self.column(its, [whose])[0]
 
-    def _is_known(self, name: str, whose: Labels) -> bool:
+    def knows(self, its: Sum) -> bool:
+        """Whether somebody counts it of anything."""
+        return any(each.instrument.prometheus in self._last for each in its)
+
+    def column(self, its: Sum, whose: Iterable[Labels]) -> list[ByProcess | None]:
+        """The same of each of many."""
+        said = [_Said(samples, each) for each in its if (samples := self._last.get(each.instrument.prometheus))]
+        return [_together(said, each) for each in whose]
+
+
+class _Said:
+    """Of one addend: as each of thousands is looked up."""
+
+    def __init__(self, samples: _Samples, its: Addend) -> None:
+        self.samples, self.times = samples.get(its.why or _ALL, _NONE), its.times
+        self._known = samples.get(_ALL, _NONE)
+        self._lacks_some = (OTHERS,) * WANTED[its.instrument.prometheus] in self._known
+
+    def knows(self, whose: Labels) -> bool:
         """What is of too many to be told one by one is in a sum of all of them, and nobody knows how much."""
-        samples = self._last.get(name, _NONE)
-        return bool(samples) and ((*whose, _ALL) in samples or (*(OTHERS for _ in whose), _ALL) not in samples)
+        return not self._lacks_some or whose in self._known
 
 
-def _none() -> defaultdict[str, float]:
-    return defaultdict(float)
+def _together(said: Sequence[_Said], whose: Labels) -> ByProcess | None:
+    known, found = False, dict[str, int]()
+    for each in said:
+        known = known or each.knows(whose)
+        if by_process := each.samples.get(whose):
+            for process, value in by_process.items():
+                found[process] = found.get(process, 0) + int(value * each.times)
+    return found if known else None
+
+
+def _taken() -> _Taken:
+    return defaultdict(lambda: defaultdict(lambda: defaultdict(float)))
 
 
 def _take(samples: _Taken, process: str, family: pb.Family) -> None:
     for labels, value in samples_of(family):
         whose, whys = labels[: WANTED[family.name]], labels[WANTED[family.name] :]
         for why in (_ALL, *whys):
-            samples[*whose, why][process] += value
+            samples[why][whose][process] += value
 
 
 def grown(counted: Counted, since: Counted) -> dict[str, int]:
@@ -98,6 +120,8 @@ def grown(counted: Counted, since: Counted) -> dict[str, int]:
 
 def sum_of(by_process: ByProcess, since: ByProcess) -> int:
     """The same of one."""
+    if not since:  # as of most, of thousands
+        return sum(by_process.values())
     return sum(max(value - since.get(process, 0), 0) for process, value in by_process.items())
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from services.common.access import questions
@@ -41,15 +41,17 @@ def _consumers(house: House, number: int) -> list[Consumer]:
 
 
 _BINDINGS: Final = "bindingCount"
-_COUNTS: Final[Mapping[str, Callable[[Row, list[Consumer]], int]]] = {
-    "queueDepthMessages": lambda row, _: row.ready + row.unsettled,
-    "queueDepthBytes": lambda row, _: row.bytes,
-    "availableMessages": lambda row, _: row.ready,
-    "unacknowledgedMessages": lambda row, _: row.unsettled,
-    "consumerCount": lambda _, consumers: len(consumers),
-    "consumerCountWithCredit": lambda _, consumers: sum(each.credit for each in consumers),
+_OF_MESSAGES: Final[Mapping[str, Callable[[Row], int]]] = {
+    "queueDepthMessages": lambda row: row.ready + row.unsettled,
+    "queueDepthBytes": lambda row: row.bytes,
+    "availableMessages": lambda row: row.ready,
+    "unacknowledgedMessages": lambda row: row.unsettled,
 }
-"""What its owner tells: of a queue that none has told of yet, nothing is known of it."""
+_OF_CONSUMERS: Final[Mapping[str, Callable[[Sequence[Consumer]], int]]] = {
+    "consumerCount": len,
+    "consumerCountWithCredit": lambda consumers: sum(each.credit for each in consumers),
+}
+"""What its owner tells: of a queue that none has told of yet, nothing is known of either."""
 
 
 class Queues(Keeper):
@@ -81,22 +83,36 @@ class Queues(Keeper):
     def present(self, found: ConfiguredObject) -> Mapping[str, int]:
         number = int(found.incarnation)
         row, consumers = self.house.counts.last.rows.get(number), _consumers(self.house, number)
-        counts = {name: read(row, consumers) for name, read in _COUNTS.items()} if row else {}
+        counts = {name: of(row) for name, of in _OF_MESSAGES.items()} if row else {}
+        counts |= {name: of(consumers) for name, of in _OF_CONSUMERS.items()} if row else {}
         return {**counts, _BINDINGS: self._bindings(number)}
 
     def _bindings(self, number: int) -> int:
         return len(self.house.mirror.grouped("binding", "destination").get(number, ()))
 
-    def statistic(self, found: ConfiguredObject, name: str) -> int | None:
-        """Of thousands: no other one is looked for."""
-        number = int(found.incarnation)
-        if (read := _COUNTS.get(name)) is not None:
-            row = self.house.counts.last.rows.get(number)
-            return read(row, _consumers(self.house, number)) if row else None
+    def column(self, found: Sequence[ConfiguredObject], name: str) -> list[int | None]:
+        """Of thousands: no other one is looked for, and what is the same for all of them is looked up once."""
+        if name in QUEUE:
+            return self._grown(found, name)
+        numbers = [int(each.incarnation) for each in found]
         if name == _BINDINGS:
-            return self._bindings(number)
-        by_process = self.house.counters.of(QUEUE[name], *self.whose(found))
-        return None if by_process is None else sum_of(by_process, found.actual.get(RESET, {}).get(name, {}))
+            bindings = self.house.mirror.grouped("binding", "destination")
+            return [len(bindings.get(number, ())) for number in numbers]
+        rows, consumers = self.house.counts.last.rows, self.house.counts.last.consumers.get
+        if name in _OF_MESSAGES:
+            of = _OF_MESSAGES[name]
+            return [of(row) if (row := rows.get(number)) else None for number in numbers]
+        its = _OF_CONSUMERS[name]
+        return [its(consumers(number, ())) if number in rows else None for number in numbers]
+
+    def _grown(self, found: Sequence[ConfiguredObject], name: str) -> list[int | None]:
+        if not self.house.counters.knows(QUEUE[name]):
+            return [None] * len(found)
+        whose = [(each.parent.actual["name"] if each.parent else "", each.actual["name"]) for each in found]
+        return [
+            None if by_process is None else sum_of(by_process, each.actual.get(RESET, {}).get(name, {}))
+            for each, by_process in zip(found, self.house.counters.column(QUEUE[name], whose), strict=True)
+        ]
 
     def needs(self, action: Action, path: tuple[str, ...], wanted: Mapping[str, Any]) -> Iterable[Asked]:
         host, name = _place(path)

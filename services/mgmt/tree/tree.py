@@ -111,10 +111,13 @@ class Tree:
 
     def column(self, found: list[ConfiguredObject], name: str) -> list[Any]:
         """As `look`, of many objects of one category."""
-        if not found or name in found[0].attributes:
-            return [self.look(each, name) for each in found]
-        read = self.of(found[0]).statistic
-        return [read(each, name) for each in found]
+        if not found:
+            return []
+        if (declared := found[0].attributes.get(name)) is None:
+            return self.of(found[0]).column(found, name)
+        # What was set of it counts as it is.
+        plain = not declared.secure and not declared.types
+        return [each.actual[name] if plain and name in each.actual else self.look(each, name) for each in found]
 
     def look(self, found: ConfiguredObject, name: str) -> Any:  # noqa: ANN401 - each its own
         """An attribute or a statistic, by its name; None where it has none, or its variables make none of it."""
@@ -123,4 +126,4 @@ class Tree:
             with contextlib.suppress(IllegalConfiguration):
                 return None if declared.secure or not found.has(declared) else found.value(name)
             return None
-        return self.of(found).statistic(found, name) if name in found.statistics else None
+        return self.of(found).column([found], name)[0] if name in found.statistics else None

@@ -8,7 +8,7 @@ import hypothesis.strategies as st
 import pytest
 from hypothesis import given
 
-from services.queue.counting import counted
+from services.queue.counting import portions
 from services.queue.machine.consumers import Consumer
 from tests.support.queue_machine import FakeLink, Machine, Make
 
@@ -114,7 +114,7 @@ def test_what_tools_are_told(make: Make) -> None:
     machine = make(table={"maximumLiveConsumers": 2})
 
     def live() -> list[str]:
-        return [each.tag for each in counted([machine.queue]).consumers if each.live]
+        return [each.tag for told in portions({1: machine.queue}) for each in told.consumers if each.live]
 
     first = machine.consumer(tag="1")
     for tag in ("2", "3", "4"):

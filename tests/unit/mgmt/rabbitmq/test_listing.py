@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from services.common.errors import SyntaxFault
+from services.mgmt.rabbitmq import columns
 from services.mgmt.rest.rabbitmq.listing import Wanted, listed
 from services.mgmt.tree import matching
 
@@ -46,3 +47,34 @@ async def test_only_a_page_is_told() -> None:
     wanted = Wanted(page=1, page_size=2, sort="arguments.n.deep", columns="name")
     answer = json.loads((await listed(ROWS, wanted, tell, {"arguments": lambda row: row["arguments"]})).body)
     assert [each["name"] for each in answer["items"]] == told == ["q9", "q8"]
+
+
+async def test_by_what_no_row_has() -> None:
+    """As RabbitMQ's own page asks for rates: only a page is told, in the order that they have."""
+    told = []
+
+    def tell(row: dict[str, Any]) -> dict[str, Any]:
+        told.append(row["name"])
+        return dict(row)
+
+    wanted = Wanted(page=1, page_size=2, sort="message_stats.publish_details.rate", sort_reverse=True)
+    await listed(ROWS, wanted, tell, {"name": lambda row: row["name"]})
+    assert told == ["q0", "q1"]
+
+
+async def test_others_are_served_while_values_are_made(monkeypatch: pytest.MonkeyPatch) -> None:
+    """By which thousands are sorted: in turns."""
+    monkeypatch.setattr(columns, "_TURN", 1)
+    turns = 0
+
+    def value_of(row: dict[str, Any]) -> int:
+        asyncio.get_running_loop().call_soon(turn)
+        return int(row["name"][1:])
+
+    def turn() -> None:
+        nonlocal turns
+        turns += 1
+
+    found = await columns.in_order(ROWS, value_of, descending=True)
+    assert [each["name"] for each in found] == [f"q{number}" for number in reversed(range(10))]
+    assert turns >= len(ROWS) - 1

@@ -7,11 +7,15 @@ import base64
 import gc
 import json
 import time
+from collections.abc import Mapping
 from typing import Any
 
 import pytest
 
+from services.mgmt.model.configured_object import ConfiguredObject
+from services.mgmt.model.queue import Queue
 from services.mgmt.service import Service
+from services.mgmt.tree.category import Keeper
 from services.rpc.store_pb2 import Record
 from tests.support.fake_store import FakeStore
 
@@ -77,3 +81,29 @@ async def test_others_are_answered_meanwhile(mgmt: Service, path: str) -> None:
     longest = await _longest_wait(telling)
     assert _names(json.loads(telling.result())) == {f"q{number}" for number in range(QUEUES)}
     assert longest < LONGEST
+
+
+async def test_a_page_tells_no_others(mgmt: Service, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In whichever order: of those that are not on it, one number is read, and nothing else is made.
+
+    And what is read of many at once is what each object says by itself.
+    """
+    asked, measure = list[str](), Keeper.measure
+
+    def measured(its: Keeper, found: ConfiguredObject) -> Mapping[str, int]:
+        asked.append(found.actual["name"])
+        return measure(its, found)
+
+    monkeypatch.setattr(Keeper, "measure", measured)
+    for name in (*Queue.statistics, "name", "state"):
+        asked.clear()
+        page = json.loads(await _asked(mgmt.http_port, f"/api/latest/queue?orderBy={name}%20desc&limit=10"))
+        assert [each["name"] for each in page] == asked, name
+        assert len(page) == 10
+    tree = mgmt._tree
+    found = tree.find("queue", ["/", "/"])[:20]
+    for name in (*Queue.attributes, *Queue.statistics):
+        assert tree.column(found, name) == [tree.look(each, name) for each in found], name
+    measured = [tree.measure(each) for each in found]
+    for name in Queue.statistics:
+        assert tree.column(found, name) == [each.get(name) for each in measured], name
