@@ -18,7 +18,9 @@ class Scope(StrEnum):
 
 
 class Party(NamedTuple):
-    """Somebody. A connection's name no other has in the cluster; a session has that of its connection, and a number."""
+    """Somebody. A connection's name no other has in the cluster; a session has that of its connection, and a
+    number that none had before.
+    """
 
     scope: Scope = Scope.NOBODY
     name: str = ""

@@ -120,7 +120,7 @@ async def change(session: Session, **what: Any) -> router_pb2.ChangeReply:  # no
 def asker(session: Session) -> Asker:
     """Who the session is, by all that a queue may belong to."""
     connection = session.connection
-    return Asker(connection.name, str(session.number), connection.client, connection.user)
+    return Asker(connection.name, session.identity, connection.client, connection.user)
 
 
 async def find_queue(session: Session, name: str) -> router_pb2.QueueDefinition:
@@ -148,7 +148,7 @@ def owner_of(definition: router_pb2.QueueDefinition) -> Party:
 
 
 async def end_session(session: Session) -> None:
-    """Deletes the queues that go with it; if nobody answers, they go with its connection."""
+    """Deletes the queues that go with it; if nobody answers, they go with its connection and are no other's."""
     try:
         await change(session, close_session=router_pb2.CloseSession())
     except BrokerError as failure:

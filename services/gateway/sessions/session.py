@@ -35,6 +35,7 @@ class Session:
     """State between a session's requests; what each request does is in services/gateway/operations."""
 
     owns_queues = False  # whether the router may know queues that go with it; of few sessions: not in all of them
+    _identity = ""  # the same: who asks the router for nothing needs none
 
     def __init__(self, number: int, connection: Client) -> None:
         self.number = number
@@ -72,6 +73,12 @@ class Session:
     @property
     def permitted(self) -> Permitted:
         return self.connection.permitted
+
+    @property
+    def identity(self) -> str:
+        """What queues know it by: its number may be the next session's, while the router has not heard of its end."""
+        self._identity = self._identity or str(self.broker.new_handle())
+        return self._identity
 
     # -------------------------------------------------------------- requests, one after the other
 

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import pytest
 from pamqp import commands
 
+from services.common.errors import Unavailable
+from services.gateway.operations import topology
 from tests.support.broker_house import BrokerHouse
 
 Basic, Channel, Queue = commands.Basic, commands.Channel, commands.Queue
@@ -56,3 +61,26 @@ async def test_a_channel_that_fails(broker: BrokerHouse, name: str) -> None:
     await client.declare(name, arguments={LIFE: "DELETE_ON_SESSION_END"})
     assert await client.refused(1, Queue.Declare(queue=f"{name}-no", passive=True)) == 404
     assert await client.refused(1, Queue.Declare(queue=name, passive=True)) == 404
+
+
+async def test_an_end_of_which_the_router_does_not_hear(
+    broker: BrokerHouse, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Leaves the queue to nobody: the next session with that channel's number is another one."""
+    change = topology.change
+
+    async def unheard(session: Any, **what: Any) -> Any:
+        if "close_session" in what:
+            raise Unavailable("no router answers")
+        return await change(session, **what)
+
+    monkeypatch.setattr(topology, "change", unheard)
+    client = await broker.connect()
+    await client.call(2, Channel.Open(), Channel.OpenOk)
+    await client.declare(name, channel=2, arguments={OWNER: "SESSION"})
+    await client.call(2, Channel.Close(200, "", 0, 0), Channel.CloseOk)
+    await client.call(2, Channel.Open(), Channel.OpenOk)
+    assert await client.refused(2, Basic.Get(queue=name)) == 405
+    await client.close()
+    observer = await broker.connect(1)
+    assert await observer.refused(1, Queue.Declare(queue=name, passive=True)) == 404
