@@ -88,7 +88,7 @@ async def test_a_sister_that_comes_much_later(tmp_path: Path, monkeypatch: pytes
         await house.stop()
 
 
-@pytest.mark.parametrize("pid", ["", "words", "4194305", "-1", "0", "9" * 30, f"{os.getpid()}"])
+@pytest.mark.parametrize("pid", ["", "words", "4194305", "-1", "0", "9" * 30, pytest.param(f"{os.getpid()}", id="own")])
 def test_who_was_supervised_once(tmp_path: Path, pid: str) -> None:
     """Waits no longer than others do: a killed supervisor leaves its files, and perhaps its number to a stranger."""
     (tmp_path / "supervisor.pid").write_text(pid)
