@@ -24,6 +24,7 @@ from services.common.errors import (
     SyntaxFault,
     Unavailable,
     WrongPeer,
+    WrongSelector,
 )
 
 KIND_KEY = "hopline-error"
@@ -34,6 +35,7 @@ _STATUSES: dict[type[BrokerError], grpc.StatusCode] = {
     ResourceLocked: grpc.StatusCode.FAILED_PRECONDITION,
     PreconditionFailed: grpc.StatusCode.FAILED_PRECONDITION,
     Overtaken: grpc.StatusCode.FAILED_PRECONDITION,
+    WrongSelector: grpc.StatusCode.FAILED_PRECONDITION,
     NotAllowed: grpc.StatusCode.PERMISSION_DENIED,
     CommandInvalid: grpc.StatusCode.INVALID_ARGUMENT,
     SyntaxFault: grpc.StatusCode.INVALID_ARGUMENT,
