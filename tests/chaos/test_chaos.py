@@ -7,6 +7,7 @@ process that stands by, postgres or jetstream, whose servers are disturbed too. 
 
 from __future__ import annotations
 
+import asyncio
 from typing import TYPE_CHECKING
 
 import pytest
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from tests.support.chaos.containers import ContainerStack
 
 PLAN = Plan()
+TRACED = 3  # messages of each kind of finding
 AROUND_SECONDS = 600  # to make images, to start, to settle, to stop
 
 
@@ -37,6 +39,8 @@ async def test_chaos(stack: ContainerStack, capfd: pytest.CaptureFixture[str]) -
     await run.run()
     verdict = check(run.account)
     say(report(run.account, verdict, run.began))
+    for message_id in verdict.messages(TRACED):
+        say(await asyncio.to_thread(stack.trace, message_id))
     found = {kind: findings[:3] for kind, findings in verdict.findings.items() if findings}
     # First of all what repeats the run: of long output, the summary may be all that is seen.
     assert verdict.ok, f"HOPLINE_CHAOS_SEED={PLAN.seed}: {found}"

@@ -15,6 +15,10 @@ class MessageId(NamedTuple):
     queue: str
     number: int
 
+    def __str__(self) -> str:
+        """Its AMQP message-id, by which the record finds it."""
+        return f"{self.queue}#{self.number} of {self.producer}"
+
     def to_body(self, size: int) -> bytes:
         return "|".join(map(str, self)).ljust(size).encode()
 

@@ -6,6 +6,7 @@ meanwhile. A connection may end when its gateway was disturbed, or when its clie
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -15,6 +16,8 @@ from tests.support.chaos.account import CUT, KILL, PAUSE, Account, Delivery, Dis
 
 # A client may learn of its gateway's disturbance late: when nothing answers, by its heartbeats.
 LATE_SECONDS = 20.0
+
+_MESSAGE_ID = re.compile(r"\S+#\d+ of [\w.-]+")
 
 
 @dataclass(slots=True)
@@ -27,6 +30,11 @@ class Verdict:
     @property
     def ok(self) -> bool:
         return not any(self.findings.values())
+
+    def messages(self, of_each: int) -> Iterator[str]:
+        """Message-ids of the first findings of each kind, where these are about messages."""
+        for findings in self.findings.values():
+            yield from (found[0] for each in findings[:of_each] if (found := _MESSAGE_ID.match(each)))
 
 
 def check(account: Account) -> Verdict:
@@ -126,4 +134,4 @@ def _add(verdict: Verdict, kind: str, found: Iterator[str] | list[str]) -> None:
 
 
 def _name(message: Message) -> str:
-    return f"{message.id.queue}#{message.id.number} of {message.id.producer}"
+    return str(message.id)

@@ -26,7 +26,7 @@ HOLD_SECONDS = 0.2  # at most, from a delivery to its acknowledgement
 RECONNECT_SECONDS = 0.2
 OPEN_SECONDS = 120.0
 
-_PERSISTENT = pika.BasicProperties(delivery_mode=2)
+_PERSISTENT = 2  # delivery mode
 
 
 class Door(NamedTuple):
@@ -131,7 +131,8 @@ class Producer(Client):
         message = self.account.published(message_id, now, since if since is not None else now)
         self._unconfirmed[message_id.number] = message
         try:
-            channel.basic_publish("", message_id.queue, message_id.to_body(BODY_BYTES), _PERSISTENT, mandatory=True)
+            properties = pika.BasicProperties(delivery_mode=_PERSISTENT, message_id=str(message_id))
+            channel.basic_publish("", message_id.queue, message_id.to_body(BODY_BYTES), properties, mandatory=True)
         except AMQPError as failure:
             raise Lost(repr(failure)) from failure
 

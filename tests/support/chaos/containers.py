@@ -114,6 +114,10 @@ class ContainerStack:
         assert done.exit_code == 0, done.output.decode(errors="replace")
         return done.output.decode()
 
+    def trace(self, message_id: str) -> str:
+        """What the record says of a message; for people, so a fault is an answer too."""
+        return str(self._docker("mgmt").exec_run(["hopline", "trace", message_id]).output.decode(errors="replace"))
+
     def logs(self) -> dict[str, str]:
         """What every container has logged, those that are gone too."""
         return self.former_logs | {
