@@ -24,7 +24,9 @@ def end(number, frame):
 signal.signal(signal.SIGTERM, signal.SIG_IGN if "deaf" in sys.argv else end)
 print("hello from", name, file=sys.stderr)
 note("starts")
-(home / name).write_text(str(os.getpid()))
+whole = home / f".{name}"
+whole.write_text(str(os.getpid()))
+whole.rename(home / name)  # whoever sees it can read it
 while True:
     time.sleep(0.01)
 """
