@@ -13,7 +13,7 @@ from typing import Any
 Get = Callable[..., Awaitable[tuple[int, Any, Any]]]
 
 _GUEST = "guest:guest"
-_LONGEST = 20  # seconds: mgmt takes ten to answer that a service is away
+_LONGEST = 60  # seconds: mgmt takes ten to answer that a service is away, and a busy machine many
 
 
 def asking(port: int) -> Get:

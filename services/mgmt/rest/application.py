@@ -78,8 +78,7 @@ def application(
     app.router.routes.extend(category_routes(doors, tree, "/api"))
     app.include_router(service_routes(doors, tree))
     app.include_router(metric_routes(gathering), dependencies=[Depends(Scraper(doors, OBSERVE))])
-    for each in rabbitmq_routes(doors, broker, health):
-        app.include_router(each, prefix="/api")
+    app.router.routes.append(rabbitmq_routes(doors, broker, health))
     app.add_middleware(RawPaths)
     app.add_middleware(OwnSite)
     app.add_middleware(TextPaths)

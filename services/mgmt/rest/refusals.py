@@ -21,7 +21,7 @@ _OWN = {HTTPStatus.BAD_REQUEST: SyntaxFault.__name__, HTTPStatus.FORBIDDEN: Acce
 
 def refusal(path: bytes, status: HTTPStatus, reason: str) -> JSONResponse:
     """An application too: ASGI."""
-    if is_ours(path):
+    if is_ours(path.decode("latin-1")):
         return of_rabbitmq.answer(status, _OF_RABBITMQ[status], reason)
     if path.startswith(tuple(f"/api/{version}/".encode() for version in VERSIONS)):
         return of_model.answer(status, reason)

@@ -17,7 +17,7 @@ from services.mgmt.access.operations import ASK_MGMT, OBSERVE
 from services.mgmt.model.configured_object import ConfiguredObject
 from services.mgmt.model.rendering import Options
 from services.mgmt.rest.basic import Basic, Doors
-from services.mgmt.rest.late import Late
+from services.mgmt.rest.late import Late, part_of_path
 from services.mgmt.rest.model.answers import Route, documented
 from services.mgmt.rest.model.asking import Asking
 from services.mgmt.rest.model.metadata import metadata, structure
@@ -44,7 +44,7 @@ def category_routes(doors: Doors, tree: Tree, prefix: str) -> Iterator[Late]:
     """Two paths for each category, below `prefix`."""
     asking = Asking(tree, doors)
     for name in tree.categories:
-        yield Late(name, partial(_of_category, doors, asking, tree, name, prefix))
+        yield Late(part_of_path(name), partial(_of_category, doors, asking, tree, name, prefix))
 
 
 def _of_category(doors: Doors, asking: Asking, tree: Tree, name: str, prefix: str) -> Sequence[BaseRoute]:

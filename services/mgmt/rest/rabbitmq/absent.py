@@ -13,6 +13,7 @@ from services.mgmt.rest.basic import Doors
 from services.mgmt.rest.failures import Failure
 from services.mgmt.rest.rabbitmq.answers import Route, documented
 from services.mgmt.rest.rabbitmq.caller import who_asks
+from services.mgmt.rest.rabbitmq.paths import API
 
 
 class _Kind(NamedTuple):
@@ -32,7 +33,7 @@ def absent_routes(doors: Doors) -> Iterator[APIRouter]:
     """An empty list, 404 for a single one, 400 for a request to make one."""
     for kind in _KINDS:
         router = APIRouter(
-            prefix=f"/{kind.path}",
+            prefix=f"{API}/{kind.path}",
             tags=["RabbitMQ: what is not here"],
             route_class=Route,
             responses=documented(404),

@@ -21,6 +21,7 @@ from services.mgmt.rest.basic import Doors
 from services.mgmt.rest.rabbitmq.answers import Route, body_of, documented, read
 from services.mgmt.rest.rabbitmq.caller import Caller, who_asks
 from services.mgmt.rest.rabbitmq.listing import Query_, listed
+from services.mgmt.rest.rabbitmq.paths import API
 from services.mgmt.tree.asked_about import properties_of
 
 _KINDS: Final = {"q": Kind.QUEUE, "e": Kind.EXCHANGE}
@@ -139,4 +140,6 @@ def _keyed(rows: list[Row], key: str) -> Row:
 
 
 def _router() -> APIRouter:
-    return APIRouter(prefix="/bindings", tags=["RabbitMQ: bindings"], route_class=Route, responses=documented(404))
+    return APIRouter(
+        prefix=f"{API}/bindings", tags=["RabbitMQ: bindings"], route_class=Route, responses=documented(404)
+    )

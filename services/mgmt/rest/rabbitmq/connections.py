@@ -16,6 +16,7 @@ from services.mgmt.rest.basic import Doors
 from services.mgmt.rest.rabbitmq.answers import Route, documented
 from services.mgmt.rest.rabbitmq.caller import Caller, who_asks
 from services.mgmt.rest.rabbitmq.listing import Query_, listed
+from services.mgmt.rest.rabbitmq.paths import API
 from services.rpc.gateway_pb2 import Connection
 
 _REASON = "Closed via management"
@@ -56,7 +57,7 @@ class Connected:
 
 def connection_routes(doors: Doors, broker: Broker) -> APIRouter:
     """Names are Hopline's own: they are in its log and on record."""
-    router = APIRouter(tags=["RabbitMQ: connections"], route_class=Route, responses=documented(404))
+    router = APIRouter(prefix=API, tags=["RabbitMQ: connections"], route_class=Route, responses=documented(404))
     asks: Caller = who_asks(doors)
     connected = Connected(broker)
 
@@ -94,7 +95,7 @@ def connection_routes(doors: Doors, broker: Broker) -> APIRouter:
 
 def channel_routes(doors: Doors, broker: Broker) -> APIRouter:
     """Of the connections that the user sees."""
-    router = APIRouter(tags=["RabbitMQ: connections"], route_class=Route, responses=documented(404))
+    router = APIRouter(prefix=API, tags=["RabbitMQ: connections"], route_class=Route, responses=documented(404))
     asks: Caller = who_asks(doors)
     connected = Connected(broker)
 

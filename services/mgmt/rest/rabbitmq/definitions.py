@@ -17,6 +17,7 @@ from services.mgmt.rest.basic import Doors
 from services.mgmt.rest.bodies import body
 from services.mgmt.rest.rabbitmq.answers import Route, documented
 from services.mgmt.rest.rabbitmq.caller import Caller, who_asks
+from services.mgmt.rest.rabbitmq.paths import API
 
 _MOST: Final = 64 << 20
 """Bytes: of 200,000 queues."""
@@ -30,7 +31,7 @@ def definition_routes(doors: Doors, broker: Broker) -> APIRouter:
     """For users who may configure: administrators."""
     asks, imports = who_asks(doors, CONFIGURE), who_asks(doors, CONFIGURE, _MOST)
     router = APIRouter(
-        prefix="/definitions", tags=["RabbitMQ: definitions"], route_class=Route, responses=documented(404)
+        prefix=f"{API}/definitions", tags=["RabbitMQ: definitions"], route_class=Route, responses=documented(404)
     )
 
     @router.get("", summary="Export", dependencies=[asks])

@@ -15,13 +15,16 @@ from services.mgmt.rest.basic import Doors
 from services.mgmt.rest.rabbitmq.answers import PUT, Route, body_of, documented, put, read
 from services.mgmt.rest.rabbitmq.caller import Caller, who_asks
 from services.mgmt.rest.rabbitmq.listing import Query_, listed
+from services.mgmt.rest.rabbitmq.paths import API
 
 _ONE = "/{vhost:encoded}/{name:encoded}"
 
 
 def exchange_routes(doors: Doors, broker: Broker) -> APIRouter:
     """A user who may see a virtual host sees its exchanges."""
-    router = APIRouter(prefix="/exchanges", tags=["RabbitMQ: exchanges"], route_class=Route, responses=documented(404))
+    router = APIRouter(
+        prefix=f"{API}/exchanges", tags=["RabbitMQ: exchanges"], route_class=Route, responses=documented(404)
+    )
     asks: Caller = who_asks(doors)
     objects = broker.objects
 
@@ -53,7 +56,9 @@ def exchange_routes(doors: Doors, broker: Broker) -> APIRouter:
 
 def bound_routes(doors: Doors, broker: Broker) -> APIRouter:
     """Bindings of one."""
-    router = APIRouter(prefix="/exchanges", tags=["RabbitMQ: exchanges"], route_class=Route, responses=documented(404))
+    router = APIRouter(
+        prefix=f"{API}/exchanges", tags=["RabbitMQ: exchanges"], route_class=Route, responses=documented(404)
+    )
     asks: Caller = who_asks(doors)
 
     @router.get(_ONE + "/bindings/source", summary="Bindings from an exchange")
@@ -71,7 +76,9 @@ def bound_routes(doors: Doors, broker: Broker) -> APIRouter:
 
 def exchange_changes(doors: Doors, broker: Broker) -> APIRouter:
     """As over AMQP, by the user's permissions."""
-    router = APIRouter(prefix="/exchanges", tags=["RabbitMQ: exchanges"], route_class=Route, responses=documented(404))
+    router = APIRouter(
+        prefix=f"{API}/exchanges", tags=["RabbitMQ: exchanges"], route_class=Route, responses=documented(404)
+    )
     asks: Caller = who_asks(doors)
     objects = broker.objects
 

@@ -20,6 +20,7 @@ from services.mgmt.rabbitmq.sections import Broker
 from services.mgmt.rest.basic import Doors
 from services.mgmt.rest.rabbitmq.answers import Route, documented
 from services.mgmt.rest.rabbitmq.caller import Caller, who_asks
+from services.mgmt.rest.rabbitmq.paths import API
 from services.mgmt.rest.sites import NOT_FROM_PAGES, is_foreign
 from services.mgmt.roll import OK
 from services.mgmt.stack_health import Report, StackHealth
@@ -39,7 +40,7 @@ def health_routes(doors: Doors, broker: Broker, health: StackHealth) -> APIRoute
     """200 and `ok`, or 503 and `failed`, with why."""
     asks = who_asks(doors, OBSERVE)
     router = APIRouter(
-        prefix="/health/checks",
+        prefix=f"{API}/health/checks",
         tags=["RabbitMQ: health"],
         route_class=Route,
         responses={**documented(), 503: {"model": _Failed}},
@@ -75,7 +76,7 @@ def health_routes(doors: Doors, broker: Broker, health: StackHealth) -> APIRoute
 
 def aliveness_routes(doors: Doors, broker: Broker) -> APIRouter:
     """Publishes a message to a queue and gets it, as the caller."""
-    router = APIRouter(tags=["RabbitMQ: health"], route_class=Route, responses=documented(403, 404))
+    router = APIRouter(prefix=API, tags=["RabbitMQ: health"], route_class=Route, responses=documented(403, 404))
     asks: Caller = who_asks(doors)
     door = doors.to(ASK_MGMT)
 

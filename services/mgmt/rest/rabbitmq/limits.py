@@ -15,13 +15,16 @@ from services.mgmt.rabbitmq.sections import Broker
 from services.mgmt.rest.basic import Doors
 from services.mgmt.rest.rabbitmq.answers import Route, body_of, documented, read
 from services.mgmt.rest.rabbitmq.caller import Caller, who_asks
+from services.mgmt.rest.rabbitmq.paths import API
 
 _Rows = list[dict[str, Any]]
 
 
 def virtual_host_limit_routes(doors: Doors, broker: Broker) -> APIRouter:
     """A user who may see a virtual host sees its limits; administrators set them."""
-    router = APIRouter(prefix="/vhost-limits", tags=["RabbitMQ: limits"], route_class=Route, responses=documented(404))
+    router = APIRouter(
+        prefix=f"{API}/vhost-limits", tags=["RabbitMQ: limits"], route_class=Route, responses=documented(404)
+    )
     asks: Caller = who_asks(doors)
 
     async def of(hosts: Iterable[str]) -> _Rows:
@@ -46,7 +49,9 @@ def virtual_host_limit_routes(doors: Doors, broker: Broker) -> APIRouter:
 
 def user_limit_routes(doors: Doors, broker: Broker) -> APIRouter:
     """For users who may configure: administrators."""
-    router = APIRouter(prefix="/user-limits", tags=["RabbitMQ: limits"], route_class=Route, responses=documented(404))
+    router = APIRouter(
+        prefix=f"{API}/user-limits", tags=["RabbitMQ: limits"], route_class=Route, responses=documented(404)
+    )
     administrates = who_asks(doors, CONFIGURE)
 
     async def rows() -> _Rows:

@@ -19,6 +19,7 @@ from services.mgmt.rest.basic import Doors
 from services.mgmt.rest.bodies import MOST
 from services.mgmt.rest.rabbitmq.answers import Route, body_of, documented, read
 from services.mgmt.rest.rabbitmq.caller import Caller, who_asks
+from services.mgmt.rest.rabbitmq.paths import API
 from services.mgmt.tree.asked_about import properties_of
 
 _LARGEST: Final = 2
@@ -28,7 +29,7 @@ _ONE = "/{vhost:encoded}/{name:encoded}"
 
 def message_routes(doors: Doors, broker: Broker) -> APIRouter:
     """The gateway asks what the user may, by mgmt's address; here it is asked by the user's own before."""
-    router = APIRouter(tags=["RabbitMQ: messages"], route_class=Route, responses=documented(404))
+    router = APIRouter(prefix=API, tags=["RabbitMQ: messages"], route_class=Route, responses=documented(404))
     asks: Caller = who_asks(doors)
     publishes: Caller = who_asks(doors, ASK_MGMT, lambda: _LARGEST * broker.house.settings.max_message_size + MOST)
     door = doors.to(ASK_MGMT)

@@ -21,6 +21,7 @@ from services.mgmt.rest.rabbitmq.answers import Route, documented
 from services.mgmt.rest.rabbitmq.caller import Caller, who_asks
 from services.mgmt.rest.rabbitmq.connections import Connected
 from services.mgmt.rest.rabbitmq.listing import Query_, listed
+from services.mgmt.rest.rabbitmq.paths import API
 from services.mgmt.roll import OK
 from services.mgmt.stack_health import StackHealth
 
@@ -31,7 +32,7 @@ _NODE: Final = "hopline@mgmt"
 
 def overview_routes(doors: Doors, broker: Broker) -> APIRouter:
     """For users with one of RabbitMQ's tags: of what they may see."""
-    router = APIRouter(tags=["RabbitMQ: overview"], route_class=Route, responses=documented())
+    router = APIRouter(prefix=API, tags=["RabbitMQ: overview"], route_class=Route, responses=documented())
     asks: Caller = who_asks(doors)
 
     @router.get("/overview", summary="Overview")
@@ -68,7 +69,7 @@ def node_routes(doors: Doors, health: StackHealth) -> APIRouter:
     """For users who may observe: members of the stack in place of Erlang nodes."""
     asks = who_asks(doors, OBSERVE)
     router = APIRouter(
-        prefix="/nodes",
+        prefix=f"{API}/nodes",
         tags=["RabbitMQ: overview"],
         route_class=Route,
         responses=documented(404),

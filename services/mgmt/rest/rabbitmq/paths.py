@@ -10,6 +10,8 @@ from starlette.convertors import Convertor, register_url_convertor
 
 from services.mgmt.front import Application
 
+API: Final = "/api"
+
 OURS: Final = frozenset({
     "aliveness-test", "bindings", "channels", "cluster-name", "connections", "consumers", "definitions", "exchanges",
     "global-parameters", "health", "nodes", "operator-policies", "overview", "parameters", "permissions", "policies",
@@ -39,12 +41,12 @@ class RawPaths:
 
     async def __call__(self, scope: MutableMapping[str, Any], receive: Any, send: Any) -> None:  # noqa: ANN401 - as ASGI says
         """As ASGI says."""
-        if scope["type"] == "http" and is_ours(raw := scope.get("raw_path") or b""):
-            scope = {**scope, "path": raw.decode("latin-1").removesuffix("/")}
+        if scope["type"] == "http" and is_ours(raw := (scope.get("raw_path") or b"").decode("latin-1")):
+            scope = {**scope, "path": raw.removesuffix("/")}
         await self._app(scope, receive, send)
 
 
-def is_ours(path: bytes) -> bool:
+def is_ours(path: str) -> bool:
     """Whether it is one of RabbitMQ's."""
-    _, api, first, *_ = (*path.split(b"/", 3), b"", b"", b"")
-    return api == b"api" and first.decode("latin-1") in OURS
+    _, api, first, *_ = (*path.split("/", 3), "", "", "")
+    return api == "api" and first in OURS

@@ -18,6 +18,7 @@ from services.mgmt.rest.basic import Doors
 from services.mgmt.rest.rabbitmq.answers import PUT, Route, body_of, documented, put, read
 from services.mgmt.rest.rabbitmq.caller import who_asks
 from services.mgmt.rest.rabbitmq.listing import Query_, listed
+from services.mgmt.rest.rabbitmq.paths import API
 
 _ONE = "/{vhost:encoded}/{user:encoded}"
 
@@ -111,7 +112,7 @@ async def _set(work: Awaitable[None]) -> None:
 
 def _router(prefix: str, doors: Doors) -> APIRouter:
     return APIRouter(
-        prefix=prefix,
+        prefix=f"{API}{prefix}",
         tags=["RabbitMQ: permissions"],
         route_class=Route,
         responses=documented(404),

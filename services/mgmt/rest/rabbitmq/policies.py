@@ -17,6 +17,7 @@ from services.mgmt.rest.basic import Doors
 from services.mgmt.rest.rabbitmq.answers import PUT, Route, body_of, documented, put, read
 from services.mgmt.rest.rabbitmq.caller import Caller, who_asks
 from services.mgmt.rest.rabbitmq.listing import Query_, listed
+from services.mgmt.rest.rabbitmq.paths import API
 
 _ONE = "/{vhost:encoded}/{name:encoded}"
 
@@ -29,7 +30,7 @@ def policy_routes(doors: Doors, broker: Broker) -> Iterator[APIRouter]:
 
 def _routes(doors: Doors, broker: Broker, to_set: Callable[[str], Asked], *, operator: bool) -> APIRouter:
     what = "operator policies" if operator else "policies"
-    prefix = f"/{what.replace(' ', '-')}"
+    prefix = f"{API}/{what.replace(' ', '-')}"
     router = APIRouter(prefix=prefix, tags=["RabbitMQ: policies"], route_class=Route, responses=documented(404))
     _reads(router, doors, broker, what, operator=operator)
     _changes(router, doors, broker, to_set, operator=operator)

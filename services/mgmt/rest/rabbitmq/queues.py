@@ -17,6 +17,7 @@ from services.mgmt.rest.rabbitmq.answers import PUT, Route, body_of, documented,
 from services.mgmt.rest.rabbitmq.caller import Caller, who_asks
 from services.mgmt.rest.rabbitmq.connections import Connected
 from services.mgmt.rest.rabbitmq.listing import Query_, listed
+from services.mgmt.rest.rabbitmq.paths import API
 from services.mgmt.tree.asked_about import properties_of
 
 _ONE = "/{vhost:encoded}/{name:encoded}"
@@ -24,7 +25,7 @@ _ONE = "/{vhost:encoded}/{name:encoded}"
 
 def queue_routes(doors: Doors, broker: Broker) -> APIRouter:
     """A user who may see a virtual host sees its queues."""
-    router = APIRouter(prefix="/queues", tags=["RabbitMQ: queues"], route_class=Route, responses=documented(404))
+    router = APIRouter(prefix=f"{API}/queues", tags=["RabbitMQ: queues"], route_class=Route, responses=documented(404))
     asks: Caller = who_asks(doors)
     objects = broker.objects
 
@@ -64,7 +65,7 @@ def queue_routes(doors: Doors, broker: Broker) -> APIRouter:
 
 def queue_changes(doors: Doors, broker: Broker) -> APIRouter:
     """As over AMQP, by the user's permissions."""
-    router = APIRouter(prefix="/queues", tags=["RabbitMQ: queues"], route_class=Route, responses=documented(404))
+    router = APIRouter(prefix=f"{API}/queues", tags=["RabbitMQ: queues"], route_class=Route, responses=documented(404))
     asks: Caller = who_asks(doors)
     objects = broker.objects
 
@@ -101,7 +102,9 @@ def queue_changes(doors: Doors, broker: Broker) -> APIRouter:
 
 def consumer_routes(doors: Doors, broker: Broker) -> APIRouter:
     """Those whose connections a caller sees: all of them if it may observe, else its own."""
-    router = APIRouter(prefix="/consumers", tags=["RabbitMQ: queues"], route_class=Route, responses=documented(404))
+    router = APIRouter(
+        prefix=f"{API}/consumers", tags=["RabbitMQ: queues"], route_class=Route, responses=documented(404)
+    )
     asks: Caller = who_asks(doors)
     connected = Connected(broker)
 

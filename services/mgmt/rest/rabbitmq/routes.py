@@ -8,6 +8,7 @@ from fastapi import APIRouter
 
 from services.mgmt.rabbitmq.sections import Broker
 from services.mgmt.rest.basic import Doors
+from services.mgmt.rest.late import Late
 from services.mgmt.rest.rabbitmq.absent import absent_routes
 from services.mgmt.rest.rabbitmq.bindings import binding_routes
 from services.mgmt.rest.rabbitmq.connections import channel_routes, connection_routes
@@ -17,6 +18,7 @@ from services.mgmt.rest.rabbitmq.health import aliveness_routes, health_routes
 from services.mgmt.rest.rabbitmq.limits import user_limit_routes, virtual_host_limit_routes
 from services.mgmt.rest.rabbitmq.messages import message_routes
 from services.mgmt.rest.rabbitmq.overview import node_routes, overview_routes
+from services.mgmt.rest.rabbitmq.paths import is_ours
 from services.mgmt.rest.rabbitmq.permissions import permission_routes, topic_permission_routes
 from services.mgmt.rest.rabbitmq.policies import policy_routes
 from services.mgmt.rest.rabbitmq.queues import consumer_routes, queue_changes, queue_routes
@@ -25,8 +27,12 @@ from services.mgmt.rest.rabbitmq.virtual_hosts import grants_in_virtual_hosts, v
 from services.mgmt.stack_health import StackHealth
 
 
-def rabbitmq_routes(doors: Doors, broker: Broker, health: StackHealth) -> Iterator[APIRouter]:
+def rabbitmq_routes(doors: Doors, broker: Broker, health: StackHealth) -> Late:
     """Below /api."""
+    return Late(is_ours, lambda: [route for router in _routers(doors, broker, health) for route in router.routes])
+
+
+def _routers(doors: Doors, broker: Broker, health: StackHealth) -> Iterator[APIRouter]:
     for routes in (
         definition_routes,
         virtual_host_routes,

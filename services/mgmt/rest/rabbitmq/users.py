@@ -21,6 +21,7 @@ from services.mgmt.rest.basic import Doors
 from services.mgmt.rest.rabbitmq.answers import PUT, Route, body_of, documented, put, read
 from services.mgmt.rest.rabbitmq.caller import Caller, who_asks
 from services.mgmt.rest.rabbitmq.listing import Query_, listed
+from services.mgmt.rest.rabbitmq.paths import API
 from services.mgmt.rest.users import is_there, to_put
 
 _Rows = list[dict[str, Any]]
@@ -28,7 +29,7 @@ _Rows = list[dict[str, Any]]
 
 def user_routes(doors: Doors, broker: Broker) -> APIRouter:
     """For users who may configure: administrators."""
-    router = APIRouter(prefix="/users", tags=["RabbitMQ: users"], route_class=Route, responses=documented(404))
+    router = APIRouter(prefix=f"{API}/users", tags=["RabbitMQ: users"], route_class=Route, responses=documented(404))
     house, administrates = broker.house, who_asks(doors, CONFIGURE)
 
     @router.get("", summary="Users", dependencies=[administrates])
@@ -68,7 +69,7 @@ def user_routes(doors: Doors, broker: Broker) -> APIRouter:
 
 def user_changes(doors: Doors, broker: Broker) -> APIRouter:
     """Asked of access by the user's name, as everywhere else."""
-    router = APIRouter(prefix="/users", tags=["RabbitMQ: users"], route_class=Route, responses=documented(404))
+    router = APIRouter(prefix=f"{API}/users", tags=["RabbitMQ: users"], route_class=Route, responses=documented(404))
     asks: Caller = who_asks(doors)
     house = broker.house
 
@@ -103,7 +104,7 @@ def user_changes(doors: Doors, broker: Broker) -> APIRouter:
 
 def who_routes(doors: Doors) -> APIRouter:
     """/whoami."""
-    router = APIRouter(tags=["RabbitMQ: users"], route_class=Route, responses=documented())
+    router = APIRouter(prefix=API, tags=["RabbitMQ: users"], route_class=Route, responses=documented())
     asks: Caller = who_asks(doors)
 
     @router.get("/whoami", summary="The user that has signed in")

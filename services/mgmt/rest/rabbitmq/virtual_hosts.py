@@ -20,11 +20,12 @@ from services.mgmt.rest.basic import Doors
 from services.mgmt.rest.rabbitmq.answers import PUT, Route, documented, put
 from services.mgmt.rest.rabbitmq.caller import Caller, who_asks
 from services.mgmt.rest.rabbitmq.listing import Query_, listed
+from services.mgmt.rest.rabbitmq.paths import API
 
 
 def virtual_host_routes(doors: Doors, broker: Broker) -> APIRouter:
     """Users get those that they may see; administrators create and delete them."""
-    router = APIRouter(prefix="/vhosts", tags=["RabbitMQ: vhosts"], route_class=Route, responses=documented(404))
+    router = APIRouter(prefix=f"{API}/vhosts", tags=["RabbitMQ: vhosts"], route_class=Route, responses=documented(404))
     asks: Caller = who_asks(doors)
     objects = broker.objects
 
@@ -78,7 +79,7 @@ async def _permit(broker: Broker, user: str, virtual_host: str) -> None:
 
 def grants_in_virtual_hosts(doors: Doors, broker: Broker) -> APIRouter:
     """What users may do in one."""
-    router = APIRouter(prefix="/vhosts", tags=["RabbitMQ: vhosts"], route_class=Route, responses=documented(404))
+    router = APIRouter(prefix=f"{API}/vhosts", tags=["RabbitMQ: vhosts"], route_class=Route, responses=documented(404))
     asks: Caller = who_asks(doors, CONFIGURE)
 
     @router.get("/{name:encoded}/permissions", summary="Permissions in a virtual host")

@@ -11,7 +11,7 @@ from fastapi import APIRouter, FastAPI
 from starlette.datastructures import Headers
 from starlette.routing import BaseRoute
 
-from services.mgmt.rest.late import Late, make_all
+from services.mgmt.rest.late import Late, make_all, part_of_path
 
 
 class House:
@@ -20,7 +20,7 @@ class House:
     def __init__(self) -> None:
         self.made = 0
         self.app = FastAPI()
-        self.app.router.routes.append(Late("queue", self._make))
+        self.app.router.routes.append(Late(part_of_path("queue"), self._make))
 
     async def ask(self, path: str, method: str = "GET") -> tuple[int, Headers, Any]:
         """Status, headers and body of the answer."""
