@@ -5,21 +5,26 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from pathlib import Path
+from unittest.mock import patch
 
 import pytest
 import pytest_asyncio
 from pamqp import commands
 
+from services.common.clients.leases import Leases
+from services.common.errors import Unavailable
 from services.common.message.amqp_1_0 import values as v
-from services.gateway.protocols.amqp_1_0.performatives import Transfer
+from services.gateway.protocols.amqp_1_0.performatives import Disposition, Transfer
+from services.gateway.protocols.amqp_1_0.states import Accepted
 from services.queue.machine import use
+from services.rpc.router_pb2 import ChangeReply, ChangeRequest
 from tests.conformance.amqp_1_0.test_lifetimes import asked
 from tests.contract.gateway.test_failover import replace_owner
 from tests.support.amqp_1_0_client import Client
 from tests.support.amqp_client import AmqpClient
-from tests.support.broker_house import BrokerHouse
+from tests.support.broker_house import BrokerHouse, die
 
-Basic = commands.Basic
+Basic, Confirm = commands.Basic, commands.Confirm
 
 CLOSE, LINKS, MESSAGES, LINKS_OR_MESSAGES = 0x2B, 0x2C, 0x2D, 0x2E
 
@@ -64,11 +69,18 @@ async def gone(house: BrokerHouse, name: str) -> None:
             await asyncio.sleep(0.02)
 
 
-async def drained(client: AmqpClient, name: str) -> None:
-    """Takes its message, and settles it."""
+async def drained(client: AmqpClient, name: str, tag: int = 1) -> None:
+    """Takes its message, the client's first, and settles it."""
     delivery = await client.get(name)
     assert delivery is not None
-    client.ack(1)
+    client.ack(tag)
+
+
+async def kill_owner(house: BrokerHouse) -> None:
+    """The only queue process is gone without a word; another one comes, which waits for its leases to run out."""
+    with patch.object(Leases, "stop", die):
+        await house.queues.pop("queue-1").stop()
+    await house.start_queue("queue-2")
 
 
 # ------------------------------------------------------------------ what ends the link, and what happens then
@@ -96,6 +108,16 @@ async def new_owner_first(house: BrokerHouse, client: Client) -> None:
     await client.detaches()
 
 
+async def owner_dies(house: BrokerHouse, client: Client) -> None:
+    await client.detaches()
+    await kill_owner(house)
+
+
+async def owner_dies_first(house: BrokerHouse, client: Client) -> None:
+    await kill_owner(house)
+    await client.detaches()
+
+
 async def new_router(house: BrokerHouse, client: Client) -> None:
     await client.detaches()
     await house.stop_router()
@@ -109,7 +131,17 @@ async def new_router_first(house: BrokerHouse, client: Client) -> None:
 
 
 Ends = Callable[[BrokerHouse, Client], Awaitable[None]]
-ENDS: list[Ends] = [detaches, closes, is_lost, new_owner, new_owner_first, new_router, new_router_first]
+ENDS: list[Ends] = [
+    detaches,
+    closes,
+    is_lost,
+    new_owner,
+    new_owner_first,
+    owner_dies,
+    owner_dies_first,
+    new_router,
+    new_router_first,
+]
 
 
 @pytest.mark.parametrize("ends", ENDS)
@@ -164,3 +196,69 @@ async def test_of_a_receiver(broker: BrokerHouse, maker: Client, code: int) -> N
     await observer.declare(name, passive=True)
     await maker.detaches()
     await gone(broker, name)
+
+
+class Held:
+    """The router, as the only queue process asks it for changes: each waits until `go` says how it ends."""
+
+    def __init__(self, house: BrokerHouse, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.registry = house.queues["queue-1"]._host.registry
+        self.asked, self._go, self._refused = asyncio.Event(), asyncio.Event(), False
+        topology = house.queues["queue-1"]._host.topology
+        self._change = topology.change
+        monkeypatch.setattr(topology, "change", self._held)
+
+    async def _held(self, request: ChangeRequest) -> ChangeReply:
+        self.asked.set()
+        await self._go.wait()
+        if self._refused:
+            self._refused = False
+            raise Unavailable("no router has answered")
+        reply: ChangeReply = await self._change(request)
+        return reply
+
+    async def waiting(self, queue_id: int, count: int) -> None:
+        """Returns when so many publishers, of a gateway each, wait for what becomes of the queue."""
+        async with asyncio.timeout(60):
+            while not (awaited := self.registry.awaited(queue_id)) or len(awaited.waiting) < count:
+                await asyncio.sleep(0.02)
+
+    def go(self, *, refused: bool = False) -> None:
+        self._refused = refused
+        self._go.set()
+
+
+@pytest.fixture
+def held(house: BrokerHouse, monkeypatch: pytest.MonkeyPatch) -> Held:
+    """The router, held."""
+    return Held(house, monkeypatch)
+
+
+@pytest.mark.parametrize("refused", [False, True])
+@pytest.mark.parametrize("code", [MESSAGES, LINKS_OR_MESSAGES])
+async def test_a_publish_to_one_that_goes(
+    house: BrokerHouse, maker: Client, held: Held, code: int, refused: bool
+) -> None:
+    """It waits for what becomes of the queue, and is answered then: it is in the queue if that stays."""
+    name = await made(house, maker, code)
+    queue_id = house.topology.by_name["/", name].id
+    sender = Client()
+    await sender.open(house.ports[0], "guest", "guest", "/")
+    await sender.sends_to(name)
+    client = await house.connect(1)
+    await client.call(1, Confirm.Select(), Confirm.SelectOk)
+    await maker.sends()
+    await maker.detaches()
+    await drained(client, name)
+    await held.asked.wait()
+    client.publish(b"late", name)
+    sender.transfers()
+    await held.waiting(queue_id, 2)
+    held.go(refused=refused)
+    await client.confirmed(1, seconds=60)
+    assert isinstance((await sender.next(Disposition)).state, Accepted)
+    if refused:
+        await drained(client, name, 2)
+        await drained(client, name, 3)
+    await gone(house, name)
+    sender.abort()
