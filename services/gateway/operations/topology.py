@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import structlog
-
 from services.common.arguments.life import may_end
 from services.common.errors import BrokerError, InternalError, NotFound, PreconditionFailed, ResourceLocked
 from services.common.message import arguments
@@ -14,8 +12,6 @@ from services.gateway import vocabulary as v
 from services.gateway.operations import choosing
 from services.gateway.sessions.session import Session
 from services.rpc import queue_pb2, router_pb2
-
-log = structlog.get_logger()
 
 DIRECT_REPLY = "amq.rabbitmq.reply-to"  # the pseudo-queue
 
@@ -149,17 +145,13 @@ def owner_of(definition: router_pb2.QueueDefinition) -> Party:
 
 
 async def end_session(session: Session) -> None:
-    """Deletes the queues that go with it; if nobody answers, they go with its connection and are no other's."""
-    try:
-        await change(session, close_session=router_pb2.CloseSession())
-    except BrokerError as failure:
-        name = session.connection.name
-        log.warning("queues of a session stay until its connection ends", connection=name, error=failure.text)
+    """Deletes the queues that go with it; if nobody answers, as soon as somebody does."""
+    await session.broker.exclusive.end(Asker(session.connection.name, session.identity))
 
 
 async def close_link(session: Session, request: v.CloseLink) -> None:
-    """The same of a link; if nobody answers, they go with its session."""
-    await change(session, request.link, close_link=router_pb2.CloseLink())
+    """The same of a link."""
+    await session.broker.exclusive.end(Asker(session.connection.name, session.identity, link=str(request.link)))
 
 
 def named(session: Session, name: str) -> str:
