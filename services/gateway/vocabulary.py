@@ -146,6 +146,12 @@ class DeclareQueue(Request):
     exclusive: bool = False
     auto_delete: bool = False
     arguments: Mapping[str, Any] = field(default_factory=dict)
+    lifetime: str = ""  # of one that its link makes for itself (services/common/topology/life.py)
+
+
+@dataclass(slots=True)
+class CloseLink(Request):
+    """A link has ended that made queues which have a lifetime: what goes with it is gone then. → succeed."""
 
 
 @dataclass(slots=True)
@@ -159,9 +165,7 @@ class DeleteQueue(Request):
 
 @dataclass(slots=True)
 class DropQueue(Request):
-    """Of the connection, whatever its sessions do: a queue of its own, made for a link that has ended, goes. Not
-    answered; one that cannot be deleted goes with the connection.
-    """
+    """Of the connection: a queue of its own, whose link has ended, goes, at the latest with it. Not answered."""
 
     name: str
 
@@ -310,9 +314,7 @@ class Flow(Request):
 
 @dataclass(slots=True)
 class Room(Request):
-    """Whether the engine takes deliveries of the session: it keeps those that the peer has no window for. Carried out
-    at once, whatever the session waits for, and not answered.
-    """
+    """Whether the engine takes more of the session, of what its peer has no window for. Done at once, not answered."""
 
     there_is: bool
 

@@ -189,9 +189,14 @@ class Host:
             if not self.certain:  # another process may have it, and consumers of it
                 await asyncio.sleep(_LOOK_SECONDS)
                 continue
+            if queue.use.needs_empty:
+                if not queue.use.is_over(self.now()):
+                    break
+                self.registry.seal(queue)
             try:
                 await self.delete(definition)
             except BrokerError as failure:
+                self.registry.unseal(definition.id)
                 log.warning("queue not deleted, trying again", queue=definition.name, reason=failure.text)
                 await asyncio.sleep(_RETRY_SECONDS)
                 if definition.id in self.registry.deleting or not queue.use.is_over(self.now()):

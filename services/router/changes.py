@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any, Generic, NamedTuple, TypeVar
 
@@ -11,7 +11,7 @@ from services.common.bus.events import UNHEARD, Events
 from services.common.clock import monotonic
 from services.common.containment import contained, for_each
 from services.common.errors import BrokerError, Fenced, Unavailable
-from services.common.topology.records import KINDS
+from services.common.topology.records import KINDS, Record, RecordKey
 from services.router.events import tell
 from services.router.lease import Lease
 from services.router.record_store import RecordStore
@@ -69,10 +69,14 @@ class Changes:
         self._wake.set()
         return await done
 
-    async def restore(self) -> None:
-        """The topology is what the store has, and nothing else."""
-        stored = await self._store.list(KINDS)
-        name_unreadable(self._topology.restore((record.kind, record.key, record.value) for record in stored))
+    async def restore(self, lost: Mapping[RecordKey, Record] | None = None) -> None:
+        """The topology is what the store has, and what it has lost; nothing else."""
+        stored = {(record.kind, record.key): record.value for record in await self._store.list(KINDS)}
+        missing = {key: record.value for key, record in (lost or {}).items() if key not in stored}
+        said = [(*key, value) for some in (stored, missing) for key, value in some.items()]
+        name_unreadable(self._topology.restore(said))
+        if missing:
+            self.restore_transient()
 
     def restore_transient(self) -> None:
         """The store has lost what it kept in memory: all of it is put again."""

@@ -9,6 +9,7 @@ from services.common.clients.routers import ROLE
 from services.common.clients.store import StoreClient
 from services.common.clients.topology import TopologyClient
 from services.common.errors import Unavailable
+from services.common.topology.records import Record, RecordKey
 from services.router.evaluate import evaluate
 from services.router.explaining import explained
 from services.router.finding import found_binding
@@ -36,6 +37,7 @@ class Follower:
             asyncio.Task[router_pb2.ChangeReply], None
         ] = {}  # that the router which writes is asked for
         self._over = False
+        self._restarted: int | None = None  # the version, when the store was
 
     async def start(self) -> None:
         """Returns when the topology is known; waits for a router that writes as long as it takes."""
@@ -56,6 +58,16 @@ class Follower:
     def topology(self) -> Topology:
         """As far as it is known; to be looked at only."""
         return self._replica.topology
+
+    def store_restarted(self) -> None:
+        """The store has lost what it kept in memory, which this router knows if it has its place."""
+        self._restarted = self._replica.version if self._client.has_place() else None
+
+    def lost(self) -> dict[RecordKey, Record]:
+        """What the store may not have yet: the router that writes puts it again before it changes anything else."""
+        if self._restarted is None or self._restarted != self._replica.version:
+            return {}
+        return {key: record for key, record in self._replica.topology.all_records() if record.transient}
 
     # -------------------------------------------------------------- as Role says
 

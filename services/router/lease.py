@@ -102,7 +102,7 @@ class Lease:
 
     def _see(self, incarnation: int) -> None:
         if self._incarnation not in (None, incarnation):
-            log.info("store was restarted, its transient records are put again")
+            log.info("store was restarted, its transient records are put again by the router that writes")
             self.on_store_restart()
         self._incarnation = incarnation
 

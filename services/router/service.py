@@ -7,7 +7,7 @@ import os
 import secrets
 import signal
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 import structlog
 
@@ -29,6 +29,7 @@ from services.common.metrics.serving import Serving
 from services.common.runtime import Tasks
 from services.common.telemetry.status import report
 from services.common.telemetry.tracer import Tracer
+from services.common.topology.records import Record, RecordKey
 from services.common.uid import UidSource
 from services.router.follower import Follower
 from services.router.handler import Handler
@@ -122,13 +123,15 @@ class Service:
         """First one that follows, unless nobody writes; then, when the lease is free, the one that does."""
         follower = self._follower = Follower(self._store, self._member, lambda: self._topology(0), lease.hears_store)
         follower.when_routers_change(lease.look_again)
+        lease.on_store_restart = follower.store_restarted
         following = self._tasks.start(self._follow(follower), "follow")
         await lease.acquired()
         following.cancel()
+        lost = follower.lost()
         self._handler.role = self._follower = None
         # Before there is anybody to give places: it would follow its own process.
         await follower.stop(leave=False)
-        await self._write(lease)
+        await self._write(lease, lost)
 
     async def _follow(self, follower: Follower) -> None:
         await follower.start()
@@ -136,12 +139,12 @@ class Service:
         self._ready.set()
         log.info("router follows", member=self._member)
 
-    async def _write(self, lease: Lease) -> None:
+    async def _write(self, lease: Lease, lost: Mapping[RecordKey, Record]) -> None:
         await self._first.known()  # else the limit of a virtual host would not hold in the first moments
         records = RecordStore(self._store, lease)
         topology = self._topology(await records.origin(self._member))
         writer = self._writer = Writer(topology, records, lease, self._settings.place_ttl_ms, self._bus, self._failed)
-        await writer.start(self._member)
+        await writer.start(self._member, lost)
         self._handler.role = writer
         self._ready.set()
         log.info("router writes", epoch=lease.epoch, queues=len(topology.queues))

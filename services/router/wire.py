@@ -29,6 +29,8 @@ def queue_message(queue: Queue) -> router_pb2.QueueDefinition:
         arguments=changed.now(queue.arguments, queue.changed),
         type=queue.type,
         policy=queue.policy,
+        unused=queue.life.unused if queue.life.unused.is_made else "",
+        kept=bool(queue.life.maker),
         owner=None if queue.owner == of_connection(queue.exclusive_to) else router_pb2.Party(**queue.owner._asdict()),
     )
 

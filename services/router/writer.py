@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Mapping
 
 from services.common.bus.events import Events
 from services.common.clock import monotonic
 from services.common.containment import for_each
 from services.common.errors import Unavailable
 from services.common.runtime import Tasks
+from services.common.topology.records import Record, RecordKey
 from services.common.watchers import RECORD_KIND as WATCHER_KIND
 from services.router.changes import Changes
 from services.router.evaluate import evaluate
@@ -54,9 +55,12 @@ class Writer:
         lease.on_store_restart = self._changes.restore_transient
         lease.on_regained = self._watchers.renew_all
 
-    async def start(self, member: str) -> None:
-        """Reads the topology; from then on everything can be asked. `member` is this router: it is no watcher now."""
-        await self._changes.restore()
+    async def start(self, member: str, lost: Mapping[RecordKey, Record]) -> None:
+        """Reads the topology; from then on everything can be asked. `member` is this router: it is no watcher now.
+
+        `lost`: what a store that was restarted may not have any more.
+        """
+        await self._changes.restore(lost)
         places = await self._store.list([WATCHER_KIND])
         for_each("reading a watcher's place", places, lambda record: self._watchers.expect(read_place(record.value)))
         # Only from here on can a watcher of the former router come back.

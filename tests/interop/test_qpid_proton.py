@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING
 
 import pika
 import pytest
+from pika.exceptions import ChannelClosedByBroker
 
 from tests.support.interop_pika import fetch
 from tests.support.proton_client import Proton, running
+from tests.support.stack import wait_until
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -109,6 +111,27 @@ def test_a_queue_of_its_own(proton: Proton) -> None:
     proton.do("sender", name="s", address=address)
     proton.do("send", name="s", body="reply")
     assert proton.do("receive", name="replies")["body"] == "reply"
+
+
+@pytest.mark.parametrize("lifetime", ["delete-on-no-messages", "delete-on-no-links-or-messages"])
+def test_a_queue_until_it_is_empty(proton: Proton, channel: BlockingChannel, lifetime: str) -> None:
+    """It outlives the link that has made it, and goes with the last message."""
+    address = proton.do("receiver", name="r", address=None, lifetime=lifetime)["address"]
+    proton.do("sender", name="s", address=address)
+    proton.do("send", name="s", body="left")
+    proton.do("end", name="r")
+    method, _, _ = channel.basic_get(address)
+    assert is_there(channel.connection, address)
+    channel.basic_ack(method.delivery_tag)
+    wait_until(lambda: not is_there(channel.connection, address), 30, "end of the queue")
+
+
+def is_there(connection: pika.BlockingConnection, queue: str) -> bool:
+    try:
+        connection.channel().queue_declare(queue, passive=True)
+    except ChannelClosedByBroker:
+        return False
+    return True
 
 
 def test_drain(proton: Proton, queue: str) -> None:

@@ -23,7 +23,7 @@ from tests.simulation.choices import (
     SORTED,
     TIMEOUT,
 )
-from tests.simulation.draw_words import AtLeastOnce, BrokerJ, Circles, DefaultFilters, Lives, Replays
+from tests.simulation.draw_words import AtLeastOnce, BrokerJ, Circles, DefaultFilters, Lives, Parties, Replays
 from tests.simulation.feature import Feature, to_queue
 from tests.simulation.plan import Step
 
@@ -270,6 +270,7 @@ FEATURES: tuple[type[Feature], ...] = (
     AtLeastOnce,
     Circles,
     Lives,
+    Parties,
 )
 
 

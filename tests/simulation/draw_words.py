@@ -150,3 +150,23 @@ class Lives(Feature):
     def own(self, step: Step) -> None:
         if self.rng.random() < 0.6:
             step["session"] = self.rng.choice([OWNER, LIFETIME])
+
+
+class Parties(Feature):
+    """Queues of one consumer at a time, whoever comes first, and of an application, which all clients are."""
+
+    SHARE = 0.06
+
+    def __init__(self, seed: str, kind: str) -> None:
+        super().__init__(seed, kind)
+        self._alone = set[str]()
+
+    def queue(self, step: Step) -> None:
+        if self.rng.random() < 0.5 and OWNER not in step["arguments"]:
+            owner = step["arguments"][OWNER] = self.rng.choice(["LINK", "LINK", "CONTAINER"])
+            if owner == "LINK":
+                self._alone.add(step["queue"])
+
+    def consume(self, step: Step) -> None:
+        if step["queue"] in self._alone:
+            step["alone"] = True

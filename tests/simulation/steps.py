@@ -160,7 +160,7 @@ async def consume(client: Client, step: Step) -> None:
         channel.opened.limited = True
         await channel.call(commands.Basic.Qos(0, step["prefetch"], step.get("shared", False)))
     consuming = Consuming(
-        client.host, queue, tag, channel.opened, step.get("no_ack", False), step.get("exclusive", False),
+        client.host, queue, tag, channel.opened, step.get("no_ack", False), "alone" in step or "exclusive" in step,
         client.history.tick(), selector=step.get("selector", ""), browses=step.get("browse", False),
         no_local="no_local" in step, by_default="by_default" in step, replay=step.get("replay"),
     )  # fmt: skip

@@ -69,6 +69,15 @@ class Client:
         attached = await self.next(Attach)
         return "" if attached.source is not None else self._condition(await self.next(Detach))
 
+    async def makes(self, attach: Attach) -> Any:
+        """Attaches for a new node; gives the broker's attach."""
+        self._handle = attach.handle
+        self._writer.write(framed(0, attach))
+        attached = await self.next(Attach)
+        if not attach.role:
+            await self.next(Flow)
+        return attached
+
     async def sends(self, message: bytes = b"") -> Any:
         """One message by the link that was attached last; gives its state."""
         self.transfers(message)

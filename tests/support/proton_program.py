@@ -9,8 +9,22 @@ import json
 import sys
 from typing import Any
 
-from proton import ConnectionException, Delivery, Message, SSLDomain  # type: ignore[import-not-found]
-from proton.reactor import AtLeastOnce, AtMostOnce, Copy, ReceiverOption, Selector  # type: ignore[import-not-found]
+from proton import (  # type: ignore[import-not-found]
+    ConnectionException,
+    Delivery,
+    Described,
+    Message,
+    SSLDomain,
+    symbol,
+)
+from proton.reactor import (  # type: ignore[import-not-found]
+    AtLeastOnce,
+    AtMostOnce,
+    Copy,
+    DynamicNodeProperties,
+    ReceiverOption,
+    Selector,
+)
 from proton.utils import BlockingConnection, LinkDetached, SendException  # type: ignore[import-not-found]
 
 _STATES = {
@@ -68,10 +82,13 @@ class Program:
         target: str = "",
         selector: str = "",
         copies: bool = False,
+        lifetime: str = "",
     ) -> dict[str, Any]:
         options = [AtMostOnce()] if settled else []
         options += [Selector(selector)] if selector else []
         options += [Copy()] if copies else []
+        policy = Described(symbol(f"amqp:{lifetime}:list"), [])
+        options += [DynamicNodeProperties({symbol("lifetime-policy"): policy})] if lifetime else []
         link = self._connection.create_receiver(
             address,
             name=name,

@@ -67,12 +67,13 @@ class Machine:
         durable: bool = False,
         auto_delete: bool = False,
         epoch: int = 1,
+        unused: str = "",
         table: Mapping[str, Any] | None = None,
         **arguments: Any,
     ) -> None:
         """Arguments that begin with x- by their names, others in a `table`."""
         table = {f"x-{name.replace('_', '-')}": value for name, value in arguments.items()} | dict(table or {})
-        self._said = table, {"durable": durable, "auto_delete": auto_delete}
+        self._said = table, {"durable": durable, "auto_delete": auto_delete, "unused": unused, "kept": bool(unused)}
         options = self._options({})
         self.account = MemoryAccount()
         self.draft = PartitionDraft(nothing, count(1 << 20).__next__)
@@ -89,6 +90,11 @@ class Machine:
         """Its policies say this from now on."""
         options = self._options(policy)
         self.queue.adopt(options, plugins.load("overflow_policies", options.overflow)(), now)
+
+    def made_alone(self, now: int = 0) -> None:
+        """The link is gone that has made it."""
+        self._said[1]["kept"] = False
+        self.adopt({}, now)
 
     def _options(self, policy: Mapping[str, Any]) -> QueueOptions:
         table, lasting = self._said

@@ -10,8 +10,8 @@ from services.common.message import LONGEST_NAME
 Check: TypeAlias = Callable[[Any], str | None]
 
 COUNT_AT_MOST: Final = (1 << 63) - 1
-MS_AT_MOST: Final = (1 << 32) - 1
-"""Of a time in milliseconds: RabbitMQ's limit."""
+MS_AT_MOST: Final = (1 << 50) - 1
+"""Of a time in milliseconds: any that somebody may mean, and added to the present it is a number that can be stored."""
 
 
 def integer(least: int, most: int = COUNT_AT_MOST) -> Check:

@@ -19,8 +19,8 @@ _LIFETIMES: Final[Mapping[str, tuple[Scope, Unused]]] = {
     queue.PERMANENT: (Scope.NOBODY, Unused.STAYS),
     "DELETE_ON_CONNECTION_CLOSE": (Scope.CONNECTION, Unused.STAYS),
     "DELETE_ON_SESSION_END": (Scope.SESSION, Unused.STAYS),
-    "DELETE_ON_NO_OUTBOUND_LINKS": (Scope.NOBODY, Unused.NO_LINKS),
-    "DELETE_ON_NO_LINKS": (Scope.NOBODY, Unused.NO_LINKS),
+    "DELETE_ON_NO_OUTBOUND_LINKS": (Scope.NOBODY, Unused.NO_CONSUMERS),
+    "DELETE_ON_NO_LINKS": (Scope.NOBODY, Unused.NO_CONSUMERS),
 }
 _WITH_ITS_OWNER: Final = frozenset({Scope.CONNECTION, Scope.SESSION})
 
@@ -64,7 +64,7 @@ def wished(found: Said, *, exclusive: bool, auto_delete: bool) -> Wished:
             raise Contradiction(queue.EXCLUSIVITY.name, "says something else than that the queue is exclusive")
         owner = _OWNERS[policy]
     its_own = owner if owner in _WITH_ITS_OWNER else Scope.NOBODY
-    by_flag = Unused.NO_LINKS if auto_delete else Unused.STAYS
+    by_flag = Unused.NO_CONSUMERS if auto_delete else Unused.STAYS
     if (lifetime := queue.LIFETIME.of(found)) is None:
         return Wished(owner, its_own, by_flag)
     until, unused = _LIFETIMES[lifetime]

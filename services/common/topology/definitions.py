@@ -39,7 +39,7 @@ class Queue:
     @property
     def auto_delete(self) -> bool:
         """Whether it goes with its last consumer."""
-        return self.life.unused is Unused.NO_LINKS
+        return self.life.unused in (Unused.NO_CONSUMERS, Unused.NO_LINKS)
 
 
 @dataclass(frozen=True, slots=True)

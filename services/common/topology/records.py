@@ -113,13 +113,15 @@ def queue_record(queue: Queue) -> Record:
     former = of_connection(queue.exclusive_to)
     table |= {"owner": list(queue.owner)} if queue.owner != former else {}
     table |= {"until": list(queue.life.until)} if queue.life.until != former else {}
+    table |= {"unused": queue.life.unused} if queue.life.unused.is_made else {}
+    table |= {"maker": list(queue.life.maker)} if queue.life.maker else {}
     return Record(_dump(table), transient=not queue.durable)
 
 
 def read_queue(value: bytes) -> Queue:
     stored = _QUEUE.validate_json(value, strict=True)
     former = of_connection(stored.exclusive_to)
-    unused = Unused.NO_LINKS if stored.auto_delete else Unused.STAYS
+    unused = Unused(stored.unused or (Unused.NO_CONSUMERS if stored.auto_delete else Unused.STAYS))
     return Queue(
         stored.id,
         stored.virtual_host,
@@ -127,7 +129,7 @@ def read_queue(value: bytes) -> Queue:
         stored.partition,
         durable=stored.durable,
         owner=_party(stored.owner) or former,
-        life=Life(former if stored.until is None else _party(stored.until), unused),
+        life=Life(former if stored.until is None else _party(stored.until), unused, _party(stored.maker)),
         arguments=stored.arguments,
         type=stored.type,
         changed=stored.changed,
@@ -189,6 +191,8 @@ class _Queue:
     changed: bytes = b""
     owner: tuple[str, str] | None = None
     until: tuple[str, str] | None = None
+    unused: str = ""
+    maker: tuple[str, str] | None = None
 
 
 # What is read is checked: a record of another shape is found here, and not wherever it is used.

@@ -79,6 +79,7 @@ OPERATIONS: dict[type[v.Request], Operation] = {
     v.DeclareExchange: Operation(topology.declare_exchange, needs.declare_exchange),
     v.DeleteExchange: Operation(topology.delete_exchange, needs.delete_exchange),
     v.DeclareQueue: Operation(topology.declare_queue, needs.declare_queue),
+    v.CloseLink: Operation(topology.close_link, needs.nothing),
     v.DeleteQueue: Operation(topology.delete_queue, needs.delete_queue),
     v.PurgeQueue: Operation(topology.purge_queue, needs.purge_queue),
     v.Bind: Operation(topology.bind, needs.bind),

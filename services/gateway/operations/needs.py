@@ -92,7 +92,7 @@ def declare_queue(session: Session, request: v.DeclareQueue) -> None:
     its = questions.queue(
         durable=request.durable,
         exclusive=request.exclusive or exclusive,
-        auto_delete=request.auto_delete or temporary,
+        auto_delete=request.auto_delete or temporary or bool(request.lifetime),
     )
     session.permitted.check(questions.create_queue(_host(session), name, dead_letters, its))
 

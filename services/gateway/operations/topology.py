@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import structlog
-
 from services.common.arguments.life import may_end
 from services.common.errors import BrokerError, InternalError, NotFound, PreconditionFailed, ResourceLocked
 from services.common.message import arguments
@@ -14,8 +12,6 @@ from services.gateway import vocabulary as v
 from services.gateway.operations import choosing
 from services.gateway.sessions.session import Session
 from services.rpc import queue_pb2, router_pb2
-
-log = structlog.get_logger()
 
 DIRECT_REPLY = "amq.rabbitmq.reply-to"  # the pseudo-queue
 
@@ -47,11 +43,12 @@ async def declare_queue(session: Session, request: v.DeclareQueue) -> v.QueueDec
         exclusive=request.exclusive,
         auto_delete=request.auto_delete,
         arguments=arguments.dump(request.arguments),
+        lifetime=request.lifetime,
     )
     # Before it is: if the answer is lost, the queue is there all the same.
-    session.owns_queues |= may_end(request.arguments)
+    session.owns_queues |= bool(request.lifetime) or may_end(request.arguments)
     session.connection.owns_queues |= request.exclusive or session.owns_queues
-    reply = await change(session, declare_queue=declare)
+    reply = await change(session, request.link, declare_queue=declare)
     session.last_queue = reply.queue.name
     if reply.created:
         return v.QueueDeclared(reply.queue.name, 0, 0)
@@ -109,9 +106,9 @@ async def find_binding(session: Session, request: v.FindBinding) -> v.BindingFou
     return v.BindingFound(found.unknown_exchange, found.unknown_queue, found.is_bound)
 
 
-async def change(session: Session, **what: Any) -> router_pb2.ChangeReply:  # noqa: ANN401 - one field of the oneof
-    """Has the router change the topology; returns when every gateway routes by it."""
-    its, whose = session.connection, asker(session)
+async def change(session: Session, link: int = 0, **what: Any) -> router_pb2.ChangeReply:  # noqa: ANN401 - of the oneof
+    """Has the router change the topology, for a link of the session; returns when every gateway routes by it."""
+    its, whose = session.connection, asker(session)._replace(link=str(link or ""))
     return await session.broker.topology.change(
         router_pb2.ChangeRequest(virtual_host=its.virtual_host, **whose._asdict(), **what)
     )
@@ -148,12 +145,13 @@ def owner_of(definition: router_pb2.QueueDefinition) -> Party:
 
 
 async def end_session(session: Session) -> None:
-    """Deletes the queues that go with it; if nobody answers, they go with its connection and are no other's."""
-    try:
-        await change(session, close_session=router_pb2.CloseSession())
-    except BrokerError as failure:
-        name = session.connection.name
-        log.warning("queues of a session stay until its connection ends", connection=name, error=failure.text)
+    """Deletes the queues that go with it; if nobody answers, as soon as somebody does."""
+    await session.broker.exclusive.end(Asker(session.connection.name, session.identity))
+
+
+async def close_link(session: Session, request: v.CloseLink) -> None:
+    """The same of a link."""
+    await session.broker.exclusive.end(Asker(session.connection.name, session.identity, link=str(request.link)))
 
 
 def named(session: Session, name: str) -> str:

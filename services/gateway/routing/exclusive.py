@@ -1,4 +1,6 @@
-"""Exclusive queues go with their connection (AMQP 0-9-1, 1.7.2.1.5): at once, or as soon as a router answers."""
+"""Exclusive queues go with their connection (AMQP 0-9-1, 1.7.2.1.5), session or link: at once, or as soon as a router
+answers.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +13,7 @@ import structlog
 
 from services.common.errors import BrokerError, Unavailable
 from services.common.runtime import Tasks
+from services.common.topology.life import Asker
 from services.rpc import router_pb2
 
 log = structlog.get_logger()
@@ -36,21 +39,24 @@ class Owner(Protocol):
 
 
 class ExclusiveQueues:
-    """Of all connections of a gateway. When it goes itself, or is lost, the router deletes those of its connections."""
+    """Of connections of a gateway, their sessions and links. When it goes itself, or is lost, the router sees to it."""
 
     def __init__(self, topology: Changes) -> None:
         self._topology = topology
-        self._left: dict[str, None] = {}  # connections that are gone, and their queues may not be
+        self._left: dict[Asker, None] = {}  # they are gone, and their queues may not be
         self._tasks = Tasks()
         self._deleting: asyncio.Task[None] | None = None
 
     async def delete(self, connection: Owner) -> None:
         """Those of a connection that ends: they are gone when this returns, or will be when a router answers."""
-        failure = await self._ask(connection.name)
+        await self.end(Asker(connection.name))
         connection.owns_queues = False
-        if failure:
-            log.warning("exclusive queues stay until a router answers", connection=connection.name, error=failure.text)
-            self._left[connection.name] = None
+
+    async def end(self, whose: Asker) -> None:
+        """The same of a session or a link as well."""
+        if failure := await self._ask(whose):
+            log.warning("exclusive queues stay until a router answers", connection=whose.connection, error=failure.text)
+            self._left[whose] = None
             if self._deleting is None or self._deleting.done():
                 self._deleting = self._tasks.start(self._delete_at_last(), "delete exclusive queues")
 
@@ -68,20 +74,30 @@ class ExclusiveQueues:
             pause = _SOON if hopeful else _LATER
             if failures:
                 left, reason = len(self._left), failures[0].text
-                log.warning("exclusive queues still there, trying again", connections=left, reason=reason)
-        log.info("exclusive queues of all connections that are gone are deleted")
+                log.warning("exclusive queues still there, trying again", owners=left, reason=reason)
+        log.info("exclusive queues of all connections, sessions and links that are gone are deleted")
 
-    async def _ask_again(self, connection: str) -> BrokerError | None:
-        failure = await self._ask(connection)
-        del self._left[connection]
+    async def _ask_again(self, whose: Asker) -> BrokerError | None:
+        failure = await self._ask(whose)
+        del self._left[whose]
         if failure:
-            self._left[connection] = None  # after the others, which it may have nothing to do with
+            self._left[whose] = None  # after the others, which it may have nothing to do with
         return failure
 
-    async def _ask(self, connection: str) -> BrokerError | None:
-        closed = router_pb2.CloseConnection()
+    async def _ask(self, whose: Asker) -> BrokerError | None:
         try:
-            await self._topology.change(router_pb2.ChangeRequest(connection=connection, close_connection=closed))
+            await self._topology.change(_request(whose))
         except BrokerError as failure:
             return failure
         return None
+
+
+def _request(whose: Asker) -> router_pb2.ChangeRequest:
+    request = router_pb2.ChangeRequest(connection=whose.connection, session=whose.session, link=whose.link)
+    if whose.link:
+        request.close_link.SetInParent()
+    elif whose.session:
+        request.close_session.SetInParent()
+    else:
+        request.close_connection.SetInParent()
+    return request

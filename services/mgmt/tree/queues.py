@@ -32,7 +32,15 @@ from services.rpc.router_pb2 import ChangeQueue, DeclareQueue, DeleteQueue
 _ABOUT_MESSAGES: Final = frozenset({"clearQueue", *OF_MESSAGES})
 _OF_CONNECTIONS: Final = frozenset({"CONNECTION", "SESSION"})
 _LINK: Final = "LINK"  # one consumer: whose it is, is seen as they come
-_ENDS: Final = {"connection": "DELETE_ON_CONNECTION_CLOSE", "session": "DELETE_ON_SESSION_END"}
+_ENDS: Final = {
+    "connection": "DELETE_ON_CONNECTION_CLOSE",
+    "session": "DELETE_ON_SESSION_END",
+    "link": "DELETE_ON_CREATING_LINK_CLOSE",
+    # Of queues that links of AMQP 1.0 have made, when nobody uses them.
+    "no-links": "DELETE_ON_NO_LINKS",
+    "no-messages": "IN_USE",
+    "no-links-or-messages": "IN_USE",
+}
 _LIFETIMES: Final = {False: "PERMANENT", True: "DELETE_ON_NO_OUTBOUND_LINKS"}
 
 
@@ -236,7 +244,8 @@ def _parties(value: Mapping[str, Any]) -> dict[str, Any]:
     former = ["connection", connection] if connection else ["", ""]
     (scope, owner), (until, _) = value.get("owner", former), value.get("until", former)
     found = {"exclusive": scope.upper(), "owner": owner} if scope else {}
-    return found | ({"lifetimePolicy": _ENDS[until]} if until else {})
+    ends = until or value.get("unused", "")
+    return found | ({"lifetimePolicy": _ENDS[ends]} if ends else {})
 
 
 def _now(value: Mapping[str, Any]) -> bytes:

@@ -63,7 +63,7 @@ class PeerLink(Holder):
         self._transactions = Transactions(host, self)
         self._suspended: list[tuple[pb.LinkFrame, Sequence[Raw]]] = []
         self._settling = 0  # frames with settlements, so far
-        self._tells = False
+        self._tells = self.late = False  # `late`: frames that came wait for those before them
         self.name = self.member = ""  # `member` is whom the peer addresses: perhaps a former one at this address
         self.selections: dict[int, Selecting] = {}  # by their requests
         self.told = PeerReports(host.registry)
@@ -169,9 +169,9 @@ class PeerLink(Holder):
             self._unused.append(queue)
 
     async def _end_later(self) -> None:
-        """Ends it after a moment in which the leases hold: while they may have run out no frame is carried out."""
+        """After a moment in which leases hold, and all that came was heard: else no frame is carried out."""
         await asyncio.sleep(_RETURN_SECONDS)
-        while not self._host.certain:
+        while self.late or not self._host.certain:
             await self._host.until_certain()
             await asyncio.sleep(_RETURN_SECONDS)
         self._end()

@@ -40,6 +40,7 @@ class Portions:
             self._link.receive(frame, publishes)
             return
         self._waiting.append((frame, publishes))
+        self._link.late = True
         if len(self._waiting) == 1:
             self._host.tasks.start(self._run(), f"frames of {self._link.name}")
 
@@ -51,6 +52,8 @@ class Portions:
         except Exception as fault:  # noqa: BLE001 - as when it is carried out at once
             self._waiting.clear()
             self._fail(fault)
+        finally:
+            self._link.late = False
 
     async def _carry_out(self, frame: LinkFrame, publishes: Sequence[Raw]) -> None:
         held: dict[Queue, None] = {}
@@ -59,12 +62,11 @@ class Portions:
             *parts, last = list(_parts(frame.settles)) or [[]]
             for part in parts:
                 await self._host.until_certain()
-                if self._link.broken:
-                    return  # its gateway tells again what it has not heard to be safe
-                self._settle(part, held)
+                self._settle(self._counts(part), held)
                 await asyncio.sleep(0)
             await self._host.until_certain()
             if self._link.broken:
+                self._settle(self._counts(last), held)
                 return
             del frame.settles[:]
             frame.settles.extend(last)
@@ -75,6 +77,14 @@ class Portions:
             self._host.when_certain(partial(self._go_on, held))
         self._written()
         await asyncio.sleep(0)
+
+    def _counts(self, settles: list[Settle]) -> list[Settle]:
+        """Of a stream that is over, what clients are done with: a gateway that has left does not say it again, and one
+        that comes back says all of it.
+        """
+        if not self._link.broken:
+            return settles
+        return [settle for settle in settles if settle.outcome in FINAL and not settle.transaction]
 
     def _go_on(self, held: dict[Queue, None]) -> None:
         now = self._host.now()

@@ -35,7 +35,7 @@ class Entries:
     `journalled`: whether entries may be on disk. Those of a queue that is not durable may be, once they were handed
     over. `on_settled` hears of those that nobody holds any more, where that matters to others; `on_held` of each that
     is somebody's to whom it was not delivered here, and of the consumer whose it was, if that one has come again;
-    `on_more`, with the queue's id, that more waits, however it came.
+    `on_more`, with the queue's id, that more waits, however it came; `on_gone` that some have gone.
     `aside` is for what may not be delivered yet, in a queue that holds it; `ring` knows what goes, in one that is one;
     `acquired` how often each was somebody's, in one that limits attempts; `attempts` tells the journal of these;
     `sent_on` knows of dead letters that a former owner sent to some of their queues.
@@ -49,6 +49,7 @@ class Entries:
         "expiring",
         "holding",
         "journalled",
+        "on_gone",
         "on_held",
         "on_more",
         "on_settled",
@@ -72,6 +73,7 @@ class Entries:
         self.on_settled: Callable[[list[Entry]], None] | None = None
         self.on_held: Callable[[Consumer | None, Entry], None] | None = None
         self.on_more: Callable[[int], None] | None = None
+        self.on_gone: Callable[[], None] | None = None
         self.ready = create_ready(options, self.unsettled.__contains__)
         self.aside = self._new_aside()
         self.ring = self._new_ring()
@@ -327,6 +329,8 @@ class Entries:
         self.context.forget(entries, self.holding, durable=self.journalled)
 
     def _left(self, entries: list[Entry]) -> None:
+        if self.on_gone is not None:
+            self.on_gone()
         if self.ring is not None:
             self.ring.left(entries)
         if self.acquired is not None:

@@ -12,6 +12,7 @@ from services.common.arguments import queue as argument
 from services.common.arguments.argument import Argument
 from services.common.arguments.broker_j import FLOW_CONTROL, NO_OVERFLOW, RING
 from services.common.arguments.reading import said
+from services.common.topology.life import Unused
 
 _TAKE_ALL = frozenset({NO_OVERFLOW, FLOW_CONTROL})
 __all__ = ["RING", "QueueOptions", "read_options"]
@@ -22,7 +23,8 @@ PRIORITY, SORTED, LAST_VALUE = "priority", "sorted", "last-value"
 class QueueOptions:
     """`None` is no limit; `lowest_priority` and those below are one level.
 
-    `queue_id`, `name`, `virtual_host` and `partition` say which queue it is.
+    `queue_id`, `name`, `virtual_host` and `partition` say which queue it is. `unused`: when one goes that a link has
+    made; `kept`: that link is there.
     """
 
     queue_id: int
@@ -31,6 +33,8 @@ class QueueOptions:
     partition: int
     durable: bool = False
     auto_delete: bool = False
+    unused: Unused = Unused.STAYS
+    kept: bool = False
     overflow: str = "drop-head"
     max_length: int | None = None
     max_bytes: int | None = None
@@ -141,6 +145,8 @@ def read_options(
     *,
     durable: bool = False,
     auto_delete: bool = False,
+    unused: str = "",
+    kept: bool = False,
 ) -> QueueOptions:
     """The options of a queue whose arguments, and what its policies say, the router has checked."""
     found = policies.effective(said(table), policy)
@@ -151,6 +157,8 @@ def read_options(
         partition,
         durable=durable,
         auto_delete=auto_delete,
+        unused=Unused(unused),
+        kept=kept,
         consumer_timeout_ms=argument.CONSUMER_TIMEOUT.of(found) or 0,
         **{field: its.of(found) for field, its in _SAID_BY.items()},
     )

@@ -49,8 +49,8 @@ class Queue:
         self.options = options
         most = options.live_consumers
         self.consumers = Consumers(LiveConsumers(context.epoch, most) if most else None)
-        self.use = Use(options, self.consumers, now)
         self._entries = Entries(options, context, create_ready)
+        self.use = Use(options, self.consumers, self._entries, now)
         self._claims = Claims(self._entries)
         self._room = Room(self._entries, policy)
         self._heed_flow(policy)

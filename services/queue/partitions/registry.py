@@ -109,6 +109,8 @@ class Registry:
             policies.loaded(definition.policy),
             durable=definition.durable,
             auto_delete=definition.auto_delete,
+            unused=definition.unused,
+            kept=definition.kept,
         )
 
     def create(self, definition: QueueDefinition, partition: Partition, *, in_parts: bool = False) -> Queue:
@@ -121,6 +123,9 @@ class Registry:
             queue.recall(notes, partition.orphans.get(definition.id, []))
         self._put_back(queue, partition, turn.SCATTERED if in_parts else None)
         partition.queues[definition.id] = queue
+        if options.unused.is_made and (partition.state is not PartitionState.SERVING or not options.kept):
+            queue.use.taken_over(self.now())
+            partition.context.expect(definition.id)
         if partition.state is PartitionState.SERVING:
             self.queues[definition.id] = queue
         return queue

@@ -20,7 +20,7 @@ def find_exchange(host: VirtualHost, name: str) -> Source:
 
 def asker(request: ChangeRequest) -> Asker:
     """Who asks for a change."""
-    return Asker(request.connection, request.session, request.container, request.principal)
+    return Asker(request.connection, request.session, request.container, request.principal, request.link)
 
 
 def find_queue(host: VirtualHost, name: str, whose: Asker) -> Queue:

@@ -9,7 +9,6 @@ from services.common.arguments import changed
 from services.common.arguments.reading import Wrong, said
 from services.common.errors import NotFound, PreconditionFailed
 from services.common.message import arguments
-from services.common.topology import records
 from services.common.topology.definitions import Queue
 from services.router.topology import access, queue_arguments
 from services.router.topology.effects import Effects
@@ -29,10 +28,7 @@ def change_queue(state: TopologyState, request: ChangeRequest, effects: Effects)
     now = replace(queue, changed=_changed(queue, arguments.declared(asked.changed), state.kinds))
     if now == queue:
         return Outcome(queue)
-    now = state.replace_queue(now)
-    effects.records[records.queue_key(now)] = records.queue_record(now)
-    effects.news.queues[now.id] = now
-    return Outcome(now)
+    return Outcome(state.change_queue(now, effects))
 
 
 def _changed(queue: Queue, more: dict[str, Any], kinds: Kinds) -> bytes:

@@ -56,10 +56,27 @@ def _create(state: TopologyState, host: VirtualHost, declare: DeclareQueue, whos
         partition=partition_of(host.name, name, state.partitions),
         durable=declare.durable,
         owner=_party(whose, wish.owner),
-        life=Life(_party(whose, wish.until), wish.unused),
+        life=_life(declare, whose, wish),
         arguments=declare.arguments,
         type=kind,
     )
+
+
+def _life(declare: DeclareQueue, whose: Asker, wish: Wished) -> Life:
+    """As arguments and flags say, or as the link that makes it."""
+    until = _party(whose, wish.until)
+    if not declare.lifetime:
+        return Life(until, wish.unused)
+    maker = _party_of_link(whose)
+    if declare.lifetime == Scope.LINK:
+        return Life(maker)
+    return Life(until, Unused(declare.lifetime), maker)
+
+
+def _party_of_link(whose: Asker) -> Party:
+    if not (link := whose.party(Scope.LINK)):
+        raise PreconditionFailed("a queue that goes with a link is made by one")
+    return link
 
 
 def _wish(found: Said, declare: DeclareQueue, name: str, virtual_host: str) -> Wished:
@@ -98,7 +115,7 @@ def _check_same(known: Queue, declare: DeclareQueue, whose: Asker) -> None:
         raise access.locked(known)
     thing = names.called("queue", known.name, known.virtual_host)
     equivalence.check_property("durable", thing, declare.durable, known.durable)
-    equivalence.check_property("auto_delete", thing, wish.unused is Unused.NO_LINKS, known.auto_delete)
+    equivalence.check_property("auto_delete", thing, wish.unused is Unused.NO_CONSUMERS, known.auto_delete)
     received = queue_arguments.compared(arguments.load(declare.arguments))
     if known.changed and received == queue_arguments.compared(
         arguments.load(changed.now(known.arguments, known.changed))

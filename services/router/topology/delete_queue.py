@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from services.common.topology.definitions import Queue
-from services.common.topology.life import Scope
+from services.common.topology.life import NOBODY, Party, Scope, of_connection
 from services.router.topology import access
 from services.router.topology.effects import Effects
 from services.router.topology.outcome import Outcome
@@ -27,21 +29,33 @@ def _find(state: TopologyState, request: ChangeRequest) -> Queue | None:
 
 
 def close_connection(state: TopologyState, request: ChangeRequest, effects: Effects) -> Outcome:
-    """Deletes the queues that go with the connection that asks."""
-    delete_bound(state, request.connection, effects)
+    """Ends what goes with the connection that asks, and with its sessions."""
+    end_bound(state, request.connection, effects)
     return Outcome()
 
 
 def close_session(state: TopologyState, request: ChangeRequest, effects: Effects) -> Outcome:
-    """Deletes the queues that go with the session that asks."""
-    session = access.asker(request).party(Scope.SESSION)
-    for queue_id in list(state.bound_to.get(request.connection, ())):
-        if (queue := state.queues[queue_id]).life.until == session:
-            state.remove_queue(queue, effects)
+    """The same of a session, and of its links."""
+    _end(state, access.asker(request).party(Scope.SESSION), effects)
     return Outcome()
 
 
-def delete_bound(state: TopologyState, connection: str, effects: Effects) -> None:
+def close_link(state: TopologyState, request: ChangeRequest, effects: Effects) -> Outcome:
+    """The same of a link."""
+    _end(state, access.asker(request).party(Scope.LINK), effects)
+    return Outcome()
+
+
+def end_bound(state: TopologyState, connection: str, effects: Effects) -> None:
     """An exclusive queue goes with its connection, durable or not (AMQP 0-9-1, 1.7.2.1.5)."""
-    for queue_id in list(state.bound_to.get(connection, ())):
-        state.remove_queue(state.queues[queue_id], effects)
+    _end(state, of_connection(connection), effects)
+
+
+def _end(state: TopologyState, whose: Party, effects: Effects) -> None:
+    """Deletes the queues that go with them; those that they have made are kept by others from now on, or by nobody."""
+    for queue_id in list(state.bound_to.get(whose.connection, ())):
+        queue = state.queues[queue_id]
+        if queue.life.until.is_of(whose):
+            state.remove_queue(queue, effects)
+        elif queue.life.maker.is_of(whose):
+            state.change_queue(replace(queue, life=queue.life._replace(maker=NOBODY)), effects)

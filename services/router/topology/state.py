@@ -47,7 +47,7 @@ class TopologyState:
         self.most_queues = most_queues
         self.virtual_hosts: dict[str, VirtualHost] = {}
         self.queues: dict[int, Queue] = {}
-        self.bound_to: dict[str, dict[int, None]] = {}  # connection → queues that go with it, or with a part of it
+        self.bound_to: dict[str, dict[int, None]] = {}  # connection → queues to which its end, or a part's, matters
 
     def host(self, name: str) -> VirtualHost:
         """Raises NotFound."""
@@ -69,8 +69,17 @@ class TopologyState:
     def replace_queue(self, queue: Queue) -> Queue:
         """The same queue, of which something else is said now: gives it as it is under its policies."""
         host = self.virtual_hosts[queue.virtual_host]
-        queue = self.queues[queue.id] = governed(host, queue)
+        queue = governed(host, queue)
+        self._unindex(self.queues[queue.id])
+        self._index(queue)
         host.replace_queue(queue)
+        return queue
+
+    def change_queue(self, queue: Queue, effects: Effects) -> Queue:
+        """The same, on record: whoever knows the queue is told."""
+        queue = self.replace_queue(queue)
+        effects.records[records.queue_key(queue)] = records.queue_record(queue)
+        effects.news.queues[queue.id] = queue
         return queue
 
     def govern(self, host: VirtualHost) -> list[Queue]:
@@ -129,12 +138,12 @@ class TopologyState:
 
     def _index(self, queue: Queue) -> None:
         self.queues[queue.id] = queue
-        if connection := queue.life.until.connection:
+        if connection := queue.life.connection:
             self.bound_to.setdefault(connection, {})[queue.id] = None
 
     def _unindex(self, queue: Queue) -> None:
         del self.queues[queue.id]
-        if connection := queue.life.until.connection:
+        if connection := queue.life.connection:
             bound = self.bound_to[connection]
             del bound[queue.id]
             if not bound:

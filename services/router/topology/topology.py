@@ -15,7 +15,13 @@ from services.router.topology.change_queue import change_queue
 from services.router.topology.declare_exchange import declare_exchange
 from services.router.topology.declare_queue import declare_queue
 from services.router.topology.delete_exchange import delete_exchange
-from services.router.topology.delete_queue import close_connection, close_session, delete_bound, delete_queue
+from services.router.topology.delete_queue import (
+    close_connection,
+    close_link,
+    close_session,
+    delete_queue,
+    end_bound,
+)
 from services.router.topology.effects import Effects
 from services.router.topology.kinds import Kinds
 from services.router.topology.outcome import Outcome
@@ -37,6 +43,7 @@ _CHANGES: Mapping[str, Callable[[TopologyState, ChangeRequest, Effects], Outcome
     "delete_virtual_host": delete_virtual_host,
     "close_connection": close_connection,
     "close_session": close_session,
+    "close_link": close_link,
     "set_policy": set_policy,
     "clear_policy": clear_policy,
     "change_queue": change_queue,
@@ -69,7 +76,7 @@ class Topology:
 
     @property
     def owners(self) -> Iterable[str]:
-        """The connections with which queues go."""
+        """The connections with which queues go, or with which whoever made them goes."""
         return self._state.bound_to
 
     def change(self, request: ChangeRequest, effects: Effects) -> Outcome:
@@ -82,7 +89,7 @@ class Topology:
     def close(self, connections: Iterable[str], effects: Effects) -> None:
         """These connections are gone, and with them the queues that go with them."""
         for connection in list(connections):
-            delete_bound(self._state, connection, effects)
+            end_bound(self._state, connection, effects)
 
     def route(
         self, virtual_host: str, exchange: str, key: str, message: Message, more_keys: Sequence[str] = ()

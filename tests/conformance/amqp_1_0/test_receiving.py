@@ -8,7 +8,6 @@ import pytest
 
 from services.common.errors import ResourceLocked
 from services.common.message.amqp_1_0 import composite
-from services.common.message.amqp_1_0 import values as v
 from services.common.message.amqp_1_0.composite import Composite
 from services.common.message.amqp_1_0.sections import Header
 from services.common.message.facts import Facts
@@ -58,15 +57,6 @@ def test_dynamic() -> None:
     book = Playbook().begun()
     [attach] = book.does(0, receiving(None, source={"dynamic": True}))
     assert (attach.source.address, attach.source.dynamic) == ("own", True)
-
-
-@pytest.mark.parametrize("lifetime", [0x2B, 0x2C, 0x2D, 0x2E])
-def test_lifetime_of_a_dynamic_node(lifetime: int) -> None:
-    """Section 2.6.3: whichever the peer asks for, the answer says what it is: delete-on-close (3.5.10)."""
-    book, policy = Playbook().begun(), v.Symbol("lifetime-policy")
-    properties = {policy: v.Described(v.ULong(lifetime), []), v.Symbol("x"): 1}
-    [attach] = book.does(0, receiving(None, source={"dynamic": True, "dynamic_node_properties": properties}))
-    assert attach.source.dynamic_node_properties == {**properties, policy: v.Described(v.ULong(0x2B), [])}
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,7 @@ import pytest
 
 from services.common.errors import NotFound, Unavailable
 from services.common.message.amqp_1_0 import composite
+from services.common.message.amqp_1_0 import values as v
 from services.common.message.amqp_1_0.sections import Header, Properties
 from services.gateway import vocabulary as to_broker
 from services.gateway.protocols.amqp_1_0.incoming_link import CREDIT
@@ -282,7 +283,14 @@ def test_without_credit() -> None:
     [
         Attach("a", 0, False, source=Source(), target=Target("q")),  # no initial-delivery-count
         Attach("a", 0, False, source=Source(), target=Target(), initial_delivery_count=0),
-        Attach("a", 0, False, source=Source(), target=Target(dynamic=True), initial_delivery_count=0),
+        Attach(
+            "a",
+            0,
+            False,
+            source=Source(),
+            target=Target(dynamic=True, capabilities=(v.Symbol("temporary-topic"),)),
+            initial_delivery_count=0,
+        ),
         Attach("a", 0, False, source=Source(), target=None, initial_delivery_count=0),
         Attach("a", 0, False, source=Source(), target=Target("q"), unsettled={b"1": None}, initial_delivery_count=0),
     ],

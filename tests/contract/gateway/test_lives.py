@@ -8,7 +8,10 @@ import pytest
 from pamqp import commands
 
 from services.common.errors import Unavailable
-from services.gateway.operations import topology
+from services.gateway.routing import exclusive
+from services.rpc.router_pb2 import ChangeReply, ChangeRequest
+from tests.contract.gateway.test_lifetimes import CLOSE, gone, is_there, made
+from tests.support.amqp_1_0_client import Client
 from tests.support.broker_house import BrokerHouse
 
 Basic, Channel, Queue = commands.Basic, commands.Channel, commands.Queue
@@ -63,24 +66,60 @@ async def test_a_channel_that_fails(broker: BrokerHouse, name: str) -> None:
     assert await client.refused(1, Queue.Declare(queue=name, passive=True)) == 404
 
 
-async def test_an_end_of_which_the_router_does_not_hear(
-    broker: BrokerHouse, name: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Leaves the queue to nobody: the next session with that channel's number is another one."""
-    change = topology.change
+class Unheard:
+    """The router as a gateway asks it, which does not hear of ends of sessions and links until `hears`."""
 
-    async def unheard(session: Any, **what: Any) -> Any:
-        if "close_session" in what:
+    def __init__(self, topology: Any) -> None:
+        self._topology = topology
+        self.hears = False
+
+    async def change(self, request: ChangeRequest) -> ChangeReply:
+        if not self.hears and request.WhichOneof("change") in ("close_session", "close_link"):
             raise Unavailable("no router answers")
-        return await change(session, **what)
+        reply: ChangeReply = await self._topology.change(request)
+        return reply
 
-    monkeypatch.setattr(topology, "change", unheard)
+
+@pytest.fixture
+def unheard(broker: BrokerHouse, monkeypatch: pytest.MonkeyPatch) -> Unheard:
+    """Of the first gateway."""
+    monkeypatch.setattr(exclusive, "_SOON", 0.05)
+    queues = broker.gateways[0]._broker.exclusive
+    unheard = Unheard(queues._topology)
+    monkeypatch.setattr(queues, "_topology", unheard)
+    return unheard
+
+
+async def test_an_end_of_which_the_router_does_not_hear(broker: BrokerHouse, name: str, unheard: Unheard) -> None:
+    """Leaves the queue to nobody: the next session with that channel's number is another one. It goes at last."""
     client = await broker.connect()
     await client.call(2, Channel.Open(), Channel.OpenOk)
     await client.declare(name, channel=2, arguments={OWNER: "SESSION"})
     await client.call(2, Channel.Close(200, "", 0, 0), Channel.CloseOk)
     await client.call(2, Channel.Open(), Channel.OpenOk)
     assert await client.refused(2, Basic.Get(queue=name)) == 405
+    unheard.hears = True
+    await gone(broker, name)
+    assert await client.refused(2, Basic.Get(queue=name)) == 404
+
+
+async def test_an_end_of_a_link_of_which_it_does_not_hear(broker: BrokerHouse, unheard: Unheard) -> None:
+    """The same of AMQP 1.0, whose connection and session go on."""
+    client = Client()
+    name = await made(broker, client, CLOSE)
+    await client.detaches()
+    assert is_there(broker, name)
+    unheard.hears = True
+    await gone(broker, name)
+    assert await client.receives_from(None, dynamic=True) == ""
+    client.abort()
+
+
+async def test_a_connection_ends_meanwhile(broker: BrokerHouse, name: str, unheard: Unheard) -> None:
+    """Its end is heard of, and takes along what its sessions have left."""
+    client = await broker.connect()
+    await client.declare(name, arguments={OWNER: "SESSION"})
+    await client.call(1, Channel.Close(200, "", 0, 0), Channel.CloseOk)
     await client.close()
-    observer = await broker.connect(1)
-    assert await observer.refused(1, Queue.Declare(queue=name, passive=True)) == 404
+    await gone(broker, name)
+    unheard.hears = True

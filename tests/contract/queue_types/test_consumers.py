@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from services.rpc import queue_pb2 as pb
-from tests.support.queue_machine import PROPERTIES, FakeLink, Make
+from tests.support.queue_machine import PROPERTIES, FakeLink, Machine, Make
 
 
 def test_order_of_arrival(make: Make) -> None:
@@ -158,6 +158,82 @@ def test_auto_delete_while_a_gateway_is_away(make: Make, told_first: bool) -> No
     machine.queue.detach(consumer, later)
     assert machine.queue.deadline() == 0
     assert not machine.queue.use.deserted(later)
+
+
+def is_over(machine: Machine, now: int = 1) -> bool:
+    """Whether the clock finds that the queue is to be deleted: it looks at those that expect it to."""
+    looks = 1 in machine.context.timed and 0 < machine.queue.deadline() <= now
+    assert machine.queue.use.is_over(now) is machine.queue.use.deserted(now)
+    return looks and machine.queue.use.deserted(now)
+
+
+@pytest.mark.parametrize("unused", ["no-links", "no-messages", "no-links-or-messages"])
+def test_made_by_a_link_that_has_gone(make: Make, unused: str) -> None:
+    """Goes at once when nothing keeps it, not while that link is there."""
+    machine = make(unused=unused)
+    machine.queue.detach(machine.consumer(), 0)
+    machine.publish(1)
+    assert machine.queue.purge() == 1
+    assert not is_over(machine)
+    machine.made_alone()
+    assert is_over(machine)
+
+
+@pytest.mark.parametrize(
+    ("unused", "kept"), [("no-links", True), ("no-messages", False), ("no-links-or-messages", True)]
+)
+def test_made_and_consumed(make: Make, unused: str, kept: bool) -> None:
+    """Consumers keep it, except where messages alone do."""
+    machine = make(unused=unused)
+    consumer = machine.consumer()
+    machine.made_alone()
+    assert is_over(machine) is not kept
+    assert machine.queue.detach(consumer, 0)
+
+
+@pytest.mark.parametrize("unused", ["no-messages", "no-links-or-messages"])
+@pytest.mark.parametrize("ends", ["accepted", "purged", "expired", "dropped"])
+def test_made_and_full(make: Make, unused: str, ends: str) -> None:
+    """Messages keep it, also those that somebody holds, until the last is gone, in whichever way."""
+    machine = make(unused=unused, durable=True)
+    machine.publish(2, ttl_ms=50)
+    machine.made_alone()
+    consumer = machine.consumer(messages=1)
+    machine.queue.detach(consumer, 0)
+    assert not is_over(machine)
+    machine.queue.settle(pb.ACCEPT, [1], 0)
+    assert not is_over(machine)
+    if ends == "accepted":
+        machine.consumer()
+        machine.queue.settle(pb.ACCEPT, [2], 0)
+    elif ends == "purged":
+        machine.queue.purge()
+    elif ends == "dropped":
+        machine.queue.drop(list(machine.queue.entries()))
+    else:
+        machine.queue.expire(100)
+    for each in list(machine.queue.consumers):
+        machine.queue.detach(each, 100)
+    assert is_over(machine, 100)
+
+
+@pytest.mark.parametrize("unused", ["no-links", "no-messages", "no-links-or-messages"])
+def test_made_under_a_former_owner(make: Make, unused: str) -> None:
+    """Waits for consumers, and for what gateways hold, as long as they need to come again."""
+    machine = make(unused=unused)
+    machine.queue.use.taken_over(1000)
+    machine.made_alone(1000)
+    deadline = machine.queue.deadline()
+    assert deadline > 1000
+    assert [is_over(machine, now) for now in (deadline - 1, deadline)] == [False, True]
+
+
+def test_made_without_consumers_goes_with_its_messages(make: Make) -> None:
+    """What keeps a no-links queue are links alone."""
+    machine = make(unused="no-links")
+    machine.publish(1)
+    machine.made_alone()
+    assert is_over(machine)
 
 
 def test_other_queues_stay_without_consumers(make: Make) -> None:

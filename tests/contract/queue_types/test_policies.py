@@ -5,7 +5,13 @@ from __future__ import annotations
 import pytest
 
 from services.queue.machine import turn
+from services.queue.machine.entry import Entry
+from services.queue.machine.features.attempts import FEATURE as ATTEMPTS
+from services.queue.machine.features.sent_on import note_of
+from services.queue.machine.journal_draft import Note, NotePlace
+from services.queue.machine.message import Message
 from services.rpc import queue_pb2 as pb
+from tests.support.messages import facts
 from tests.support.queue_machine import Machine, Make
 
 
@@ -108,3 +114,19 @@ def test_its_own_argument_goes_before_a_policy(make: Make) -> None:
     machine.adopt({"dead-letter-exchange": "policy", "overflow": "reject-publish"})
     assert machine.queue.options.dead_letter_exchange == "own"
     assert machine.queue.options.overflow == "reject-publish"
+
+
+def test_what_was_noted_before_goes_with_its_message(make: Make) -> None:
+    """Though policies say nothing any more of dead letters, and of attempts."""
+    machine = make(durable=True)
+    machine.adopt({"dead-letter-exchange": "dlx", "delivery-limit": 5})
+    entry = Entry(Message(1, facts("e"), b"", b""), 1)
+    attempts = Note(1, ATTEMPTS, (1).to_bytes(8, "little") + (3).to_bytes(4, "little"))
+    notes = [(attempts, NotePlace(100, 0)), (note_of(1, 1, [7]), NotePlace(100, 1))]
+    machine.queue.recall(notes, [entry])
+    machine.queue.recover([entry], 0)
+    machine.adopt({})
+    machine.consumer()
+    assert machine.link.uids() == [1]
+    machine.queue.settle(pb.REJECT, [1], 0)
+    assert sorted(machine.draft.dequeues[100]) == [0, 1]

@@ -103,7 +103,7 @@ async def consume(client: LinkClient, step: Step) -> None:
         return
     client.wanted[step["channel"], tag] = step
     consuming = Consuming(
-        client.host, step["queue"], tag, session.opened, step.get("no_ack", False), exclusive=False,
+        client.host, step["queue"], tag, session.opened, step.get("no_ack", False), exclusive="alone" in step,
         asked=client.history.tick(), selector=step.get("selector", ""),
         browses=step.get("browse", False),
         no_local="no_local" in step,

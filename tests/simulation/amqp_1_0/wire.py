@@ -42,7 +42,8 @@ class Wire(Line):
         if outcome.code != security.OK:
             raise GoneError(_REFUSED, "sasl")
         self.write(AMQP_HEADER)
-        name, host = self.connected.client, f"vhost:{self.connected.host}"
+        # All clients are one application, which those of 0-9-1 call by their user: they may have a queue together.
+        name, host = "guest", f"vhost:{self.connected.host}"
         self.send(0, Open(name, host, max_frame_size=self._takes, idle_time_out=HEARTBEAT * 1000))
         opened = await self._hear(Open)
         self.largest = min(opened.max_frame_size, 1 << 17)

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from services.queue.links import link as link_module
 from services.queue.machine import turn
 from services.queue.machine.queue import Queue
 from services.rpc import queue_pb2 as pb
@@ -73,3 +74,29 @@ async def test_its_peer_leaves(house: House, turns: list[int]) -> None:
     await other.until(lambda: len(other.bodies) == MANY)
     assert sorted(other.bodies) == sorted(link.bodies[:MANY])
     assert max(turns) <= FEW
+
+
+@pytest.mark.parametrize("outcome", [pb.ACCEPT, pb.REJECT])
+async def test_its_peer_leaves_in_between(
+    house: House, turns: list[int], monkeypatch: pytest.MonkeyPatch, outcome: pb.Outcome.ValueType
+) -> None:
+    """What it had said to be done with is: nobody gets it again. Nothing else of it is carried out."""
+    monkeypatch.setattr(link_module, "_RETURN_SECONDS", 0)
+    link, queue_id = await holding(house, durable=True)
+    host = house.queues["queue-1"]._host
+    [its] = [each for each in host.links if each.name == "test"]
+    settle = Queue.settle
+
+    def leaves(self: Queue, *said: Any) -> None:
+        settle(self, *said)
+        its.close()
+
+    monkeypatch.setattr(Queue, "settle", leaves)
+    await link.send(settles=[pb.Settle(queue_id=queue_id, outcome=outcome, uids=link.uids)])
+    await link.send(settles=[pb.Settle(queue_id=queue_id, outcome=pb.RELEASE, uids=link.uids)])
+    other = await house.link(origin=1001)
+    await other.until(lambda: its.over)
+    await other.attach(queue_id)
+    assert (sum(turns), max(turns)) == (MANY, FEW)
+    assert await other.ready(queue_id, 1) == 0
+    assert not host.registry.queues[queue_id].unsettled

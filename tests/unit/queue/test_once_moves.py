@@ -125,6 +125,31 @@ async def test_a_transaction(house: House, monkeypatch: pytest.MonkeyPatch, comm
     assert len(window_of(house, queue_id)) == 2
 
 
+async def test_two_transactions(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Are prepared with one key: the first that is committed has it, the next owner knows that one alone."""
+    queue_id = await house.declare("q", durable=True, table=ONCE)
+    link = await house.link(tells=True)
+    for number in (5, 6):
+        raw = link.batch(queue_id, [b"%d" % number], transaction=number, persistent=True, properties=properties("a"))
+        await link.send(publishes=[raw], transactions=[pb.TransactionStep(transaction=number)])
+    await link.until(lambda: len([each for frame in link.frames for each in frame.prepared]) == 2)
+    parts = {each.transaction: each.parts for frame in link.frames for each in frame.prepared}
+    for number in (6, 5):
+        assert (await house.queues["queue-1"]._store.commit_transaction(number, parts[number])).committed
+        step = pb.TransactionStep(transaction=number, step=pb.TransactionStep.COMPLETE)
+        await link.send(transactions=[step])
+        await link.until(lambda number=number: any(number in frame.completed for frame in link.frames))
+    assert await link.ready(queue_id, 1) == 1
+    await link.close()
+    monkeypatch.setattr(partitions, "frames", lambda *_: ())
+    await another_owner(house)
+    link = await house.link(origin=1001, tells=True)
+    await publish(link, queue_id, "a")
+    queue = house.queues["queue-1"]._host.registry.queues[queue_id]
+    assert [entry.message.body for entry in queue.entries()] == [b"6"]
+    assert len(window_of(house, queue_id)) == 1
+
+
 async def test_what_is_moved(house: House) -> None:
     """Dead letters, and what is moved by hand, come from who tells nothing of consumers: they are taken."""
     queue_id = await house.declare("q", table=ONCE)

@@ -181,3 +181,35 @@ async def _refused(call: Any, text: str) -> bool:
     except grpc.aio.AioRpcError as failure:
         return text in (failure.details() or "")
     return False
+
+
+async def test_a_store_that_restarts_before_the_router_leaves(cluster: Any, until: Any) -> None:
+    """What it had in memory is known to the next router, though the former had no time to put it again."""
+    first = await cluster.start_router()
+    second = await cluster.start_router("router-2")
+    client = await cluster.watch("g1")
+    queue = (await client.change(cluster.request("declare_queue", name="q"))).queue
+    bound = cluster.request("bind", source="amq.topic", destination="q", routing_key="k")
+    await client.change(bound)
+    first._lease.on_store_restart = lambda: None
+    cluster.store.lose_memory()
+    await until(second._follower.lost)
+    await cluster.stop_one(first)
+    found = await client.change(cluster.request("declare_queue", name="q", passive=True))
+    assert found.queue.id == queue.id
+    async with connect(cluster.settings.address_of("router-2")) as channel:
+        [routed] = (await router_pb2_grpc.RouterStub(channel).Route(_to("amq.topic", "k"))).routed
+    assert list(routed.queue_ids) == [queue.id]
+    await until(lambda: len([kind for kind, _ in cluster.store.records if kind in ("queue", "binding")]) == 2)
+
+
+async def test_what_was_put_again_is_not_lost(cluster: Any, until: Any) -> None:
+    """The router that writes does that before all else: what it deletes then stays deleted."""
+    await cluster.start_router()
+    second = await cluster.start_router("router-2")
+    client = await cluster.watch("g1")
+    await client.change(cluster.request("declare_queue", name="q"))
+    cluster.store.lose_memory()
+    await until(second._follower.lost)
+    await client.change(cluster.request("delete_queue", name="q"))
+    assert not second._follower.lost()

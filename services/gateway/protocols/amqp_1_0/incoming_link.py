@@ -6,12 +6,14 @@ from typing import TYPE_CHECKING, Final
 
 from services.common.errors import BrokerError, NotImplementedHere
 from services.common.message import LONGEST_NAME
+from services.common.message.amqp_1_0 import values as v
 from services.common.message.amqp_1_0.format import FORMAT
 from services.common.message.amqp_1_0.sections import NULL, split
 from services.common.message.bounds import LITTLE
 from services.common.message.facts import facts_of
 from services.gateway.protocols.amqp_1_0.addresses import Meant, meanings
 from services.gateway.protocols.amqp_1_0.conditions import InvalidField, MessageSizeExceeded, TransferLimitExceeded
+from services.gateway.protocols.amqp_1_0.lifetimes import ON_CLOSE, is_exclusive, lifetime_of
 from services.gateway.protocols.amqp_1_0.link import Link, LinkState
 from services.gateway.protocols.amqp_1_0.performatives import SECOND, Attach, Flow, Transfer
 from services.gateway.protocols.amqp_1_0.publications import Hears
@@ -19,13 +21,15 @@ from services.gateway.protocols.amqp_1_0.serial import after
 from services.gateway.protocols.amqp_1_0.termini import Target
 from services.gateway.protocols.producing import Producing
 from services.gateway.protocols.stream_engine import MOST_EFFORT
-from services.gateway.vocabulary import MANAGEMENT, Kind, Node, Produce
+from services.gateway.vocabulary import MANAGEMENT, DeclareQueue, Kind, Node, Produce, QueueDeclared
 
 if TYPE_CHECKING:
     from services.gateway.protocols.amqp_1_0.peer import KindKey
     from services.gateway.protocols.amqp_1_0.session import Session
 
 _BYTES_PER_MICROSECOND: Final = 8  # of what is in front of a body and has to be counted
+
+_TOPICS: Final = frozenset({v.Symbol("topic"), v.Symbol("temporary-topic")})  # capabilities
 
 _PIECE: Final = 8
 """Microseconds that a transfer takes with which no message comes: messages are counted by themselves."""
@@ -48,6 +52,7 @@ class IncomingLink(Link):
         self._settled = False
         self._usual = Hears.OUTCOME if self.rcv_settle_mode == SECOND else Hears.SETTLED
         self._pieces = bytearray()  # of a delivery that has not come whole
+        self._made = ""  # a queue, which the peer has asked for
 
     # -------------------------------------------------------------- beginning
 
@@ -56,17 +61,38 @@ class IncomingLink(Link):
         target, attach = self._attach.target, self._attach
         if not isinstance(target, Target):
             raise NotImplementedHere("a target of this kind is not offered yet: transactions have a coordinator")
-        if target.dynamic or target.address is None:
-            raise NotImplementedHere("targets without an address, dynamic or anonymous, are not offered yet")
+        if target.address is None and not target.dynamic:
+            raise NotImplementedHere("targets without an address, anonymous ones, are not offered yet")
         if attach.unsettled:
             raise NotImplementedHere("links are not resumed: attach without unsettled deliveries")
         if attach.initial_delivery_count is None:
             raise InvalidField("a sender's attach says its initial-delivery-count")
         self._count = attach.initial_delivery_count
-        if target.address == MANAGEMENT:
+        if target.dynamic:
+            self._make(target)
+        elif target.address == MANAGEMENT:
             self._found(Meant(MANAGEMENT, Node.QUEUE))
         else:
             self._find(meanings(target.address), self._found, to_send=True)
+
+    def _make(self, target: Target) -> None:
+        """A queue that goes with it, unless its peer wants it longer: others receive from it."""
+        if not _TOPICS.isdisjoint(target.capabilities or ()):
+            raise NotImplementedHere("a new node is a queue: new topics are not offered")
+        lifetime = lifetime_of(target.dynamic_node_properties) or ON_CLOSE
+        exclusive = is_exclusive(target, lifetime)
+        declare = DeclareQueue(self.session.number, "", exclusive=exclusive, lifetime=lifetime, link=self.number)
+        self._ask_for(declare, self._is_made, lambda made: self._made_in_vain(made.name))
+
+    def _is_made(self, made: QueueDeclared) -> None:
+        self._made = made.name
+        self._found(Meant(made.name, Node.QUEUE))
+
+    def _made_in_vain(self, name: str) -> None:
+        """A session that ends takes with it what its links have made."""
+        self._made = ""
+        if name and self.session.is_heard:
+            self._let_go(lambda: None)
 
     def _found(self, meant: Meant) -> None:
         if meant.node is Node.QUEUE:
@@ -81,7 +107,7 @@ class IncomingLink(Link):
         self._attached(
             snd_settle_mode=its.snd_settle_mode,
             source=its.source,
-            target=Target(its.target.address, capabilities=(meant.node.value,)) if its.target else None,
+            target=self._told(its.target, meant) if isinstance(its.target, Target) else None,
             max_message_size=self.session.limits.max_message_size,
         )
         if self.state is LinkState.DETACHING:
@@ -89,6 +115,13 @@ class IncomingLink(Link):
         else:
             self.state = LinkState.ATTACHED
             self._grant()
+
+    def _told(self, asked: Target, meant: Meant) -> Target:
+        capabilities = (meant.node.value,)
+        if not self._made:
+            return Target(asked.address, capabilities=capabilities)
+        properties = asked.dynamic_node_properties
+        return Target(self._made, dynamic=True, dynamic_node_properties=properties, capabilities=capabilities)
 
     def _grant(self) -> None:
         if not self.session.peer.blocked:
@@ -232,14 +265,22 @@ class IncomingLink(Link):
         """One more of its messages is safe, or refused."""
         self.unconfirmed -= 1
         if not self.unconfirmed and self.state is LinkState.DETACHING:
-            self._gone()
+            self._done()
 
     def end(self) -> None:
         """As Link says: its messages are confirmed before that."""
         self._forget()
         if not self.unconfirmed:
+            self._done()
+
+    def _done(self) -> None:
+        if self._made and self.session.is_heard:
+            self._made = ""
+            self._let_go(self._gone)
+        else:
             self._gone()
 
     def give_up(self) -> None:
         """As Link says."""
         self._forget()
+        self._made_in_vain(self._made)

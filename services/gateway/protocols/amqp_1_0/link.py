@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from services.common.errors import BrokerError
 from services.gateway.protocols.amqp_1_0.conditions import told
 from services.gateway.protocols.amqp_1_0.performatives import SENDER, Attach, Detach, Flow
-from services.gateway.vocabulary import FindNode, Request
+from services.gateway.vocabulary import CloseLink, FindNode, Request
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -124,6 +124,11 @@ class Link(ABC):
             return
         self.session.send(Detach(self.handle, self._closed))
         self.session.forget(self)
+
+    def _let_go(self, done: Callable[[], None]) -> None:
+        """A node that it has made goes with it, or by its lifetime from now on."""
+        close = CloseLink(self.session.number, link=self.number)
+        self.session.ask_for(close, lambda _: done(), lambda _: done())
 
     @abstractmethod
     def end(self) -> None:

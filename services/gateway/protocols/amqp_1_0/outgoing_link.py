@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 from services.common.arguments.filters import SELECTOR
 from services.common.errors import NotImplementedHere
-from services.common.message.amqp_1_0 import values as v
 from services.gateway.protocols.amqp_1_0.addresses import Meant, meanings
 from services.gateway.protocols.amqp_1_0.conditions import InvalidField, ResourceDeleted
 from services.gateway.protocols.amqp_1_0.filters import Filters, filters_of
+from services.gateway.protocols.amqp_1_0.lifetimes import is_exclusive, lifetime_of
 from services.gateway.protocols.amqp_1_0.link import Link, LinkState
 from services.gateway.protocols.amqp_1_0.performatives import SETTLED, UNSETTLED, Attach, Flow
 from services.gateway.protocols.amqp_1_0.serial import after, distance
@@ -31,21 +31,12 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from services.common.errors import BrokerError
-    from services.common.message.amqp_1_0.composite import Fields
     from services.gateway.protocols.amqp_1_0.session import Session
 
 _COPY = "copy"  # distribution-mode (3.5.3): the link takes nothing
 _NAMED = 200  # bytes of a link's name that its consumer's tag says
 _ANY_SIZE = 1 << 31  # bytes that no message here has
-_LIFETIME = v.Symbol("lifetime-policy")
-_ON_CLOSE = v.Described(v.ULong(0x2B), [])  # delete-on-close (3.5.10)
 _EVERYTHING = "#"  # the key by which a topic exchange gives all that it has
-
-
-def _what_is_made(source: Source) -> Fields | None:
-    """A new queue goes with its link, whichever lifetime its peer has asked for: that is told (2.6.3)."""
-    asked = source.dynamic_node_properties
-    return {**asked, _LIFETIME: _ON_CLOSE} if source.dynamic and asked and _LIFETIME in asked else asked
 
 
 class OutgoingLink(Link):
@@ -67,7 +58,8 @@ class OutgoingLink(Link):
         self._kind = Node.QUEUE
         self._made = ""  # a queue for it, which has had no consumer
         self._consumes = False  # there is its consumer, of which the broker was not asked that it end
-        self._own = ""  # the address of a new queue, which the peer has asked for
+        self._own = ""  # the address of a new queue, which the peer has asked for …
+        self._lifetime = ""  # … and until when it is there, if it has said that
         self._asked = 0  # of the broker
         self._drains = False
         self._draining: Credit | None = None  # what the broker was asked, until the peer has been told of its end
@@ -91,7 +83,8 @@ class OutgoingLink(Link):
         if source.dynamic and (source.filter or source.distribution_mode == _COPY):
             raise InvalidField("a new queue is all its link's: there is nothing to filter, or to leave to others")
         if source.dynamic:
-            self._declare(self._own_queue)
+            self._lifetime = lifetime_of(source.dynamic_node_properties)
+            self._declare(self._own_queue, exclusive=is_exclusive(source, self._lifetime))
         elif source.address == MANAGEMENT:
             self._consume(MANAGEMENT, replies_to=self._own_address, selector=self._selector)
         else:
@@ -110,8 +103,8 @@ class OutgoingLink(Link):
             key = meant.key if self._filters.binding is None else self._filters.binding
             self._declare(lambda made: self._bind(meant.name, made.name, key))
 
-    def _declare(self, done: Callable[[QueueDeclared], None]) -> None:
-        """A queue that goes when the link does."""
+    def _declare(self, done: Callable[[QueueDeclared], None], *, exclusive: bool = True) -> None:
+        """A queue that goes when the link does, unless its peer wants it longer."""
 
         def made(declared: QueueDeclared) -> None:
             self._made = declared.name
@@ -121,7 +114,14 @@ class OutgoingLink(Link):
             self._made = declared.name
             self._unmake()
 
-        declare = DeclareQueue(self.session.number, "", exclusive=True, auto_delete=True, link=self.number)
+        declare = DeclareQueue(
+            self.session.number,
+            "",
+            exclusive=exclusive,
+            auto_delete=not self._lifetime,
+            lifetime=self._lifetime,
+            link=self.number,
+        )
         self._ask_for(declare, made, in_vain)
 
     def refuse(self, error: BrokerError) -> None:
@@ -133,8 +133,15 @@ class OutgoingLink(Link):
     def _unmake(self) -> None:
         """A queue that never had a consumer would not go by itself."""
         made, self._made = self._made, ""
-        if made:
+        if made and self._lifetime:
+            self._made_in_vain()
+        elif made:
             self.session.peer.ask(DropQueue(0, made))
+
+    def _made_in_vain(self) -> None:
+        """A session that ends takes with it what its links have made."""
+        if self.session.is_heard:
+            self._let_go(lambda: None)
 
     def _own_queue(self, made: QueueDeclared) -> None:
         self._own = made.name
@@ -194,7 +201,7 @@ class OutgoingLink(Link):
             source=Source(
                 self._own or source.address,
                 dynamic=source.dynamic,
-                dynamic_node_properties=_what_is_made(source),
+                dynamic_node_properties=source.dynamic_node_properties,
                 distribution_mode=source.distribution_mode,
                 filter=source.filter,
                 default_outcome=USUAL_OUTCOME,
@@ -279,12 +286,15 @@ class OutgoingLink(Link):
         if self._consumes and self.session.is_heard:
             self._cancel(lambda: None)
 
-    def _cancel(self, done: Callable[[], object]) -> None:
+    def _cancel(self, done: Callable[[], None]) -> None:
         """What it holds, and what comes until the broker has heard of it, is for others."""
 
         def ended(_: object) -> None:
             self.session.forget_tag(self.tag)
-            done()
+            if self._lifetime and self.session.is_heard:
+                self._let_go(done)
+            else:
+                done()
 
         self._consumes = False
         self.session.deliveries.release(self)

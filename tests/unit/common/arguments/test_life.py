@@ -14,9 +14,9 @@ from services.common.topology.life import Scope, Unused
     [
         ({}, {}, Wished(Scope.NOBODY, Scope.NOBODY, Unused.STAYS)),
         ({}, {"exclusive": True}, Wished(Scope.CONNECTION, Scope.CONNECTION, Unused.STAYS)),
-        ({}, {"exclusive": True, "auto_delete": True}, Wished(Scope.CONNECTION, Scope.CONNECTION, Unused.NO_LINKS)),
+        ({}, {"exclusive": True, "auto_delete": True}, Wished(Scope.CONNECTION, Scope.CONNECTION, Unused.NO_CONSUMERS)),
         ({"exclusive": "CONTAINER"}, {}, Wished(Scope.CONTAINER, Scope.NOBODY, Unused.STAYS)),
-        ({"exclusive": "LINK"}, {"auto_delete": True}, Wished(Scope.LINK, Scope.NOBODY, Unused.NO_LINKS)),
+        ({"exclusive": "LINK"}, {"auto_delete": True}, Wished(Scope.LINK, Scope.NOBODY, Unused.NO_CONSUMERS)),
         (
             {"exclusive": "PRINCIPAL", "lifetimePolicy": "DELETE_ON_SESSION_END"},
             {},

@@ -51,7 +51,7 @@ _LIMITS = dict.fromkeys(policies.LIMITS)
     ("word", "right", "wrong", "impossible"),
     [
         ("max-length", 1, "1", -1),
-        ("message-ttl", 1, "1", 1 << 40),
+        ("message-ttl", 1, "1", 1 << 50),
         ("expires", 1, True, 0),
         ("delivery-limit", -1, 1.5, -2),
     ],
@@ -77,7 +77,7 @@ def test_what_is_no_word() -> None:
     [
         ("message-deduplication", True, 1, None),
         ("cache-size", 5, "5", 0),
-        ("cache-ttl", 5, True, 1 << 40),
+        ("cache-ttl", 5, True, 1 << 50),
         ("dead-letter-strategy", "at-least-once", 1, "never"),
     ],
 )

@@ -32,7 +32,7 @@ EACH: dict[str, tuple[Any, dict[str, Any], Any, Any]] = {
     "x-max-length": (0, {"x-max-length": 0}, True, -1),
     "x-max-length-bytes": (0, {"x-max-length-bytes": 0}, 1.5, 1 << 63),
     "x-max-priority": (255, {"x-max-priority": 255}, "9", 256),
-    "x-message-ttl": (0, {"x-message-ttl": 0}, "0", 1 << 32),
+    "x-message-ttl": (0, {"x-message-ttl": 0}, "0", 1 << 50),
     "x-flow-resume-bytes": (7, {"x-flow-resume-bytes": 7}, "7", -1),
     "x-qpid-capacity": (5, {"x-max-length-bytes": 5, "x-overflow": "none"}, "5", -1),
     "x-qpid-flow-resume-capacity": (

@@ -39,7 +39,7 @@ def test_whose_queues_from_before_are() -> None:
     """An exclusive one is its connection's, and goes with it; one that goes with its last consumer does so."""
     assert read_queue(_SHARED).life == PERMANENT
     queue, connection = read_queue(_OWN), Party(Scope.CONNECTION, "1.7")
-    assert (queue.owner, queue.life) == (connection, Life(connection, Unused.NO_LINKS))
+    assert (queue.owner, queue.life) == (connection, Life(connection, Unused.NO_CONSUMERS))
 
 
 @pytest.mark.parametrize(
@@ -57,3 +57,13 @@ def test_other_owners(owner: Party, until: Party, before: str) -> None:
     record = queue_record(queue).value
     assert read_queue(record) == queue
     assert json.loads(record)["exclusive_to"] == before
+
+
+@pytest.mark.parametrize("unused", [Unused.NO_LINKS, Unused.NO_MESSAGES, Unused.NO_LINKS_OR_MESSAGES])
+@pytest.mark.parametrize("maker", [NOBODY, Party(Scope.LINK, "1.7/2/3")])
+def test_what_links_have_made(unused: Unused, maker: Party) -> None:
+    """Is kept, and whether that link is there; to a release before it goes with its last consumer, or stays."""
+    queue = Queue(3, "/", "q", 1, life=Life(NOBODY, unused, maker))
+    record = queue_record(queue).value
+    assert read_queue(record) == queue
+    assert json.loads(record)["auto_delete"] is (unused is Unused.NO_LINKS)

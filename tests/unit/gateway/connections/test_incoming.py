@@ -132,15 +132,18 @@ async def test_silence_of_many_makes_room_at_once(monkeypatch: pytest.MonkeyPatc
     assert sum(each.read for each in large if each not in ended) >= 50  # as many reads as there is room
 
 
-async def test_who_goes_on_is_waited_for() -> None:
+async def test_who_goes_on_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
     """While messages are completed no connection is ended, however long the others wait."""
+    now = 0.0
+    monkeypatch.setattr("services.gateway.connections.incoming._now", lambda: now)
     incoming, all_ = Incoming(MIB, 0.2), connections(5)
     for each in all_:
         incoming.note(each, MIB)
     for each in all_:
         assert each.read
         for more in range(4):
-            await asyncio.sleep(0.02)
+            now += 0.03
+            incoming._look_again()
             incoming.note(each, MIB + more * MIB // 4)
         incoming.note(each, 0)
     assert not any(each.ended.is_set() for each in all_)

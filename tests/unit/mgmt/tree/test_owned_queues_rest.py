@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 from typing import Any
+from urllib.parse import quote
 
 import pytest
 
+from services.common.message.amqp_1_0 import values as v
+from services.gateway.protocols.amqp_1_0.performatives import Attach
+from services.gateway.protocols.amqp_1_0.termini import Source, Target
+from tests.support.amqp_1_0_client import Client
 from tests.unit.mgmt.tree.conftest import HOST, Managed
 
 QUEUE = f"queue/{HOST}/q"
@@ -28,6 +33,26 @@ async def test_declared(managed: Managed, arguments: dict[str, Any], shown: tupl
     status, told = await managed("GET", QUEUE)
     assert (status, told["exclusive"], told["lifetimePolicy"]) == (200, *shown)
     assert (await managed("POST", f"{QUEUE}/clearQueue", {}))[0] == purged
+
+
+@pytest.mark.parametrize(
+    ("code", "shown"),
+    [
+        (0x2B, ("CONNECTION", "DELETE_ON_CREATING_LINK_CLOSE")),
+        (0x2C, ("NONE", "DELETE_ON_NO_LINKS")),
+        (0x2D, ("NONE", "IN_USE")),
+        (0x2E, ("NONE", "IN_USE")),
+    ],
+)
+async def test_made_by_links(managed: Managed, code: int, shown: tuple[str, str]) -> None:
+    """Of AMQP 1.0: what their peers asked for."""
+    client = Client()
+    await client.open(managed.house.ports[0], "guest", "guest", "/")
+    node = Source(dynamic=True, dynamic_node_properties={v.Symbol("lifetime-policy"): v.Described(v.ULong(code), [])})
+    name = (await client.makes(Attach("l", 0, role=True, source=node, target=Target()))).source.address
+    status, told = await managed("GET", f"queue/{HOST}/{quote(name, safe='')}")
+    client.abort()
+    assert (status, told["exclusive"], told["lifetimePolicy"]) == (200, *shown)
 
 
 async def test_made(managed: Managed) -> None:

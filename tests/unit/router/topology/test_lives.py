@@ -12,7 +12,7 @@ from services.common.message import arguments
 from services.common.topology.definitions import Queue
 from services.router.topology.effects import Effects
 from services.router.wire import queue_message
-from tests.support.topology_bench import Bench, request
+from tests.support.topology_bench import Bench, new_topology, request
 
 OWNER, LIFE = "qpid.exclusivity_policy", "qpid.lifetime_policy"
 ME = {"connection": "c1", "session": "1", "container": "app", "principal": "me"}
@@ -147,3 +147,76 @@ def test_the_broker_has_no_session(bench: Bench) -> None:
     """A queue that is to go with one needs one."""
     with pytest.raises(PreconditionFailed, match="needs a session"):
         ask(bench, "declare_queue", {"connection": ""}, name="q", arguments={OWNER: "SESSION"})
+
+
+MINE = ME | {"link": "7"}
+
+
+def made(bench: Bench, lifetime: str, **flags: Any) -> Queue:
+    """A queue of a link, with such a lifetime."""
+    queue: Queue = ask(bench, "declare_queue", MINE, lifetime=lifetime, **flags).queue
+    return queue
+
+
+ENDS = [
+    ("close_link", {"link": "7"}, {"link": "70"}),
+    ("close_session", {"link": ""}, {"session": "12", "link": ""}),
+    ("close_connection", {"link": ""}, {"connection": "c11", "session": "", "link": ""}),
+]
+"""How a link ends: by itself or with what it is a part of; and what ends likewise, and is another."""
+
+
+@pytest.mark.parametrize(("end", "its", "another"), ENDS)
+def test_a_queue_of_a_link(bench: Bench, end: str, its: dict[str, str], another: dict[str, str]) -> None:
+    """With delete-on-close goes with that link, whoever uses it."""
+    queue = made(bench, "link")
+    ask(bench, end, ME | another)
+    assert queue.id in bench.topology.queues
+    ask(bench, end, ME | its)
+    assert not bench.topology.queues
+    assert not list(bench.topology.owners)
+
+
+@pytest.mark.parametrize("lifetime", ["no-links", "no-messages", "no-links-or-messages"])
+@pytest.mark.parametrize(("end", "its", "another"), ENDS)
+def test_a_queue_that_outlives_its_link(
+    bench: Bench, end: str, its: dict[str, str], another: dict[str, str], lifetime: str
+) -> None:
+    """Its owner is told when nobody keeps it any more, and decides."""
+    queue = made(bench, lifetime)
+    assert (queue_message(queue).unused, queue_message(queue).kept) == (lifetime, True)
+    ask(bench, end, ME | another)
+    assert bench.effects.news.queues == {}
+    ask(bench, end, ME | its)
+    told = queue_message(bench.effects.news.queues[queue.id])
+    assert (told.id, told.unused, told.kept) == (queue.id, lifetime, False)
+    assert not list(bench.topology.owners)
+    after = new_topology()
+    after.restore((key.kind, key.key, record.value) for key, record in bench.topology.all_records())
+    assert after.queues == bench.topology.queues
+
+
+def test_another_router(bench: Bench) -> None:
+    """That takes over knows which links keep queues, and of which that is over."""
+    follower = new_topology()
+    follower.restore((key.kind, key.key, record.value) for key, record in bench.topology.all_records())
+    for change, owners in (("declare_queue", ["c1"]), ("close_link", [])):
+        ask(bench, change, MINE, **({"lifetime": "no-messages"} if change == "declare_queue" else {}))
+        records = bench.effects.records.items()
+        follower.replay((key.kind, key.key, record.value if record else None) for key, record in records)
+        assert (follower.queues, list(follower.owners)) == (bench.topology.queues, owners)
+
+
+def test_an_exclusive_queue_of_a_link(bench: Bench) -> None:
+    """Goes with its connection, whatever is in it: nobody else could use it."""
+    made(bench, "no-messages", exclusive=True)
+    ask(bench, "close_link", MINE)
+    assert bench.topology.queues
+    ask(bench, "close_connection", {"connection": "c1"})
+    assert not bench.topology.queues
+
+
+def test_no_link_makes_it(bench: Bench) -> None:
+    """Who asks for such a lifetime is a link."""
+    with pytest.raises(PreconditionFailed, match="link"):
+        ask(bench, "declare_queue", ME, lifetime="no-links")
