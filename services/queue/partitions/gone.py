@@ -35,6 +35,10 @@ class Gone:
             self._tasks.start(self._later(), "give memory back")
 
     async def _later(self) -> None:
-        await asyncio.sleep(_SOON)
-        self._bytes, self._under_way = 0, False
-        await asyncio.to_thread(self._give_back)
+        try:
+            while self._bytes >= _WORTH:  # one after the other: each looks at all of the heap
+                await asyncio.sleep(_SOON)
+                self._bytes = 0
+                await asyncio.to_thread(self._give_back)
+        finally:
+            self._under_way = False
