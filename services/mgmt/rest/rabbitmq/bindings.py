@@ -7,7 +7,6 @@ from typing import Final
 from urllib.parse import quote, unquote
 
 from fastapi import APIRouter, Request, Response
-from fastapi.responses import JSONResponse
 
 from services.common.access.action import Action, Kind
 from services.common.access.asked import Asked
@@ -34,17 +33,17 @@ def binding_routes(doors: Doors, broker: Broker) -> Iterator[APIRouter]:
     asks: Caller = who_asks(doors)
     objects = broker.objects
 
-    async def rows(caller: Caller, vhost: str | None, wanted: Query_) -> JSONResponse:
+    async def rows(caller: Caller, vhost: str | None, wanted: Query_) -> Response:
         await objects.known()
         return await listed([row for host in caller.seen(objects, vhost) for row in objects.bindings(host)], wanted)
 
     @router.get("", summary="Bindings")
-    async def list_bindings(wanted: Query_, caller: Caller = asks) -> JSONResponse:
+    async def list_bindings(wanted: Query_, caller: Caller = asks) -> Response:
         """In all virtual hosts that the user sees."""
         return await rows(caller, None, wanted)
 
     @router.get("/{vhost:encoded}", summary="Bindings of a virtual host")
-    async def bindings_in(vhost: str, wanted: Query_, caller: Caller = asks) -> JSONResponse:
+    async def bindings_in(vhost: str, wanted: Query_, caller: Caller = asks) -> Response:
         """With those of the default exchange."""
         return await rows(caller, vhost, wanted)
 

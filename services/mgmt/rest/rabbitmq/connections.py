@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from fastapi import APIRouter, Request
+from fastapi import APIRouter, Request, Response
 from fastapi.responses import JSONResponse
 
 from services.common.errors import NotFound
@@ -62,12 +62,12 @@ def connection_routes(doors: Doors, broker: Broker) -> APIRouter:
     connected = Connected(broker)
 
     @router.get("/connections", summary="Connections")
-    async def list_connections(wanted: Query_, caller: Caller = asks) -> JSONResponse:
+    async def list_connections(wanted: Query_, caller: Caller = asks) -> Response:
         """Of all gateways that answer."""
         return await listed(connections(await connected.of(caller)), wanted)
 
     @router.get("/vhosts/{vhost:encoded}/connections", summary="Connections to a virtual host")
-    async def connections_to(vhost: str, wanted: Query_, caller: Caller = asks) -> JSONResponse:
+    async def connections_to(vhost: str, wanted: Query_, caller: Caller = asks) -> Response:
         """Of all gateways that answer."""
         return await listed(connections(await connected.of(caller, vhost)), wanted)
 
@@ -77,7 +77,7 @@ def connection_routes(doors: Doors, broker: Broker) -> APIRouter:
         return JSONResponse(shown(connection(await connected.one(caller, name)), columns))
 
     @router.get("/connections/{name:encoded}/channels", summary="Channels of a connection")
-    async def channels_of(name: str, wanted: Query_, caller: Caller = asks) -> JSONResponse:
+    async def channels_of(name: str, wanted: Query_, caller: Caller = asks) -> Response:
         """AMQP 1.0 calls them sessions."""
         return await listed(channels([await connected.one(caller, name)]), wanted)
 
@@ -100,12 +100,12 @@ def channel_routes(doors: Doors, broker: Broker) -> APIRouter:
     connected = Connected(broker)
 
     @router.get("/channels", summary="Channels")
-    async def list_channels(wanted: Query_, caller: Caller = asks) -> JSONResponse:
+    async def list_channels(wanted: Query_, caller: Caller = asks) -> Response:
         """Of all connections."""
         return await listed(channels(await connected.of(caller)), wanted)
 
     @router.get("/vhosts/{vhost:encoded}/channels", summary="Channels in a virtual host")
-    async def channels_in(vhost: str, wanted: Query_, caller: Caller = asks) -> JSONResponse:
+    async def channels_in(vhost: str, wanted: Query_, caller: Caller = asks) -> Response:
         """Of all connections to it."""
         return await listed(channels(await connected.of(caller, vhost)), wanted)
 

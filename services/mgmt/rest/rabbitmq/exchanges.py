@@ -28,19 +28,19 @@ def exchange_routes(doors: Doors, broker: Broker) -> APIRouter:
     asks: Caller = who_asks(doors)
     objects = broker.objects
 
-    async def rows(caller: Caller, vhost: str | None, wanted: Query_) -> JSONResponse:
+    async def rows(caller: Caller, vhost: str | None, wanted: Query_) -> Response:
         await objects.known()
         return await listed(
             [row for host in caller.seen(objects, vhost) for row in objects.exchanges(host)], wanted, _told
         )
 
     @router.get("", summary="Exchanges")
-    async def list_exchanges(wanted: Query_, caller: Caller = asks) -> JSONResponse:
+    async def list_exchanges(wanted: Query_, caller: Caller = asks) -> Response:
         """In all virtual hosts that the user sees."""
         return await rows(caller, None, wanted)
 
     @router.get("/{vhost:encoded}", summary="Exchanges of a virtual host")
-    async def exchanges_in(vhost: str, wanted: Query_, caller: Caller = asks) -> JSONResponse:
+    async def exchanges_in(vhost: str, wanted: Query_, caller: Caller = asks) -> Response:
         """With those that each has."""
         return await rows(caller, vhost, wanted)
 
@@ -62,12 +62,12 @@ def bound_routes(doors: Doors, broker: Broker) -> APIRouter:
     asks: Caller = who_asks(doors)
 
     @router.get(_ONE + "/bindings/source", summary="Bindings from an exchange")
-    async def leading_on(vhost: str, name: str, wanted: Query_, caller: Caller = asks) -> JSONResponse:
+    async def leading_on(vhost: str, name: str, wanted: Query_, caller: Caller = asks) -> Response:
         """Of which it is the source."""
         return await _bound(broker, caller, vhost, name, "source", wanted)
 
     @router.get(_ONE + "/bindings/destination", summary="Bindings to an exchange")
-    async def leading_here(vhost: str, name: str, wanted: Query_, caller: Caller = asks) -> JSONResponse:
+    async def leading_here(vhost: str, name: str, wanted: Query_, caller: Caller = asks) -> Response:
         """Of which it is the destination."""
         return await _bound(broker, caller, vhost, name, "destination", wanted)
 
@@ -103,7 +103,7 @@ def exchange_changes(doors: Doors, broker: Broker) -> APIRouter:
     return router
 
 
-async def _bound(broker: Broker, caller: Caller, vhost: str, name: str, end: str, wanted: Query_) -> JSONResponse:
+async def _bound(broker: Broker, caller: Caller, vhost: str, name: str, end: str, wanted: Query_) -> Response:
     objects = broker.objects
     await objects.known()
     caller.seen(objects, vhost)

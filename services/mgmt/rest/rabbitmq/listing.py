@@ -5,16 +5,18 @@ https://www.rabbitmq.com/docs/management#http-api: pagination, sorting, and `col
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Annotated, Any, Final, TypeVar
 
-from fastapi import Query
+from fastapi import Query, Response
 from fastapi.responses import JSONResponse
 from pydantic import BaseModel, Field
 
 from services.common.errors import SyntaxFault
 from services.mgmt.model.faults import IllegalConfiguration
 from services.mgmt.rabbitmq.columns import in_order, shown, value_in
+from services.mgmt.rest.pieces import in_turns, piecewise
 from services.mgmt.tree.matching import fitting
 
 _R = TypeVar("_R", bound=Mapping[str, Any])
@@ -44,7 +46,7 @@ async def listed(
     wanted: Wanted,
     tell: Callable[[_R], _Row] = dict,
     quick: Mapping[str, Callable[[_R], Any]] | None = None,
-) -> JSONResponse:
+) -> Response:
     """An answer. `tell` makes of a row what is told of it; `quick` are columns that can be had without: all of them."""
     found = await _named(rows, wanted) if wanted.page else rows
     # By what no row has it is the order that they have: RabbitMQ's own page asks for rates.
@@ -52,8 +54,20 @@ async def listed(
         value_of = value_in(wanted.sort, tell, quick or {})
         found = await in_order(found, value_of, descending=wanted.sort_reverse)
     if wanted.page is None:
-        return JSONResponse([shown(tell(row), wanted.columns) for row in found])
+        texts = (_text(shown(tell(row), wanted.columns)) for row in found)
+        return piecewise(await in_turns(_array(texts)), JSONResponse.media_type, {})
     return JSONResponse(_page(len(rows), found, wanted, tell))
+
+
+def _array(texts: Iterable[str]) -> Iterator[str]:
+    yield "["
+    for number, text in enumerate(texts):
+        yield f",{text}" if number else text
+    yield "]"
+
+
+def _text(row: _Row) -> str:
+    return json.dumps(row, ensure_ascii=False, allow_nan=False, separators=(",", ":"))  # as JSONResponse writes it
 
 
 def _page(total: int, found: Sequence[_R], wanted: Wanted, tell: Callable[[_R], _Row]) -> _Row:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from fastapi import APIRouter
+from fastapi import APIRouter, Response
 from fastapi.responses import JSONResponse
 
 from services.common import plugins
@@ -81,7 +81,7 @@ def node_routes(doors: Doors, health: StackHealth) -> APIRouter:
         return [_node(name, role, state) for role, its in members.items() for name, state in its.items()]
 
     @router.get("", summary="Members of the stack")
-    async def list_nodes(wanted: Query_) -> JSONResponse:
+    async def list_nodes(wanted: Query_) -> Response:
         """Routers, queue processes and gateways, also those that have gone a while ago."""
         return await listed(await rows(), wanted)
 

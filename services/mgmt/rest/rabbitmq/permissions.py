@@ -6,7 +6,6 @@ from collections.abc import Awaitable
 from typing import Any
 
 from fastapi import APIRouter, Request, Response
-from fastapi.responses import JSONResponse
 
 from services.common.access.records import Permission, TopicPermission
 from services.common.errors import NotFound, SyntaxFault
@@ -33,7 +32,7 @@ def permission_routes(doors: Doors, broker: Broker) -> APIRouter:
         return permissions(await house.grants.all(), broker.objects.virtual_hosts())
 
     @router.get("", summary="Permissions")
-    async def list_permissions(wanted: Query_) -> JSONResponse:
+    async def list_permissions(wanted: Query_) -> Response:
         """In each virtual host: one that counts in all of them is told in each."""
         return await listed(await rows(), wanted)
 
@@ -75,7 +74,7 @@ def topic_permission_routes(doors: Doors, broker: Broker) -> APIRouter:
         return found
 
     @router.get("", summary="Topic permissions")
-    async def list_topic_permissions(wanted: Query_) -> JSONResponse:
+    async def list_topic_permissions(wanted: Query_) -> Response:
         """In each virtual host."""
         return await listed(topic_permissions(await house.grants.all()), wanted)
 

@@ -41,18 +41,18 @@ def _reads(router: APIRouter, doors: Doors, broker: Broker, what: str, *, operat
     asks: Caller = who_asks(doors)
     objects = broker.objects
 
-    async def rows(caller: Caller, vhost: str | None, wanted: Query_) -> JSONResponse:
+    async def rows(caller: Caller, vhost: str | None, wanted: Query_) -> Response:
         await objects.known()
         of = partial(objects.governed.rows, operator=operator)
         return await listed([row for host in caller.seen(objects, vhost) for row in of(host)], wanted)
 
     @router.get("", summary=what.capitalize())
-    async def list_policies(wanted: Query_, caller: Caller = asks) -> JSONResponse:
+    async def list_policies(wanted: Query_, caller: Caller = asks) -> Response:
         """In all virtual hosts that the user sees."""
         return await rows(caller, None, wanted)
 
     @router.get("/{vhost:encoded}", summary=f"{what.capitalize()} of a virtual host")
-    async def policies_in(vhost: str, wanted: Query_, caller: Caller = asks) -> JSONResponse:
+    async def policies_in(vhost: str, wanted: Query_, caller: Caller = asks) -> Response:
         """By name."""
         return await rows(caller, vhost, wanted)
 

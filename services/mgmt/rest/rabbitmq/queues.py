@@ -29,19 +29,19 @@ def queue_routes(doors: Doors, broker: Broker) -> APIRouter:
     asks: Caller = who_asks(doors)
     objects = broker.objects
 
-    async def rows(caller: Caller, vhost: str | None, wanted: Query_) -> JSONResponse:
+    async def rows(caller: Caller, vhost: str | None, wanted: Query_) -> Response:
         await objects.known(counted=True)
         counted = Counted(broker)
         found = [row for host in caller.seen(objects, vhost) for row in objects.queues(host)]
         return await listed(found, wanted, counted.queue, counted.quick)
 
     @router.get("", summary="Queues")
-    async def list_queues(wanted: Query_, caller: Caller = asks) -> JSONResponse:
+    async def list_queues(wanted: Query_, caller: Caller = asks) -> Response:
         """In all virtual hosts that the user sees; counts are five seconds old at most."""
         return await rows(caller, None, wanted)
 
     @router.get("/{vhost:encoded}", summary="Queues of a virtual host")
-    async def queues_in(vhost: str, wanted: Query_, caller: Caller = asks) -> JSONResponse:
+    async def queues_in(vhost: str, wanted: Query_, caller: Caller = asks) -> Response:
         """Counts are five seconds old at most."""
         return await rows(caller, vhost, wanted)
 
@@ -54,7 +54,7 @@ def queue_routes(doors: Doors, broker: Broker) -> APIRouter:
         return JSONResponse(shown(Counted(broker).queue_and_consumers(row), columns))
 
     @router.get(_ONE + "/bindings", summary="Bindings of a queue")
-    async def bindings_of(vhost: str, name: str, wanted: Query_, caller: Caller = asks) -> JSONResponse:
+    async def bindings_of(vhost: str, name: str, wanted: Query_, caller: Caller = asks) -> Response:
         """With that of the default exchange."""
         await objects.known()
         caller.seen(objects, vhost)
@@ -108,7 +108,7 @@ def consumer_routes(doors: Doors, broker: Broker) -> APIRouter:
     asks: Caller = who_asks(doors)
     connected = Connected(broker)
 
-    async def rows(caller: Caller, vhost: str | None, wanted: Query_) -> JSONResponse:
+    async def rows(caller: Caller, vhost: str | None, wanted: Query_) -> Response:
         await broker.objects.known(counted=True)
         counted, is_seen = Counted(broker), await connected.sees(caller)
         queues = (row for host in caller.seen(broker.objects, vhost) for row in broker.objects.queues(host))
@@ -116,12 +116,12 @@ def consumer_routes(doors: Doors, broker: Broker) -> APIRouter:
         return await listed([counted.consumer(*each) for each in its], wanted)
 
     @router.get("", summary="Consumers")
-    async def list_consumers(wanted: Query_, caller: Caller = asks) -> JSONResponse:
+    async def list_consumers(wanted: Query_, caller: Caller = asks) -> Response:
         """In all virtual hosts that the user sees."""
         return await rows(caller, None, wanted)
 
     @router.get("/{vhost:encoded}", summary="Consumers of a virtual host")
-    async def consumers_in(vhost: str, wanted: Query_, caller: Caller = asks) -> JSONResponse:
+    async def consumers_in(vhost: str, wanted: Query_, caller: Caller = asks) -> Response:
         """Five seconds old at most."""
         return await rows(caller, vhost, wanted)
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from fastapi import APIRouter, Request, Response
-from fastapi.responses import JSONResponse
 
 from services.common.access.action import Action, Kind
 from services.common.access.asked import Asked
@@ -33,7 +32,7 @@ def user_routes(doors: Doors, broker: Broker) -> APIRouter:
     house, administrates = broker.house, who_asks(doors, CONFIGURE)
 
     @router.get("", summary="Users", dependencies=[administrates])
-    async def list_users(wanted: Query_) -> JSONResponse:
+    async def list_users(wanted: Query_) -> Response:
         """Those on record."""
         return await listed([_told(each) for each in await house.users.all()], wanted)
 

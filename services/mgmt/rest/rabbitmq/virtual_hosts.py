@@ -30,7 +30,7 @@ def virtual_host_routes(doors: Doors, broker: Broker) -> APIRouter:
     objects = broker.objects
 
     @router.get("", summary="Virtual hosts")
-    async def list_virtual_hosts(wanted: Query_, caller: Caller = asks) -> JSONResponse:
+    async def list_virtual_hosts(wanted: Query_, caller: Caller = asks) -> Response:
         """Those that the user sees, with what waits in them."""
         await objects.known(counted=True)
         counted = Counted(broker)

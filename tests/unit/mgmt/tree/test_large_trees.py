@@ -72,7 +72,14 @@ def _names(told: Any) -> set[str]:
 
 
 @pytest.mark.parametrize(
-    "path", ["api/latest/broker?depth=10", "api/latest/virtualhost?depth=10", "api/latest/queue", "service/structure"]
+    "path",
+    [
+        "api/latest/broker?depth=10",
+        "api/latest/virtualhost?depth=10",
+        "api/latest/queue",
+        "api/queues",
+        "service/structure",
+    ],
 )
 async def test_others_are_answered_meanwhile(mgmt: Service, path: str) -> None:
     """Everything below is shown, and the event loop goes on: a request for health is answered."""
