@@ -13,7 +13,7 @@ import structlog
 from services.common.bus.events import UNHEARD, Events
 from services.common.compiling import Compiling
 from services.common.containment import for_each
-from services.common.errors import BrokerError
+from services.common.errors import BrokerError, NotFound
 from services.common.few_lines import FewLines
 from services.common.ledger.recorder import OFF, Recorder
 from services.common.runtime import Tasks
@@ -195,6 +195,8 @@ class Host:
                 self.registry.seal(queue)
             try:
                 await self.delete(definition)
+            except NotFound:
+                return  # deleted, and the answer was lost: who waits for it is told when the news of it comes
             except BrokerError as failure:
                 self.registry.unseal(definition.id)
                 log.warning("queue not deleted, trying again", queue=definition.name, reason=failure.text)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from services.common.clients.store import StoreClient
 from services.common.clients.topology import TopologyClient
@@ -19,10 +19,11 @@ from services.queue.service import Service as QueueService
 from services.router.service import Service as RouterService
 from services.rpc import queue_pb2 as pb
 from services.rpc.queue_pb2_grpc import QueueStub
-from services.rpc.router_pb2 import Bind, ChangeRequest, DeclareExchange, DeclareQueue, DeleteQueue
+from services.rpc.router_pb2 import Bind, ChangeRequest, CloseLink, DeclareExchange, DeclareQueue, DeleteQueue
 from services.store.service import Service as StoreService
 
 PROPERTIES = b"\x00\x00"
+_MAKER: Final = {"connection": "test-1", "session": "1", "link": "1"}
 
 
 class House:
@@ -80,6 +81,15 @@ class House:
         declare = DeclareQueue(name=name, durable=durable, auto_delete=auto_delete, arguments=arguments.dump(table))
         reply = await self.topology.change(ChangeRequest(virtual_host="/", declare_queue=declare))
         return reply.queue.id
+
+    async def declare_by_link(self, name: str, lifetime: str) -> int:
+        """As a link of AMQP 1.0 makes one for itself, by a lifetime; `end_link` ends that link."""
+        declare = DeclareQueue(name=name, lifetime=lifetime)
+        reply = await self.topology.change(ChangeRequest(virtual_host="/", declare_queue=declare, **_MAKER))
+        return reply.queue.id
+
+    async def end_link(self) -> None:
+        await self.topology.change(ChangeRequest(virtual_host="/", close_link=CloseLink(), **_MAKER))
 
     async def delete(self, name: str) -> None:
         await self.topology.change(ChangeRequest(virtual_host="/", delete_queue=DeleteQueue(name=name)))

@@ -167,6 +167,8 @@ class PeerLink(Holder):
             self._host.returning.left(consumer, queue.options)
         if queue.detach(consumer, now):
             self._unused.append(queue)
+        if self._tells:
+            queue.use.out_of_sight(now)
 
     async def _end_later(self) -> None:
         """After a moment in which leases hold, and all that came was heard: else no frame is carried out."""

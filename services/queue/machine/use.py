@@ -56,8 +56,8 @@ class Use:
             self._had_consumers = True
             self._await(now)
 
-    def taken_over(self, now: int) -> None:
-        """Whether a former owner had any, it is not known of one that a link has made."""
+    def out_of_sight(self, now: int) -> None:
+        """Of one that a link has made: consumers may come again, those of a former owner or of a stream that broke."""
         if self.options.unused.is_made:
             self._await(now)
 

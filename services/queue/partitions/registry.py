@@ -124,7 +124,7 @@ class Registry:
         self._put_back(queue, partition, turn.SCATTERED if in_parts else None)
         partition.queues[definition.id] = queue
         if options.unused.is_made and (partition.state is not PartitionState.SERVING or not options.kept):
-            queue.use.taken_over(self.now())
+            queue.use.out_of_sight(self.now())
             partition.context.expect(definition.id)
         if partition.state is PartitionState.SERVING:
             self.queues[definition.id] = queue

@@ -12,7 +12,7 @@ import pytest_asyncio
 from pamqp import commands
 
 from services.common.clients.leases import Leases
-from services.common.errors import Unavailable
+from services.common.errors import NotFound, Unavailable
 from services.common.message.amqp_1_0 import values as v
 from services.gateway.protocols.amqp_1_0.performatives import Disposition, Transfer
 from services.gateway.protocols.amqp_1_0.states import Accepted
@@ -203,7 +203,7 @@ class Held:
 
     def __init__(self, house: BrokerHouse, monkeypatch: pytest.MonkeyPatch) -> None:
         self.registry = house.queues["queue-1"]._host.registry
-        self.asked, self._go, self._refused = asyncio.Event(), asyncio.Event(), False
+        self.asked, self._go, self._ends = asyncio.Event(), asyncio.Event(), "done"
         topology = house.queues["queue-1"]._host.topology
         self._change = topology.change
         monkeypatch.setattr(topology, "change", self._held)
@@ -211,10 +211,12 @@ class Held:
     async def _held(self, request: ChangeRequest) -> ChangeReply:
         self.asked.set()
         await self._go.wait()
-        if self._refused:
-            self._refused = False
+        ends, self._ends = self._ends, "done"
+        if ends == "refused":
             raise Unavailable("no router has answered")
         reply: ChangeReply = await self._change(request)
+        if ends == "unheard":  # and the next router is asked
+            raise NotFound("no queue")
         return reply
 
     async def waiting(self, queue_id: int, count: int) -> None:
@@ -223,8 +225,8 @@ class Held:
             while not (awaited := self.registry.awaited(queue_id)) or len(awaited.waiting) < count:
                 await asyncio.sleep(0.02)
 
-    def go(self, *, refused: bool = False) -> None:
-        self._refused = refused
+    def go(self, ends: str) -> None:
+        self._ends = ends
         self._go.set()
 
 
@@ -234,11 +236,9 @@ def held(house: BrokerHouse, monkeypatch: pytest.MonkeyPatch) -> Held:
     return Held(house, monkeypatch)
 
 
-@pytest.mark.parametrize("refused", [False, True])
+@pytest.mark.parametrize("ends", ["done", "refused", "unheard"])
 @pytest.mark.parametrize("code", [MESSAGES, LINKS_OR_MESSAGES])
-async def test_a_publish_to_one_that_goes(
-    house: BrokerHouse, maker: Client, held: Held, code: int, refused: bool
-) -> None:
+async def test_a_publish_to_one_that_goes(house: BrokerHouse, maker: Client, held: Held, code: int, ends: str) -> None:
     """It waits for what becomes of the queue, and is answered then: it is in the queue if that stays."""
     name = await made(house, maker, code)
     queue_id = house.topology.by_name["/", name].id
@@ -254,10 +254,10 @@ async def test_a_publish_to_one_that_goes(
     client.publish(b"late", name)
     sender.transfers()
     await held.waiting(queue_id, 2)
-    held.go(refused=refused)
+    held.go(ends)
     await client.confirmed(1, seconds=60)
     assert isinstance((await sender.next(Disposition)).state, Accepted)
-    if refused:
+    if ends == "refused":
         await drained(client, name, 2)
         await drained(client, name, 3)
     await gone(house, name)

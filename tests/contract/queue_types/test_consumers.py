@@ -221,7 +221,7 @@ def test_made_and_full(make: Make, unused: str, ends: str) -> None:
 def test_made_under_a_former_owner(make: Make, unused: str) -> None:
     """Waits for consumers, and for what gateways hold, as long as they need to come again."""
     machine = make(unused=unused)
-    machine.queue.use.taken_over(1000)
+    machine.queue.use.out_of_sight(1000)
     machine.made_alone(1000)
     deadline = machine.queue.deadline()
     assert deadline > 1000
