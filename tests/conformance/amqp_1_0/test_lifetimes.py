@@ -101,6 +101,17 @@ def test_made_in_vain(refused: type[to_broker.Request]) -> None:
 
 
 @pytest.mark.parametrize("sends", [True, False])
+def test_an_answer_that_is_lost(sends: bool) -> None:
+    """The node may be there: it is let go of, though the link was refused."""
+    book = Playbook().begun()
+    book.refused = {to_broker.DeclareQueue: Unavailable("no router")}
+    _, detach = book.does(0, asked(v.Described(v.ULong(0x2C), []), sends=sends))
+    assert detach.error is not None
+    ends = [each for each in book.asked if isinstance(each, to_broker.CloseLink)]
+    assert ends == [to_broker.CloseLink(1, link=declared(book).link)]
+
+
+@pytest.mark.parametrize("sends", [True, False])
 def test_an_end_that_nobody_hears(sends: bool) -> None:
     """The peer is answered all the same: with its session the node goes at the latest."""
     book = Playbook().begun()

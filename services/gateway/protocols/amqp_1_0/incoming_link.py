@@ -52,7 +52,8 @@ class IncomingLink(Link):
         self._settled = False
         self._usual = Hears.OUTCOME if self.rcv_settle_mode == SECOND else Hears.SETTLED
         self._pieces = bytearray()  # of a delivery that has not come whole
-        self._made = ""  # a queue, which the peer has asked for
+        self._made = ""  # a queue, which the peer has asked for …
+        self._makes = False  # … and the broker was asked for, and not yet to let go of
 
     # -------------------------------------------------------------- beginning
 
@@ -82,16 +83,22 @@ class IncomingLink(Link):
         lifetime = lifetime_of(target.dynamic_node_properties) or ON_CLOSE
         exclusive = is_exclusive(target, lifetime)
         declare = DeclareQueue(self.session.number, "", exclusive=exclusive, lifetime=lifetime, link=self.number)
-        self._ask_for(declare, self._is_made, lambda made: self._made_in_vain(made.name))
+        self._makes = True
+        self._ask_for(declare, self._is_made, lambda _: self._made_in_vain())
 
     def _is_made(self, made: QueueDeclared) -> None:
         self._made = made.name
         self._found(Meant(made.name, Node.QUEUE))
 
-    def _made_in_vain(self, name: str) -> None:
-        """A session that ends takes with it what its links have made."""
-        self._made = ""
-        if name and self.session.is_heard:
+    def refuse(self, error: BrokerError) -> None:
+        """As Link says."""
+        super().refuse(error)
+        self._made_in_vain()
+
+    def _made_in_vain(self) -> None:
+        """A session that ends takes with it what its links have made. It may be there though nobody has said so."""
+        makes, self._makes = self._makes, False
+        if makes and self.session.is_heard:
             self._let_go(lambda: None)
 
     def _found(self, meant: Meant) -> None:
@@ -274,8 +281,8 @@ class IncomingLink(Link):
             self._done()
 
     def _done(self) -> None:
-        if self._made and self.session.is_heard:
-            self._made = ""
+        if self._made and self._makes and self.session.is_heard:
+            self._makes = False
             self._let_go(self._gone)
         else:
             self._gone()
@@ -283,4 +290,5 @@ class IncomingLink(Link):
     def give_up(self) -> None:
         """As Link says."""
         self._forget()
-        self._made_in_vain(self._made)
+        if self._made:  # else the broker has not answered yet
+            self._made_in_vain()

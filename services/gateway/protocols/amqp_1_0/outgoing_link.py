@@ -131,9 +131,9 @@ class OutgoingLink(Link):
         self._unmake()
 
     def _unmake(self) -> None:
-        """A queue that never had a consumer would not go by itself."""
+        """A queue that never had a consumer would not go by itself. It may be there though nobody has said so."""
         made, self._made = self._made, ""
-        if made and self._lifetime:
+        if self._lifetime:
             self._made_in_vain()
         elif made:
             self.session.peer.ask(DropQueue(0, made))
