@@ -8,8 +8,12 @@ import signal
 import tempfile
 
 import structlog
+from argon2 import PasswordHasher
 from hypothesis import HealthCheck, settings
 from hypothesis.internal.conjecture import providers
+
+from services.common import scram
+from services.common.credentials import argon2
 
 _SLOW_IS_FINE = [HealthCheck.too_slow, HealthCheck.data_too_large]
 
@@ -30,6 +34,11 @@ structlog.configure(
         structlog.dev.ConsoleRenderer(colors=False, exception_formatter=structlog.dev.plain_traceback),
     ]
 )
+
+# What hides passwords takes long on purpose. Here thousands are made and tried, and none is worth guessing: the least
+# that argon2 knows, and that RFC 7677 allows SCRAM. Stacks that tests start have what users have.
+argon2._HASHER = PasswordHasher(time_cost=1, memory_cost=8, parallelism=1)
+scram.ITERATIONS = 4096
 
 # Keys of stacks that tests run are not put among those of the user who runs the tests.
 _configuration = tempfile.TemporaryDirectory(prefix="hopline-configuration-")
