@@ -197,13 +197,14 @@ class Service:
         # Not before the first request for it: see Front.
         from services.mgmt.rest.application import application  # noqa: PLC0415
         from services.mgmt.rest.basic import Doors  # noqa: PLC0415
+        from services.mgmt.rest.own_routes import Shown  # noqa: PLC0415
         from services.mgmt.rest.sign_in import SignIn  # noqa: PLC0415
 
-        sign_in = SignIn(self._authenticator, self._store)
-        rules, ports = CaptureRules(self._store), self._house.ports
-        doors, routes = Doors(sign_in, guard, self._settings.metrics_token_file), self._house.dry_runs
-        others = grants, tester, self._providers, users, health, self._gathering, self._tree, self._broker
-        return application(doors, self._look_up, routes, rules, ports, *others)
+        doors = Doors(SignIn(self._authenticator, self._store), guard, self._settings.metrics_token_file)
+        house, rules = self._house, CaptureRules(self._store)
+        others = grants, tester, self._providers, users, self._gathering
+        shown = Shown(self._look_up, house.dry_runs, rules, house.ports, *others)
+        return application(doors, shown, health, self._tree, self._broker)
 
     @cached_property
     def _tree(self) -> Tree:

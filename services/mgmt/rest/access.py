@@ -24,8 +24,9 @@ from services.common.errors import SyntaxFault
 from services.mgmt.access.grants import Granted, Grants
 from services.mgmt.access.operations import group
 from services.mgmt.access.tested import Question, Tested, Tester
+from services.mgmt.rest.basic import Basic
 from services.mgmt.rest.failures import documented
-from services.mgmt.rest.own import Own
+from services.mgmt.rest.own import own_router
 
 _User = Annotated[str, InPath(min_length=1, max_length=255, description="name of the user")]
 _Host = Annotated[str | None, Query(max_length=255, description="virtual host; none: the permission for all of them")]
@@ -65,9 +66,9 @@ def of_group(request: Request) -> Asked:
     return group(action, request.path_params["name"])
 
 
-def access_routes(grants: Grants, tester: Tester) -> APIRouter:
+def access_routes(door: Basic, grants: Grants, tester: Tester) -> APIRouter:
     """Below /access, but for changes of groups."""
-    router = APIRouter(prefix="/access", tags=["access"], route_class=Own)
+    router = own_router(door, "access", "/access")
 
     @router.get("", responses=documented(503), summary="What users may do")
     async def everything() -> Granted:
@@ -142,9 +143,9 @@ def _rule_routes(router: APIRouter, grants: Grants) -> None:
         await grants.remove_acl(vhost)
 
 
-def group_changes(grants: Grants) -> APIRouter:
+def group_changes(door: Basic, grants: Grants) -> APIRouter:
     """Below /access/groups."""
-    router = APIRouter(prefix="/access/groups", tags=["access"], route_class=Own)
+    router = own_router(door, "access", "/access/groups")
 
     @router.put("/{name:names}", responses=documented(503), summary="Add or replace a group")
     async def put_group(name: Annotated[str, InPath(min_length=1, max_length=255)], members: Members) -> Group:

@@ -13,16 +13,17 @@ from services.common.clients.capture import CaptureRules
 from services.common.question import LONGEST_ID, MOST_JOURNEYS
 from services.common.trace import Trace
 from services.mgmt.lookup.lookup import LookUp
+from services.mgmt.rest.basic import Basic
 from services.mgmt.rest.failures import documented
-from services.mgmt.rest.own import Own
+from services.mgmt.rest.own import own_router
 from services.mgmt.rest.trace import found
 
 _Name = Annotated[str, InPath(min_length=1, max_length=255, description="of the rule")]
 
 
-def capture_routes(look_up: LookUp, rules: CaptureRules) -> APIRouter:
+def capture_routes(door: Basic, look_up: LookUp, rules: CaptureRules) -> APIRouter:
     """Below /capture."""
-    router = APIRouter(prefix="/capture", tags=["capture"], route_class=Own)
+    router = own_router(door, "capture", "/capture")
 
     @router.get("/rules", responses=documented(503), summary="Capture rules, with what they have captured")
     async def list_rules() -> list[Captured]:

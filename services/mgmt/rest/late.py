@@ -2,6 +2,7 @@
 
 FastAPI looks at each parameter of each route when it is made. Of all categories of the model that takes a second of
 processor time, and a process that is asked for three of them does without the rest. RabbitMQ's take a third of one.
+Routers are not included in the application, since FastAPI then makes all their routes again.
 """
 
 from __future__ import annotations
@@ -46,9 +47,14 @@ class Late(BaseRoute):
         await route.handle(scope, receive, send)
 
 
-def part_of_path(word: str) -> Callable[[str], bool]:
-    """Whether it stands in a path, between two slashes or at the end."""
-    return lambda path: f"/{word}/" in f"{path}/"
+def part_of_path(*words: str) -> Callable[[str], bool]:
+    """Whether one of them stands in a path, between two slashes or at the end."""
+    return lambda path: any(f"/{word}/" in f"{path}/" for word in words)
+
+
+def below(prefix: str) -> Callable[[str], bool]:
+    """Whether a path is that one, or goes on from there."""
+    return lambda path: f"{path}/".startswith(f"{prefix}/")
 
 
 def make_all(app: FastAPI) -> None:

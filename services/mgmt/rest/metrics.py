@@ -6,11 +6,12 @@ import asyncio
 from collections.abc import Sequence
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Header, Query, Response
+from fastapi import APIRouter, Depends, Header, Query, Response
 
 from services.mgmt.metrics.exposition import exposition
 from services.mgmt.metrics.gather import Gathering
 from services.mgmt.rest.failures import documented
+from services.mgmt.rest.scraper import Scraper
 
 _TEXT: dict[int | str, dict[str, Any]] = {
     200: {"content": {"text/plain": {}}, "description": "Prometheus's text format, or OpenMetrics"}
@@ -19,9 +20,9 @@ _TEXT: dict[int | str, dict[str, Any]] = {
 _Names = Annotated[Sequence[str], Query(alias="name[]", max_length=100, description="only these metrics; repeatable")]
 
 
-def metric_routes(gathering: Gathering) -> APIRouter:
+def metric_routes(scraper: Scraper, gathering: Gathering) -> APIRouter:
     """Paths as RabbitMQ's plug-in has them."""
-    router = APIRouter(tags=["metrics"])
+    router = APIRouter(tags=["metrics"], dependencies=[Depends(scraper)])
 
     async def answer(accept: str, names: Sequence[str], *, per_object: bool) -> Response:
         told = await gathering.gather(per_object=per_object)

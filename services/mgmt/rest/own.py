@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Coroutine
 from typing import Any, Final
 
-from fastapi import APIRouter, FastAPI, HTTPException, Request, Response
+from fastapi import APIRouter, Depends, HTTPException, Request, Response
 from fastapi.routing import APIRoute
 from starlette.datastructures import Headers
-from starlette.routing import BaseRoute
 
 from services.common.errors import SyntaxFault
 from services.mgmt.rabbitmq.said import read_json
 from services.mgmt.rest.basic import Basic
 from services.mgmt.rest.bodies import body
+from services.mgmt.rest.failures import documented
 
 _JSON: Final = (b"content-type", b"application/json")
 
@@ -23,29 +23,28 @@ class Own(APIRoute):
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
         """As FastAPI asks for."""
-        inner = super().get_route_handler()
+        inner, door = super().get_route_handler(), self._door()
 
         async def handle(request: Request) -> Response:
             own = _Own(request.scope, request.receive)
-            await _door_of(own).take(own)  # FastAPI reads the body before it checks the user
+            await door.take(own)  # FastAPI reads the body before it checks the user
             return await inner(own)
 
         return handle
 
-
-def own_doors(app: FastAPI, router: APIRouter, door: Basic) -> None:
-    """By which door one comes to the routes of a router, all of them Own."""
-    app.state.doors = {**getattr(app.state, "doors", {}), **dict.fromkeys(map(_endpoint, router.routes), door)}
-
-
-def _endpoint(route: BaseRoute) -> Callable[..., Any]:
-    assert isinstance(route, Own)
-    return route.endpoint
+    def _door(self) -> Basic:
+        """Of its router: whatever a route depends on by itself comes after it."""
+        door = self.dependencies[0].dependency
+        assert isinstance(door, Basic)
+        return door
 
 
-def _door_of(request: Request) -> Basic:
-    door: Basic = request.app.state.doors[request.scope["endpoint"]]
-    return door
+def own_router(door: Basic, tag: str, prefix: str = "") -> APIRouter:
+    """Below /api: one comes to its routes by that door."""
+    responses = documented(400, 401, 403, 422)
+    return APIRouter(
+        prefix=f"/api{prefix}", tags=[tag], route_class=Own, dependencies=[Depends(door)], responses=responses
+    )
 
 
 class _Own(Request):

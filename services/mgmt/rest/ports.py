@@ -10,15 +10,16 @@ from fastapi import Path as InPath
 from services.common.clients.ports import Ports
 from services.common.ports.port import Port, Terms
 from services.common.ports.state import Listed
+from services.mgmt.rest.basic import Basic
 from services.mgmt.rest.failures import documented
-from services.mgmt.rest.own import Own
+from services.mgmt.rest.own import own_router
 
 _Name = Annotated[str, InPath(min_length=1, max_length=255, description="of the port")]
 
 
-def port_routes(ports: Ports) -> APIRouter:
+def port_routes(door: Basic, ports: Ports) -> APIRouter:
     """GET /ports."""
-    router = APIRouter(tags=["ports"], route_class=Own)
+    router = own_router(door, "ports")
 
     @router.get("/ports", responses=documented(503), summary="Where gateways listen")
     async def list_ports() -> list[Listed]:
@@ -28,9 +29,9 @@ def port_routes(ports: Ports) -> APIRouter:
     return router
 
 
-def port_changes(ports: Ports) -> APIRouter:
+def port_changes(door: Basic, ports: Ports) -> APIRouter:
     """Below /ports."""
-    router = APIRouter(prefix="/ports", tags=["ports"], route_class=Own)
+    router = own_router(door, "ports", "/ports")
 
     @router.put("/{name:names}", responses=documented(409, 503), summary="Add or replace a port")
     async def put_port(name: _Name, terms: Terms) -> Port:

@@ -11,8 +11,9 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from services.common.authentication.described import Described
 from services.mgmt.providers import Providers
+from services.mgmt.rest.basic import Basic
 from services.mgmt.rest.failures import documented
-from services.mgmt.rest.own import Own
+from services.mgmt.rest.own import own_router
 
 _Name = Annotated[str, InPath(min_length=1, max_length=255, description="of the provider")]
 
@@ -33,9 +34,9 @@ class NamedProvider(ProviderForm):
     of_settings: Annotated[bool, Field(description="of HOPLINE_AUTHENTICATION_PROVIDERS_FILE: it cannot be changed")]
 
 
-def provider_routes(providers: Providers) -> APIRouter:
+def provider_routes(door: Basic, providers: Providers) -> APIRouter:
     """Below /authentication-providers."""
-    router = APIRouter(prefix="/authentication-providers", tags=["authentication"], route_class=Own)
+    router = own_router(door, "authentication", "/authentication-providers")
 
     @router.get("", responses=documented(503), summary="Authentication providers")
     async def list_providers() -> list[NamedProvider]:

@@ -11,16 +11,17 @@ from services.common.dry_run import DryRun, parse_headers
 from services.common.errors import SyntaxFault
 from services.common.message import arguments
 from services.mgmt.model.strict_json import strict
+from services.mgmt.rest.basic import Basic
 from services.mgmt.rest.failures import documented
-from services.mgmt.rest.own import Own
+from services.mgmt.rest.own import own_router
 
 _LONGEST = 255  # bytes in a short string of AMQP
 _MOST_HEADERS = 100
 
 
-def dry_run_routes(dry_runs: DryRuns) -> APIRouter:
+def dry_run_routes(door: Basic, dry_runs: DryRuns) -> APIRouter:
     """Answers from a router."""
-    router = APIRouter(tags=["topology"], route_class=Own)
+    router = own_router(door, "topology")
 
     @router.get("/route", responses=documented(404, 503), summary="Where a message would go")
     async def route(

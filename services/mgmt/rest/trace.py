@@ -13,8 +13,9 @@ from services.common.errors import NotFound, SyntaxFault
 from services.common.question import FATES, LONGEST_ID, LONGEST_PATTERN, MOST_JOURNEYS, Sought, moment_us
 from services.common.trace import Trace, nothing
 from services.mgmt.lookup.lookup import LookUp
+from services.mgmt.rest.basic import Basic
 from services.mgmt.rest.failures import documented
-from services.mgmt.rest.own import Own
+from services.mgmt.rest.own import own_router
 
 _WHEN = (
     "90s, 15m, 2h or 1d ago, or ISO 8601, in UTC unless it says otherwise: when its fate was, where that is asked for, "
@@ -31,9 +32,9 @@ def _pattern(description: str) -> Any:  # noqa: ANN401 - as FastAPI's
     return Query(max_length=LONGEST_PATTERN, description=f"{description}; with * and ?")
 
 
-def trace_routes(look_up: LookUp) -> APIRouter:
+def trace_routes(door: Basic, look_up: LookUp) -> APIRouter:
     """Answers from the ledger."""
-    router = APIRouter(tags=["tracing"], route_class=Own)
+    router = own_router(door, "tracing")
 
     @router.get("/trace/{id:names}", responses=documented(404, 503), summary="Where a message went")
     async def trace(

@@ -16,9 +16,9 @@ from services.common.access.records import Name
 from services.common.errors import NotFound
 from services.mgmt.access.grants import Grants
 from services.mgmt.leaving import delete_user
-from services.mgmt.rest.basic import Naming, Questions
+from services.mgmt.rest.basic import Basic, Naming, Questions
 from services.mgmt.rest.failures import documented
-from services.mgmt.rest.own import Own
+from services.mgmt.rest.own import own_router
 from services.mgmt.users import KEPT_USUALLY, Kept, Users
 
 _Name = Annotated[str, InPath(min_length=1, max_length=255, description="of the user")]
@@ -105,9 +105,9 @@ async def _said(request: Request) -> Mapping[str, object]:
     return said if isinstance(said, dict) else {}
 
 
-def user_list(users: Users) -> APIRouter:
+def user_list(door: Basic, users: Users) -> APIRouter:
     """All of them, at /access/users."""
-    router = APIRouter(prefix="/access/users", tags=["access"], route_class=Own)
+    router = own_router(door, "access", "/access/users")
 
     @router.get("", responses=documented(503), summary="Users")
     async def list_users() -> list[ListedUser]:
@@ -118,9 +118,9 @@ def user_list(users: Users) -> APIRouter:
     return router
 
 
-def user_changes(users: Users, grants: Grants) -> APIRouter:
+def user_changes(door: Basic, users: Users, grants: Grants) -> APIRouter:
     """Of one user, below /access/users."""
-    router = APIRouter(prefix="/access/users", tags=["access"], route_class=Own)
+    router = own_router(door, "access", "/access/users")
 
     @router.put("/{name:names}", status_code=204, responses=documented(404, 409, 503), summary="Add or replace a user")
     async def put_user(name: _Name, told: NewUser, request: Request) -> None:

@@ -28,6 +28,8 @@ from services.mgmt.rest.model.paths import name_in, names_in, object_convertor
 from services.mgmt.rest.model.schemas import parameter, placed
 
 _PREFIX: Final = "/{version:model_version}/{path:model_object}"
+WORDS: Final = ("userpreferences", "visiblepreferences")
+"""What stands in their paths."""
 _PARTS: Final = ("", "/{type}", "/{type}/{name}")
 _NAME: Final = {"type": "string", "minLength": 1}
 
@@ -137,11 +139,11 @@ _OWN: Final[Mapping[str, Answer]] = {
 }
 
 
-def preference_routes(doors: Doors, asking: Asking) -> APIRouter:
-    """Below /api; before those of the objects, whose paths have no end."""
+def preference_routes(doors: Doors, asking: Asking, prefix: str) -> APIRouter:
+    """Before those of the objects, whose paths have no end."""
     tree = asking.tree
     register_url_convertor("model_object", object_convertor({name: len(tree.line(name)) for name in tree.categories}))
-    router, preferring = APIRouter(tags=["model: preferences"], route_class=Route), Preferring(asking)
+    router, preferring = APIRouter(prefix=prefix, tags=["model: preferences"], route_class=Route), Preferring(asking)
     who_asks = Depends(doors.to(preferring.sees))
     for part in _PARTS:
         for method, answer in _OWN.items():

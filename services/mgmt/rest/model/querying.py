@@ -32,6 +32,8 @@ from services.mgmt.tree.tree import Tree
 
 _BROKER: Final = "/{version:model_version}/querybroker/{path:names}"
 _HOST: Final = "/{version:model_version}/queryvhost/{path:names}"
+WORDS: Final = ("querybroker", "queryvhost")
+"""What stands in their paths."""
 _ABOVE: Final = {_BROKER: 0, _HOST: 2}
 """How many names come before the category."""
 _MOST: Final = 100_000
@@ -125,9 +127,8 @@ def _cell(value: object) -> object:
     return f"'{value}" if isinstance(value, str) and value[:1] in {"=", "+", "-", "@"} else value
 
 
-def query_routes(doors: Doors, tree: Tree) -> APIRouter:
-    """Below /api."""
-    router, querying = APIRouter(tags=["model: queries"], route_class=Route), Querying(tree)
+def query_routes(doors: Doors, tree: Tree, prefix: str) -> APIRouter:
+    router, querying = APIRouter(prefix=prefix, tags=["model: queries"], route_class=Route), Querying(tree)
     who_asks = Depends(doors.to(querying.sees))
     for path, above in _ABOVE.items():
         _routes(router, path, above, querying, who_asks)

@@ -17,12 +17,11 @@ from services.mgmt.access.operations import ASK_MGMT, OBSERVE
 from services.mgmt.model.configured_object import ConfiguredObject
 from services.mgmt.model.rendering import Options
 from services.mgmt.rest.basic import Basic, Doors
-from services.mgmt.rest.late import Late, part_of_path
+from services.mgmt.rest.late import Late, below, part_of_path
+from services.mgmt.rest.model import preferring, querying
 from services.mgmt.rest.model.answers import Route, documented
 from services.mgmt.rest.model.asking import Asking
 from services.mgmt.rest.model.metadata import metadata, structure
-from services.mgmt.rest.model.preferring import preference_routes
-from services.mgmt.rest.model.querying import query_routes
 from services.mgmt.rest.model.reading import Page, Reading, Shape, options
 from services.mgmt.rest.model.schemas import body_of, operations_of, placed, response_of
 from services.mgmt.rest.model.time_zones import time_zones
@@ -34,15 +33,16 @@ _PREFIX = "/{version:model_version}"
 _BOTH = (401, 403, 404, 422, 503)
 
 
-def general_routes(doors: Doors, tree: Tree) -> Iterator[APIRouter]:
-    """Of no single category; below /api."""
-    yield query_routes(doors, tree)
-    yield preference_routes(doors, Asking(tree, doors))
-
-
-def category_routes(doors: Doors, tree: Tree, prefix: str) -> Iterator[Late]:
-    """Two paths for each category, below `prefix`."""
+def model_routes(doors: Doors, tree: Tree, prefix: str) -> Iterator[Late]:
+    """Below `prefix`: of no single category, and two paths for each of them; and what is below /service."""
     asking = Asking(tree, doors)
+    yield Late(part_of_path(*querying.WORDS), lambda: querying.query_routes(doors, tree, prefix).routes)
+    yield Late(part_of_path(*preferring.WORDS), lambda: preferring.preference_routes(doors, asking, prefix).routes)
+    yield from _category_routes(doors, asking, tree, prefix)
+    yield Late(below("/service"), lambda: _service_routes(doors, tree).routes)
+
+
+def _category_routes(doors: Doors, asking: Asking, tree: Tree, prefix: str) -> Iterator[Late]:
     for name in tree.categories:
         yield Late(part_of_path(name), partial(_of_category, doors, asking, tree, name, prefix))
 
@@ -122,8 +122,7 @@ def _writes(
         at.add("DELETE", delete, "Delete", responses=documented(400, 405, 409, *_BOTH), response_class=Response)
 
 
-def service_routes(doors: Doors, tree: Tree) -> APIRouter:
-    """Below /service."""
+def _service_routes(doors: Doors, tree: Tree) -> APIRouter:
     router = APIRouter(prefix="/service", tags=["model"], route_class=Route)
     asking, who_asks = Asking(tree, doors), Depends(doors.to(OBSERVE))
 
