@@ -31,6 +31,7 @@ PREFETCH = 200
 ACK_EVERY = 20
 DRAIN_SECONDS = 60.0  # in which nothing comes
 BODY_BYTES = 64
+AHEAD = 10_000  # messages by which a producer outruns its consumer at most: a busy machine drains more for minutes
 
 
 class Worker:
@@ -76,6 +77,7 @@ class Producer(Worker):
         self.confirmed: list[str] = []
         self._address = Address(broker.host, broker.port, broker.user, broker.password)
         self.queue = queue
+        self.taken: Callable[[], int] | None = None  # how many its consumer has, where it waits for that
         self._sent = 0
 
     def connect_and_work(self) -> None:
@@ -86,7 +88,8 @@ class Producer(Worker):
             connection.confirm_publishes()
             confirms = Confirms()
             while not self._stopping.is_set():
-                self._publish(connection, confirms)
+                if self.taken is None or len(self.confirmed) < self.taken() + AHEAD:
+                    self._publish(connection, confirms)
                 time.sleep(PAUSE_SECONDS)
         finally:
             connection.close()
@@ -192,6 +195,8 @@ class Load:
         self.producers = [Producer(broker, name) for name in names]
         self.consumers = [kind(broker, name) for kind, name in zip(kinds, names, strict=True)]
         self.ways = list(zip(self.producers, self.consumers, strict=True))
+        for producer, consumer in self.ways:
+            producer.taken = consumer.delivered.__len__
 
     def start(self) -> None:
         for worker in (*self.producers, *self.consumers):
