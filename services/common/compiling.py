@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from contextlib import suppress
 from typing import Final
 
-from services.common.selectors.selector import Selector, is_compiled, selector
+from services.common.selectors.selector import InvalidSelector, Selector, is_compiled, selector
 
 _AT_ONCE: Final = 1000
 """Characters in one turn of the event loop, some milliseconds, or one selector."""
@@ -29,3 +30,11 @@ class Compiling:
                 await asyncio.sleep(0)  # who waited meanwhile is served first
                 self._spent = len(text)
             return compiled(text)
+
+    async def kept(self, texts: Iterable[str]) -> list[Selector]:
+        """Whoever has these finds them at hand, and shall be asked then: what is none is refused where it is wanted."""
+        found = list[Selector]()
+        for text in texts:
+            with suppress(InvalidSelector):
+                found.append(await self.compiled(text))
+        return found

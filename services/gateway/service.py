@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 
 from services.common.advertise import reachable_address
+from services.common.arguments.costly import selectors_of
 from services.common.audit.audit import Audit
 from services.common.authentication.authenticator import Authenticator
 from services.common.authentication.known_users import KINDS
@@ -81,7 +82,14 @@ class Service:
         self._name, prefix = f"gateway-{origin}", f"{origin}."
         self._keep_records(origin)
         bindings = Bindings()
-        self._topology = TopologyClient(self._store, self._name, "gateway", prefix, copy=bindings)
+        self._topology = TopologyClient(
+            self._store,
+            self._name,
+            "gateway",
+            prefix,
+            copy=bindings,
+            ahead=lambda frame: self._broker.compiling.kept(selectors_of(frame)),
+        )
         table = PartitionTable()
         self._apart = Apart(self._meters, settings, bindings.has_exchange)
         observer = self._create_observer(table)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import subprocess
 import sys
+import urllib.error
+import urllib.request
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -14,7 +16,7 @@ from pamqp import commands
 
 from tests.support.amqp_client import AmqpClient
 from tests.support.small_disk import fill, small_disk
-from tests.support.stack import Stack, wait_until
+from tests.support.stack import HOST, Stack, wait_until
 
 _SECONDS = 60
 _BODY = bytes(16 << 10)
@@ -68,6 +70,19 @@ async def store_comes_to_say(stack: Stack, what: str) -> None:
             await asyncio.sleep(0.1)
 
 
+def processes(stack: Stack) -> dict[str, str]:
+    """Of a stack's services: another process has another id."""
+    return {path.name: path.read_text() for path in stack.data.glob("run/*.pid")}
+
+
+def healthz(stack: Stack) -> str:
+    try:
+        with urllib.request.urlopen(f"http://{HOST}:{stack.http_port}/healthz", timeout=_SECONDS) as answer:
+            return str(answer.read(), "utf-8")
+    except urllib.error.HTTPError as answer:
+        return str(answer.read(), "utf-8")
+
+
 def notes_of(stack: Stack) -> dict[str, str]:
     """What the supervisor's small files say."""
     paths = [*stack.data.glob("run/*.pid"), stack.data / "run/nats.url"]
@@ -77,6 +92,31 @@ def notes_of(stack: Stack) -> dict[str, str]:
 def health(stack: Stack) -> str:
     command = [Path(sys.executable).with_name("hopline"), "health"]
     return subprocess.run(command, env=stack.command_environment(), capture_output=True, text=True, check=False).stdout
+
+
+async def test_it_goes_on_by_itself(stack: Stack) -> None:
+    """What is published while not a byte is left waits, and is confirmed and kept when there is room: none restarts."""
+    async with connected(stack) as publisher:
+        await publisher.declare("kept", durable=True)
+        await publisher.call(1, commands.Confirm.Select(), commands.Confirm.SelectOk)
+        before = await asyncio.to_thread(processes, stack)
+        filled = fill(stack.data)
+        await store_comes_to_say(stack, "low on disk: ")
+        bodies = [b"%d" % number for number in range(2 * _AT_ONCE)]
+        for body in bodies[:_AT_ONCE]:
+            publisher.publish(body, "kept", delivery_mode=2)
+        await publisher.until(lambda: is_blocked(publisher), _SECONDS)
+        for body in bodies[_AT_ONCE:]:
+            publisher.publish(body, "kept", delivery_mode=2)
+        assert "low on disk: " in await asyncio.to_thread(healthz, stack)
+        assert is_blocked(publisher)
+        assert confirmed(publisher) < len(bodies)
+        filled.unlink()
+        await publisher.until(lambda: confirmed(publisher) == len(bodies) and not is_blocked(publisher), _SECONDS)
+        assert not publisher.of(commands.Basic.Nack)
+        await publisher.consume("kept", no_ack=True)
+        assert await publisher.bodies(len(bodies), seconds=_SECONDS) == bodies
+    assert await asyncio.to_thread(processes, stack) == before
 
 
 async def test_a_full_disk(stack: Stack) -> None:

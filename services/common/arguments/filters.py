@@ -10,7 +10,7 @@ import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Final
 
-from services.common.selectors.selector import InvalidSelector, Selector, said_now, selector
+from services.common.selectors.selector import InvalidSelector, Selector, check_words, said_now, selector
 
 SELECTOR: Final = "x-filter-jms-selector"
 REPLAY: Final = "x-qpid-replay-period"
@@ -24,8 +24,29 @@ def wrong(value: object) -> str | None:
 
 
 def costly(value: object) -> str | None:
-    """See Check: of one that is new, whose selectors may not cost much: they are one in the end."""
-    return _wrong(value, said_now) or _wrong_together(selector_of(value))
+    """See Check: of one that is new, whose selectors may not cost much: they are one in the end.
+
+    Hundreds that are too much together are not compiled one by one first.
+    """
+    return _too_much(value) or _wrong(value, said_now) or _wrong_together(selector_of(value))
+
+
+def texts(value: object) -> list[str]:
+    """Its selectors, and what they are together; none of what is `wrong`."""
+    try:
+        together, each = selector_of(value), _selectors(_given(json.loads(value) if isinstance(value, str) else value))
+    except (ValueError, TypeError, RecursionError):
+        return []
+    return [text for text in dict.fromkeys([*each, together]) if text]
+
+
+def _too_much(value: object) -> str | None:
+    try:
+        for text in texts(value)[1:][-1:]:
+            check_words(text)
+    except InvalidSelector as error:
+        return f"must be filters that are one selector together: {_told(error)}"
+    return None
 
 
 def _wrong(value: object, compiled: Callable[[str], Selector]) -> str | None:

@@ -82,7 +82,9 @@ class TopologyClient:
         connections_prefix: str,
         mirror: Mirror | None = None,
         copy: Copy | None = None,
+        ahead: Callable[[router_pb2.TopologyFrame], Awaitable[object]] | None = None,
     ) -> None:
+        """`ahead` is awaited before a frame is taken, and what it gives is kept until then."""
         known = TopologyMirror(copy)
         self.queues = known.queues
         self.by_name = known.by_name
@@ -90,6 +92,7 @@ class TopologyClient:
         self.listeners = known.listeners
         self.routers = Routers(store, member)
         self._mirror = mirror or known
+        self._ahead = ahead
         self._introduction = router_pb2.WatcherFrame(
             member=member, role=role, connections=connections_prefix, evaluates=copy is not None
         )
@@ -248,7 +251,9 @@ class TopologyClient:
             with unless_given_up():
                 async for frame in stub.Watch(self._say(), metadata=writer.metadata):
                     self._heard = True
+                    kept = await self._ahead(frame) if self._ahead else None
                     self._hear(frame)
+                    del kept
         except grpc.aio.AioRpcError as failure:
             raise self.routers.judge(failure, writer, stub) from None
 

@@ -93,13 +93,20 @@ def _compiled(text: str) -> Selector:
     return Selector(text, term)
 
 
+def check_words(text: str) -> None:
+    """Raises InvalidSelector for more than one that is new may have."""
+    if len(text) > LONGEST:
+        raise InvalidSelector(f"longer than {LONGEST} characters")
+    if len(text) > MOST_WORDS and words(text) > MOST_WORDS:
+        raise InvalidSelector(f"more than {MOST_WORDS} words and signs; a list of texts behind IN counts as one")
+
+
 def said_now(text: str) -> Selector:
     """The same of one that is new, which may not cost much. Raises InvalidSelector.
 
     What was taken once is heeded, whatever it costs: without it a consumer or a binding would be given everything.
     """
-    if MOST_WORDS < len(text) <= LONGEST and words(text) > MOST_WORDS:  # before it is compiled, which is what costs
-        raise InvalidSelector(f"more than {MOST_WORDS} words and signs; a list of texts behind IN counts as one")
+    check_words(text)  # before it is compiled, which is what costs
     found = selector(text)
     if found.steps > _MOST_STEPS:
         raise InvalidSelector(f"more than {_MOST_STEPS} characters stand between two % and have _ among them")

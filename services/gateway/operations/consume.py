@@ -5,6 +5,7 @@ from __future__ import annotations
 import secrets
 from collections.abc import Sequence
 
+from services.common.arguments.costly import selectors_in
 from services.common.errors import AccessRefused, NotAllowed, NotFound, PreconditionFailed
 from services.common.message import columns
 from services.common.message.facts import Facts
@@ -34,7 +35,9 @@ async def consume(session: Session, request: v.Consume) -> str:
         return await _consume_answers(session, request, session.broker.management)
     definition = await find_queue(session, request.queue)
     selector = await choosing.selector_of(request, session.broker.compiling)
+    kept = await session.broker.compiling.kept(selectors_in(definition.arguments))
     consumer = _consumer(session, request, definition, selector)
+    del kept
     if consumer.no_local:
         _keep_own(session, consumer, alone=request.alone)
     session.consumers[request.tag] = consumer

@@ -2,17 +2,11 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
-from typing import TYPE_CHECKING
-
-from services.common.selectors.selector import InvalidSelector, Selector, is_compiled
+from services.common.selectors.selector import is_compiled
 from services.queue.host import Host
 from services.queue.machine.queue import Queue
 from services.queue.partitions.partition import Awaited
 from services.rpc import queue_pb2 as pb
-
-if TYPE_CHECKING:
-    from services.common.compiling import Compiling
 
 
 def decided_first(host: Host, queue: Queue, attach: pb.AttachConsumer) -> Awaited | None:
@@ -22,17 +16,10 @@ def decided_first(host: Host, queue: Queue, attach: pb.AttachConsumer) -> Awaite
     return None if attach.again or attach.stray else host.returning.awaited(queue, attach)
 
 
-def new_selectors(frame: pb.LinkFrame) -> dict[str, None]:
-    """Those of a frame that take their time: a gateway's consumers come to another owner all at once."""
+def new_selectors(host: Host, frame: pb.LinkFrame) -> dict[str, None]:
+    """Those of a frame and its queues that take their time: a gateway's consumers come to another owner all at once."""
     said = [attach.selector for attach in frame.attaches]
+    queues = [host.registry.queues.get(attach.queue_id) for attach in frame.attaches]
+    said += [queue.options.default_selector for queue in queues if queue]
     said += [request.select.selector for request in frame.requests if request.HasField("select")]
     return dict.fromkeys(text for text in said if text and not is_compiled(text))
-
-
-async def compiled(compiling: Compiling, texts: dict[str, None]) -> list[Selector]:
-    """In turns. Whoever has these finds them at hand; what is none is refused where it is wanted."""
-    found = list[Selector]()
-    for text in texts:
-        with suppress(InvalidSelector):
-            found.append(await compiling.compiled(text))
-    return found

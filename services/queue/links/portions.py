@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from services.common.containment import for_each
 from services.queue.host import Host
-from services.queue.links.attaching import compiled, new_selectors
+from services.queue.links.attaching import new_selectors
 from services.queue.machine import turn
 from services.queue.machine.claims import FINAL
 from services.queue.machine.columns import Raw
@@ -36,7 +36,7 @@ class Portions:
 
     def receive(self, frame: LinkFrame, publishes: Sequence[Raw]) -> None:
         """Carries a frame out, now if it is not much and none waits."""
-        if not self._waiting and _size(frame) <= turn.AT_ONCE and not new_selectors(frame):
+        if not self._waiting and _size(frame) <= turn.AT_ONCE and not new_selectors(self._host, frame):
             self._link.receive(frame, publishes)
             return
         self._waiting.append((frame, publishes))
@@ -57,7 +57,7 @@ class Portions:
 
     async def _carry_out(self, frame: LinkFrame, publishes: Sequence[Raw]) -> None:
         held: dict[Queue, None] = {}
-        kept = await compiled(self._host.compiling, new_selectors(frame))
+        kept = await self._host.compiling.kept(new_selectors(self._host, frame))
         try:
             *parts, last = list(_parts(frame.settles)) or [[]]
             for part in parts:

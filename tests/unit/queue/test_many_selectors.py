@@ -88,3 +88,19 @@ async def test_those_that_wait_for_their_queue_keep_theirs(house: House, turns: 
     host.registry.deleting.over(queue_id)
     await link.until(lambda: sum(len(frame.attached) for frame in link.frames) == _MANY)
     assert len(turns) == _MANY
+
+
+async def test_those_of_their_queues_are_compiled_so_too(house: House, turns: list[int]) -> None:
+    """Those that `defaultFilters` says, when the queues are made, and when consumers come after it was forgotten."""
+    filters = [{"f": {"x-filter-jms-selector": [text]}} for text in _texts()]
+    queues = [await house.declare(f"q{at}", table={"defaultFilters": each}) for at, each in enumerate(filters)]
+    del turns[:]
+    link = await house.link()
+    await link.send(
+        attaches=[
+            pb.AttachConsumer(consumer=number, queue_id=queue_id, tag="t", messages=1, bytes=1 << 20)
+            for number, queue_id in enumerate(queues, 1)
+        ]
+    )
+    await link.until(lambda: sum(len(frame.attached) for frame in link.frames) == _MANY)
+    assert len(set(turns)) == len(turns) == _MANY
