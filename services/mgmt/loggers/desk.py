@@ -167,15 +167,16 @@ class LoggerDesk:
                 await its.sink.close()
 
     def _choose(self) -> None:
-        rules = defaultdict[Place, list[RuleRecord]](list)
+        # By the incarnation of the virtual host, too: rules of a former one count for no logger of the next.
+        rules = defaultdict[tuple[Place, str], list[RuleRecord]](list)
         for key, rule in _readable(self._records[RULE_KIND], rule_in):
-            rules[Place(*json.loads(key)[:2])].append(rule)
+            rules[Place(*json.loads(key)[:2]), rule.host].append(rule)
         for place, its in self._open.items():
             try:
-                its.choice = Choice(its.record, place.virtual_host, rules[place])
+                its.choice = Choice(its.record, place.virtual_host, rules[place, its.record.host])
             except IllegalConfiguration as error:
                 its.trouble = error.text
-            ruled, its.ruled = its.ruled, bool(rules[place])
+            ruled, its.ruled = its.ruled, bool(rules[place, its.record.host])
             if its.ruled and not ruled:
                 its.take(list(self._recent))
 
@@ -187,8 +188,10 @@ class LoggerDesk:
             try:
                 its.take(lines)
             except Exception as fault:  # noqa: BLE001 - as above
-                its.trouble, its.sink = str(fault), None
                 contained("taking lines of a logger", fault, logger=place.name)
+                if its.sink:
+                    self._tasks.start(its.sink.close(), f"closing logger {place.name}")
+                its.trouble, its.sink = str(fault), None
 
 
 def _apply(into: Mapping[str, dict[str, bytes]], records: Iterable[Record]) -> None:

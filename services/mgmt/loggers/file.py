@@ -13,7 +13,7 @@ from typing import ClassVar, Final
 
 from services.mgmt.loggers.kind import Said, Sink
 from services.mgmt.loggers.layout import DEFAULT, Layout
-from services.mgmt.loggers.outbox import Outbox, in_place_of
+from services.mgmt.loggers.outbox import Outbox, Partly, in_place_of
 from services.mgmt.loggers.rolling import Rolling, RollingFile
 from services.mgmt.model.faults import IllegalConfiguration
 from services.rpc.logs_pb2 import Line
@@ -44,6 +44,8 @@ class FileSink(Outbox):
         try:
             with self._writing:
                 self._file.write(self._layout(line).encode(errors="replace") for line in lines)
+        except OSError as error:
+            raise Partly(self._file.written, error) from error
         finally:
             if self._over:
                 self._close()

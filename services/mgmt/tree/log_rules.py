@@ -36,7 +36,7 @@ class _LogRules(Keeper):
         place = place_of(parent)
         for key, kept in sorted(self.house.mirror.tables[RULE_KIND].items()):
             *whose, name = json.loads(key)
-            if whose == list(place) and (rule := rule_in(kept.raw)):
+            if whose == list(place) and (rule := rule_in(kept.raw)) and rule.host == parent.incarnation:
                 yield {"name": name, **_told(rule)}, parent.incarnation
 
     async def create(self, parent: ConfiguredObject | None, name: str, wanted: Mapping[str, Any]) -> None:
