@@ -146,7 +146,9 @@ class LoggerDesk:
         self._changed = asyncio.Event()
 
     async def _opened(self, place: Place, record: LoggerRecord, former: OpenLogger | None) -> OpenLogger:
-        made = OpenLogger(record, ruled=former.ruled, counts=former.counts) if former else OpenLogger(record)
+        made = OpenLogger(record)
+        if former:
+            made.choice, made.ruled, made.counts = former.choice, former.ruled, former.counts
         if former and former.sink:
             await former.sink.close()
         try:
@@ -168,12 +170,13 @@ class LoggerDesk:
 
     def _choose(self) -> None:
         # By the incarnation of the virtual host, too: rules of a former one count for no logger of the next.
-        rules = defaultdict[tuple[Place, str], list[RuleRecord]](list)
+        rules = defaultdict[tuple[Place, str], dict[str, RuleRecord]](dict)
         for key, rule in _readable(self._records[RULE_KIND], rule_in):
-            rules[Place(*json.loads(key)[:2]), rule.host].append(rule)
+            *place, name = json.loads(key)
+            rules[Place(*place), rule.host][name] = rule
         for place, its in self._open.items():
             try:
-                its.choice = Choice(its.record, place.virtual_host, rules[place, its.record.host])
+                its.choice = Choice(its.record, place.virtual_host, rules[place, its.record.host], its.choice)
             except IllegalConfiguration as error:
                 its.trouble = error.text
             ruled, its.ruled = its.ruled, bool(rules[place, its.record.host])

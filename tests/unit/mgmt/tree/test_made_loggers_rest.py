@@ -119,6 +119,25 @@ async def test_rules(ask: Ask) -> None:
     assert "of mine again user=you" not in [each["message"] for each in await until(lambda: _with(ask, "bad again"))]
 
 
+async def test_a_rule_that_is_too_slow(ask: Ask) -> None:
+    """It is told, and takes lines again when it is changed."""
+    await made(ask, "recent", "Memory")
+    rule = "brokerloginclusionrule/recent/mine"
+    slow = {"type": "UserOrConnectionSpecific", "loggerName": f"{__name__}", "level": "DEBUG", "username": "(a|aa)+$"}
+    assert (await ask("PUT", rule, slow))[0] == 201
+    say("theirs", "debug", user="a" * 60 + "!")
+
+    async def told() -> Any:
+        found = (await ask("GET", rule))[1]
+        return found if found["state"] == "ERRORED" else None
+
+    assert "until it is changed" in (await until(told))["trouble"]
+    assert (await ask("POST", rule, {"username": "a+"}))[0] == 200
+    assert (await ask("GET", rule))[1]["state"] == "ACTIVE"
+    say("mine", "debug", user="aa")
+    await until(lambda: _with(ask, "mine user=aa"))
+
+
 async def test_file(ask: Ask, mgmt: Service, tmp_path: Path) -> None:
     """Has its lines in its layout, is told with its size, and given, as it is or in an archive."""
     await made(ask, "file", "File", fileName="folder/a.log", layout="%level %msg%n", maxFileSize=1)
