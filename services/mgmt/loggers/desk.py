@@ -23,6 +23,7 @@ from services.common.runtime import Tasks
 from services.mgmt.loggers.choosing import Choice
 from services.mgmt.loggers.following import Following
 from services.mgmt.loggers.kind import LoggerKind, Sink
+from services.mgmt.loggers.looked_at import LookedAt
 from services.mgmt.loggers.records import (
     BROKER_GROUP,
     HOST_GROUP,
@@ -85,6 +86,7 @@ class LoggerDesk:
         self._records: dict[str, dict[str, bytes]] = {LOGGER_KIND: {}, RULE_KIND: {}}
         self._open: dict[Place, OpenLogger] = {}
         self._recent: deque[Line] = deque(maxlen=_RECENT)
+        self.files = LookedAt(folder, lambda: {place: its.record for place, its in self._open.items()})
         self._changed = asyncio.Event()
         self._following: Following | None = None
 
@@ -97,6 +99,7 @@ class LoggerDesk:
         """With the lines that have come by then."""
         if self._following:
             await self._following.stop()
+        await self.files.stop()
         await self._tasks.stop()
         await self._close(list(self._open))
 
@@ -154,7 +157,7 @@ class LoggerDesk:
         try:
             kind = kind_of(place, record.type)
             said = {**kind.defaults, **record.attributes}
-            made.sink = kind.open(said, self.folder, former.sink if former else None)
+            made.sink = await kind.open(said, self.folder, former.sink if former else None)
         except BrokerError as error:
             made.trouble = error.text
             log.warning("a logger cannot be opened", logger=place.name, reason=error.text)

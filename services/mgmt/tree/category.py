@@ -36,6 +36,7 @@ class Source(Enum):
 
     COUNTS = "queue processes: how full queues are, and their consumers"
     CONNECTIONS = "gateways: who is connected"
+    LOG_FILES = "this machine's disk: files of loggers"
     COUNTERS = "all processes: what they have counted since they began"
     COUNTERS_APART = "the same of single objects, where the settings want that counted"
 

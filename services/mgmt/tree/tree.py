@@ -41,6 +41,7 @@ class Tree:
         for source, ask in (
             (Source.COUNTS, house.counts.fresh),
             (Source.CONNECTIONS, house.connected.recent),
+            (Source.LOG_FILES, house.loggers.files.look),
             (Source.COUNTERS, house.counters.recent),
             (Source.COUNTERS_APART, house.counters.recent_apart),
         ):

@@ -39,7 +39,7 @@ class _Told(MemorySink):
 class _Kind(Memory):
     """See LoggerKind."""
 
-    def open(self, said: Any, folder: Path, former: Sink | None) -> Sink:
+    async def open(self, said: Any, folder: Path, former: Sink | None) -> Sink:
         return _Told(10)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import io
 import json
+import threading
 import urllib.request
 import zipfile
 from collections.abc import Awaitable, Callable, Iterator
@@ -212,6 +213,27 @@ async def test_what_cannot_be(ask: Ask, tmp_path: Path, wanted: dict[str, Any], 
     ]
     say("goes on")
     await until(lambda: _has(tmp_path / "log" / "mine.log", b"goes on"))
+
+
+async def test_files_are_looked_at_elsewhere(ask: Ask, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A disk that is slow keeps no other request waiting: nothing of it is asked in the event loop's thread."""
+    here, asked, folder = threading.get_ident(), list[str](), tmp_path / "log"
+
+    def noting(name: str, its: Callable[..., Any]) -> Callable[..., Any]:
+        def noted(path: Path, *more: Any, **rest: Any) -> Any:
+            if threading.get_ident() == here and folder in (path, *path.parents):
+                asked.append(f"{name} {path}")
+            return its(path, *more, **rest)
+
+        return noted
+
+    for name in ("stat", "resolve", "iterdir", "open"):
+        monkeypatch.setattr(Path, name, noting(name, getattr(Path, name)))
+    await made(ask, "file", "File", fileName="a.log")
+    assert (await ask("POST", "brokerlogger/file", {"maxHistory": 3}))[0] == 200
+    assert (await ask("GET", "brokerlogger/file"))[1]["logFiles"]
+    assert (await ask("GET", "brokerlogger/file/getFile?fileName=a.log"))[0] == 200
+    assert not asked
 
 
 async def test_a_disk_in_trouble(ask: Ask, tmp_path: Path) -> None:
