@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from services.queue.partitions.registry import Registry
 
 AT_ONCE: Final = 250
-"""Queues and consumers in one turn of the loop, about a millisecond: what carries messages does not wait for all."""
+"""Queues and consumers in one turn of the loop: what carries messages does not wait for all."""
 
 
 class Counting(CountsServicer):

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final
+
+import structlog
 
 from services.common.log_rules import NUMBERS
 from services.mgmt.loggers.records import BY_NAME, LoggerRecord, RuleRecord
@@ -14,7 +16,12 @@ if TYPE_CHECKING:
     import regex
 
 _LONGEST: Final = 0.02
-"""Seconds for one line: an expression that takes longer is a mistake, and takes nothing from then on."""
+"""Seconds for one line: an expression that takes longer is a mistake, and takes nothing until its rule is changed."""
+_TOO_SLOW: Final = (
+    f"a regular expression of it took more than {_LONGEST * 1000:g} ms for a line: it takes none, until it is changed"
+)
+
+log = structlog.get_logger()
 
 
 def compiled(attribute: str, pattern: str) -> regex.Pattern[str]:
@@ -30,11 +37,17 @@ def compiled(attribute: str, pattern: str) -> regex.Pattern[str]:
 class Rule:
     """One, ready to be asked."""
 
-    def __init__(self, said: RuleRecord) -> None:
+    def __init__(self, name: str, said: RuleRecord) -> None:
+        self._name = name
         self._said = said
         self._least = NUMBERS[said.level]
         self._patterns = self._compiled() if said.type != BY_NAME else ()
-        self._too_slow = False
+        self.trouble = ""
+        """Why it takes nothing."""
+
+    def says(self, said: RuleRecord) -> bool:
+        """Whether it is that rule, unchanged."""
+        return self._said == said
 
     def _compiled(self) -> tuple[regex.Pattern[str], ...]:
         return (
@@ -52,7 +65,7 @@ class Rule:
 
     def _is_whose(self, line: Line) -> bool:
         """A line that is of nobody is in none."""
-        if self._too_slow or not (line.user or line.connection):
+        if self.trouble or not (line.user or line.connection):
             return False
         told = (line.user, line.connection, line.container)
         try:
@@ -60,18 +73,25 @@ class Rule:
                 pattern.fullmatch(each, timeout=_LONGEST) for pattern, each in zip(self._patterns, told, strict=True)
             )
         except TimeoutError:
-            self._too_slow = True
+            self.trouble = _TOO_SLOW
+            log.warning("a rule of a logger is too slow", rule=self._name, reason=self.trouble)
             return False
 
 
 class Choice:
     """Of one logger."""
 
-    def __init__(self, logger: LoggerRecord, virtual_host: str, rules: Iterable[RuleRecord]) -> None:
-        """`virtual_host` is "" of one of the whole broker."""
+    def __init__(
+        self, logger: LoggerRecord, virtual_host: str, rules: Mapping[str, RuleRecord], former: Choice | None = None
+    ) -> None:
+        """`virtual_host` is "" of one of the whole broker; rules that `former` has as well go on."""
         self._without_hosts = logger.without_hosts
         self._virtual_host = virtual_host
-        self._rules = [Rule(rule) for rule in rules]
+        before = former.rules if former else {}
+        self.rules: Mapping[str, Rule] = {
+            name: before[name] if name in before and before[name].says(said) else Rule(name, said)
+            for name, said in rules.items()
+        }
 
     def takes(self, line: Line) -> bool:
         """Whether it is for that logger."""
@@ -79,4 +99,8 @@ class Choice:
             return False
         if self._without_hosts and line.virtual_host:
             return False
-        return any(rule.takes(line) for rule in self._rules)
+        return any(rule.takes(line) for rule in self.rules.values())
+
+    def trouble_of(self, rule: str) -> str:
+        """Why a rule takes nothing; "": it does."""
+        return self.rules[rule].trouble if rule in self.rules else ""

@@ -23,6 +23,7 @@ from services.common.runtime import Tasks
 from services.mgmt.loggers.choosing import Choice
 from services.mgmt.loggers.following import Following
 from services.mgmt.loggers.kind import LoggerKind, Sink
+from services.mgmt.loggers.looked_at import LookedAt
 from services.mgmt.loggers.records import (
     BROKER_GROUP,
     HOST_GROUP,
@@ -85,6 +86,7 @@ class LoggerDesk:
         self._records: dict[str, dict[str, bytes]] = {LOGGER_KIND: {}, RULE_KIND: {}}
         self._open: dict[Place, OpenLogger] = {}
         self._recent: deque[Line] = deque(maxlen=_RECENT)
+        self.files = LookedAt(folder, lambda: {place: its.record for place, its in self._open.items()})
         self._changed = asyncio.Event()
         self._following: Following | None = None
 
@@ -97,6 +99,7 @@ class LoggerDesk:
         """With the lines that have come by then."""
         if self._following:
             await self._following.stop()
+        await self.files.stop()
         await self._tasks.stop()
         await self._close(list(self._open))
 
@@ -146,13 +149,15 @@ class LoggerDesk:
         self._changed = asyncio.Event()
 
     async def _opened(self, place: Place, record: LoggerRecord, former: OpenLogger | None) -> OpenLogger:
-        made = OpenLogger(record, ruled=former.ruled, counts=former.counts) if former else OpenLogger(record)
+        made = OpenLogger(record)
+        if former:
+            made.choice, made.ruled, made.counts = former.choice, former.ruled, former.counts
         if former and former.sink:
             await former.sink.close()
         try:
             kind = kind_of(place, record.type)
             said = {**kind.defaults, **record.attributes}
-            made.sink = kind.open(said, self.folder, former.sink if former else None)
+            made.sink = await kind.open(said, self.folder, former.sink if former else None)
         except BrokerError as error:
             made.trouble = error.text
             log.warning("a logger cannot be opened", logger=place.name, reason=error.text)
@@ -167,15 +172,17 @@ class LoggerDesk:
                 await its.sink.close()
 
     def _choose(self) -> None:
-        rules = defaultdict[Place, list[RuleRecord]](list)
+        # By the incarnation of the virtual host, too: rules of a former one count for no logger of the next.
+        rules = defaultdict[tuple[Place, str], dict[str, RuleRecord]](dict)
         for key, rule in _readable(self._records[RULE_KIND], rule_in):
-            rules[Place(*json.loads(key)[:2])].append(rule)
+            *place, name = json.loads(key)
+            rules[Place(*place), rule.host][name] = rule
         for place, its in self._open.items():
             try:
-                its.choice = Choice(its.record, place.virtual_host, rules[place])
+                its.choice = Choice(its.record, place.virtual_host, rules[place, its.record.host], its.choice)
             except IllegalConfiguration as error:
                 its.trouble = error.text
-            ruled, its.ruled = its.ruled, bool(rules[place])
+            ruled, its.ruled = its.ruled, bool(rules[place, its.record.host])
             if its.ruled and not ruled:
                 its.take(list(self._recent))
 
@@ -187,8 +194,10 @@ class LoggerDesk:
             try:
                 its.take(lines)
             except Exception as fault:  # noqa: BLE001 - as above
-                its.trouble, its.sink = str(fault), None
                 contained("taking lines of a logger", fault, logger=place.name)
+                if its.sink:
+                    self._tasks.start(its.sink.close(), f"closing logger {place.name}")
+                its.trouble, its.sink = str(fault), None
 
 
 def _apply(into: Mapping[str, dict[str, bytes]], records: Iterable[Record]) -> None:

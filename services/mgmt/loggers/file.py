@@ -13,7 +13,7 @@ from typing import ClassVar, Final
 
 from services.mgmt.loggers.kind import Said, Sink
 from services.mgmt.loggers.layout import DEFAULT, Layout
-from services.mgmt.loggers.outbox import Outbox, in_place_of
+from services.mgmt.loggers.outbox import Outbox, Partly, in_place_of
 from services.mgmt.loggers.rolling import Rolling, RollingFile
 from services.mgmt.model.faults import IllegalConfiguration
 from services.rpc.logs_pb2 import Line
@@ -27,15 +27,13 @@ _FORMER: Final = re.compile(r"\.(\d+|gz|part)$")
 class FileSink(Outbox):
     """See Sink."""
 
-    def __init__(self, name: str, rolling: Rolling, layout: Layout) -> None:
+    def __init__(self, name: str, rolling: Rolling, layout: Layout, since_us: int = 0) -> None:
         super().__init__(name)
         self._file = RollingFile(rolling)
         self._layout = layout
         self._writing = threading.Lock()
         self._over = False
-        with suppress(OSError):
-            its = rolling.path.stat()
-            self.since_us = its.st_mtime_ns // 1000 if its.st_size else 0
+        self.since_us = since_us
 
     async def _deliver(self, lines: Sequence[Line]) -> None:
         await asyncio.to_thread(self._write, lines)
@@ -44,6 +42,8 @@ class FileSink(Outbox):
         try:
             with self._writing:
                 self._file.write(self._layout(line).encode(errors="replace") for line in lines)
+        except OSError as error:
+            raise Partly(self._file.written, error) from error
         finally:
             if self._over:
                 self._close()
@@ -105,8 +105,8 @@ class File:
         except OSError as error:
             raise IllegalConfiguration(f"attribute 'fileName': {path} cannot be written: {error.strerror}") from None
 
-    def open(self, said: Said, folder: Path, former: Sink | None) -> Sink:
-        path = path_of(said, folder)
+    async def open(self, said: Said, folder: Path, former: Sink | None) -> Sink:
+        path, since_us = await asyncio.to_thread(_found, said, folder)
         rolling = Rolling(
             path,
             daily=said["rollDaily"],
@@ -115,4 +115,13 @@ class File:
             history=said["maxHistory"],
             largest=said["maxFileSize"] * _MB,
         )
-        return in_place_of(former, FileSink(path.name, rolling, Layout(said["layout"])))
+        return in_place_of(former, FileSink(path.name, rolling, Layout(said["layout"]), since_us))
+
+
+def _found(said: Said, folder: Path) -> tuple[Path, int]:
+    """Its file, and when something was written into it last."""
+    path = path_of(said, folder)
+    with suppress(OSError):
+        its = path.stat()
+        return path, its.st_mtime_ns // 1000 if its.st_size else 0
+    return path, 0

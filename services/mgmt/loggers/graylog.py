@@ -29,6 +29,7 @@ class GraylogSink(Outbox):
         self.since_us = epoch_ns() // 1000
         self._host = said["messageOriginHost"]
         self._static = {f"_{name}": value for name, value in said["staticFields"].items()}
+        self._reader: asyncio.StreamReader | None = None
         self._writer: asyncio.StreamWriter | None = None
 
     async def _deliver(self, lines: Sequence[Line]) -> None:
@@ -36,12 +37,14 @@ class GraylogSink(Outbox):
             async with asyncio.timeout(_PATIENCE):
                 await self._send(b"".join(map(self._gelf, lines)))
         except (OSError, TimeoutError) as error:
-            await self._end()
+            self._abort()
             raise OSError(f"{self._to[0]}:{self._to[1]} does not take them: {error}") from None
 
     async def _send(self, told: bytes) -> None:
+        if self._reader and self._reader.at_eof():
+            self._abort()  # it has gone meanwhile: what is written there is lost, and nothing says so
         if self._writer is None or self._writer.is_closing():
-            _, self._writer = await asyncio.open_connection(*self._to)
+            self._reader, self._writer = await asyncio.open_connection(*self._to)
         self._writer.write(told)
         await self._writer.drain()
 
@@ -54,10 +57,16 @@ class GraylogSink(Outbox):
         told |= {"_level_name": line.level, **self._static}
         return json.dumps(told, ensure_ascii=False).encode(errors="replace") + b"\0"
 
+    def _abort(self) -> None:
+        """With what it has not taken, which would be kept here for as long as it takes nothing."""
+        if self._writer:
+            self._writer.transport.abort()
+        self._reader = self._writer = None
+
     async def _end(self) -> None:
         if self._writer:
             self._writer.close()
-            self._writer = None
+        self._reader = self._writer = None
 
 
 class Graylog:
@@ -71,5 +80,5 @@ class Graylog:
             raise IllegalConfiguration("attribute 'staticFields': texts and numbers are wanted")
         check_host("remoteHost", said["remoteHost"])
 
-    def open(self, said: Said, folder: Path, former: Sink | None) -> Sink:  # noqa: ARG002 - as above
+    async def open(self, said: Said, folder: Path, former: Sink | None) -> Sink:  # noqa: ARG002 - as above
         return in_place_of(former, GraylogSink(said))

@@ -39,5 +39,8 @@ class LoggerKind(Protocol):
         Raises IllegalConfiguration with the attribute that is wrong, and why.
         """
 
-    def open(self, said: Said, folder: Path, former: Sink | None) -> Sink:
-        """From now on. `former` is of the same logger, before it was changed: it is closed."""
+    async def open(self, said: Said, folder: Path, former: Sink | None) -> Sink:
+        """From now on. `former` is of the same logger, before it was changed: it is closed.
+
+        A disk is waited for elsewhere than in the event loop.
+        """

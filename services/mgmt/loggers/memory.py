@@ -82,5 +82,5 @@ class Memory:
         if not 1 <= said["maxRecords"] <= MOST:
             raise IllegalConfiguration(f"attribute 'maxRecords': 1 to {MOST} are kept, not {said['maxRecords']}")
 
-    def open(self, said: Said, folder: Path, former: Sink | None) -> Sink:  # noqa: ARG002 - as above
+    async def open(self, said: Said, folder: Path, former: Sink | None) -> Sink:  # noqa: ARG002 - as above
         return MemorySink(said["maxRecords"], former.lines if isinstance(former, MemorySink) else ())

@@ -25,6 +25,14 @@ _LAST: Final = 2.0
 log = structlog.get_logger()
 
 
+class Partly(OSError):
+    """So many got there, and then there was trouble."""
+
+    def __init__(self, done: int, error: OSError) -> None:
+        super().__init__(error.errno, error.strerror or str(error))
+        self.done = done
+
+
 class Outbox(ABC):
     """See Sink."""
 
@@ -84,8 +92,10 @@ class Outbox(ABC):
         try:
             if batch:
                 await self._deliver(batch)
-        except BaseException:
-            self._waiting.extendleft(reversed(batch[bool(self._lost) :]))
+        except BaseException as error:
+            done = error.done if isinstance(error, Partly) else 0
+            self._waiting.extendleft(reversed(batch[max(done, bool(self._lost)) :]))
+            self._lost = 0 if done else self._lost
             raise
         self.trouble, self._lost = "", 0
 
@@ -96,7 +106,7 @@ class Outbox(ABC):
 
     @abstractmethod
     async def _deliver(self, lines: Sequence[Line]) -> None:
-        """All, or raises OSError."""
+        """All, or raises OSError: Partly where some are not to be told again."""
 
     @abstractmethod
     async def _end(self) -> None:

@@ -22,6 +22,8 @@ from services.common.clock import epoch_ns
 _OF_A_DAY: Final = 10
 """Files that are kept of one day, whatever is said of days: a disk has an end."""
 _MODE: Final = 0o640
+_UNFINISHED: Final = 3600
+"""Seconds in which nothing was added to an archive that nobody finishes any more."""
 
 
 def _today() -> date:
@@ -52,9 +54,12 @@ class RollingFile:
         self._size = 0
         self._day = today()
         self._begins = wanted.on_restart
+        self.written = 0
+        """Of the texts that were given last: those are in it, also where the next ones cannot be written."""
 
     def write(self, texts: Iterable[bytes]) -> bool:
         """Whether it is written here, and not by another process. Raises OSError."""
+        self.written = 0
         if self._file is not None and not self._is_at_its_path(self._file):
             self.close()  # somebody has moved it, or deleted it
         if self._file is None and not self._open():
@@ -63,14 +68,20 @@ class RollingFile:
             if self._is_due(len(text)):
                 self._roll()
             self._write(text)
+            self.written += 1
         return True
 
     def _write(self, text: bytes) -> None:
         assert self._file is not None
         left = memoryview(text)
-        while left:
-            done = os.write(self._file, left)
-            left, self._size = left[done:], self._size + done
+        try:
+            while left:
+                left = left[os.write(self._file, left) :]
+        except OSError:
+            # The disk is full: half a line would be there again before the whole one.
+            os.ftruncate(self._file, self._size)
+            raise
+        self._size += len(text)
 
     def _is_due(self, more: int) -> bool:
         restarted, self._begins = self._begins, False
@@ -131,6 +142,7 @@ class RollingFile:
 
     def _forget(self) -> None:
         """What is too old, or too much, whichever way it was called: what is wanted may have changed."""
+        _forget_unfinished(self._wanted.path)
         for number, file in self._numbered():
             if number > self._wanted.history:
                 file.unlink(missing_ok=True)
@@ -167,20 +179,31 @@ def files(path: Path) -> list[Path]:
     return [file for _, file in sorted(found)]
 
 
-def _beside(path: Path) -> list[tuple[Path, re.Match[str]]]:
+def _beside(path: Path, suffix: str = r"(?:\.gz)?") -> list[tuple[Path, re.Match[str]]]:
     name = re.escape(path.name)
-    wanted = re.compile(
-        rf"{name}\.(?:(?P<number>\d{{1,6}})|(?P<day>\d{{4}}-\d\d-\d\d)\.(?P<of_day>\d{{1,6}}))(?:\.gz)?"
-    )
+    wanted = re.compile(rf"{name}\.(?:(?P<number>\d{{1,6}})|(?P<day>\d{{4}}-\d\d-\d\d)\.(?P<of_day>\d{{1,6}})){suffix}")
     with suppress(OSError):
         return [(each, found) for each in path.parent.iterdir() if (found := wanted.fullmatch(each.name))]
     return []
 
 
+def _forget_unfinished(path: Path) -> None:
+    """Archives of a process that ended within one. Another may be writing one now: that is not old."""
+    for file, _ in _beside(path, r"\.part"):
+        with suppress(OSError):
+            if epoch_ns() - file.stat().st_mtime_ns > _UNFINISHED * 1e9:
+                file.unlink()
+
+
 def _compress(path: Path) -> None:
+    """Raises OSError; then it is there as it was."""
     beginning = Path(f"{path}.part")
-    with path.open("rb") as read, gzip.open(beginning, "wb", compresslevel=6) as written:
-        shutil.copyfileobj(read, written, 1 << 20)
-    beginning.chmod(_MODE)
-    beginning.replace(f"{path}.gz")
+    try:
+        with path.open("rb") as read, gzip.open(beginning, "wb", compresslevel=6) as written:
+            shutil.copyfileobj(read, written, 1 << 20)
+        beginning.chmod(_MODE)
+        beginning.replace(f"{path}.gz")
+    except OSError:
+        beginning.unlink(missing_ok=True)
+        raise
     path.unlink()

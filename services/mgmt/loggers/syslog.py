@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import socket
 from collections.abc import Sequence
 from datetime import UTC, datetime
@@ -43,6 +44,9 @@ class SyslogSink(Outbox):
             connected.connect(address)
             for line in lines:
                 connected.send(self._datagram(line))
+            # What its machine answers to the last one, as far as that is here: that nobody listens.
+            if error := connected.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR):
+                raise OSError(error, os.strerror(error))
 
     def _datagram(self, line: Line) -> bytes:
         at = datetime.fromtimestamp(line.time_us / 1e6, UTC)
@@ -68,7 +72,7 @@ class Syslog:
         Layout(said["suffixPattern"], "suffixPattern")
         check_host("syslogHost", said["syslogHost"])
 
-    def open(self, said: Said, folder: Path, former: Sink | None) -> Sink:  # noqa: ARG002 - as above
+    async def open(self, said: Said, folder: Path, former: Sink | None) -> Sink:  # noqa: ARG002 - as above
         layout = Layout(said["suffixPattern"], "suffixPattern")
         return in_place_of(former, SyslogSink(said["syslogHost"], said["port"], layout))
 

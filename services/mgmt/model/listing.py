@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, Final
+from collections.abc import Callable, Generator, Mapping, Sequence
+from typing import Any, Final, TypeVar
 
 from services.mgmt.model.configured_object import ConfiguredObject
 from services.mgmt.model.faults import IllegalConfiguration
@@ -11,8 +11,12 @@ from services.mgmt.model.faults import IllegalConfiguration
 Look = Callable[[ConfiguredObject, str], Any]
 Read = Callable[[list[ConfiguredObject], str], list[Any]]
 """An attribute or a statistic of many."""
+_T = TypeVar("_T")
+Steps = Generator[None, None, _T]
+"""Of something that takes long: none of them does; what comes of it is returned."""
 MOST_ORDERS: Final = 10
 """What objects are sorted by: of thousands each takes its time."""
+_AT_ONCE: Final = 500  # objects of which a value is read
 
 
 def check_name(kind: type[ConfiguredObject], name: str) -> None:
@@ -22,12 +26,17 @@ def check_name(kind: type[ConfiguredObject], name: str) -> None:
 
 
 def filtered(
-    found: Iterable[ConfiguredObject], wanted: Mapping[str, Sequence[str]], look: Look
-) -> list[ConfiguredObject]:
+    found: list[ConfiguredObject], wanted: Mapping[str, Sequence[str]], look: Look
+) -> Steps[list[ConfiguredObject]]:
     """Those of which each attribute that is named has one of the values that are named."""
     if not wanted:
-        return list(found)
-    return [each for each in found if all(as_text(look(each, name)) in values for name, values in wanted.items())]
+        return found
+    fitting = []
+    for each in found:
+        if all(as_text(look(each, name)) in values for name, values in wanted.items()):
+            fitting.append(each)
+        yield
+    return fitting
 
 
 def as_text(value: object) -> str:
@@ -37,7 +46,7 @@ def as_text(value: object) -> str:
 
 def ordered(
     found: list[ConfiguredObject], order: str, kind: type[ConfiguredObject], read: Read
-) -> list[ConfiguredObject]:
+) -> Steps[list[ConfiguredObject]]:
     """By `name, queueDepthMessages desc`; the last named counts least. What has no value comes first."""
     orders = [part.split() for part in order.split(",") if part.strip()]
     if len(orders) > MOST_ORDERS:
@@ -47,9 +56,15 @@ def ordered(
         if len(each) > 2 or direction not in {"asc", "desc"}:
             raise IllegalConfiguration(f"orderBy: a name, and asc or desc, is wanted, not {' '.join(each)!r}")
         check_name(kind, name)
-        keys = keys_of(read(found, name))
+        values = list[Any]()
+        for start in range(0, len(found), _AT_ONCE):
+            values += read(found[start : start + _AT_ONCE], name)
+            yield
+        keys = keys_of(values)
+        yield
         places = sorted(range(len(found)), key=keys.__getitem__, reverse=direction == "desc")
         found = [found[place] for place in places]
+        yield
     return found
 
 

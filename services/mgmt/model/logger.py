@@ -88,6 +88,7 @@ class _InclusionRule(ConfiguredObject):
     username: str = attribute("of whom, a regular expression", ".*", types=(BY_WHOSE,))
     connection_name: str = attribute("of which connection, the same", ".*", types=(BY_WHOSE,))
     remote_container_id: str = attribute("of which container, the same", ".*", types=(BY_WHOSE,))
+    trouble: str = derived("why it takes nothing until it is changed; state is ERRORED then", types=(BY_WHOSE,))
 
 
 class BrokerLogInclusionRule(_InclusionRule):

@@ -15,8 +15,8 @@ from services.mgmt.model.attribute import MASK, Attribute
 from services.mgmt.model.configured_object import COMPUTED, ConfiguredObject
 from services.mgmt.model.faults import IllegalConfiguration
 
-Children = Callable[[ConfiguredObject], Iterable[tuple[str, Iterable[ConfiguredObject]]]]
-"""Below an object, by category: those that the caller may see."""
+Children = Callable[[ConfiguredObject], Iterable[tuple[str, Iterable[ConfiguredObject | None]]]]
+"""Below an object, by category: those that the caller may see; None wherever others may have their turn first."""
 Measure = Callable[[ConfiguredObject], Mapping[str, int]]
 
 OVERSIZE: Final = 120
@@ -56,14 +56,18 @@ def written(found: ConfiguredObject, options: Options, children: Children, measu
 
 
 def written_list(
-    found: Iterable[ConfiguredObject], options: Options, children: Children, measure: Measure
+    found: Iterable[ConfiguredObject | None], options: Options, children: Children, measure: Measure
 ) -> Iterator[str]:
     """The same of many."""
     yield "["
-    for number, each in enumerate(found):
-        if number:
-            yield ","
+    between = ""
+    for each in found:
+        if each is None:
+            yield ""
+            continue
+        yield between
         yield from written(each, options, children, measure)
+        between = ","
     yield "]"
 
 

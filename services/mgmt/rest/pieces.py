@@ -10,14 +10,14 @@ from fastapi import Response
 from fastapi.responses import StreamingResponse
 
 from services.common.clock import monotonic
+from services.mgmt.turns import TURN
 
-_TURN: Final = 0.005  # seconds
 _PIECE: Final = 1 << 18  # bytes that are written at once
 
 
 async def in_turns(parts: Iterable[str]) -> list[bytes]:
     """All of a text, in pieces, though making its parts takes long."""
-    pieces, gathered, size, ends = list[bytes](), list[str](), 0, monotonic() + _TURN
+    pieces, gathered, size, ends = list[bytes](), list[str](), 0, monotonic() + TURN
     for part in parts:
         gathered.append(part)
         size += len(part)
@@ -26,7 +26,7 @@ async def in_turns(parts: Iterable[str]) -> list[bytes]:
             gathered, size = [], 0
         if monotonic() >= ends:
             await asyncio.sleep(0)
-            ends = monotonic() + _TURN
+            ends = monotonic() + TURN
     return [*pieces, "".join(gathered).encode()]
 
 

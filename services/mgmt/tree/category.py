@@ -16,9 +16,11 @@ from services.common.errors import NotFound
 from services.mgmt.access.operations import CONFIGURE, OBSERVE
 from services.mgmt.model.configured_object import ACTIVE, ConfiguredObject, Made
 from services.mgmt.model.faults import IllegalTransition, NotOffered
+from services.mgmt.model.listing import Steps
 from services.mgmt.tree.counted import Sum
 from services.mgmt.tree.counters import Counted, grown
 from services.mgmt.tree.mirror import OVERLAY
+from services.mgmt.turns import at_once
 
 if TYPE_CHECKING:
     from services.mgmt.tree.house import House
@@ -34,6 +36,7 @@ class Source(Enum):
 
     COUNTS = "queue processes: how full queues are, and their consumers"
     CONNECTIONS = "gateways: who is connected"
+    LOG_FILES = "this machine's disk: files of loggers"
     COUNTERS = "all processes: what they have counted since they began"
     COUNTERS_APART = "the same of single objects, where the settings want that counted"
 
@@ -63,6 +66,9 @@ class Category(Protocol):
 
     def children(self, parent: ConfiguredObject | None) -> Mapping[str, ConfiguredObject]:
         """Those below `parent`, by name."""
+
+    def making(self, parent: ConfiguredObject | None) -> Steps[Mapping[str, ConfiguredObject]]:
+        """The same in steps, of one object each: there may be thousands, and records may change meanwhile."""
 
     def measure(self, found: ConfiguredObject) -> Mapping[str, int]:
         """Statistics, by name."""
@@ -127,19 +133,34 @@ class Keeper(ABC):
 
     @abstractmethod
     def described(self, parent: ConfiguredObject | None) -> Iterator[Own]:
-        """What each object below `parent` is like."""
+        """What each object below `parent` is like.
+
+        Records may change between two of them: it walks over what does not.
+        """
 
     def children(self, parent: ConfiguredObject | None) -> Mapping[str, ConfiguredObject]:
+        return at_once(self.making(parent))
+
+    def making(self, parent: ConfiguredObject | None) -> Steps[Mapping[str, ConfiguredObject]]:
         # With the parent: a request for a missing object leaves nothing here.
         known = parent.below if parent else self._roots
-        stamp, made = self.house.mirror.stamp((*self.depends, OVERLAY)), known.get(self.kind.category)
-        if made is None or made.stamp != stamp:
-            former = made.objects if made else {}
-            own = (self._same(former, *each) or self._make(parent, *each) for each in self.described(parent))
-            made = Made(stamp, {each.actual["name"]: each for each in own})
-            if self.depends:
-                known[self.kind.category] = made
-        return made.objects
+        stamp, former = self.house.mirror.stamp((*self.depends, OVERLAY)), known.get(self.kind.category)
+        if former and former.stamp == stamp:
+            return former.objects
+        objects = yield from self._made(parent, former.objects if former else {})
+        # Of what changes meanwhile some is in it, and some is not: the next request has all of it, by the stamp.
+        if self.depends and known.get(self.kind.category) is former:
+            known[self.kind.category] = Made(stamp, objects)
+        return objects
+
+    def _made(
+        self, parent: ConfiguredObject | None, former: Mapping[str, ConfiguredObject]
+    ) -> Steps[dict[str, ConfiguredObject]]:
+        objects = {}
+        for own in self.described(parent):
+            objects[own[0]["name"]] = self._same(former, *own) or self._make(parent, *own)
+            yield
+        return objects
 
     def _same(
         self, former: Mapping[str, ConfiguredObject], own: dict[str, Any], incarnation: str

@@ -51,12 +51,13 @@ class _Stores(Keeper):
         return {"certificateDetails": [details(each) for each in found]}
 
     def described(self, parent: ConfiguredObject | None) -> Iterator[Own]:  # noqa: ARG002 - the broker
-        former, self._recorded = self._recorded, {}
+        former, recorded = self._recorded, {}
         for name, kept in sorted(self.house.mirror.tables[self.record].items()):
             before = former.get(name)
             told = before[1] if before and before[0] is kept else self._told(kept)
-            self._recorded[name] = kept, told
+            recorded[name] = kept, told
             yield from (({"name": name, **each}, "") for each in told)
+        self._recorded = recorded
         for its in self._of_settings():
             certified = self._readable(partial(tuple, its.certificates))
             yield {"name": its.name, **its.attributes, "ofSettings": True, **certified}, ""

@@ -28,7 +28,6 @@ _WHOSE: Mapping[str, str] = {
 class _LogRules(Keeper):
     """What those of the broker's loggers and of virtual hosts' have in common."""
 
-    depends = (RECORD_KIND, RULE_KIND)
     changes = True
 
     def described(self, parent: ConfiguredObject | None) -> Iterator[Own]:
@@ -36,8 +35,13 @@ class _LogRules(Keeper):
         place = place_of(parent)
         for key, kept in sorted(self.house.mirror.tables[RULE_KIND].items()):
             *whose, name = json.loads(key)
-            if whose == list(place) and (rule := rule_in(kept.raw)):
-                yield {"name": name, **_told(rule)}, parent.incarnation
+            if whose == list(place) and (rule := rule_in(kept.raw)) and rule.host == parent.incarnation:
+                yield {"name": name, **_told(rule), **self._trouble(place, name)}, parent.incarnation
+
+    def _trouble(self, place: Place, name: str) -> dict[str, Any]:
+        its = self.house.loggers.at(place)
+        trouble = its.choice.trouble_of(name) if its and its.choice else ""
+        return {"trouble": trouble, "state": "ERRORED"} if trouble else {}
 
     async def create(self, parent: ConfiguredObject | None, name: str, wanted: Mapping[str, Any]) -> None:
         assert parent

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
 from typing import Any, ClassVar, Final
 
 from services.common.errors import AccessRefused
@@ -24,7 +24,7 @@ from services.mgmt.model.logger import (
     VirtualHostLogger,
     VirtualHostLogInclusionRule,
 )
-from services.mgmt.tree.category import Keeper, Own
+from services.mgmt.tree.category import Keeper, Own, Source
 from services.mgmt.tree.counters import Counted
 from services.mgmt.tree.mirror import host_incarnation
 from services.rpc.store_pb2 import Record
@@ -44,6 +44,7 @@ class _Loggers(Keeper):
     """What those of the broker and of virtual hosts have in common."""
 
     changes = True
+    fresh = frozenset({Source.LOG_FILES})
     rules: ClassVar[type[ConfiguredObject]]
     """What is below one."""
     why_active: ClassVar[str] = "to delete it ends it, and so do rules that take nothing"
@@ -66,8 +67,7 @@ class _Loggers(Keeper):
         told = {"name": place.name, "type": its.type, **its.attributes}
         told |= {} if place.virtual_host else {_WITHOUT_HOSTS: its.without_hosts}
         if its.type == "File":
-            with contextlib.suppress(IllegalConfiguration):  # the folder for logs is another one now
-                told["logFiles"] = files.details(path_of(its.attributes, self.house.loggers.folder))
+            told["logFiles"] = self.house.loggers.files.last.get(place, [])
         trouble = _trouble(self.house.loggers.at(place))
         return told | ({"trouble": trouble, "state": "ERRORED"} if trouble else {})
 
@@ -104,28 +104,22 @@ class _Loggers(Keeper):
 
     async def _put(self, place: Place, made: LoggerRecord) -> None:
         """Nothing is changed where it could not be opened."""
-        self._check_alone(place, made)
+        await self._check_alone(place, made)
         await asyncio.to_thread(kind_of(place, made.type).check, made.attributes, self.house.loggers.folder)
         kept = record_of(LOGGER_KIND, place.key, made)
         await self.house.store.put_records([kept])
         await self.house.arrived(LOGGER_KIND, lambda: self._raw(place) == kept.value)
         await self.house.loggers.opened(place, made)
 
-    def _check_alone(self, place: Place, made: LoggerRecord) -> None:
+    async def _check_alone(self, place: Place, made: LoggerRecord) -> None:
         """Two that rolled one file would lose each other's lines."""
-        if made.type != "File":
-            return
-        folder = self.house.loggers.folder
-        wanted = path_of(made.attributes, folder)
-        for key, kept in self.house.mirror.tables[LOGGER_KIND].items():
-            its, other = logger_in(kept.raw), Place(*json.loads(key))
-            if (
-                its
-                and its.type == "File"
-                and other != place
-                and (folder / its.attributes["fileName"]).resolve() == wanted
-            ):
-                raise IllegalConfiguration(f"attribute 'fileName': logger '{other.name}' writes {wanted}")
+        if made.type == "File":
+            there = [
+                (other.name, its.attributes["fileName"])
+                for key, kept in self.house.mirror.tables[LOGGER_KIND].items()
+                if (other := Place(*json.loads(key))) != place and (its := logger_in(kept.raw)) and its.type == "File"
+            ]
+            await asyncio.to_thread(_check_path, made.attributes, self.house.loggers.folder, there)
 
     def _raw(self, place: Place) -> bytes | None:
         kept = self.house.mirror.tables[LOGGER_KIND].get(place.key)
@@ -151,9 +145,17 @@ class _Loggers(Keeper):
         if operation == "getLogEntries" and its and isinstance(its.sink, MemorySink):
             return its.sink.entries(arguments["lastLogId"])
         if operation != "getLogEntries" and found.actual["type"] == "File":
-            path = path_of(self._record(found).attributes, self.house.loggers.folder)
-            return await files.content(path, operation, arguments)
+            attributes, folder = self._record(found).attributes, self.house.loggers.folder
+            return await asyncio.to_thread(lambda: files.content(path_of(attributes, folder), operation, arguments))
         raise NotOffered(f"{operation} is not of a logger of the type {found.actual['type']}")
+
+
+def _check_path(attributes: Mapping[str, Any], folder: Path, there: Iterable[tuple[str, str]]) -> None:
+    """Whether its file is that of none of those loggers."""
+    wanted = path_of(attributes, folder)
+    for name, other in there:
+        if (folder / other).resolve() == wanted:
+            raise IllegalConfiguration(f"attribute 'fileName': logger '{name}' writes {wanted}")
 
 
 def _of_type(wanted: Mapping[str, Any], former: Mapping[str, Any], type_: str) -> dict[str, Any]:

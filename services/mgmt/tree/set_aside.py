@@ -37,7 +37,7 @@ class SetAside:
     def all(self) -> Iterator[tuple[str, Aside]]:
         """By name, those that have no record."""
         there = self._house.mirror.tables[self._kind]
-        for key, kept in self._house.overlays.items():
+        for key, kept in list(self._house.overlays.items()):
             if key.startswith(self._prefix) and (said := kept.value.get(_ASIDE)):
                 name = json.loads(key)[_NAME]
                 if name not in there:

@@ -10,9 +10,11 @@ from services.common import plugins
 from services.common.errors import NotFound
 from services.mgmt.model.configured_object import ConfiguredObject
 from services.mgmt.model.faults import IllegalConfiguration
+from services.mgmt.model.listing import Steps
 from services.mgmt.preferences.preferences import Preferences
 from services.mgmt.tree.category import Category, Source
 from services.mgmt.tree.house import House
+from services.mgmt.turns import at_once
 
 GROUP: Final = "categories"
 ANY: Final = "*"
@@ -39,6 +41,7 @@ class Tree:
         for source, ask in (
             (Source.COUNTS, house.counts.fresh),
             (Source.CONNECTIONS, house.connected.recent),
+            (Source.LOG_FILES, house.loggers.files.look),
             (Source.COUNTERS, house.counters.recent),
             (Source.COUNTERS_APART, house.counters.recent_apart),
         ):
@@ -63,20 +66,25 @@ class Tree:
 
     def find(self, category: str, path: Sequence[str]) -> list[ConfiguredObject]:
         """All at a path, which may end early, or have `*` for a name. Raises NotFound for a name that is not there."""
+        return at_once(self.finding(category, path))
+
+    def finding(self, category: str, path: Sequence[str]) -> Steps[list[ConfiguredObject]]:
+        """The same in steps: there may be thousands."""
         found = [self.broker]
         for number, each in enumerate(self.line(category)):
             name = path[number] if number < len(path) else ANY
-            found = self._step(found, each, name, exact=ANY not in path[:number])
+            found = yield from self._step(found, each, name, exact=ANY not in path[:number])
         return found
 
     def _step(
         self, above: Iterable[ConfiguredObject], category: str, name: str, *, exact: bool
-    ) -> list[ConfiguredObject]:
-        keeper = self.categories[category]
-        if name == ANY:
-            return [each for parent in above for each in keeper.children(parent).values()]
-        found = [its for parent in above if (its := keeper.children(parent).get(name))]
-        if not found and exact:
+    ) -> Steps[list[ConfiguredObject]]:
+        keeper, found = self.categories[category], list[ConfiguredObject]()
+        for parent in above:
+            there = yield from keeper.making(parent)
+            yield  # of thousands of parents, most may have nothing below them
+            found += there.values() if name == ANY else filter(None, (there.get(name),))
+        if not found and exact and name != ANY:
             raise NotFound(f"no {keeper.kind.category} '{name}'")
         return found
 
@@ -100,6 +108,20 @@ class Tree:
         """Children of an object, by category."""
         for name in self._below.get(found.category.lower(), ()):
             yield name, list(self.categories[name].children(found).values())
+
+    def below_in_steps(self, found: ConfiguredObject) -> Iterator[tuple[str, Iterator[ConfiguredObject | None]]]:
+        """The same; None wherever others may have their turn before there are more."""
+        for name in self._below.get(found.category.lower(), ()):
+            yield name, self._each(name, found)
+
+    def _each(self, category: str, parent: ConfiguredObject) -> Iterator[ConfiguredObject | None]:
+        making = self.categories[category].making(parent)
+        while True:
+            try:
+                yield next(making)
+            except StopIteration as done:
+                yield from list(done.value.values())
+                return
 
     def children_of(self, category: str) -> list[str]:
         """Categories right below one."""

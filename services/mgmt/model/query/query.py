@@ -3,23 +3,19 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Generator, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, Final, TypeVar
+from typing import Any, Final
 
 from services.mgmt.model.configured_object import ConfiguredObject
 from services.mgmt.model.faults import IllegalConfiguration
-from services.mgmt.model.listing import MOST_ORDERS, keys_of
+from services.mgmt.model.listing import MOST_ORDERS, Steps, keys_of
 from services.mgmt.model.query.compiled import Column, Compiler, NotParsed, Order, Value
 
 USUALLY = "id, name"
 _MOST_COLUMNS: Final = 100
 LARGEST: Final = 16 << 20
 """Bytes of all rows together."""
-
-
-_T = TypeVar("_T")
-Steps = Generator[None, None, _T]
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from typing import Any
 
 from services.mgmt.model.attribute import KINDS, Attribute, Operation
@@ -75,11 +75,23 @@ def _operation(each: Operation) -> dict[str, Any]:
 def structure(tree: Tree, found: ConfiguredObject, visible: Collection[str]) -> Iterator[str]:
     """Ids and names of an object, and of all below it of what may be looked at: JSON in parts."""
     yield json.dumps({"id": found.value("id"), "name": found.value("name")}).removesuffix("}")
-    for category, below in tree.below(found):
-        if category in visible and below:
-            yield f',"{category}s":['
-            for number, each in enumerate(below):
-                yield "," if number else ""
-                yield from structure(tree, each, visible)
-            yield "]"
+    for category, below in tree.below_in_steps(found):
+        if category in visible:
+            yield from _structures(tree, category, below, visible)
     yield "}"
+
+
+def _structures(
+    tree: Tree, category: str, below: Iterable[ConfiguredObject | None], visible: Collection[str]
+) -> Iterator[str]:
+    """Of one category; nothing where there is none."""
+    before = f',"{category}s":['
+    for each in below:
+        if each is None:  # more have to be made yet
+            yield ""
+            continue
+        yield before
+        yield from structure(tree, each, visible)
+        before = ","
+    if before == ",":
+        yield "]"

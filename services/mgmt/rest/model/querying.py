@@ -6,6 +6,7 @@ import asyncio
 import csv
 import io
 import json
+from collections.abc import Sequence
 from time import thread_time
 from typing import Annotated, Any, Final
 
@@ -20,6 +21,7 @@ from services.common.errors import NotFound
 from services.common.invalid import told
 from services.mgmt.access.operations import CONFIGURE
 from services.mgmt.model.faults import IllegalConfiguration
+from services.mgmt.model.listing import Steps
 from services.mgmt.model.query import query as queries
 from services.mgmt.model.query.compiled import LONGEST, Compiler, NotParsed
 from services.mgmt.rest.basic import Doors
@@ -29,6 +31,7 @@ from services.mgmt.rest.model.paths import names_in
 from services.mgmt.rest.model.schemas import placed
 from services.mgmt.tree.category import Source
 from services.mgmt.tree.tree import Tree
+from services.mgmt.turns import TURN
 
 _BROKER: Final = "/{version:model_version}/querybroker/{path:names}"
 _HOST: Final = "/{version:model_version}/queryvhost/{path:names}"
@@ -37,7 +40,6 @@ WORDS: Final = ("querybroker", "queryvhost")
 _ABOVE: Final = {_BROKER: 0, _HOST: 2}
 """How many names come before the category."""
 _MOST: Final = 100_000
-_TURN: Final = 0.005  # seconds that others wait for their turn
 _PATIENCE: Final = 3.0
 """Seconds of the processor for one query: of a hundred thousand queues a usual one takes one."""
 
@@ -84,14 +86,20 @@ class Querying:
         compiler = Compiler(keeper.kind, self._tree.look, epoch_ms())
         query = queries.Query(asked.select, asked.where, asked.orderBy, asked.limit, asked.offset)
         try:
-            result = await _in_turns(queries.answered(query, self._tree.find(category.lower(), names), compiler))
+            result = await _in_turns(self._answering(query, category.lower(), names, compiler))
         except NotParsed as error:
             raise HTTPException(400, error.text) from None
         told = {"headers": result.headers, "results": result.results, "total": result.total}
         return _csv(result) if asked.format == "csv" else JSONResponse(told)
 
+    def _answering(
+        self, query: queries.Query, category: str, names: Sequence[str], compiler: Compiler
+    ) -> Steps[queries.Result]:
+        found = yield from self._tree.finding(category, names)
+        return (yield from queries.answered(query, found, compiler))
 
-async def _in_turns(steps: queries.Steps[queries.Result]) -> queries.Result:
+
+async def _in_turns(steps: Steps[queries.Result]) -> queries.Result:
     """Others have theirs in between. Raises IllegalConfiguration where its own take too long together.
 
     What a busy machine gives to other processes meanwhile is not the query's fault: processor time counts.
@@ -99,12 +107,14 @@ async def _in_turns(steps: queries.Steps[queries.Result]) -> queries.Result:
     taken = 0.0
     while taken < _PATIENCE:
         began, worked = monotonic(), thread_time()
-        while monotonic() - began < _TURN:
+        while True:
             try:
                 next(steps)
             except StopIteration as done:
                 result: queries.Result = done.value
                 return result
+            if monotonic() - began >= TURN:
+                break
         taken += thread_time() - worked
         await asyncio.sleep(0)
     raise IllegalConfiguration(

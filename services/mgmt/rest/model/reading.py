@@ -22,6 +22,7 @@ from services.mgmt.rest.pieces import in_turns, piecewise
 from services.mgmt.tree.category import Source
 from services.mgmt.tree.changes import Changes
 from services.mgmt.tree.tree import ANY
+from services.mgmt.turns import in_steps
 
 MOST: Final = 100_000
 _DEEPEST: Final = 10
@@ -71,7 +72,7 @@ class Reading:
             raise NotFound(f"{self._keeper.kind.category} is at {'/'.join(line) or 'the root'}")
         visible = await self._visible(request, principal) if options.depth else frozenset[str]()
         if len(names) == len(line) and ANY not in names:
-            found = self._tree.one(self._category, names)
+            [found] = await in_steps(self._tree.finding(self._category, names))
             write = partial(written_list, [found]) if asked.as_list else partial(written, found)
             return await self._answer(write, options, visible, asked.attachment)
         return await self._list(request, names, options, page, asked, visible)
@@ -85,23 +86,24 @@ class Reading:
         asked: Shape,
         visible: frozenset[str],
     ) -> Response:
-        found = self.select(request, names)
-        found = ordered(found, page.order, self._keeper.kind, self._tree.column)
+        found = await self.select(request, names)
+        found = await in_steps(ordered(found, page.order, self._keeper.kind, self._tree.column))
         write = partial(written_list, found[page.offset : page.offset + page.limit])
         return await self._answer(write, options, visible, asked.attachment, {"X-Total-Count": str(len(found))})
 
-    def select(self, request: Request, names: Sequence[str]) -> list[ConfiguredObject]:
+    async def select(self, request: Request, names: Sequence[str]) -> list[ConfiguredObject]:
         """Those at a path to which the filters of the URL apply."""
         wanted = {name: values for name, values in parameters(request).items() if name not in _OURS}
         for name in wanted:
             check_name(self._keeper.kind, name)
-        return filtered(self._tree.find(self._category, names), wanted, self._tree.look)
+        found = await in_steps(self._tree.finding(self._category, names))
+        return await in_steps(filtered(found, wanted, self._tree.look))
 
     async def _answer(
         self, write: Write, options: Options, visible: frozenset[str], attachment: str, headers: Mapping[str, str] = {}
     ) -> Response:
-        def below(each: ConfiguredObject) -> Iterator[tuple[str, Iterable[ConfiguredObject]]]:
-            return (pair for pair in self._tree.below(each) if pair[0] in visible)
+        def below(each: ConfiguredObject) -> Iterator[tuple[str, Iterable[ConfiguredObject | None]]]:
+            return (pair for pair in self._tree.below_in_steps(each) if pair[0] in visible)
 
         its = {"Content-Disposition": f'attachment; filename="{attachment}"'} if attachment else {}
         pieces = await in_turns(write(options, below, self._tree.measure))

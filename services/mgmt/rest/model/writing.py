@@ -93,7 +93,7 @@ class Writing:
             raise IllegalConfiguration("a whole path, or filters, say what to delete")
         else:
             await caller.check([CONFIGURE])
-            found = self._reading.select(request, names)
+            found = await self._reading.select(request, names)
             for each in found:
                 await self._changes.may(caller, Action.DELETE, each.path, {})
         if not found:

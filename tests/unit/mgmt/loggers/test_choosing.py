@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+import structlog
 
 from services.mgmt.loggers.choosing import Choice, compiled
 from services.mgmt.loggers.records import BY_WHOSE, LoggerRecord, RuleRecord
@@ -17,7 +18,8 @@ def line(**said: Any) -> Line:
 
 
 def choice(*rules: RuleRecord, host: str = "", **said: Any) -> Choice:
-    return Choice(LoggerRecord(type="Memory", attributes={}, **said), host, rules)
+    named = {str(number): rule for number, rule in enumerate(rules)}
+    return Choice(LoggerRecord(type="Memory", attributes={}, **said), host, named)
 
 
 @pytest.mark.parametrize(
@@ -48,11 +50,21 @@ def test_by_whose() -> None:
 
 
 def test_an_expression_that_takes_for_ever() -> None:
-    """Takes nothing, and is not tried with each line."""
+    """Takes nothing, and is not tried with each line, until it is changed; that is said, once."""
     rule = RuleRecord(logger="ROOT", level="INFO", type=BY_WHOSE, username="(a|aa)+$")
     slow = choice(rule)
-    assert not slow.takes(line(user="a" * 60 + "!"))
-    assert not slow.takes(line(user="a"))
+    with structlog.testing.capture_logs() as told:
+        assert not slow.takes(line(user="a" * 60 + "!"))
+        assert not slow.takes(line(user="a"))
+    assert [(each["log_level"], each["rule"]) for each in told] == [("warning", "0")]
+    assert "until it is changed" in slow.trouble_of("0")
+    record = LoggerRecord(type="Memory", attributes={})
+    same, changed = Choice(record, "", {"0": rule}, slow), rule.model_copy(update={"username": "a+"})
+    assert not same.takes(line(user="a"))
+    assert same.trouble_of("0")
+    again = Choice(record, "", {"0": changed}, same)
+    assert again.takes(line(user="a"))
+    assert not again.trouble_of("0")
 
 
 def test_no_expression() -> None:

@@ -64,3 +64,24 @@ async def test_a_fault(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     await _until(lambda: not sink.trouble)
     assert "first" in (tmp_path / "log").read_text()
     await sink.close()
+
+
+async def test_a_disk_that_was_full_for_a_while(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each line is written once, those before it too."""
+    monkeypatch.setattr(outbox, "_AGAIN", 0.01)
+    sink, full = _sink(tmp_path / "log"), True
+    write = sink._file._write
+
+    def written(text: bytes) -> None:
+        if full and b"third" in text:
+            raise OSError(28, "No space left on device")
+        write(text)
+
+    monkeypatch.setattr(sink._file, "_write", written)
+    sink.take([Line(text=each) for each in ("first", "second", "third", "fourth")])
+    await _until(lambda: sink.trouble == "No space left on device")
+    full = False
+    await _until(lambda: not sink.trouble)
+    said = (tmp_path / "log").read_text()
+    assert [said.count(each) for each in ("first", "second", "third", "fourth")] == [1, 1, 1, 1]
+    await sink.close()

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import errno
 import gzip
+import os
+import shutil
 from datetime import date, timedelta
 from pathlib import Path
+from typing import IO
 
 import pytest
 
@@ -111,3 +115,52 @@ def test_a_file_that_is_gone(tmp_path: Path) -> None:
         file.write([b"x\n"])
     path.parent.unlink()
     assert file.write([b"x\n"])
+
+
+def test_a_full_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of a line that did not fit there is nothing, and who wrote knows how many are there."""
+    file, write, room = RollingFile(Rolling(tmp_path / "a.log")), os.write, 6
+
+    def full(descriptor: int, data: memoryview) -> int:
+        nonlocal room
+        if not room:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        done = write(descriptor, data[:room])
+        room -= done
+        return done
+
+    monkeypatch.setattr(os, "write", full)
+    with pytest.raises(OSError, match="No space left"):
+        file.write([b"one\n", b"two\n", b"six\n"])
+    assert (file.written, (tmp_path / "a.log").read_bytes()) == (1, b"one\n")
+    room = 100
+    file.write([b"two\n", b"six\n"])
+    assert (tmp_path / "a.log").read_bytes() == b"one\ntwo\nsix\n"
+
+
+def test_an_archive_that_does_not_fit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing is left of it, and the file stays as it was."""
+    path = tmp_path / "a.log"
+    file = RollingFile(Rolling(path, largest=4, compress=True))
+    file.write([b"one\n"])
+
+    def full(read: IO[bytes], written: IO[bytes], _length: int) -> None:
+        written.write(read.read())
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(shutil, "copyfileobj", full)
+    with pytest.raises(OSError, match="No space left"):
+        file.write([b"two\n"])
+    assert names(tmp_path) == ["a.log.1"]
+    assert (tmp_path / "a.log.1").read_bytes() == b"one\n"
+
+
+def test_an_archive_of_a_process_that_has_ended(tmp_path: Path) -> None:
+    """It goes when it is old, and not what another process writes at this moment."""
+    for name in ("a.log.1.part", "a.log.2026-11-27.0.part", "b.log.1.part", "a.log.2.part"):
+        (tmp_path / name).touch()
+        if name != "a.log.2.part":
+            os.utime(tmp_path / name, (0, 0))
+    file = RollingFile(Rolling(tmp_path / "a.log", largest=4))
+    file.write([b"one\n", b"two\n"])
+    assert names(tmp_path) == ["a.log", "a.log.1", "a.log.2.part", "b.log.1.part"]

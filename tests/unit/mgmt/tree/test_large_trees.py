@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import base64
 import gc
 import json
 import time
@@ -16,37 +15,18 @@ from services.mgmt.model.configured_object import ConfiguredObject
 from services.mgmt.model.queue import Queue
 from services.mgmt.service import Service
 from services.mgmt.tree.category import Keeper
-from services.rpc.store_pb2 import Record
 from tests.support.fake_store import FakeStore
+from tests.support.large_tree import asked, put_queues
 
 QUEUES = 20_000
 LONGEST = 0.15  # of the time that all of it takes: in which no other request is answered
-_AUTHORIZED = base64.b64encode(b"guest:guest").decode()
 
 
 @pytest.fixture
 def store(store: FakeStore) -> FakeStore:
     """With many queues."""
-    store.records["virtual_host", "/"] = Record(kind="virtual_host", key="/", value=b'{"name": "/"}')
-    for number in range(QUEUES):
-        value = {
-            "id": number + 1, "virtual_host": "/", "name": f"q{number}", "partition": 0, "durable": True,
-            "exclusive_to": "", "auto_delete": False, "arguments": "{}", "type": "classic",
-        }  # fmt: skip
-        key = json.dumps(["/", value["name"]])
-        store.records["queue", key] = Record(kind="queue", key=key, value=json.dumps(value).encode())
+    put_queues(store, QUEUES)
     return store
-
-
-async def _asked(port: int, path: str) -> bytes:
-    """The body of an answer."""
-    reader, writer = await asyncio.open_connection("127.0.0.1", port, limit=1 << 20)
-    head = f"GET {path} HTTP/1.1\r\nHost: here\r\nAuthorization: Basic {_AUTHORIZED}\r\nConnection: close\r\n\r\n"
-    writer.write(head.encode())
-    said, _, body = (await reader.read()).partition(b"\r\n\r\n")
-    writer.close()
-    assert said.startswith(b"HTTP/1.1 200"), said
-    return body
 
 
 async def _longest_wait(while_: asyncio.Task[bytes]) -> float:
@@ -83,8 +63,8 @@ def _names(told: Any) -> set[str]:
 )
 async def test_others_are_answered_meanwhile(mgmt: Service, path: str) -> None:
     """Everything below is shown, and the event loop goes on: a request for health is answered."""
-    await _asked(mgmt.http_port, f"/{path}")  # what is made once
-    telling = asyncio.create_task(_asked(mgmt.http_port, f"/{path}"))
+    await asked(mgmt.http_port, f"/{path}")  # what is made once
+    telling = asyncio.create_task(asked(mgmt.http_port, f"/{path}"))
     longest = await _longest_wait(telling)
     assert _names(json.loads(telling.result())) == {f"q{number}" for number in range(QUEUES)}
     assert longest < LONGEST
@@ -95,17 +75,17 @@ async def test_a_page_tells_no_others(mgmt: Service, monkeypatch: pytest.MonkeyP
 
     And what is read of many at once is what each object says by itself.
     """
-    asked, measure = list[str](), Keeper.measure
+    read, measure = list[str](), Keeper.measure
 
     def measured(its: Keeper, found: ConfiguredObject) -> Mapping[str, int]:
-        asked.append(found.actual["name"])
+        read.append(found.actual["name"])
         return measure(its, found)
 
     monkeypatch.setattr(Keeper, "measure", measured)
     for name in (*Queue.statistics, "name", "state"):
-        asked.clear()
-        page = json.loads(await _asked(mgmt.http_port, f"/api/latest/queue?orderBy={name}%20desc&limit=10"))
-        assert [each["name"] for each in page] == asked, name
+        read.clear()
+        page = json.loads(await asked(mgmt.http_port, f"/api/latest/queue?orderBy={name}%20desc&limit=10"))
+        assert [each["name"] for each in page] == read, name
         assert len(page) == 10
     tree = mgmt._tree
     found = tree.find("queue", ["/", "/"])[:20]

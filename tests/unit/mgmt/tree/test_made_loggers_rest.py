@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import io
 import json
+import threading
 import urllib.request
 import zipfile
 from collections.abc import Awaitable, Callable, Iterator
@@ -119,6 +120,25 @@ async def test_rules(ask: Ask) -> None:
     assert "of mine again user=you" not in [each["message"] for each in await until(lambda: _with(ask, "bad again"))]
 
 
+async def test_a_rule_that_is_too_slow(ask: Ask) -> None:
+    """It is told, and takes lines again when it is changed."""
+    await made(ask, "recent", "Memory")
+    rule = "brokerloginclusionrule/recent/mine"
+    slow = {"type": "UserOrConnectionSpecific", "loggerName": f"{__name__}", "level": "DEBUG", "username": "(a|aa)+$"}
+    assert (await ask("PUT", rule, slow))[0] == 201
+    say("theirs", "debug", user="a" * 60 + "!")
+
+    async def told() -> Any:
+        found = (await ask("GET", rule))[1]
+        return found if found["state"] == "ERRORED" else None
+
+    assert "until it is changed" in (await until(told))["trouble"]
+    assert (await ask("POST", rule, {"username": "a+"}))[0] == 200
+    assert (await ask("GET", rule))[1]["state"] == "ACTIVE"
+    say("mine", "debug", user="aa")
+    await until(lambda: _with(ask, "mine user=aa"))
+
+
 async def test_file(ask: Ask, mgmt: Service, tmp_path: Path) -> None:
     """Has its lines in its layout, is told with its size, and given, as it is or in an archive."""
     await made(ask, "file", "File", fileName="folder/a.log", layout="%level %msg%n", maxFileSize=1)
@@ -193,6 +213,27 @@ async def test_what_cannot_be(ask: Ask, tmp_path: Path, wanted: dict[str, Any], 
     ]
     say("goes on")
     await until(lambda: _has(tmp_path / "log" / "mine.log", b"goes on"))
+
+
+async def test_files_are_looked_at_elsewhere(ask: Ask, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A disk that is slow keeps no other request waiting: nothing of it is asked in the event loop's thread."""
+    here, asked, folder = threading.get_ident(), list[str](), tmp_path / "log"
+
+    def noting(name: str, its: Callable[..., Any]) -> Callable[..., Any]:
+        def noted(path: Path, *more: Any, **rest: Any) -> Any:
+            if threading.get_ident() == here and folder in (path, *path.parents):
+                asked.append(f"{name} {path}")
+            return its(path, *more, **rest)
+
+        return noted
+
+    for name in ("stat", "resolve", "iterdir", "open"):
+        monkeypatch.setattr(Path, name, noting(name, getattr(Path, name)))
+    await made(ask, "file", "File", fileName="a.log")
+    assert (await ask("POST", "brokerlogger/file", {"maxHistory": 3}))[0] == 200
+    assert (await ask("GET", "brokerlogger/file"))[1]["logFiles"]
+    assert (await ask("GET", "brokerlogger/file/getFile?fileName=a.log"))[0] == 200
+    assert not asked
 
 
 async def test_a_disk_in_trouble(ask: Ask, tmp_path: Path) -> None:
