@@ -5,12 +5,16 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
+from pyarrow import fs
+
 from spark.as_of import as_of
 from spark.errors import AnalysisError, NothingToRead
 from spark.ledger.files import files_of, place
 from spark.schema import TABLES
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from spark.job import Job
     from spark.run import Sources
 
@@ -40,6 +44,23 @@ def require_ledger(job: Job, sources: Sources) -> None:
         raise NothingToRead(f"{sources.ledger} cannot be read: {_line(error)}") from None
     if not found:
         raise NothingToRead(nothing_for_the_time(sources))
+
+
+def require_any(jobs: Sequence[Job], sources: Sources) -> None:
+    """Raises NothingToRead where none of these has anything to read: no ledger, and no folder of spans."""
+    of_ledger = [job for job in jobs if "stages" in job.reads]
+    if len(of_ledger) == len(jobs) or not any(map(_is_there, sources.spans)):
+        for job in of_ledger[:1]:
+            require_ledger(job, sources)
+
+
+def _is_there(folder: str) -> bool:
+    """Also where nobody can tell: whoever reads it will say what is wrong."""
+    try:
+        found = place(folder)
+        return bool(found.system.get_file_info(found.path).type != fs.FileType.NotFound)
+    except (OSError, ValueError):
+        return True
 
 
 def nothing_for_the_time(sources: Sources) -> str:

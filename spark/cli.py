@@ -215,18 +215,18 @@ def report(
 
     def work() -> None:
         if fresh:
-            from spark.checks import require_moment, require_writable
+            from spark.checks import require_any, require_moment, require_writable
             from spark.compiling import java_options
             from spark.interrupt import end_on_interrupt
             from spark.session import build_session
 
-            for name in only or ():
-                job(name)
+            wanted = [job(name) for name in only or names()]
             sources = _sources(ledger, since, until, spans, _said_as_of(as_of))
             require_moment(sources)
+            require_any(wanted, sources)
             require_writable(out)
             console = Console(stderr=True)
-            java = java_options(sources, times=len(only or names()))
+            java = java_options(sources, times=len(wanted))
             session = build_session(master, memory, java_options=java)
             end_on_interrupt(session.sparkContext)
             run_all(session, sources, out, only or (), console)

@@ -47,6 +47,7 @@ class Outcome(NamedTuple):
     disturbed: Recorded
     told: Fate
     audit: dict[str, list[Any]]
+    lag: dict[str, list[Any]]
 
 
 async def disturbed(stack: Stack) -> tuple[Truth, datetime]:
@@ -90,7 +91,7 @@ def outcome(stack: Stack, tmp_path_factory: pytest.TempPathFactory, request: pyt
     shutil.copytree(stack.data / "ledger", ledger)
     asyncio.run(count_left(truth, stack.address))
     loud = Recorded(truth, ledger, begun, datetime.now(UTC))
-    return Outcome(loud, Fate(loud.ledger), loud.analyse(spark, "audit", grace=0))
+    return Outcome(loud, Fate(loud.ledger), loud.analyse(spark, "audit", grace=0), loud.analyse(spark, "lag"))
 
 
 def test_look_ups_say_what_is_true(outcome: Outcome) -> None:
@@ -125,6 +126,20 @@ def test_the_audit_says_the_same(outcome: Outcome) -> None:
     # Of what was dead-lettered by two owners, the first dead letter may never have come.
     doubled = [row for row in outcome.audit["fates"] if row["duplicate"] and row["fate"] != "dead_lettered"]
     assert sum(row["messages"] for row in doubled) <= len(outcome.disturbed.truth.twice)
+
+
+def test_lag_says_what_is_left(outcome: Outcome) -> None:
+    """Whoever died, the backlog is what clients find in queues that nobody consumes: what went with its owner does not
+    count.
+    """
+    truth = outcome.disturbed.truth
+    unread = {name for name, queue in truth.queues.items() if not queue.consumed}
+    told = {row["queue"]: row["backlog"] for row in outcome.lag["queues"]}
+    assert {queue: told[queue] for queue in unread & told.keys()} == {
+        queue: truth.depths[queue] for queue in unread & told.keys()
+    }
+    assert truth.depths.keys() <= told.keys()
+    assert sum(row["gone"] for row in outcome.lag["queues"]) >= len(lost(truth, outcome.told))
 
 
 def test_look_ups_in_files(outcome: Outcome, monkeypatch: pytest.MonkeyPatch) -> None:

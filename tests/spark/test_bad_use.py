@@ -42,6 +42,7 @@ SAID = [
     (["audit", "--as-of", "noon"], "as-of noon: say now, end, or a time as 2026-01-31T12:00"),
     (["lag", "--as-of", "now"], "lag knows no option as-of ("),
     (["report", "--as-of", "noon"], "as-of noon: say now, end, or a time as 2026-01-31T12:00"),
+    (["report", "--ledger", "{home}/none"], "no files under {home}/none/stages for the time that is asked for"),
     (["report", "--only", "sums"], "no analysis is called sums; there are "),
     (["report", "--out", NOT_A_FOLDER], f"results cannot be written to {NOT_A_FOLDER}: "),
     (["follow", "--out", NOT_A_FOLDER], f"results cannot be written to {NOT_A_FOLDER}: "),

@@ -81,3 +81,9 @@ def test_tests_say_what_they_prove() -> None:
         if function.name.startswith("test_") and not ast.get_docstring(function)
     ]
     assert silent == []
+
+
+@pytest.mark.parametrize("folder", ["data", "backups", "analyses"])
+def test_what_a_run_leaves_is_not_committed(folder: str) -> None:
+    """Folders that commands write to where none is said are ignored: an analysis was in the repository once."""
+    assert f"/{folder}/" in (ROOT / ".gitignore").read_text().splitlines()

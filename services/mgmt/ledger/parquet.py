@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import io
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -76,15 +76,19 @@ def write(rows: pa.Table, table: str, path: Path, rest: Rest) -> None:
 
 
 @as_known_errors()
-def read(path: Path, table: str, rest: Rest) -> pa.Table:
-    """The rows of a file of `table`; null in columns that it is older than. Raises OSError or ValueError."""
+def read(path: Path, table: str, rest: Rest, groups: Sequence[int] | None = None) -> pa.Table:
+    """The rows of a file of `table`, or of these row groups of it; null in columns that it is older than. Raises
+    OSError or ValueError.
+    """
     columns = []
     footer = pq.read_metadata(path)
+    groups = range(footer.num_row_groups) if groups is None else groups
+    count = sum(footer.row_group(group).num_rows for group in groups)
     there = column_names(footer)
     texts = sorted(there.intersection(repeated(table)))
     with pq.ParquetFile(path, metadata=footer, read_dictionary=texts, page_checksum_verification=True) as file:
         for field in TABLES[table]:
-            columns.append(_column(file, field) if field.name in there else _nulls(footer.num_rows, field))
+            columns.append(_column(file, field, groups) if field.name in there else _nulls(count, field))
             rest()
     return pa.table(columns, schema=TABLES[table])
 
@@ -96,8 +100,8 @@ def number_of_rows(path: Path) -> int:
     return count
 
 
-def _column(file: pq.ParquetFile, field: pa.Field) -> pa.ChunkedArray:
-    return file.read([field.name], use_threads=False)[field.name].cast(field.type)
+def _column(file: pq.ParquetFile, field: pa.Field, groups: Sequence[int]) -> pa.ChunkedArray:
+    return file.read_row_groups(groups, [field.name], use_threads=False)[field.name].cast(field.type)
 
 
 def _nulls(count: int, field: pa.Field) -> pa.ChunkedArray:

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from services.common.errors import InternalError
 from services.common.trace import Gap, Match, Name
 from services.common.uid import SEQUENCE_BITS
 from services.mgmt.ledger.instances import HEARD_AGAIN, SILENT
-from services.mgmt.lookup.database import Database
+from services.mgmt.lookup.database import Database, Row
 from services.mgmt.lookup.fate import Follower
 from services.mgmt.lookup.hours import HOUR_US, hour_of, parsed, windows
 from services.mgmt.lookup.stage_row import COLUMNS, StageRow
@@ -96,10 +97,7 @@ class Search:
         # Ids are on record with the row `received`: files of other times need not be read.
         about = min(received.values()) - _NAMED_US, max(received.values()) + _NAMED_US
         rows = self._database.names(received.keys(), hours, about)
-        return {
-            uid: [Name(kind=kind, id=name) for kind, name, first, last in sorted(set(rows)) if first <= uid <= last]
-            for uid in received
-        }
+        return _by_uid(sorted(received), sorted(set(rows)))
 
     def gaps(self, since_us: int) -> list[Gap]:
         """Those that were noticed later than that, by time; not those that were taken back."""
@@ -169,6 +167,15 @@ class Search:
     def _speaking_of(self, uid: int, hours: list[int]) -> list[StageRow]:
         rows = self._database.select("stages", COLUMNS, _SPEAKS_OF, {"uid": uid}, hours, having=uid)
         return [StageRow(*row) for row in rows]
+
+
+def _by_uid(uids: Sequence[int], rows: Iterable[Row]) -> dict[int, list[Name]]:
+    """Kind, id, first and last uid: what each of `uids`, which are sorted, is called."""
+    names: dict[int, list[Name]] = {uid: [] for uid in uids}
+    for kind, name, first, last in rows:
+        for uid in uids[bisect_left(uids, first) : bisect_right(uids, last)]:
+            names[uid].append(Name(kind=kind, id=name))
+    return names
 
 
 def _standing(gaps: list[Gap]) -> list[Gap]:

@@ -6,7 +6,7 @@ A copy is a message in one queue. Times are of the wall clock, in seconds.
 from __future__ import annotations
 
 import time
-from collections import defaultdict
+from collections import Counter, defaultdict
 from dataclasses import dataclass, field
 from typing import NamedTuple, TypeAlias
 
@@ -77,6 +77,8 @@ class Truth:
         self.deaths: list[Death] = []
         self.left: set[Copy] = set()
         """What was in its queue when all was over."""
+        self.depths: Counter[str] = Counter()
+        """How many were in each queue then."""
         self._acts: defaultdict[Copy, dict[str, float]] = defaultdict(dict)
         self.twice: set[Copy] = set()
         """What was delivered after its consumer had settled it, or was in its queue twice."""
@@ -102,6 +104,7 @@ class Truth:
         if copy in self.left:
             self.twice.add(copy)
         self.left.add(copy)
+        self.depths[copy[1]] += 1
 
     def settled(self, name: str, queue: str, act: str) -> None:
         """Its consumer has said so, which the broker may not have heard."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -65,6 +66,23 @@ def test_keys_that_are_one_or_none(tmp_path: Path, uids: list[int | None]) -> No
     assert as_rows(whole) == as_rows(pa.concat_tables([stages(uids), stages([3]), stages(uids)]))
     found = whole["first_uid"].to_pylist()
     assert found == sorted(found, key=lambda uid: (uid is None, uid))
+
+
+def test_a_large_file_is_not_read_for_each_part(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of an hour's file to which late rows come those row groups are read that may have rows of the part, and no more
+    are in memory; all of it took mgmt half a gigabyte.
+    """
+    read, found = parquet.read, list[int]()
+
+    def counting(*arguments: Any) -> pa.Table:
+        rows = read(*arguments)
+        found.append(len(rows))
+        return rows
+
+    monkeypatch.setattr(parquet, "read", counting)
+    merge(files(tmp_path, [stages(range(400)), stages(range(390, 410))], "stages"), "stages", tmp_path / "w", no_rest)
+    assert max(found) <= 3 * ROW_GROUP["stages"]
+    assert sum(found) <= 2 * 420
 
 
 def test_texts_as_keys(tmp_path: Path) -> None:

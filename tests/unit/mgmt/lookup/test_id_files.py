@@ -1,12 +1,16 @@
 from __future__ import annotations
 
 from pathlib import Path
+from random import Random
+from types import ModuleType
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 
 from services.common.trace import Trace
+from services.mgmt.lookup import id_files
 from services.mgmt.lookup.id_files import FAULTS, IdFiles, names_in, names_of, rows_of
 from services.mgmt.lookup.lookup import LookUp
 from tests.support.ledger_files import MS, ORIGIN, LedgerFiles, uid
@@ -126,3 +130,38 @@ def test_names(tmp_path: Path, group: int) -> None:
     assert [found(5), found(7), found(9), found(8), found(11)] == [["a", "c"], ["a", "b"], ["a", "d"], ["a"], []]
     assert found(5, 7, 41) == ["a", "b", "c", "x41"]
     assert names_in([str(path)], [5], lambda: False) == []
+
+
+def test_names_of_many() -> None:
+    """Whatever rows there are, and whatever is asked for, the rows are those that name one of them."""
+    random = Random(7)
+    for _ in range(300):
+        uids = {random.randrange(60) for _ in range(random.randrange(8))}
+        ranges = [(first, first + random.choice([0, 0, 1, 9])) for first in random.choices(range(60), k=20)]
+        first, last = (list(column) for column in zip(*ranges, strict=True))
+        table = pa.table([["a"] * 20, ["message_id"] * 20, first, last, range(20)], schema=SCHEMA)
+        expected = [one for one in ranges if any(one[0] <= uid <= one[1] for uid in uids)]
+        assert [row[2:] for row in names_of(table, uids)] == expected
+
+
+class _Counted:
+    """A module, of which it is counted how often one asks for something of it."""
+
+    def __init__(self, module: ModuleType) -> None:
+        self._module = module
+        self.asked = 0
+
+    def __getattr__(self, name: str) -> object:
+        self.asked += 1
+        return getattr(self._module, name)
+
+
+def test_as_many_names(monkeypatch: pytest.MonkeyPatch) -> None:
+    """For a thousand uids a table is gone through no more often than for two."""
+    counted = _Counted(pc)
+    monkeypatch.setattr(id_files, "pc", counted)
+    table = _table([f"id-{number:04}" for number in range(2000)])
+    assert len(names_of(table, [3, 5])) == 2
+    of_two = counted.asked
+    assert len(names_of(table, range(0, 2000, 2))) == 1000
+    assert counted.asked == 2 * of_two
