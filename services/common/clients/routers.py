@@ -121,7 +121,7 @@ class Routers:
         """The result of `work`; cancels it and raises Replaced when another router than `writer` writes."""
         before, task = cancellations(), asyncio.ensure_future(work)
         self._for_writer[task] = writer
-        self._cancel_replaced()
+        self._cancel_if_replaced(task, writer)  # of all others it is known: of thousands each would look at all
         try:
             return await task
         except asyncio.CancelledError:
@@ -131,10 +131,9 @@ class Routers:
         finally:
             del self._for_writer[task]
 
-    def _cancel_replaced(self) -> None:
-        for task, writer in self._for_writer.items():
-            if self.writer is not None and self.writer != writer:
-                task.cancel()
+    def _cancel_if_replaced(self, task: asyncio.Task[Any], writer: Router) -> None:
+        if self.writer is not None and self.writer != writer:
+            task.cancel()
 
     async def nobody_writes(self) -> bool:
         """Whether, at some moment after the call, no router could answer a change.
@@ -163,7 +162,8 @@ class Routers:
             )
             self._changed.set()
             self._changed = asyncio.Event()
-            self._cancel_replaced()
+            for task, writer in self._for_writer.items():
+                self._cancel_if_replaced(task, writer)
             for_each("hearing of the routers", self.listeners, call)
             for address in self._peers.keys() - self._addresses():
                 self._tasks.start(self._close_later(address), "former router")
