@@ -289,6 +289,25 @@ async def test_runs_out() -> None:
     await house.leases.stop()
 
 
+async def test_a_store_that_takes_its_time() -> None:
+    """A lease of two seconds is held, and valid, while the store takes more than one to answer, and after it has."""
+    house = House(ttl_ms=2000)
+    await house.leases.start()
+    house.leases.acquire(["partition/1"])
+    await until(lambda: house.listener.held)
+    delay = house.store.delay = asyncio.Event()
+    house.leases.refresh()
+    await until(lambda: house.store.delayed)
+    asked, house.now = len(house.store.requests), house.now + 1.2
+    assert house.leases.check()
+    house.store.delay = None
+    delay.set()
+    await until(lambda: len(house.store.requests) > asked)
+    assert house.leases.check()
+    assert (house.listener.held, house.listener.valid) == ({"partition/1": 1}, [True])
+    await house.leases.stop()
+
+
 async def test_what_is_logged() -> None:
     """A wait for the store is logged once at the start; later, once for each time that the store does not answer."""
     house = House()
