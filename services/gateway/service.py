@@ -20,6 +20,7 @@ from services.common.clients.mgmt import MgmtClient
 from services.common.clients.partition_table import ROLE, PartitionTable
 from services.common.clients.store import StoreClient
 from services.common.clients.topology import TopologyClient
+from services.common.compiling import Compiling
 from services.common.config import Settings
 from services.common.grpc_server import Server
 from services.common.ledger.ledger import Ledger
@@ -81,14 +82,17 @@ class Service:
         origin, _ = await self._store.allocate_origin("gateway")
         self._name, prefix = f"gateway-{origin}", f"{origin}."
         self._keep_records(origin)
-        bindings = Bindings()
+        bindings, compiling = (
+            Bindings(),
+            Compiling(),
+        )  # of its own: all changes wait for it, and clients may ask for much
         self._topology = TopologyClient(
             self._store,
             self._name,
             "gateway",
             prefix,
             copy=bindings,
-            ahead=lambda frame: self._broker.compiling.kept(selectors_of(frame)),
+            ahead=lambda frame: compiling.kept(selectors_of(frame)),
         )
         table = PartitionTable()
         self._apart = Apart(self._meters, settings, bindings.has_exchange)

@@ -10,7 +10,6 @@ import structlog
 
 from services.common import plugins
 from services.common.advertise import reachable_address
-from services.common.arguments.costly import selectors_of
 from services.common.bus.address import bus_address
 from services.common.bus.event_bus import EventBus
 from services.common.clients.leases import Leases
@@ -83,9 +82,7 @@ class Service:
         origin, _ = await self._store.allocate_origin(self._name)
         self._advertised = await self._reachable()
         uids = UidSource(origin)
-        self._topology = TopologyClient(
-            self._store, self._member, ROLE, "", ahead=lambda frame: self._host.compiling.kept(selectors_of(frame))
-        )
+        self._topology = TopologyClient(self._store, self._member, ROLE, "")
         registry = Registry(self._topology.queues, self._topology.has_place)
         ids = UidSource(origin)
         self._bus = EventBus(bus_address(self._settings), "queue", self._member, origin)

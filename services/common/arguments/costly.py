@@ -37,8 +37,8 @@ def selectors_in(written: bytes) -> list[str]:
 
 
 def selectors_of(frame: TopologyFrame) -> list[str]:
-    """Of the queues and bindings that a frame of the topology tells of."""
-    found = [text for queue in frame.queues for text in selectors_in(queue.arguments)]
+    """Of the bindings that a frame of the topology tells of. Those of queues are wanted where consumers come."""
+    found = list[str]()
     for record in frame.records:
         if record.kind == records.BINDING and not record.deleted and filters.SELECTOR.encode() in record.value:
             with suppress(ValueError):

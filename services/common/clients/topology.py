@@ -251,11 +251,18 @@ class TopologyClient:
             with unless_given_up():
                 async for frame in stub.Watch(self._say(), metadata=writer.metadata):
                     self._heard = True
-                    kept = await self._ahead(frame) if self._ahead else None
+                    kept = await self._prepare(frame)
                     self._hear(frame)
                     del kept
         except grpc.aio.AioRpcError as failure:
             raise self.routers.judge(failure, writer, stub) from None
+
+    async def _prepare(self, frame: router_pb2.TopologyFrame) -> object:
+        """What keeps what the frame wants at hand. A fault in this shows again where the frame is taken."""
+        try:
+            return await self._ahead(frame) if self._ahead else None
+        except Exception as fault:  # noqa: BLE001 - it would come again with each attempt to attach
+            return contained("preparing for news of the topology", fault)
 
     async def _say(self) -> AsyncIterator[router_pb2.WatcherFrame]:
         first = self._frame(beat=monotonic())

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from pathlib import Path
 from typing import Any, cast
 
@@ -70,6 +70,12 @@ async def address(tmp_path: Path) -> AsyncIterator[str]:
     await server.stop(0)
 
 
+def _client(
+    address: str, copy: Bindings, ahead: Callable[[router_pb2.TopologyFrame], Awaitable[object]]
+) -> TopologyClient:
+    return TopologyClient(cast("Any", Store(address)), "gateway-1", "gateway", "1.", copy=copy, ahead=ahead)
+
+
 async def test_one_is_compiled_in_a_turn(address: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each once, whatever is remembered; then the copy is whole."""
     turn, turns, compiled = 0, list[int](), selectors._compiled
@@ -87,14 +93,7 @@ async def test_one_is_compiled_in_a_turn(address: str, monkeypatch: pytest.Monke
     monkeypatch.setattr(selectors, "_compiled", counted)
     monkeypatch.setattr(selectors, "_known", Memo[str, selectors.Selector](2, 0))
     compiling, copy = Compiling(), Bindings()
-    client = TopologyClient(
-        cast("Any", Store(address)),
-        "gateway-1",
-        "gateway",
-        "1.",
-        copy=copy,
-        ahead=lambda frame: compiling.kept(selectors_of(frame)),
-    )
+    client = _client(address, copy, lambda frame: compiling.kept(selectors_of(frame)))
     beside = asyncio.ensure_future(others())
     await client.start()
     beside.cancel()
@@ -102,3 +101,17 @@ async def test_one_is_compiled_in_a_turn(address: str, monkeypatch: pytest.Monke
     assert copy.whole
     assert len((copy.sources("/") or {})["amq.direct"].bindings) == _MANY
     assert len(set(turns)) == len(turns) == _MANY
+
+
+async def test_a_fault_ahead(address: str) -> None:
+    """What only makes a frame cheaper to take, and fails, does not keep the gateway from it."""
+
+    async def odd(_frame: router_pb2.TopologyFrame) -> object:
+        raise RuntimeError("odd")
+
+    copy = Bindings()
+    client = _client(address, copy, odd)
+    async with asyncio.timeout(60):
+        await client.start()
+    await client.stop(leave=False)
+    assert copy.whole
