@@ -157,7 +157,11 @@ class LoggerDesk:
         try:
             kind = kind_of(place, record.type)
             said = {**kind.defaults, **record.attributes}
-            made.sink = await kind.open(said, self.folder, former.sink if former else None)
+            async with asyncio.timeout(_PATIENCE):
+                made.sink = await kind.open(said, self.folder, former.sink if former else None)
+        except TimeoutError:
+            made.trouble = "its disk does not answer: change the logger to try again"
+            log.warning("a logger cannot be opened", logger=place.name, reason=made.trouble)
         except BrokerError as error:
             made.trouble = error.text
             log.warning("a logger cannot be opened", logger=place.name, reason=error.text)

@@ -39,8 +39,7 @@ class LookedAt:
 
     async def _look(self) -> None:
         wanted = {place: its for place, its in self._loggers().items() if its.type == "File"}
-        if wanted:
-            self.last = await asyncio.to_thread(self._details, wanted)
+        self.last = await asyncio.to_thread(self._details, wanted) if wanted else {}
 
     def _details(self, wanted: Mapping[Place, LoggerRecord]) -> Mapping[Place, list[dict[str, Any]]]:
         found = {}

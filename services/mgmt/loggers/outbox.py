@@ -87,17 +87,19 @@ class Outbox(ABC):
 
     async def _deliver_some(self) -> None:
         batch = [self._waiting.popleft() for _ in range(min(_AT_ONCE, len(self._waiting)))]
-        if self._lost:
-            batch.insert(0, Line(time_us=batch[0].time_us, level="WARN", text=f"{self._lost} lines are missing here"))
+        lost = self._lost  # more may be lost meanwhile
+        if lost:
+            batch.insert(0, Line(time_us=batch[0].time_us, level="WARN", text=f"{lost} lines are missing here"))
         try:
             if batch:
                 await self._deliver(batch)
         except BaseException as error:
             done = error.done if isinstance(error, Partly) else 0
-            self._waiting.extendleft(reversed(batch[max(done, bool(self._lost)) :]))
-            self._lost = 0 if done else self._lost
+            self._waiting.extendleft(reversed(batch[max(done, bool(lost)) :]))
+            self._lost -= lost if done else 0
             raise
-        self.trouble, self._lost = "", 0
+        self.trouble = ""
+        self._lost -= lost
 
     def _troubled(self, error: Exception) -> None:
         self.trouble = getattr(error, "strerror", None) or str(error) or type(error).__name__

@@ -78,8 +78,8 @@ class RollingFile:
             while left:
                 left = left[os.write(self._file, left) :]
         except OSError:
-            # The disk is full: half a line would be there again before the whole one.
-            os.ftruncate(self._file, self._size)
+            # The disk is full: half a line would be there again before the whole one. Others may have cut it meanwhile.
+            os.ftruncate(self._file, min(self._size, os.fstat(self._file).st_size))
             raise
         self._size += len(text)
 

@@ -110,6 +110,7 @@ class _Loggers(Keeper):
         await self.house.store.put_records([kept])
         await self.house.arrived(LOGGER_KIND, lambda: self._raw(place) == kept.value)
         await self.house.loggers.opened(place, made)
+        await self.house.loggers.files.look()
 
     async def _check_alone(self, place: Place, made: LoggerRecord) -> None:
         """Two that rolled one file would lose each other's lines."""

@@ -6,7 +6,6 @@ import asyncio
 import csv
 import io
 import json
-from collections.abc import Sequence
 from time import thread_time
 from typing import Annotated, Any, Final
 
@@ -31,7 +30,7 @@ from services.mgmt.rest.model.paths import names_in
 from services.mgmt.rest.model.schemas import placed
 from services.mgmt.tree.category import Source
 from services.mgmt.tree.tree import Tree
-from services.mgmt.turns import TURN
+from services.mgmt.turns import TURN, in_steps
 
 _BROKER: Final = "/{version:model_version}/querybroker/{path:names}"
 _HOST: Final = "/{version:model_version}/queryvhost/{path:names}"
@@ -82,21 +81,17 @@ class Querying:
         keeper = self._tree.categories.get(category.lower())
         if keeper is None or len(names) != above or (names and "virtualhost" not in self._tree.line(category.lower())):
             raise NotFound(f"there is no category '{category}' to query there")
-        await self._tree.ready(Source)
+        # Files of loggers are looked at for those who see them: a disk that hangs takes its time.
+        await self._tree.ready(keeper.fresh | set(Source) - {Source.LOG_FILES})
         compiler = Compiler(keeper.kind, self._tree.look, epoch_ms())
         query = queries.Query(asked.select, asked.where, asked.orderBy, asked.limit, asked.offset)
         try:
-            result = await _in_turns(self._answering(query, category.lower(), names, compiler))
+            found = await in_steps(self._tree.finding(category.lower(), names))  # of the tree, not of the query
+            result = await _in_turns(queries.answered(query, found, compiler))
         except NotParsed as error:
             raise HTTPException(400, error.text) from None
         told = {"headers": result.headers, "results": result.results, "total": result.total}
         return _csv(result) if asked.format == "csv" else JSONResponse(told)
-
-    def _answering(
-        self, query: queries.Query, category: str, names: Sequence[str], compiler: Compiler
-    ) -> Steps[queries.Result]:
-        found = yield from self._tree.finding(category, names)
-        return (yield from queries.answered(query, found, compiler))
 
 
 async def _in_turns(steps: Steps[queries.Result]) -> queries.Result:

@@ -100,3 +100,25 @@ async def test_a_sink_that_breaks(desk: LoggerDesk) -> None:
     its = desk.at(PLACE)
     assert its
     assert its.trouble == "a fault"
+
+
+async def test_a_disk_that_hangs(desk: LoggerDesk, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Who opens a logger on it says so, and the others take lines."""
+
+    class Hanging(_Kind):
+        async def open(self, said: Any, folder: Path, former: Sink | None) -> Sink:
+            await asyncio.Event().wait()
+            return await super().open(said, folder, former)
+
+    kinds = {"hangs": Hanging(), PLACE.name: _Kind()}
+    monkeypatch.setattr(desks, "kind_of", lambda place, _type: kinds[place.name])
+    monkeypatch.setattr(desks, "_PATIENCE", 0.01)
+    other = Place("/", "hangs")
+    record = record_of(LOGGER_KIND, other.key, LoggerRecord(type="Memory", attributes={}, host="1"))
+    async with asyncio.timeout(60):
+        sink = await _become(desk, record, _logger("1"), _rule("1"))
+    desk._take([_line("a")])
+    assert _texts(sink) == ["a"]
+    its = desk.at(other)
+    assert its
+    assert its.trouble.startswith("its disk does not answer")
