@@ -63,8 +63,8 @@ async def test_behind_another(channel: AbstractChannel, name: str) -> None:
 async def test_a_delay(channel: AbstractChannel, name: str) -> None:
     """It counts, is not to be had before its time, and comes then by itself; others go past."""
     queue = await channel.declare_queue(name, exclusive=True, arguments={"holdOnPublishEnabled": True})
-    await publish(channel, name, b"late", headers={"x-delay": 500})
     began = epoch_ms()
+    await publish(channel, name, b"late", headers={"x-delay": 500})
     await publish(channel, name, b"later", headers={"x-qpid-not-valid-before": began + 600_000})
     assert await count(channel, name) == 2
     assert await queue.get(no_ack=True, fail=False) is None
