@@ -26,9 +26,9 @@ run: $(BROKER)
 	$(BIN)/hopline up
 
 # Those that mostly wait share the machine. Others run in three lines at once: stacks that are killed, one after the other;
-# Spark, in what processor time they leave; and the simulation in that, then stacks that live. Steady traffic is by itself,
-# since it looks for what is slow; its kills come after it, with the same Spark. So are those in containers, since `nice`
-# does not reach another control group.
+# Spark, which takes longest, in what processor time they leave; and in what Spark leaves the simulation, then stacks that
+# live. Steady traffic is by itself, since it looks for what is slow; its kills come after it, with the same Spark. So are
+# those in containers, since `nice` does not reach another control group.
 FAST := tests/unit tests/contract tests/conformance
 CLIENTS := tests/interop tests/tracing
 SPARK := tests/spark
@@ -55,7 +55,7 @@ test-stacks: $(TOOLS)
 AT_ITS_END = @said=$$(mktemp); { $(1); } >$$said 2>&1; status=$$?; cat $$said; rm $$said; exit $$status
 
 test-spark: $(TOOLS)
-	$(call AT_ITS_END,nice -n 19 $(BIN)/pytest -q --timeout 900 --durations 5 $(SPARK))
+	$(call AT_ITS_END,nice -n 10 $(BIN)/pytest -q --timeout 900 --durations 5 $(SPARK))
 
 test-simulation: $(TOOLS)
 	$(call AT_ITS_END,nice -n 19 $(BIN)/pytest -q --timeout 900 --durations 5 $(SIMULATION) && $(BIN)/pytest -q --durations 5 $(LIVING))
