@@ -136,11 +136,12 @@ class Session:
     def _under_way(self) -> Iterator[asyncio.Task[None]]:
         if self._busy and self._work:
             yield self._work
-        if self._of_links:
-            yield from self._of_links.tasks.values()
+        yield from self._of_links.tasks.values() if self._of_links else ()
 
     async def ended(self) -> None:
-        """The same, and what it held is others' again."""
+        """The same, and what it held is others' again; what a client only asked that is gone is not looked for."""
+        if self._waiting and self.connection.lost:
+            self._waiting.forget_questions()
         await self.idle()
         by_itself("closing a session", self.close)
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from services.common.message.weight import BESIDE, weight
-from services.gateway.vocabulary import Publish, Request
+from services.gateway.vocabulary import Echo, FindBinding, FindNode, Get, Publish, Request
 
 if TYPE_CHECKING:
     from services.gateway.sessions.client import Client
@@ -15,6 +15,9 @@ if TYPE_CHECKING:
 _WAITING_BYTES = 1 << 20  # of requests that wait; beyond, the connection is read no further
 _REQUEST_BYTES = 16 << 10  # that a request counts for: it is no use to have hundreds of them wait
 _PUBLISH_BYTES = 2 << 10  # that a publish takes besides its messages
+
+_QUESTIONS = (Echo, FindBinding, FindNode, Get)
+"""Beside passive declarations."""
 
 
 def may_send(connection: Client) -> bool:
@@ -63,10 +66,19 @@ class WaitingRequests:
         self._connection.waiting -= sum(_weight(each) for each in self._requests if not stays(each))
         self._requests = deque(filter(stays, self._requests))
 
+    def forget_questions(self) -> None:
+        """Drops those at the end that only ask, whose client is gone; one that others stand behind may concern them."""
+        while self._requests and _only_asks(self._requests[-1]):
+            self._connection.waiting -= _weight(self._requests.pop())
+
     def forget_behind(self) -> None:
         """Drops all but the first."""
         while len(self._requests) > 1:
             self._connection.waiting -= _weight(self._requests.pop())
+
+
+def _only_asks(request: Request) -> bool:
+    return isinstance(request, _QUESTIONS) or getattr(request, "passive", False)
 
 
 def _weight(request: Request) -> int:

@@ -8,6 +8,7 @@ from typing import Any, cast
 
 import pytest
 
+from services.common.runtime import Tasks
 from services.gateway import vocabulary as v
 from services.gateway.connections.connection import Connection
 from services.rpc.queue_pb2 import RESTORE
@@ -79,3 +80,30 @@ async def test_a_busy_session_beside_it(house: House) -> None:
     busy._work.cancel()
     await ending
     assert busy.closed
+
+
+@pytest.mark.parametrize("lost", [True, False])
+@pytest.mark.parametrize("house", [False], indirect=True)
+async def test_questions(house: House, lost: bool) -> None:
+    """What a client that is gone asked last is not looked for: a thousand such clients would have others wait for it.
+
+    What it wanted done is done, with what it asked before: a name may be missing in it, and mean the queue asked for.
+    """
+    connection, release = cast("Any", house.session.connection), asyncio.Event()
+    asked = [v.DeclareQueue(1, "q", passive=True), v.Bind(1, "x", "", False, "k"), v.Get(1, "q")]
+    asked += [v.DeclareQueue(1, "q", passive=True), v.DeclareExchange(1, "x", "", passive=True)]
+    done: list[v.Request] = []
+    connection.carry_out = lambda _session, request: done.append(request)
+    connection.tasks, connection.engine.succeed = Tasks(), lambda *_: None
+    connection.flush = connection.take_pending = lambda: None
+    connection.release = connection.hold = lambda _session: None
+    house.session.begin(v.Commit(1), release.wait())
+    for request in asked:
+        house.session.handle(request)
+    connection.lost = lost
+    ended = asyncio.ensure_future(house.session.ended())
+    await asyncio.sleep(0)
+    release.set()
+    await ended
+    assert done == (asked[:2] if lost else asked)
+    assert connection.waiting == 0
