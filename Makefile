@@ -7,7 +7,7 @@ TOOLS := $(VENV)/.tools
 SOURCES := pyproject.toml hatch_build.py $(wildcard proto/*.proto)
 PIP := $(BIN)/pip install --quiet --disable-pip-version-check
 
-.PHONY: run test test-stacks test-spark test-simulation lint check bench doors suites fuzz explore chaos stores fates upgrade simulate simulate-mutants format images compose-up clean
+.PHONY: run test test-stacks test-compute lint check bench doors suites fuzz explore chaos stores fates upgrade simulate simulate-mutants format images compose-up clean
 
 # What the broker itself needs.
 $(BROKER): $(SOURCES)
@@ -25,16 +25,12 @@ $(TOOLS): $(BROKER)
 run: $(BROKER)
 	$(BIN)/hopline up
 
-# Those that mostly wait share the machine. Others run in three lines at once: stacks that are killed, one after the other;
-# Spark, which takes longest, in what processor time they leave; and in what Spark leaves the simulation, then stacks that
-# live. Steady traffic is by itself, since it looks for what is slow; its kills come after it, with the same Spark. So are
-# those in containers, since `nice` does not reach another control group.
+# Those that mostly wait share the machine. Others run a whole stack, one after the other, and wait half of the time: what
+# only computes has the rest of it. Steady traffic is by itself, since it looks for what is slow; its kills come after it,
+# with the same Spark. So are those in containers, since `nice` does not reach another control group.
 FAST := tests/unit tests/contract tests/conformance
 CLIENTS := tests/interop tests/tracing
-SPARK := tests/spark
-SIMULATION := tests/simulation
-LIVING := $(addprefix tests/cluster/test_,capture.py commands.py events.py loggers.py management.py metrics.py model.py \
-  moving_from_rabbitmq.py ports.py prometheus.py rabbitmqadmin.py secrets.py)
+COMPUTE := tests/spark tests/simulation
 FATES := $(addprefix tests/fates/test_,steady.py fates.py)
 CONTAINERS := tests/compose tests/chaos
 BY_HAND := tests/upgrade
@@ -44,21 +40,16 @@ PAIRWISE := --numprocesses 2 --dist loadfile
 test: $(TOOLS)
 	$(BIN)/pytest -q $(TOGETHER) $(FAST)
 	$(BIN)/pytest -q $(PAIRWISE) $(CLIENTS)
-	$(MAKE) --jobs 3 test-stacks test-spark test-simulation
+	$(MAKE) --jobs 2 test-stacks test-compute
 	$(BIN)/pytest -q --durations 3 $(FATES)
 	$(BIN)/pytest -q --durations 5 $(CONTAINERS)
 
 test-stacks: $(TOOLS)
-	$(BIN)/pytest -q --durations 15 $(addprefix --ignore=,$(FAST) $(CLIENTS) $(SPARK) $(SIMULATION) $(LIVING) tests/fates $(CONTAINERS) $(BY_HAND))
+	$(BIN)/pytest -q --durations 15 $(addprefix --ignore=,$(FAST) $(CLIENTS) $(COMPUTE) tests/fates $(CONTAINERS) $(BY_HAND))
 
-# What the other two say is shown at their end: the first tells how far it is meanwhile.
-AT_ITS_END = @said=$$(mktemp); { $(1); } >$$said 2>&1; status=$$?; cat $$said; rm $$said; exit $$status
-
-test-spark: $(TOOLS)
-	$(call AT_ITS_END,nice -n 10 $(BIN)/pytest -q --timeout 900 --durations 5 $(SPARK))
-
-test-simulation: $(TOOLS)
-	$(call AT_ITS_END,nice -n 19 $(BIN)/pytest -q --timeout 900 --durations 5 $(SIMULATION) && $(BIN)/pytest -q --durations 5 $(LIVING))
+test-compute: $(TOOLS)
+	@said=$$(mktemp); nice -n 19 $(BIN)/pytest -q $(PAIRWISE) --timeout 900 --durations 5 $(COMPUTE) >$$said 2>&1; \
+	  status=$$?; cat $$said; rm $$said; exit $$status  # at once: the others tell how far they are meanwhile
 
 lint: $(TOOLS)
 	$(BIN)/ruff format --check .
