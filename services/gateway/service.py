@@ -59,6 +59,7 @@ from services.gateway.sign_in.older_users import OlderUsers
 from services.rpc.gateway_pb2_grpc import add_GatewayServicer_to_server
 from services.rpc.logs_pb2_grpc import add_LogsServicer_to_server
 from services.rpc.metrics_pb2_grpc import add_MetricsServicer_to_server
+from services.rpc.router_pb2 import TopologyFrame
 
 _LAST_WRITES = 2.0  # seconds
 
@@ -82,18 +83,8 @@ class Service:
         origin, _ = await self._store.allocate_origin("gateway")
         self._name, prefix = f"gateway-{origin}", f"{origin}."
         self._keep_records(origin)
-        bindings, compiling = (
-            Bindings(),
-            Compiling(),
-        )  # of its own: all changes wait for it, and clients may ask for much
-        self._topology = TopologyClient(
-            self._store,
-            self._name,
-            "gateway",
-            prefix,
-            copy=bindings,
-            ahead=lambda frame: compiling.kept(selectors_of(frame)),
-        )
+        bindings = Bindings()
+        self._topology = self._create_topology(prefix, bindings)
         table = PartitionTable()
         self._apart = Apart(self._meters, settings, bindings.has_exchange)
         observer = self._create_observer(table)
@@ -154,6 +145,14 @@ class Service:
         if not self._settings.metrics:
             return recorder
         return CountedStages(recorder, self._meters, self._apart.counted)
+
+    def _create_topology(self, prefix: str, bindings: Bindings) -> TopologyClient:
+        compiling = Compiling()  # of its own: all changes wait for it, and clients may ask for much
+
+        async def ahead(frame: TopologyFrame) -> object:
+            return await compiling.kept(selectors_of(frame))
+
+        return TopologyClient(self._store, self._name, "gateway", prefix, copy=bindings, ahead=ahead)
 
     def _create_observer(self, table: PartitionTable) -> Observer:
         return Observer(
