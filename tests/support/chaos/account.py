@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-KILL, PAUSE, CUT, SCALE_UP, SCALE_DOWN = "kill", "pause", "cut", "scale up", "scale down"
+KILL, PAUSE, CUT, POWER_OFF, SCALE_UP, SCALE_DOWN = "kill", "pause", "cut", "power off", "scale up", "scale down"
+AWAY = {KILL, CUT, POWER_OFF}  # kinds after which the container is not reached
 
 
 class MessageId(NamedTuple):
@@ -65,7 +66,7 @@ class Connection:
 
 @dataclass(slots=True)
 class Disturbance:
-    """`target` is a container; a kill lasts until it is started again, a pause or a cut until it is undone."""
+    """`target` is a container; what kills it lasts until it is started again, a pause or a cut until it is undone."""
 
     kind: str
     target: str

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import pairwise
 
-from tests.support.chaos.account import CUT, KILL, PAUSE, Account, Delivery, Disturbance, Message, Writing
+from tests.support.chaos.account import AWAY, PAUSE, Account, Delivery, Disturbance, Message, Writing
 
 # A client may learn of its gateway's disturbance late: when nothing answers, by its heartbeats.
 LATE_SECONDS = 20.0
@@ -82,7 +82,7 @@ def _reason(account: Account, first: Delivery, second: Delivery) -> str:
     connection = account.connections[first.connection]
     for disturbance in account.disturbances:
         meanwhile = disturbance.began <= second.at and disturbance.ended >= first.at
-        if meanwhile and disturbance.target == connection.gateway and disturbance.kind in {KILL, CUT}:
+        if meanwhile and disturbance.target == connection.gateway and disturbance.kind in AWAY:
             return f"gateway {disturbance.kind}"
     if connection.ended is not None and connection.ended <= second.at:
         return "connection ended"
@@ -112,7 +112,7 @@ def _broken(account: Account) -> Iterator[str]:
 
 
 def _excuses(disturbance: Disturbance, gateway: str, at: float) -> bool:
-    is_its = disturbance.target == gateway and disturbance.kind in {KILL, CUT, PAUSE}
+    is_its = disturbance.target == gateway and disturbance.kind in {*AWAY, PAUSE}
     return is_its and disturbance.began <= at <= disturbance.ended + LATE_SECONDS
 
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
-from tests.support.chaos.account import CUT, KILL, PAUSE, SCALE_DOWN, SCALE_UP, Disturbance
+from tests.support.chaos.account import CUT, KILL, PAUSE, POWER_OFF, SCALE_DOWN, SCALE_UP, Disturbance
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Awaitable, Callable, Iterator
     from random import Random
 
     from tests.support.chaos.containers import ContainerStack
@@ -27,6 +27,7 @@ DECK = (
     (KILL, ("nats",)),
     (PAUSE, ("queue", "queue", "queue", "store", "router", "gateway")),
     (CUT, ("queue", "queue", "queue", "store", "router", "gateway", "nats")),
+    (POWER_OFF, ("store", "queue", "router", "gateway")),
     (SCALE_UP, ("queue",)),
     (SCALE_DOWN, ("queue",)),
 )
@@ -58,20 +59,36 @@ class Disturber:
         disturbance = Disturbance(kind, target, self._now())
         self._note(disturbance)
         # Drawn whether it is used or not: the same seed gives the same run, whatever the containers do.
-        moment = self._random.random()
-        if kind == KILL:
-            await asyncio.to_thread(self._stack.kill, target)
-            await asyncio.sleep(3 * moment)
-            await asyncio.to_thread(self._stack.revive, target)
-        elif kind == PAUSE:
-            await asyncio.to_thread(self._stack.pause, target)
-            await asyncio.sleep(LEASE_SECONDS * (1.5 + moment))
-            await asyncio.to_thread(self._stack.resume, target)
-        else:
-            undo = await asyncio.to_thread(self._stack.cut, target)
-            await asyncio.sleep(LEASE_SECONDS * (0.5 + 2 * moment))
-            await asyncio.to_thread(undo)
+        await self._KINDS[kind](self, target, self._random.random())
         disturbance.ended = self._now()
+
+    async def _kill(self, target: str, moment: float) -> None:
+        await asyncio.to_thread(self._stack.kill, target)
+        await asyncio.sleep(3 * moment)
+        await asyncio.to_thread(self._stack.revive, target)
+
+    async def _pause(self, target: str, moment: float) -> None:
+        await asyncio.to_thread(self._stack.pause, target)
+        await asyncio.sleep(LEASE_SECONDS * (1.5 + moment))
+        await asyncio.to_thread(self._stack.resume, target)
+
+    async def _cut(self, target: str, moment: float) -> None:
+        undo = await asyncio.to_thread(self._stack.cut, target)
+        await asyncio.sleep(LEASE_SECONDS * (0.5 + 2 * moment))
+        await asyncio.to_thread(undo)
+
+    async def _power_off(self, target: str, moment: float) -> None:
+        """No peer hears from its kernel that it is dead."""
+        undo = await asyncio.to_thread(self._stack.cut, target)
+        await self._kill(target, moment)
+        await asyncio.to_thread(undo)
+
+    _KINDS: ClassVar[dict[str, Callable[[Disturber, str, float], Awaitable[None]]]] = {
+        KILL: _kill,
+        PAUSE: _pause,
+        CUT: _cut,
+        POWER_OFF: _power_off,
+    }
 
     async def _scale(self, kind: str) -> None:
         queues = self._stack.names("queue")

@@ -8,6 +8,7 @@ from tests.support.chaos.account import (
     CUT,
     KILL,
     PAUSE,
+    POWER_OFF,
     Account,
     Connection,
     Delivery,
@@ -119,7 +120,7 @@ def test_every_duplicate_counts(account: Account) -> None:
     assert found(check(account)) == {"delivered again": 2}
 
 
-@pytest.mark.parametrize("kind", [KILL, CUT])
+@pytest.mark.parametrize("kind", [KILL, CUT, POWER_OFF])
 def test_redelivery_after_the_gateway(account: Account, kind: str) -> None:
     """What a consumer had may come again when its gateway was killed or cut off meanwhile."""
     account.disturbances.append(Disturbance(kind, GATEWAY, 25.0, 27.0))
