@@ -13,6 +13,7 @@ from tests.simulation.world.processes import PROCESS, Host, Process
 from tests.simulation.world.shape import Shape
 
 _NOWHERE = 0.2  # share of the addresses of dead processes that lead nowhere
+_FIND_OUT = 2.5  # seconds, at most, until who is told nothing finds out; times to live here are half of what is usual
 _AGAIN = 1.0  # seconds until a connection that hears nothing is asked for once more
 
 
@@ -46,6 +47,12 @@ class Network:
             found.rate = 1 + (self.random.random() - 0.5) * 2e-5
             self._by_address[found.address] = found
         return found
+
+    def unheard(self, process: Process) -> float:
+        """Seconds after the death of a process in which a peer hears of it: its machine may die with it."""
+        if not self.shape.silent or Random(f"{process.name} {self.loop.now}").random() >= self.shape.silent:
+            return 0.0
+        return _FIND_OUT * self.random.random()
 
     def find(self, name: str) -> Host | None:
         """By name or by address: an address belongs to the host that has it now."""

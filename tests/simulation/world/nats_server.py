@@ -147,7 +147,7 @@ class _Side:
 
     def die(self) -> None:
         self.lost = True
-        self.connection.died(self, self.network.random)
+        self.connection.died(self, self.network.random, self.network.unheard(self.process))
 
 
 class _ServerEnd(_Side):

@@ -182,13 +182,24 @@ class Connection:
         if not any(self._open):
             self.link.connections.pop(self, None)
 
-    def died(self, end: End, random: Random) -> None:
-        """The process of `end` is gone: what it sent may have left it, the other end finds out when that has come."""
-        pipe = self.pipes[0 if end is self.ends[1] else 1]
+    def died(self, end: End, random: Random, unheard: float = 0.0) -> None:
+        """The process of `end` is gone: what it sent may have left it, the other end finds out when that has come.
+
+        `unheard` seconds later, if it has to find out by itself.
+        """
+        other = 0 if end is self.ends[1] else 1
+        pipe = self.pipes[other]
         if pipe.items and random.random() < 0.3:
             lose_tail(pipe, random)
         self.ended(end)
-        pipe.send(Reset)
+        if unheard:
+            self._loop.after(unheard, self._loop.kernel, self._found_out, other)
+        else:
+            pipe.send(Reset)
+
+    def _found_out(self, other: int) -> None:
+        if self._open[other]:
+            self.pipes[other].send(Reset)
 
     def tear(self, random: Random) -> None:
         """Both ends find out by themselves, each after what had arrived of what was on its way."""

@@ -19,6 +19,7 @@ class Shape:
     queue_memory: int = 64 << 20
     heartbeat: int = 0
     delay: float = 0.0003  # of the network, one way, in the mean; at least a third of it
+    silent: float = 0.0  # share of the deaths of which no kernel tells the peers
     spikes: float = 0.01  # share of the deliveries that take up to a hundred times as long
     splits: float = 0.1  # share of the deliveries that come in pieces
     window: int = 64 << 10  # bytes that a connection takes before its reader has read them

@@ -246,7 +246,7 @@ class SimTransport(asyncio.Transport):
     def die(self) -> None:
         """Its process is gone."""
         self._lost = self._closing = True
-        self.connection.died(self, self._network.random)
+        self.connection.died(self, self._network.random, self._network.unheard(self.process))
 
 
 class SimServer(asyncio.AbstractServer):
