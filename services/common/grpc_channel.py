@@ -17,8 +17,12 @@ MAX_FRAME = LARGEST_MESSAGE
 
 # Calls are fewer than messages, and whoever is asked may be busy for a while.
 _USUAL = Doubt(10.0, 5.0)
+# A machine that is cut off, or dies with its network, says no goodbye: a process may be back there, and no word of it
+# come on what was its predecessor's connection. So a client pings soon, also one that only watches, and leaves when
+# the other kernel takes nothing: in time for its leases, and to hear who has those of others.
+_OF_CALLS = Doubt(2.0, 13.0, untaken=1.5)
 # Where a standby takes over from a process that hangs while its kernel still answers.
-_OF_DOUBT = Doubt(1.5, 1.5, locally=True)
+_OF_DOUBT = _OF_CALLS._replace(quiet=1.5, answer=1.5, locally=True)
 
 
 class Runtime(Protocol):
@@ -36,7 +40,7 @@ class Streams:
 
     def channel(self, address: str) -> grpc.aio.Channel:
         """As Runtime.channel."""
-        made = Channel(address, fields_for(address), _OF_DOUBT if _doubts else _USUAL)
+        made = Channel(address, fields_for(address), _OF_DOUBT if _doubts else _OF_CALLS)
         return cast("grpc.aio.Channel", made)  # it is one as far as we and generated code use it
 
     def server(self, address: str, interceptors: list[Any]) -> grpc.aio.Server:

@@ -54,10 +54,10 @@ class Table:
         if known is None or (known.role, known.address) != (alive.role, alive.address):
             self.version += 1
 
-    def renew_all(self, now: float) -> None:
-        """Every member lives for its whole time to live from now."""
+    def renew_all(self, now: float, times: int) -> None:
+        """Every member lives for so many times its time to live from now."""
         for alive in self._members.values():
-            alive.deadline = now + alive.ttl
+            alive.deadline = now + times * alive.ttl
 
     def weigh(self, member: str, loads: Iterable[LeaseLoad]) -> None:
         """Takes the loads that `member` reports of its leases; watchers are not told for that alone."""

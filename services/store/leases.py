@@ -1,7 +1,10 @@
 """Leases of partitions and roles. An epoch is on disk before any member is told of it; a renewal touches no disk.
 
-A release counts at once and is written later: at worst a restarted store honours the lease for one more time to live.
+A release counts at once and is written later: at worst a restarted store honours the lease for two more times to live.
 It also spares members after it was cut off or stood still: if all members were late at once, none loses its leases.
+
+From when a restarted store listens, members have two times to live to find it: they may not know yet that their
+connections were the former store's. What their clients settled last is on no disk until they are back.
 
 A store that keeps nothing, or whose folder was replaced by an older one, has forgotten epochs in which members acted,
 and frames of those epochs may be under way. So a member that acquires names the epoch it knows, and gets a later one.
@@ -33,6 +36,7 @@ from services.store.lease_table import Alive, Table
 from services.store.provider import LeaseRow
 
 _LAST = LIMIT - 1  # of the epochs
+_TO_FIND_IT = 2  # times to live, from when a store listens
 
 log = structlog.get_logger()
 
@@ -68,8 +72,8 @@ class Leases:
         self._table.restore(rows, incarnation << 32, self._clock(), self._ttl_ms / 1000)
 
     def listening(self) -> None:
-        """From now on members can reach the store: all get their whole time to live, as they could not renew before."""
-        self._table.renew_all(self._clock())
+        """From now on members can reach the store: all get time to find it, as they could not renew before."""
+        self._table.renew_all(self._clock(), _TO_FIND_IT)
 
     def closing(self) -> None:
         """From now on no lease is granted, and no member expires."""

@@ -18,6 +18,7 @@ from services.common.streams.method import Deserialize, Method, Serialize
 from services.common.streams.race import first_of
 
 _CONNECT_SECONDS = 5.0
+_DIAL_SECONDS = 1.0  # a kernel accepts for a busy peer; one that was away is knocked at again by ours ever more rarely
 _NEXT_SECONDS = 0.25  # without an answer, after which the next address of a name is tried as well
 _BACKOFF = (0.05, 0.25)  # seconds: clients wait for a peer that restarts
 
@@ -31,6 +32,7 @@ class Channel:
         self._metadata = metadata
         self._doubt = doubt
         self._end: ChannelEnd | None = None
+        self._found: list[Address] = []  # where the last connection was made that came from a look-up
         self._leaving: dict[ChannelEnd, None] = {}  # they take no more calls
         self._waiting: dict[ClientCall, None] = {}
         self._connecting: asyncio.Task[None] | None = None
@@ -154,14 +156,43 @@ class Channel:
         self._go_on()
 
     async def _connected(self) -> ChannelEnd:
-        async with asyncio.timeout(_CONNECT_SECONDS):
-            ways = [partial(self._connected_to, address) for address in await all_of(self.address)]
-            return await first_of(ways, _NEXT_SECONDS, ChannelEnd.close)
+        finding = asyncio.get_running_loop().create_task(all_of(self.address), name="gRPC looks a name up")
+        try:
+            async with asyncio.timeout(_CONNECT_SECONDS):
+                ways = [partial(self._as_found, finding)]
+                if self._found and not (await asyncio.wait([finding], timeout=_NEXT_SECONDS))[0]:
+                    ways.append(partial(self._as_known, finding))
+                return await first_of(ways, 0.0, ChannelEnd.close)
+        finally:
+            finding.cancel()
+
+    async def _as_found(self, finding: asyncio.Task[list[Address]]) -> ChannelEnd:
+        addresses = await asyncio.shield(finding)
+        end = await self._connected_to_one_of(addresses)
+        self._found = addresses
+        return end
+
+    async def _as_known(self, finding: asyncio.Task[list[Address]]) -> ChannelEnd:
+        """Where it was before, tried for as long as nobody says where it is: it may have come back this moment."""
+        failure = OSError("its name leads elsewhere")
+        while not finding.done():
+            try:
+                return await self._connected_to_one_of(self._found)
+            except OSError as refused:
+                failure = refused
+                await _pause()
+        raise failure
+
+    async def _connected_to_one_of(self, addresses: list[Address]) -> ChannelEnd:
+        return await first_of(
+            [partial(self._connected_to, each) for each in addresses], _NEXT_SECONDS, ChannelEnd.close
+        )
 
     async def _connected_to(self, address: Address) -> ChannelEnd:
         end = ChannelEnd(self, self._doubt)
         try:
-            await address.connect(asyncio.get_running_loop(), lambda: end)
+            async with asyncio.timeout(_DIAL_SECONDS):
+                await address.connect(asyncio.get_running_loop(), lambda: end)
             await end.answered
         except BaseException:
             end.close()

@@ -20,7 +20,6 @@ from services.common.streams.stream import Stream, StreamListener
 
 LARGEST_MESSAGE = 256 << 20  # a body of 100 MiB travels in one message, with room for what goes with it
 _BATCHES = 1 << 20  # bytes that the kernel may hold for a local peer: whole batches, while this process goes on
-_UNTAKEN_MS = 5000  # after which data that the other machine has not acknowledged ends the connection
 _READ_FIRST = (
     0.001  # seconds: uvloop may run a timer before it looks at sockets, but no second one that the first began
 )
@@ -33,6 +32,8 @@ class Doubt(NamedTuple):
     answer: float  # … and how long its answer may take
     locally: bool = False
     """Also of this machine: the kernel tells when a local peer is gone, but not when it hangs."""
+    untaken: float = 5.0
+    """Seconds for which its machine may take nothing of what is sent; that of a peer which is only slow does."""
 
 
 USUAL: Final = Doubt(5.0, 2.0)
@@ -64,7 +65,7 @@ class Endpoint(asyncio.BufferedProtocol, ABC):
         if self.address.startswith("unix:"):
             sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _BATCHES)
         else:
-            sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, _UNTAKEN_MS)
+            sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, round(self._doubt.untaken * 1000))
         # Pings wake two processes, for nothing where the kernel tells enough.
         if self._doubt.locally or not self.address.startswith("unix:"):
             self._keepalive = asyncio.get_running_loop().call_later(self._doubt.quiet, self._look)
@@ -218,7 +219,10 @@ class Endpoint(asyncio.BufferedProtocol, ABC):
         _log().warning(event, at=self.address, **about)
 
     def _pong(self, _pong: e.Pong) -> None:
-        """Nothing to do: anything that comes shows that the peer is alive."""
+        """It is there: the next silence counts from now."""
+        if self._keepalive:
+            self._keepalive.cancel()
+            self._keepalive = asyncio.get_running_loop().call_later(self._doubt.quiet, self._look)
 
     _HANDLERS: ClassVar[dict[type, Callable[[Any, Any], None]]] = {
         e.Message: _message,

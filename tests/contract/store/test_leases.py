@@ -208,14 +208,20 @@ async def test_the_lease_of_the_store_itself(house: House) -> None:
 
 
 async def test_that_time_begins_when_the_store_can_be_heard(house: House) -> None:
-    """A holder that finds the address closed counts on one time to live from then on, and has it."""
+    """A holder that finds the address closed counts on one time to live from then on, and has two: so much it may need
+    to find out that its connection leads nowhere.
+    """
     await house.acquire("partition/1")
     await house.restart()
     house.clock.now += TTL * 0.9
     house.engine.leases.listening()
-    house.clock.now += TTL * 0.9
+    house.clock.now += TTL * 1.9
     assert await house.acquire("partition/1", member="m2") == {}
     assert await house.acquire() == {"partition/1": 1}
+    await house.restart()
+    house.engine.leases.listening()
+    house.clock.now += TTL * 2.1
+    assert await house.acquire("partition/1", member="m2") == {"partition/1": 2}
 
 
 async def test_a_store_that_ends_grants_nothing(house: House) -> None:

@@ -46,5 +46,5 @@ async def test_where_another_may_take_over(process: StoreProcess, monkeypatch: p
 @pytest.mark.parametrize("process", ["tcp"], indirect=True)
 async def test_over_a_network(process: StoreProcess, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where its kernel is another machine's."""
-    monkeypatch.setattr(grpc_channel, "_USUAL", Doubt(1.0, 1.0))
+    monkeypatch.setattr(grpc_channel, "_OF_CALLS", Doubt(1.0, 1.0))
     await ends(process, 20)

@@ -11,6 +11,7 @@ from structlog.testing import capture_logs
 
 from services.common.streams import endpoint
 from services.common.streams.client import ClientStream, connect
+from services.common.streams.endpoint import USUAL
 from services.common.streams.stream import Stream
 from tests.support.http2_transcript import (
     DATA,
@@ -183,7 +184,8 @@ async def test_trailers_of_a_client_end_its_stream(address: str) -> None:
 
 async def test_a_peer_that_asks_and_reads_nothing(address: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Its connection ends before the answers fill the memory, and others' streams go on (RFC 9113 section 10.5)."""
-    monkeypatch.setattr(endpoint, "_UNTAKEN_MS", 600_000)  # else the kernel may end it first, on a busy machine
+    patient = USUAL._replace(untaken=600.0)  # else the kernel may end it first, on a busy machine
+    monkeypatch.setattr(endpoint, "USUAL", patient)
     heard = Heard()
     async with serving(address) as served:
         stream = await connect(served.address, METHOD, heard)

@@ -20,7 +20,7 @@ _TCP = "127.0.0.1:0"
 
 @pytest.fixture(autouse=True)
 def soon(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Asked after very little; it is asked again when the time for its answer is over."""
+    """Asked after very little."""
     monkeypatch.setattr(endpoint, "USUAL", endpoint.Doubt(0.01, 0.5))
 
 
@@ -58,6 +58,18 @@ async def test_a_peer_that_answers_no_more_is_given_up() -> None:
     assert peer.pings == 3
     assert heard.reasons == ["the peer does not answer"]
     assert [line["event"] for line in lines] == ["the peer does not answer; its connection ends"]
+
+
+async def test_a_peer_that_answers_is_asked_again_soon(monkeypatch: pytest.MonkeyPatch) -> None:
+    """However long its answer might have taken: if its machine goes away next, that is found out."""
+    monkeypatch.setattr(endpoint, "USUAL", endpoint.Doubt(0.01, 3600.0))
+    peer = _Peer(1000)
+    listening = await asyncio.get_running_loop().create_server(lambda: peer, "127.0.0.1", 0)
+    stream = await connect(f"127.0.0.1:{listening.sockets[0].getsockname()[1]}", METHOD, Heard())
+    await until(lambda: peer.pings >= 5)
+    stream.close()
+    listening.close()
+    await listening.wait_closed()
 
 
 async def test_a_client_that_answers_no_more_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
