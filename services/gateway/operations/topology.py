@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from typing import Any
 
 from services.common.arguments.life import may_end
@@ -26,7 +27,8 @@ async def declare_exchange(session: Session, request: v.DeclareExchange) -> None
         internal=request.internal,
         arguments=arguments.dump(request.arguments),
     )
-    await change(session, declare_exchange=declare)
+    async with session.broker.looking if request.passive else nullcontext():
+        await change(session, declare_exchange=declare)
 
 
 async def delete_exchange(session: Session, request: v.DeleteExchange) -> None:
@@ -48,7 +50,8 @@ async def declare_queue(session: Session, request: v.DeclareQueue) -> v.QueueDec
     # Before it is: if the answer is lost, the queue is there all the same.
     session.owns_queues |= bool(request.lifetime) or may_end(request.arguments)
     session.connection.owns_queues |= request.exclusive or session.owns_queues
-    reply = await change(session, request.link, declare_queue=declare)
+    async with session.broker.looking if request.passive else nullcontext():
+        reply = await change(session, request.link, declare_queue=declare)
     session.last_queue = reply.queue.name
     if reply.created:
         return v.QueueDeclared(reply.queue.name, 0, 0)

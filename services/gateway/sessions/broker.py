@@ -42,6 +42,10 @@ if TYPE_CHECKING:
     from services.gateway.sessions.session import Session
     from services.rpc import router_pb2
 
+# Questions to the router at the same time. What is answered together goes on in one turn, and all others wait for it: a
+# thousand clients that ask for as much as they are given would have a gateway to themselves.
+_LOOKING = 16
+
 log = structlog.get_logger()
 
 
@@ -68,6 +72,8 @@ class Broker:
         self.sessions: dict[Session, None] = {}
         self.compiling = Compiling()
         """Is held by whose selector is compiled; long ones are in turn."""
+        self.looking = asyncio.Semaphore(_LOOKING)
+        """Is held by who only asks the router whether there is something."""
         self._consumers: dict[int, Consumer] = {}
         self._windows = available() // 16
         self._handles = itertools.count(1)
