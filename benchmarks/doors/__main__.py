@@ -1,7 +1,8 @@
 """What a gateway's doors bear, at full size: `python -m benchmarks.doors`, or `make doors`.
 
 Wrong passwords beside right ones; crowds of peers that are half open, that never finish a message, that never read.
-A client that behaves goes round meanwhile. Nothing is judged: the figures are printed.
+A client that behaves goes round meanwhile. Nothing is judged: the figures are printed. With `--broker rabbitmq` the
+crowds of AMQP are there, for comparison.
 """
 
 from __future__ import annotations
@@ -23,8 +24,9 @@ from typing import TYPE_CHECKING
 import uvloop
 
 from benchmarks.brokers.hopline import Hopline
+from benchmarks.brokers.rabbitmq import RabbitMQ
 from benchmarks.doors import crowds
-from benchmarks.doors.good import Good, asks_for_health, publishes, sign_ins, told
+from benchmarks.doors.good import Good, Way, asks_for_health, publishes, sign_ins, told
 from benchmarks.doors.guesses import KINDS, Guesses, add_users
 from benchmarks.doors.peer import Login
 from benchmarks.doors.server import Server
@@ -53,6 +55,10 @@ CROWDS = {
 
 
 OVER_HTTP = frozenset({"half-open-http"})
+ONLY_HOPLINES = OVER_HTTP | {"sign-ins"}
+
+Broker = Hopline | RabbitMQ
+BROKERS = {"hopline": Hopline, "rabbitmq": RabbitMQ}
 
 
 async def _sign_ins(address: Address, data: Path) -> None:
@@ -76,11 +82,18 @@ async def _sign_ins(address: Address, data: Path) -> None:
     pool.shutdown()
 
 
-async def _one(name: str, address: Address, data: Path, size: int, seconds: float) -> None:
-    way, server = (asks_for_health, "mgmt") if name in OVER_HTTP else (publishes, "gateway")
+async def _one(name: str, broker: Broker, address: Address, folder: Path, size: int, seconds: float) -> None:
+    way: Way = publishes
+    if not isinstance(broker, Hopline):
+        server = Server(broker.name, broker.processes())
+    elif name in OVER_HTTP:
+        way, server = asks_for_health, Server.of_stack(folder / "data", "mgmt")
+        address = Address(address.host, broker.http_port)
+    else:
+        server = Server.of_stack(folder / "data", "gateway")
     good = Good(address, way)
     try:
-        await _crowd(name, address, Server(data, server), good, size, seconds)
+        await _crowd(name, address, server, good, size, seconds)
     finally:
         good.stop()
 
@@ -124,7 +137,7 @@ def _fill(address: Address) -> None:
     connection.close()
 
 
-async def main(names: Sequence[str], size: int, seconds: float) -> None:
+async def main(broker: Broker, names: Sequence[str], size: int, seconds: float) -> None:
     """Prints what each load does."""
     if task := asyncio.current_task():  # which stops the broker when it is cancelled
         asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, task.cancel)
@@ -132,21 +145,19 @@ async def main(names: Sequence[str], size: int, seconds: float) -> None:
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
     OUT.mkdir(exist_ok=True)
     folder = Path(tempfile.mkdtemp(prefix="doors-", dir=OUT))
-    broker = Hopline()
     try:
         address = broker.start(folder)
         os.nice(5)  # it is the broker that is measured
         if "sign-ins" in names:
             await _sign_ins(address, folder / "data")
         _fill(address)
-        over_http = Address(address.host, broker.http_port)
         for name in names:
             if name in CROWDS:
-                await _one(name, over_http if name in OVER_HTTP else address, folder / "data", size, seconds)
+                await _one(name, broker, address, folder, size, seconds)
     finally:
         broker.stop()
-        shutil.copy(folder / "hopline.log", OUT / "doors.log")
-        log = (folder / "hopline.log").read_text(errors="replace").splitlines()
+        shutil.copy(folder / f"{broker.name}.log", OUT / "doors.log")
+        log = (OUT / "doors.log").read_text(errors="replace").splitlines()
         print(f"the log has {len(log)} lines; the last:", *log[-8:], sep="\n")
         shutil.rmtree(folder, ignore_errors=True)
 
@@ -157,5 +168,11 @@ if __name__ == "__main__":
     parser.add_argument("--only", action="append", choices=every)
     parser.add_argument("--size", type=int, default=0, help="of a crowd; 0: full")
     parser.add_argument("--seconds", type=float, default=45, help="that a crowd stays")
+    parser.add_argument("--broker", choices=BROKERS, default="hopline")
     arguments = parser.parse_args()
-    uvloop.run(main(arguments.only or every, arguments.size, arguments.seconds))
+    if arguments.broker != "hopline":
+        every = [name for name in every if name not in ONLY_HOPLINES]
+    chosen = BROKERS[arguments.broker]()
+    if missing := chosen.missing() or ", ".join(set(arguments.only or ()) - set(every)):
+        parser.error(f"not at {chosen.name}: {missing}")
+    uvloop.run(main(chosen, arguments.only or every, arguments.size, arguments.seconds))

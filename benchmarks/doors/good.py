@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import multiprocessing
 import time
+from collections.abc import Callable
 from http import HTTPStatus
 from http.client import HTTPConnection, HTTPException
 from statistics import median
@@ -16,19 +17,20 @@ from benchmarks.load import BODY_SIZE
 from benchmarks.wire import Address, Connection, publication
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
     from multiprocessing.connection import Connection as Pipe
 
 EVERY_SECONDS = 0.01
 _SECONDS = 10.0  # for an answer over HTTP
 _QUEUE = "good"
+Way = Callable[["Address"], Callable[[], object]]
 _Trips = list[tuple[float, float]]  # when each began, and the seconds that it took
 
 
 class Good:
     """Goes round until it is stopped."""
 
-    def __init__(self, address: Address, way: Callable[[Address], Callable[[], object]]) -> None:
+    def __init__(self, address: Address, way: Way) -> None:
         """`way` gives one round of what the client does."""
         context = multiprocessing.get_context("spawn")
         self._pipe, theirs = context.Pipe()
@@ -95,7 +97,7 @@ def asks_for_health(address: Address) -> Callable[[], object]:
     return ask
 
 
-def _go_round(address: Address, way: Callable[[Address], Callable[[], object]], pipe: Pipe) -> None:
+def _go_round(address: Address, way: Way, pipe: Pipe) -> None:
     trips: _Trips = []
     try:
         go_round = way(address)
