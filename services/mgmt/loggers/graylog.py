@@ -8,8 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, ClassVar, Final
 
-from services.common.clock import epoch_ns
-from services.mgmt.loggers.kind import Said, Sink
+from services.mgmt.loggers.kind import Said, Sink, now_us
 from services.mgmt.loggers.outbox import Outbox, in_place_of
 from services.mgmt.loggers.syslog import check_host, check_port
 from services.mgmt.model.faults import IllegalConfiguration
@@ -26,7 +25,7 @@ class GraylogSink(Outbox):
     def __init__(self, said: Said) -> None:
         self._to = said["remoteHost"], said["port"]
         super().__init__(f"graylog {self._to[0]}:{self._to[1]}")
-        self.since_us = epoch_ns() // 1000
+        self.since_us = now_us()
         self._host = said["messageOriginHost"]
         self._static = {f"_{name}": value for name, value in said["staticFields"].items()}
         self._reader: asyncio.StreamReader | None = None

@@ -12,7 +12,7 @@ import structlog
 
 from services.common.few_lines import FewLines
 from services.common.runtime import Tasks
-from services.mgmt.loggers.kind import Sink
+from services.mgmt.loggers.kind import EVER, Sink
 from services.rpc.logs_pb2 import Line
 
 _WAITING: Final = 10_000
@@ -36,7 +36,7 @@ class Partly(OSError):
 class Outbox(ABC):
     """See Sink."""
 
-    since_us = 0
+    since_us = EVER
 
     def __init__(self, name: str) -> None:
         self.trouble = ""

@@ -91,6 +91,16 @@ async def test_rules_of_a_virtual_host_that_is_gone(desk: LoggerDesk) -> None:
     assert _texts(sink) == ["a", "b"]  # it begins with what led to it
 
 
+async def test_rules_that_come_back(desk: LoggerDesk) -> None:
+    """What came while there were some is not told again by the next; what came between is."""
+    sink = await _become(desk, _logger("1"), _rule("1"))
+    desk._take([_line("a")])
+    await _become(desk, Record(kind=RULE_KIND, key=PLACE.key_of("all"), deleted=True))
+    desk._take([_line("b")])
+    await _become(desk, _rule("1"))
+    assert _texts(sink) == ["a", "b"]
+
+
 async def test_a_sink_that_breaks(desk: LoggerDesk) -> None:
     """What it has open is let go, and why it takes nothing is told."""
     sink = await _become(desk, _logger("1"), _rule("1"))
