@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, ClassVar, Final
 
@@ -16,6 +17,8 @@ from services.rpc.logs_pb2 import Line
 
 _SEVERITIES: Final = {"DEBUG": 7, "INFO": 6, "WARN": 4, "ERROR": 3}
 _PATIENCE: Final = 5.0  # seconds
+_LAST: Final = 1.0
+"""Seconds: for what the socket has not taken yet when it ends."""
 _OF_A_LINE: Final = ("logger", "instance", "virtual_host", "user", "connection")
 
 
@@ -63,9 +66,13 @@ class GraylogSink(Outbox):
         self._reader = self._writer = None
 
     async def _end(self) -> None:
+        """A receiver that takes nothing would keep the socket, and what is written to it, for as long."""
         if self._writer:
             self._writer.close()
-        self._reader = self._writer = None
+            with suppress(OSError, TimeoutError):
+                async with asyncio.timeout(_LAST):
+                    await self._writer.wait_closed()
+        self._abort()
 
 
 class Graylog:

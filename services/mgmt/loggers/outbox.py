@@ -51,10 +51,13 @@ class Outbox(ABC):
 
     def take(self, lines: Sequence[Line]) -> None:
         self._waiting.extend(lines)
+        self._shorten()
+        self._some.set()
+
+    def _shorten(self) -> None:
         while len(self._waiting) > _WAITING:
             self._waiting.popleft()
             self._lost += 1
-        self._some.set()
 
     async def close(self) -> None:
         """A disk that hangs is not waited for."""
@@ -97,6 +100,7 @@ class Outbox(ABC):
             done = error.done if isinstance(error, Partly) else 0
             self._waiting.extendleft(reversed(batch[max(done, bool(lost)) :]))
             self._lost -= lost if done else 0
+            self._shorten()
             raise
         self.trouble = ""
         self._lost -= lost
