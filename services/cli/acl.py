@@ -149,4 +149,4 @@ def _read(file: str) -> str:
     try:
         return sys.stdin.read() if file == "-" else Path(file).read_text()
     except (OSError, UnicodeDecodeError) as error:
-        fail(f"{file}: {error}")
+        fail(f"{file} cannot be read: {getattr(error, 'strerror', None) or error}")

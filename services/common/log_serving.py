@@ -7,6 +7,7 @@ import asyncio
 from collections.abc import AsyncIterator
 from typing import Any, Final
 
+from services.common.clock import epoch_ns
 from services.common.log_lines import RECENT, LogLine, RecentLines
 from services.rpc.logs_pb2 import FollowRequest, Line, Lines
 from services.rpc.logs_pb2_grpc import LogsServicer
@@ -36,7 +37,7 @@ async def followed(recent: RecentLines) -> AsyncIterator[Lines]:
         while True:
             closing = recent.closing  # before the look: what was logged by then is told yet
             if lines := recent.since(after, _AT_ONCE):
-                yield Lines(process=recent.process, lines=map(_told, lines))
+                yield Lines(process=recent.process, lines=map(_told, lines), now_us=epoch_ns() // 1000)
                 after = lines[-1].number
             if len(lines) < _AT_ONCE:
                 if closing:

@@ -10,13 +10,13 @@ from typing import Final
 LITTLE: Final = 4096
 """Bytes in which there cannot be many values."""
 MOST_SENT: Final = 2000
-"""Values in the properties of a message that is published: about a millisecond to read."""
+"""Values in the properties of a message that is published: one or two milliseconds to count, up to six to read."""
 MOST_READ: Final = 4096
 """Values that are read at once of what a peer says."""
 MOST_KEPT: Final = 65_536
 """Values in the properties of a message that the broker has: far more than a publisher may send, since each who
-dead-letters it adds to its headers, and a former release took any number. Some tens of milliseconds to read: more would
-hold all others up.
+dead-letters it adds to its headers, and a former release took any number. Up to 150 milliseconds to read, in which all
+others wait.
 """
 MOST_SECTIONS: Final = 1024
 """Of a message of AMQP 1.0; only those of its body may be many (part 3, section 3.2: data, and amqp-sequence)."""

@@ -63,6 +63,8 @@ class OpenLogger:
     choice: Choice | None = None
     ruled: bool = False
     """Whether it has rules; before, it takes nothing."""
+    heard: int = 0
+    """Of all lines that the desk got, those that came while it had rules, or before."""
     counts: Counter[str] = field(default_factory=Counter)
     """Of its lines, by level."""
 
@@ -71,7 +73,7 @@ class OpenLogger:
         if self.choice is None or self.sink is None:
             return
         since = self.sink.since_us
-        if taken := [line for line in lines if line.time_us > since and self.choice.takes(line)]:
+        if taken := [line for line in lines if line.known_us >= since and self.choice.takes(line)]:
             self.counts.update(line.level for line in taken)
             self.sink.take(taken)
 
@@ -86,6 +88,7 @@ class LoggerDesk:
         self._records: dict[str, dict[str, bytes]] = {LOGGER_KIND: {}, RULE_KIND: {}}
         self._open: dict[Place, OpenLogger] = {}
         self._recent: deque[Line] = deque(maxlen=_RECENT)
+        self._count = 0
         self.files = LookedAt(folder, lambda: {place: its.record for place, its in self._open.items()})
         self._changed = asyncio.Event()
         self._following: Following | None = None
@@ -152,6 +155,7 @@ class LoggerDesk:
         made = OpenLogger(record)
         if former:
             made.choice, made.ruled, made.counts = former.choice, former.ruled, former.counts
+            made.heard = former.heard
         if former and former.sink:
             await former.sink.close()
         try:
@@ -186,14 +190,22 @@ class LoggerDesk:
                 its.choice = Choice(its.record, place.virtual_host, rules[place, its.record.host], its.choice)
             except IllegalConfiguration as error:
                 its.trouble = error.text
-            ruled, its.ruled = its.ruled, bool(rules[place, its.record.host])
-            if its.ruled and not ruled:
-                its.take(list(self._recent))
+            self._begin(its, ruled=bool(rules[place, its.record.host]))
+
+    def _begin(self, its: OpenLogger, *, ruled: bool) -> None:
+        """Its first rule has come, or its last has gone: what came before that is not told again by the next."""
+        if its.ruled and not ruled:
+            its.heard = self._count
+        elif ruled and not its.ruled:
+            new = min(self._count - its.heard, len(self._recent))
+            its.take(list(self._recent)[len(self._recent) - new :])
+        its.ruled = ruled
 
     # -------------------------------------------------------------- lines
 
     def _take(self, lines: Sequence[Line]) -> None:
         self._recent.extend(lines)
+        self._count += len(lines)
         for place, its in self._open.items():
             try:
                 its.take(lines)

@@ -6,14 +6,17 @@ import asyncio
 import os
 import re
 import threading
+from collections import deque
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import ClassVar, Final
 
-from services.mgmt.loggers.kind import Said, Sink
+from services.common.clock import epoch_ns
+from services.mgmt.loggers.kind import EVER, Said, Sink, now_us
 from services.mgmt.loggers.layout import DEFAULT, Layout
 from services.mgmt.loggers.outbox import Outbox, Partly, in_place_of
+from services.mgmt.loggers.positions import SUFFIX, Positions, beside
 from services.mgmt.loggers.rolling import Rolling, RollingFile
 from services.mgmt.model.faults import IllegalConfiguration
 from services.rpc.logs_pb2 import Line
@@ -21,16 +24,20 @@ from services.rpc.logs_pb2 import Line
 _MB: Final = 1 << 20
 _LARGEST: Final = 1024
 _HISTORY: Final = 1000
-_FORMER: Final = re.compile(r"\.(\d+|gz|part)$")
+_FORMER: Final = re.compile(rf"\.(\d+|gz|part|{SUFFIX[1:]})$")
+_STANDING_BY: Final = 2000
+"""Lines that are kept while another process writes: when that ends, some may not be in the file."""
 
 
 class FileSink(Outbox):
     """See Sink."""
 
-    def __init__(self, name: str, rolling: Rolling, layout: Layout, since_us: int = 0) -> None:
+    def __init__(self, name: str, rolling: Rolling, layout: Layout, since_us: int = EVER) -> None:
         super().__init__(name)
         self._file = RollingFile(rolling)
         self._layout = layout
+        self._positions = Positions(rolling.path)
+        self._stood_by: deque[Line] = deque(maxlen=_STANDING_BY)
         self._writing = threading.Lock()
         self._over = False
         self.since_us = since_us
@@ -41,12 +48,32 @@ class FileSink(Outbox):
     def _write(self, lines: Sequence[Line]) -> None:
         try:
             with self._writing:
-                self._file.write(self._layout(line).encode(errors="replace") for line in lines)
-        except OSError as error:
-            raise Partly(self._file.written, error) from error
+                self._write_new(lines)
         finally:
             if self._over:
                 self._close()
+
+    def _write_new(self, lines: Sequence[Line]) -> None:
+        """What is not in the file yet, however late it comes; who wrote it before may have been another process."""
+        held = self._file.held
+        if not self._file.hold():
+            self._stood_by.extend(lines)
+            return
+        if not held:
+            self._positions.read()
+        new = self._positions.new([*self._stood_by, *lines])
+        try:
+            self._file.write(self._layout(line).encode(errors="replace") for line in new)
+        except OSError as error:
+            raise Partly(self._done(new, lines), error) from error
+        finally:
+            self._positions.written(new[: self._file.written])
+        self._stood_by.clear()
+
+    def _done(self, new: Sequence[Line], lines: Sequence[Line]) -> int:
+        """How many of the lines that have come are done with, where not all of what is new is written."""
+        left = {id(line) for line in new[self._file.written :]}
+        return next((number for number, line in enumerate(lines) if id(line) in left), len(lines))
 
     def _close(self) -> None:
         """Who is still writing, such as a large file into an archive, does it afterwards."""
@@ -119,9 +146,10 @@ class File:
 
 
 def _found(said: Said, folder: Path) -> tuple[Path, int]:
-    """Its file, and when something was written into it last."""
+    """Its file, and when something was written into it last, where nothing says what that was."""
     path = path_of(said, folder)
     with suppress(OSError):
         its = path.stat()
-        return path, its.st_mtime_ns // 1000 if its.st_size else 0
-    return path, 0
+        if its.st_size and not beside(path).exists():
+            return path, now_us() - (epoch_ns() - its.st_mtime_ns) // 1000
+    return path, EVER

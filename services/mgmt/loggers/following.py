@@ -9,11 +9,13 @@ from typing import TYPE_CHECKING, Final
 import structlog
 
 from services.common.clients.calls import stream
+from services.common.clock import epoch_ns
 from services.common.errors import BrokerError
 from services.common.grpc_channel import connect
 from services.common.log_lines import RECENT
 from services.common.log_serving import followed
 from services.common.runtime import Tasks
+from services.mgmt.loggers.kind import now_us
 from services.mgmt.metrics.gather import Addresses
 from services.rpc.logs_pb2 import FollowRequest, Line, Lines
 from services.rpc.logs_pb2_grpc import LogsStub
@@ -108,14 +110,23 @@ class Following:
         self._last[batch.process] = max(last, batch.lines[-1].number if batch.lines else 0)
         while len(self._last) > _KNOWN:
             del self._last[next(iter(self._last))]
+        _place(lines, batch)
         if last and lines and (lost := lines[0].number - last - 1):
             self._take([_missing(lost, lines[0])])
         if lines:
             self._take(lines)
 
 
+def _place(lines: Sequence[Line], told: Lines) -> None:
+    """When each was logged as this process counts time: clocks of machines differ, and are set."""
+    now, its = now_us(), told.now_us or epoch_ns() // 1000
+    for line in lines:
+        line.process = told.process
+        line.known_us = now - max(its - line.time_us, 0)
+
+
 def _missing(count: int, before: Line) -> Line:
     text = f"{count} lines of this process are missing here: there were too many at once, or it was out of reach"
     told = Line(level="WARN", logger=__name__, service=before.service, instance=before.instance, text=text)
-    told.time_us = before.time_us
+    told.time_us, told.known_us = before.time_us, before.known_us
     return told

@@ -5,11 +5,11 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, ClassVar, Final
 
-from services.common.clock import epoch_ns
-from services.mgmt.loggers.kind import Said, Sink
+from services.mgmt.loggers.kind import Said, Sink, now_us
 from services.mgmt.loggers.outbox import Outbox, in_place_of
 from services.mgmt.loggers.syslog import check_host, check_port
 from services.mgmt.model.faults import IllegalConfiguration
@@ -17,6 +17,8 @@ from services.rpc.logs_pb2 import Line
 
 _SEVERITIES: Final = {"DEBUG": 7, "INFO": 6, "WARN": 4, "ERROR": 3}
 _PATIENCE: Final = 5.0  # seconds
+_LAST: Final = 1.0
+"""Seconds: for what the socket has not taken yet when it ends."""
 _OF_A_LINE: Final = ("logger", "instance", "virtual_host", "user", "connection")
 
 
@@ -26,7 +28,7 @@ class GraylogSink(Outbox):
     def __init__(self, said: Said) -> None:
         self._to = said["remoteHost"], said["port"]
         super().__init__(f"graylog {self._to[0]}:{self._to[1]}")
-        self.since_us = epoch_ns() // 1000
+        self.since_us = now_us()
         self._host = said["messageOriginHost"]
         self._static = {f"_{name}": value for name, value in said["staticFields"].items()}
         self._reader: asyncio.StreamReader | None = None
@@ -64,9 +66,13 @@ class GraylogSink(Outbox):
         self._reader = self._writer = None
 
     async def _end(self) -> None:
+        """A receiver that takes nothing would keep the socket, and what is written to it, for as long."""
         if self._writer:
             self._writer.close()
-        self._reader = self._writer = None
+            with suppress(OSError, TimeoutError):
+                async with asyncio.timeout(_LAST):
+                    await self._writer.wait_closed()
+        self._abort()
 
 
 class Graylog:

@@ -4,12 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Final, Protocol
 
+from services.common.clock import monotonic
 from services.rpc.logs_pb2 import Line
 
 Said = Mapping[str, Any]
 """Attributes, by the names of the model: all that the type has."""
+
+EVER: Final = -(1 << 62)
+"""Before all lines."""
+
+
+def now_us() -> int:
+    """By the clock by which lines are known (`following.py`)."""
+    return int(monotonic() * 1e6)
 
 
 class Sink(Protocol):
@@ -18,7 +27,7 @@ class Sink(Protocol):
     trouble: str
     """Why they do not get there; "": they do."""
     since_us: int
-    """Lines from before are in it already, or not wanted."""
+    """Lines that were known before, by this process's monotonic clock, are in it already, or not wanted."""
 
     def take(self, lines: Sequence[Line]) -> None:
         """Of those that come: some later. Neither waits nor raises."""

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, ClassVar, Final
 
 from services.common.clock import epoch_ns
-from services.mgmt.loggers.kind import Said, Sink
+from services.mgmt.loggers.kind import EVER, Said, Sink
 from services.mgmt.model.faults import IllegalConfiguration
 from services.rpc.logs_pb2 import Line
 
@@ -23,7 +23,7 @@ class MemorySink:
     """See Sink."""
 
     trouble = ""
-    since_us = 0
+    since_us = EVER
 
     def __init__(self, most: int, former: Iterable[tuple[int, Line]] = ()) -> None:
         self._most = most

@@ -12,7 +12,7 @@ import structlog
 
 from services.common.few_lines import FewLines
 from services.common.runtime import Tasks
-from services.mgmt.loggers.kind import Sink
+from services.mgmt.loggers.kind import EVER, Sink
 from services.rpc.logs_pb2 import Line
 
 _WAITING: Final = 10_000
@@ -36,7 +36,7 @@ class Partly(OSError):
 class Outbox(ABC):
     """See Sink."""
 
-    since_us = 0
+    since_us = EVER
 
     def __init__(self, name: str) -> None:
         self.trouble = ""
@@ -51,10 +51,13 @@ class Outbox(ABC):
 
     def take(self, lines: Sequence[Line]) -> None:
         self._waiting.extend(lines)
+        self._shorten()
+        self._some.set()
+
+    def _shorten(self) -> None:
         while len(self._waiting) > _WAITING:
             self._waiting.popleft()
             self._lost += 1
-        self._some.set()
 
     async def close(self) -> None:
         """A disk that hangs is not waited for."""
@@ -97,6 +100,7 @@ class Outbox(ABC):
             done = error.done if isinstance(error, Partly) else 0
             self._waiting.extendleft(reversed(batch[max(done, bool(lost)) :]))
             self._lost -= lost if done else 0
+            self._shorten()
             raise
         self.trouble = ""
         self._lost -= lost

@@ -57,12 +57,21 @@ class RollingFile:
         self.written = 0
         """Of the texts that were given last: those are in it, also where the next ones cannot be written."""
 
-    def write(self, texts: Iterable[bytes]) -> bool:
-        """Whether it is written here, and not by another process. Raises OSError."""
+    @property
+    def held(self) -> bool:
+        """Whether it was written here last, and is open yet."""
+        return self._file is not None
+
+    def hold(self) -> bool:
+        """Whether it is written here from now on, and not by another process. Raises OSError."""
         self.written = 0
         if self._file is not None and not self._is_at_its_path(self._file):
             self.close()  # somebody has moved it, or deleted it
-        if self._file is None and not self._open():
+        return self._file is not None or self._open()
+
+    def write(self, texts: Iterable[bytes]) -> bool:
+        """Whether it is written here: see hold. Raises OSError."""
+        if not self.hold():
             return False
         for text in texts:
             if self._is_due(len(text)):

@@ -10,8 +10,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import ClassVar, Final
 
-from services.common.clock import epoch_ns
-from services.mgmt.loggers.kind import Said, Sink
+from services.mgmt.loggers.kind import Said, Sink, now_us
 from services.mgmt.loggers.layout import Layout
 from services.mgmt.loggers.outbox import Outbox, in_place_of
 from services.mgmt.model.faults import IllegalConfiguration
@@ -30,7 +29,7 @@ class SyslogSink(Outbox):
 
     def __init__(self, host: str, port: int, layout: Layout) -> None:
         super().__init__(f"syslog {host}:{port}")
-        self.since_us = epoch_ns() // 1000
+        self.since_us = now_us()
         self._to = host, port
         self._layout = layout
         self._from = socket.gethostname().partition(".")[0]

@@ -8,6 +8,7 @@ from typing import Any, ClassVar, Final, NamedTuple, TypeVar, get_type_hints
 
 from services.mgmt.model import context
 from services.mgmt.model.attribute import Attribute, Operation, Parameter, Statistic, attribute, camel, derived
+from services.mgmt.model.shared_steps import SharedSteps
 from services.mgmt.model.values import converted
 
 _NAMESPACE: Final = uuid.UUID("6b2f6c1e-6c0e-5b55-9a3c-4f1d2a7e9b10")
@@ -57,11 +58,19 @@ def _of(declared: Iterable[Any], kind: type[_D]) -> dict[str, _D]:
     return {its.name: its for its in declared if isinstance(its, kind)}
 
 
+class Begun(NamedTuple):
+    """Objects that are being made; `steps` are for all who want them meanwhile."""
+
+    stamp: object
+    steps: SharedSteps[dict[str, ConfiguredObject]]
+
+
 class Made(NamedTuple):
-    """Objects of one category, by name; `stamp` tells what they were made of."""
+    """Objects of one category, by name; `stamp` tells what they were made of; `then`: those that replace them."""
 
     stamp: object
     objects: Mapping[str, ConfiguredObject]
+    then: Begun | None = None
 
 
 class ConfiguredObject(Declared):

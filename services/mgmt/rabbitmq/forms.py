@@ -47,7 +47,14 @@ def _by_name(value: object) -> object:
     """Newer versions have a list of them in virtual hosts."""
     if not isinstance(value, list):
         return {} if value is None else value
-    return {str(each.get("name")): each.get("value") for each in value if isinstance(each, dict)}
+    named = {str(each.get("name")): each.get("value") for each in value if isinstance(each, dict)}
+    return named or _of_pairs(value)
+
+
+def _of_pairs(value: object) -> object:
+    """What `rabbitmqctl export_definitions` makes of a map that is within a parameter."""
+    are_pairs = isinstance(value, list) and all(isinstance(each, list) and len(each) == 2 for each in value)
+    return {str(name): its for name, its in value} if are_pairs else value  # type: ignore[attr-defined]
 
 
 class _Form(BaseModel):
@@ -167,11 +174,17 @@ class NamedPolicy(PolicyForm, _InVirtualHost):
     name: Short
 
 
+class _Exported(PolicyForm):
+    """As it is in a parameter."""
+
+    definition: Annotated[dict[str, Any], BeforeValidator(_of_pairs)]
+
+
 class NamedOperatorPolicy(_InVirtualHost):
     """An operator's policy: a parameter."""
 
     name: Short
-    value: PolicyForm
+    value: _Exported
 
 
 class PlacedLimits(_InVirtualHost):

@@ -10,7 +10,7 @@ from typing import Any, Final, NamedTuple
 
 from services.common.errors import NotFound, SyntaxFault
 from services.common.patterns import fits
-from services.mgmt.rabbitmq.columns import in_order, value_in
+from services.mgmt.rabbitmq.columns import in_order, in_place, value_in
 from services.mgmt.rabbitmq.connected import channels, connection
 from services.mgmt.rabbitmq.counted import Counted
 from services.mgmt.rabbitmq.objects import Row
@@ -41,6 +41,8 @@ async def pages(broker: Broker, request: pb.ListRequest) -> AsyncGenerator[pb.Pa
     found = [row async for row in _fitting(listed, request)]
     if request.sort:
         found = await in_order(found, listed.column(request.sort), descending=request.descending)
+    elif request.kind != pb.CONNECTION:  # those are as they have come
+        found = await in_place(found)
     found = found[: request.most or None]
     for start in range(0, len(found) or 1, _PAGE):
         rows = [written(listed.tell(row)) for row in found[start : start + _PAGE]]

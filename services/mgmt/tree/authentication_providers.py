@@ -34,14 +34,16 @@ class AuthenticationProviders(Keeper):
 
     def described(self, parent: ConfiguredObject | None) -> Iterator[Own]:  # noqa: ARG002 - the broker
         of_file = self.house.providers.of_file
+        # Both at one moment: one that is stopped or started meanwhile would be in neither.
+        on_record, aside = sorted(self.house.mirror.tables[_KIND].items()), list(self._aside.all())
         if INTERNAL not in of_file:
             yield {"name": INTERNAL, "type": INTERNAL, "ofSettings": True}, ""
         for name, each in sorted(of_file.items()):
             yield _described(name, each, of_settings=True), ""
-        for name, kept in sorted(self.house.mirror.tables[_KIND].items()):
+        for name, kept in on_record:
             for each in readable(Described, [kept.value]):
                 yield _described(name, each.masked(), of_settings=False), ""
-        for name, (state, value) in self._aside.all():
+        for name, (state, value) in aside:
             for each in readable(Described, [value]):
                 told = _described(name, each.masked(), of_settings=False)
                 yield {**told, "state": state, "desiredState": state}, ""

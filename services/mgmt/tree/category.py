@@ -14,9 +14,10 @@ from services.common.access.action import Action
 from services.common.access.asked import Asked
 from services.common.errors import NotFound
 from services.mgmt.access.operations import CONFIGURE, OBSERVE
-from services.mgmt.model.configured_object import ACTIVE, ConfiguredObject, Made
+from services.mgmt.model.configured_object import ACTIVE, Begun, ConfiguredObject, Made
 from services.mgmt.model.faults import IllegalTransition, NotOffered
 from services.mgmt.model.listing import Steps
+from services.mgmt.model.shared_steps import SharedSteps
 from services.mgmt.tree.counted import Sum
 from services.mgmt.tree.counters import Counted, grown
 from services.mgmt.tree.mirror import OVERLAY
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 
 RESET: Final = "reset"
 """What is kept of an object whose statistics were reset: how far its counters were then."""
+_NOTHING: Final = Made(None, {})
 Own = tuple[dict[str, Any], str]
 """Attributes that were set of an object, and its incarnation."""
 
@@ -144,12 +146,18 @@ class Keeper(ABC):
     def making(self, parent: ConfiguredObject | None) -> Steps[Mapping[str, ConfiguredObject]]:
         # With the parent: a request for a missing object leaves nothing here.
         known = parent.below if parent else self._roots
-        stamp, former = self.house.mirror.stamp((*self.depends, OVERLAY)), known.get(self.kind.category)
-        if former and former.stamp == stamp:
+        stamp, former = self.house.mirror.stamp((*self.depends, OVERLAY)), known.get(self.kind.category, _NOTHING)
+        if former.stamp == stamp:
             return former.objects
-        objects = yield from self._made(parent, former.objects if former else {})
+        if not self.depends:
+            return (yield from self._made(parent, {}))
+        begun = former.then
+        if begun is None or begun.stamp != stamp or begun.steps.failed:
+            begun = Begun(stamp, SharedSteps(self._made(parent, former.objects)))
+            known[self.kind.category] = former._replace(then=begun)
+        objects = yield from begun.steps.follow()
         # Of what changes meanwhile some is in it, and some is not: the next request has all of it, by the stamp.
-        if self.depends and known.get(self.kind.category) is former:
+        if known[self.kind.category].then is begun:
             known[self.kind.category] = Made(stamp, objects)
         return objects
 

@@ -14,6 +14,7 @@ from services.mgmt.model.configured_object import ConfiguredObject
 from services.mgmt.model.faults import IllegalConfiguration
 from services.mgmt.model.logger import BrokerLogInclusionRule, VirtualHostLogInclusionRule
 from services.mgmt.tree.category import Keeper, Own
+from services.mgmt.tree.house import House
 from services.mgmt.tree.loggers import STDERR, place_of
 from services.rpc.store_pb2 import Record
 
@@ -30,13 +31,26 @@ class _LogRules(Keeper):
 
     changes = True
 
+    def __init__(self, house: House) -> None:
+        super().__init__(house)
+        self._stamp: tuple[int, ...] = ()
+        self._of_loggers: dict[tuple[Place, str], dict[str, Mapping[str, Any]]] = {}
+
     def described(self, parent: ConfiguredObject | None) -> Iterator[Own]:
         assert parent
         place = place_of(parent)
-        for key, kept in sorted(self.house.mirror.tables[RULE_KIND].items()):
-            *whose, name = json.loads(key)
-            if whose == list(place) and (rule := rule_in(kept.raw)) and rule.host == parent.incarnation:
-                yield {"name": name, **_told(rule), **self._trouble(place, name)}, parent.incarnation
+        for name, told in self._kept().get((place, parent.incarnation), {}).items():
+            yield {"name": name, **told, **self._trouble(place, name)}, parent.incarnation
+
+    def _kept(self) -> Mapping[tuple[Place, str], Mapping[str, Mapping[str, Any]]]:
+        """By logger and incarnation, then by name: read once after each change."""
+        if (stamp := self.house.mirror.stamp((RULE_KIND,))) != self._stamp:
+            self._stamp, self._of_loggers = stamp, {}
+            for key, kept in sorted(self.house.mirror.tables[RULE_KIND].items()):
+                *whose, name = json.loads(key)
+                if rule := rule_in(kept.raw):
+                    self._of_loggers.setdefault((Place(*whose), rule.host), {})[name] = _told(rule)
+        return self._of_loggers
 
     def _trouble(self, place: Place, name: str) -> dict[str, Any]:
         its = self.house.loggers.at(place)

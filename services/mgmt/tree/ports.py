@@ -53,18 +53,19 @@ class Ports(Keeper):
     def described(self, parent: ConfiguredObject | None) -> Iterator[Own]:  # noqa: ARG002 - the broker
         settings, mirror = self.house.settings, self.house.mirror
         host = settings.http_host
+        # All at one moment: one that is stopped or started meanwhile would be in neither.
+        ports, aside = readable(Kept, mirror.values(RECORD_KIND)), list(self._aside.all())
         yield (
             {"name": "http", "type": "HTTP", "port": settings.http_port, "bindingAddress": host, "protocols": ["HTTP"]},
             "",
         )
-        ports = readable(Kept, mirror.values(RECORD_KIND))
         accounts = readable(Account, mirror.values(state_of_ports.RECORD_KIND))
         watching = mirror.tables[watchers.RECORD_KIND].items()
         gateways = [name for name, kept in watching if kept.value.get("role") == "gateway"]
         for each in listed(ports, accounts, gateways):
             secured = _secured(settings) if each.port.takes("tls") else {}
             yield {**_described(each), **secured, "state": _state(each)}, ""
-        for _, (state, value) in self._aside.all():
+        for _, (state, value) in aside:
             for port in readable(Kept, [value]):
                 told = _described(Listed(port=port, of_settings=False, gateways=()))
                 yield {**told, "state": state, "desiredState": state}, ""

@@ -48,6 +48,13 @@ class Tree:
             if source in wanted:
                 await ask()
 
+    def fresh(self, category: str, depth: int) -> set[Source]:
+        """What has to be fresh before objects of it are read, with those so far below."""
+        found = set(self.categories[category].fresh)
+        return (
+            found.union(*(self.fresh(each, depth - 1) for each in self.children_of(category))) if depth > 0 else found
+        )
+
     def line(self, category: str) -> list[str]:
         """Categories from below the broker down to this one: what its paths name."""
         found = [category]

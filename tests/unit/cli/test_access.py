@@ -137,7 +137,8 @@ def test_rules_from_a_file(mgmt: Mgmt, tmp_path: Path) -> None:
         pb.Acl(text="ACL DENY ALL ALL"),
         pb.Acl(text="ACL DENY ALL ALL", virtual_host="/"),
     ]
-    assert "none" in hopline("acl", "load", str(tmp_path / "none"), status=1)
+    missing = tmp_path / "none"
+    assert hopline("acl", "load", str(missing), status=1) == f"{missing} cannot be read: No such file or directory\n"
 
 
 def test_what_is_listed(mgmt: Mgmt) -> None:

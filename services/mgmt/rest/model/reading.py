@@ -19,7 +19,6 @@ from services.mgmt.model.rendering import OVERSIZE, Children, Measure, Options, 
 from services.mgmt.rest.model.asking import Asking
 from services.mgmt.rest.model.invoked import answered
 from services.mgmt.rest.pieces import in_turns, piecewise
-from services.mgmt.tree.category import Source
 from services.mgmt.tree.changes import Changes
 from services.mgmt.tree.tree import ANY
 from services.mgmt.turns import in_steps
@@ -65,7 +64,7 @@ class Reading:
     async def get(self, request: Request, principal: Principal, options: Options, page: Page, asked: Shape) -> Response:
         """An object at a whole path, else a list; one name more is an operation."""
         names, line = self._asking.names(request), self._tree.line(self._category)
-        await self._tree.ready(Source if options.depth > 0 else self._keeper.fresh)
+        await self._tree.ready(self._tree.fresh(self._category, options.depth))
         if self._is_operation(names):
             return await self._invoke(request, principal, names)
         if len(names) > len(line):

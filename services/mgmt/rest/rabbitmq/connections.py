@@ -64,12 +64,12 @@ def connection_routes(doors: Doors, broker: Broker) -> APIRouter:
     @router.get("/connections", summary="Connections")
     async def list_connections(wanted: Query_, caller: Caller = asks) -> Response:
         """Of all gateways that answer."""
-        return await listed(connections(await connected.of(caller)), wanted)
+        return await listed(connections(await connected.of(caller)), wanted, by_place=False)
 
     @router.get("/vhosts/{vhost:encoded}/connections", summary="Connections to a virtual host")
     async def connections_to(vhost: str, wanted: Query_, caller: Caller = asks) -> Response:
         """Of all gateways that answer."""
-        return await listed(connections(await connected.of(caller, vhost)), wanted)
+        return await listed(connections(await connected.of(caller, vhost)), wanted, by_place=False)
 
     @router.get("/connections/{name:encoded}", summary="A connection")
     async def get_connection(name: str, columns: str = "", caller: Caller = asks) -> JSONResponse:
@@ -79,7 +79,7 @@ def connection_routes(doors: Doors, broker: Broker) -> APIRouter:
     @router.get("/connections/{name:encoded}/channels", summary="Channels of a connection")
     async def channels_of(name: str, wanted: Query_, caller: Caller = asks) -> Response:
         """AMQP 1.0 calls them sessions."""
-        return await listed(channels([await connected.one(caller, name)]), wanted)
+        return await listed(channels([await connected.one(caller, name)]), wanted, by_place=False)
 
     @router.delete("/connections/{name:encoded}", summary="Close a connection", status_code=204)
     async def close_connection(name: str, request: Request, caller: Caller = asks) -> None:
@@ -102,12 +102,12 @@ def channel_routes(doors: Doors, broker: Broker) -> APIRouter:
     @router.get("/channels", summary="Channels")
     async def list_channels(wanted: Query_, caller: Caller = asks) -> Response:
         """Of all connections."""
-        return await listed(channels(await connected.of(caller)), wanted)
+        return await listed(channels(await connected.of(caller)), wanted, by_place=False)
 
     @router.get("/vhosts/{vhost:encoded}/channels", summary="Channels in a virtual host")
     async def channels_in(vhost: str, wanted: Query_, caller: Caller = asks) -> Response:
         """Of all connections to it."""
-        return await listed(channels(await connected.of(caller, vhost)), wanted)
+        return await listed(channels(await connected.of(caller, vhost)), wanted, by_place=False)
 
     @router.get("/channels/{name:encoded}", summary="A channel")
     async def get_channel(name: str, columns: str = "", caller: Caller = asks) -> JSONResponse:

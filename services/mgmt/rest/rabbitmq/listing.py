@@ -15,7 +15,7 @@ from pydantic import BaseModel, Field
 
 from services.common.errors import SyntaxFault
 from services.mgmt.model.faults import IllegalConfiguration
-from services.mgmt.rabbitmq.columns import in_order, shown, value_in
+from services.mgmt.rabbitmq.columns import in_order, in_place, shown, value_in
 from services.mgmt.rest.pieces import in_turns, piecewise
 from services.mgmt.tree.matching import fitting
 
@@ -46,13 +46,21 @@ async def listed(
     wanted: Wanted,
     tell: Callable[[_R], _Row] = dict,
     quick: Mapping[str, Callable[[_R], Any]] | None = None,
+    *,
+    by_place: bool = True,
 ) -> Response:
-    """An answer. `tell` makes of a row what is told of it; `quick` are columns that can be had without: all of them."""
+    """An answer. `tell` makes of a row what is told of it; `quick` are columns that can be had without: all of them.
+
+    Without `by_place` the rows have the order in which they are told where no other is wanted.
+    """
     found = await _named(rows, wanted) if wanted.page else rows
-    # By what no row has it is the order that they have: RabbitMQ's own page asks for rates.
+    # By what no row has it is as if nothing was said: RabbitMQ's own page asks for rates.
     if wanted.sort and (quick is None or wanted.sort.split(".")[0] in quick):
         value_of = value_in(wanted.sort, tell, quick or {})
         found = await in_order(found, value_of, descending=wanted.sort_reverse)
+    elif by_place:
+        found = await in_place(found)
+        found = found[::-1] if wanted.sort_reverse and not wanted.sort else found
     if wanted.page is None:
         texts = (_text(shown(tell(row), wanted.columns)) for row in found)
         return piecewise(await in_turns(_array(texts)), JSONResponse.media_type, {})

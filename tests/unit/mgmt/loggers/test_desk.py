@@ -10,9 +10,10 @@ from typing import Any
 import pytest
 
 from services.common.clients.store import StoreClient
+from services.common.clock import epoch_ns
 from services.mgmt.loggers import desk as desks
 from services.mgmt.loggers.desk import LoggerDesk
-from services.mgmt.loggers.kind import Sink
+from services.mgmt.loggers.kind import Sink, now_us
 from services.mgmt.loggers.memory import Memory, MemorySink
 from services.mgmt.loggers.records import LOGGER_KIND, RULE_KIND, LoggerRecord, Place, RuleRecord, record_of
 from services.rpc.logs_pb2 import Line
@@ -89,6 +90,27 @@ async def test_rules_of_a_virtual_host_that_is_gone(desk: LoggerDesk) -> None:
     sink = await _become(desk, _rule("2"))
     desk._take([_line("b")])
     assert _texts(sink) == ["a", "b"]  # it begins with what led to it
+
+
+async def test_rules_that_come_back(desk: LoggerDesk) -> None:
+    """What came while there were some is not told again by the next; what came between is."""
+    sink = await _become(desk, _logger("1"), _rule("1"))
+    desk._take([_line("a")])
+    await _become(desk, Record(kind=RULE_KIND, key=PLACE.key_of("all"), deleted=True))
+    desk._take([_line("b")])
+    await _become(desk, _rule("1"))
+    assert _texts(sink) == ["a", "b"]
+
+
+@pytest.mark.parametrize("hours", [-1, 1])
+async def test_a_clock_that_differs(desk: LoggerDesk, hours: int) -> None:
+    """A logger takes what was logged since it began, whatever its machine's clock says of the time."""
+    sink = await _become(desk, _logger("1"), _rule("1"))
+    sink.since_us = now_us()
+    time_us = epoch_ns() // 1000 + hours * 3600 * 10**6
+    for text, known_us in (("before", sink.since_us - 1), ("then", sink.since_us)):
+        desk._take([Line(level="INFO", logger="x", text=text, time_us=time_us, known_us=known_us, virtual_host="/")])
+    assert _texts(sink) == ["then"]
 
 
 async def test_a_sink_that_breaks(desk: LoggerDesk) -> None:

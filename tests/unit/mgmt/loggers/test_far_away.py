@@ -167,6 +167,20 @@ async def test_a_graylog_that_goes_and_comes_back(server: _Graylog) -> None:
     await sink.close()
 
 
+async def test_the_end_of_a_graylog_that_takes_nothing(server: _Graylog, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its socket is closed, and what it has not taken is not kept, although there is no more to be sent."""
+    monkeypatch.setattr(graylog, "_LAST", 0.1)
+    server.reads.clear()
+    sink = _sink(server.port)
+    sink.take([_line("first")])
+    await _until(lambda: sink._writer and not sink._waiting)
+    writer = sink._writer
+    assert writer
+    writer.write(bytes(64 << 20))  # as much as its machine and this one do not keep
+    await sink.close()
+    assert writer.transport.get_write_buffer_size() == 0
+
+
 async def test_a_graylog_that_takes_nothing(server: _Graylog, monkeypatch: pytest.MonkeyPatch) -> None:
     """Who logs does not wait for it; so many lines are kept, the latest, and nothing stays in buffers of sockets."""
     monkeypatch.setattr(graylog, "_PATIENCE", 0.2)

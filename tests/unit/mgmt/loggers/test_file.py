@@ -49,6 +49,51 @@ async def test_a_write_that_takes_longer_than_the_logger(tmp_path: Path, monkeyp
     await later.close()
 
 
+def _of(process: str, *numbers: int, text: str = "said") -> list[Line]:
+    return [Line(process=process, number=each, text=f"{text} {process}{each}.") for each in numbers]
+
+
+def _ends(path: Path) -> list[str]:
+    return [line.rsplit(" ", 1)[1] for line in path.read_text().splitlines()]
+
+
+async def _written(path: Path, *batches: list[Line]) -> list[str]:
+    """What is in the file when a logger has taken them."""
+    sink = _sink(path)
+    for batch in batches:
+        sink.take(batch)
+    await sink.close()
+    assert not sink.trouble
+    return _ends(path)
+
+
+async def test_lines_that_come_late(tmp_path: Path) -> None:
+    """The next management process writes what is not in the file, whatever the lines' times say, and nothing twice."""
+    path = tmp_path / "log"
+    assert await _written(path, _of("a", 1, 2), _of("b", 7)) == ["a1.", "a2.", "b7."]
+    retold = [*_of("b", 6, 7, 8), *_of("a", 1, 2, 3), *_of("c", 1)]
+    assert await _written(path, retold) == ["a1.", "a2.", "b7.", "b8.", "a3.", "c1."]
+
+
+async def test_one_that_stood_by(tmp_path: Path) -> None:
+    """When the process that wrote the file ends, the next writes what came before, and is not in it."""
+    first, second = _sink(tmp_path / "log"), _sink(tmp_path / "log")
+    first.take(_of("a", 1))
+    await _until(lambda: first._file.held and not first._waiting)
+    second.take(_of("a", 1, 2))
+    await _until(lambda: len(second._stood_by) == 2)
+    await first.close()
+    second.take(_of("a", 3))
+    await second.close()
+    assert _ends(tmp_path / "log") == ["a1.", "a2.", "a3."]
+
+
+async def test_positions_that_cannot_be_read(tmp_path: Path) -> None:
+    """The file goes on without them."""
+    (tmp_path / "log.positions").write_text("[1]")
+    assert await _written(tmp_path / "log", _of("a", 1)) == ["a1."]
+
+
 async def test_a_fault(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Whatever goes wrong with lines is said, and those that come later are written."""
     monkeypatch.setattr(outbox, "_AGAIN", 0.01)

@@ -57,7 +57,25 @@ async def test_lines_that_are_lost_during_a_delivery(monkeypatch: pytest.MonkeyP
     slow.may_go_on.release()
     await _until(lambda: slow.began == 2)
     slow.may_go_on.release()
-    wanted = ["2 lines are missing here", *(f"later {number}" for number in range(2, _ROOM + 2))]
+    # What was not delivered waits again, before the others: it is the oldest.
+    first, lost = ([], 3) if fail else (["first"], 2)
+    wanted = [*first, f"{lost} lines are missing here", *(f"later {number}" for number in range(2, _ROOM + 2))]
     await _until(lambda: slow.delivered[-1:] == wanted[-1:])
-    assert sorted(slow.delivered) == sorted(["first", *wanted])
+    assert slow.delivered == wanted
+    await slow.close()
+
+
+async def test_no_more_wait_than_may(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also where a batch was on its way that comes back."""
+    monkeypatch.setattr(outbox, "_WAITING", _ROOM)
+    monkeypatch.setattr(outbox, "_AGAIN", 60.0)
+    monkeypatch.setattr(outbox, "_LAST", 0.05)
+    slow = _Slow(1)
+    slow.take(_lines(*(f"first {number}" for number in range(_ROOM))))
+    await _until(lambda: slow.began == 1)
+    slow.take(_lines(*(f"later {number}" for number in range(_ROOM))))
+    slow.may_go_on.release()
+    await _until(lambda: slow.trouble)
+    assert [line.text for line in slow.left()] == [f"later {number}" for number in range(_ROOM)]
+    slow.may_go_on.release()
     await slow.close()

@@ -182,6 +182,17 @@ async def test_a_service_that_is_away(asked: Asked, monkeypatch: pytest.MonkeyPa
     assert not any("_section" in str(task.get_coro()) for task in asyncio.all_tasks())
 
 
+async def test_what_rabbitmqctl_exports(asked: Asked) -> None:
+    """It makes pairs of maps within parameters and virtual hosts, which RabbitMQ's HTTP API does not."""
+    value = {"pattern": ".*", "definition": [["expires", 9], ["max-length", 5]], "apply-to": "queues", "priority": 0}
+    policy = {"vhost": "/", "component": "operator_policy", "name": "op", "value": value}
+    host = {"name": "shop", "limits": [["max-connections", 10]], "metadata": {"description": "", "tags": []}}
+    none = {"name": "free", "limits": []}
+    assert (await asked("POST", "definitions", {"parameters": [policy], "vhosts": [host, none]}))[0] == 204
+    assert (await asked.get("operator-policies/%2F/op"))["definition"] == {"expires": 9, "max-length": 5}
+    assert await asked.get("vhost-limits") == [{"vhost": "shop", "value": {"max-connections": 10}}]
+
+
 async def test_sections_that_are_none(asked: Asked) -> None:
     """Are told before anything is taken."""
     status, told = await asked("POST", "definitions", {"vhosts": [{"name": "shop"}], "queues": {}})

@@ -33,7 +33,23 @@ async def test_rows_without_a_name() -> None:
     """Are called nothing, and several of one name are all told."""
     rows: list[dict[str, Any]] = [{"name": "a"}, {}, {"name": "A"}, {"name": "a"}]
     answer = json.loads((await listed(rows, Wanted(page=1, name="^a$", use_regex=True))).body)
-    assert [each["name"] for each in answer["items"]] == ["a", "A", "a"]
+    assert [each["name"] for each in answer["items"]] == ["A", "a", "a"]
+
+
+@pytest.mark.parametrize("backwards", [False, True])
+async def test_without_an_order(backwards: bool) -> None:
+    """By virtual host and name, as in RabbitMQ; what has no name, by what it has instead. Or the other way round."""
+    queues: list[dict[str, Any]] = [{"vhost": host, "name": name} for name in "cab" for host in ("b", "a")]
+    bindings = [{"vhost": "a", "source": source, "routing_key": key} for source in "yx" for key in "21"]
+    for rows in (queues, bindings):
+        answer = json.loads((await listed(rows, Wanted(page=1, sort_reverse=backwards))).body)
+        assert answer["items"] == sorted(rows, key=lambda row: list(row.values()), reverse=backwards)
+
+
+async def test_in_the_order_of_coming() -> None:
+    """Connections are told as they came: 1.10 is after 1.9."""
+    rows = [{"vhost": "/", "name": name} for name in ("1.9", "1.10")]
+    assert json.loads((await listed(rows, Wanted(page=1), by_place=False)).body)["items"] == rows
 
 
 async def test_only_a_page_is_told() -> None:

@@ -10,8 +10,10 @@ from typing import Any
 
 import pytest
 
+from services.mgmt.model.configured_object import ConfiguredObject
 from services.mgmt.service import Service
 from services.mgmt.tree.mirror import OVERLAY
+from services.mgmt.tree.queues import Queues
 from services.mgmt.turns import at_once
 from services.rpc.store_pb2 import Record
 from tests.support.fake_store import FakeStore
@@ -69,6 +71,49 @@ async def test_what_has_changed_is_made_in_turns(
         turns += 1
     assert telling.result()
     assert turns > QUEUES
+
+
+async def test_several_who_want_what_has_changed(mgmt: Service, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is made once, however many ask for it meanwhile, and also where the first of them goes."""
+    await asked(mgmt.http_port, "/api/latest/user")
+    tree = mgmt._tree
+    [host], keeper, told = tree.find("virtualhost", ["/", "/"]), tree.categories["queue"], list[str]()
+    make = Queues._make
+
+    def noted(self: Queues, parent: ConfiguredObject | None, own: dict[str, Any], incarnation: str) -> ConfiguredObject:
+        told.append(own["name"])
+        return make(self, parent, own, incarnation)
+
+    monkeypatch.setattr(Queues, "_make", noted)
+    first, *others = [keeper.making(host) for _ in range(5)]
+    for _ in range(20):
+        for each in (first, *others):
+            next(each)
+    first.close()
+    made = [at_once(each) for each in others]
+    assert all(each is made[0] for each in made)
+    assert keeper.children(host) is made[0]
+    assert sorted(told) == sorted(made[0])
+    _changed(mgmt, QUEUES)
+    assert f"q{QUEUES}" in keeper.children(host)
+
+
+async def test_one_that_is_stopped_while_it_is_told(mgmt: Service) -> None:
+    """It is there, as it was or as it is."""
+    await asked(mgmt.http_port, "/api/latest/user")
+    tree = mgmt._tree
+    for category, kind, value in (
+        ("Port", "port", {"name": "x", "port": 1}),
+        ("AuthenticationProvider", "authentication_provider", {"type": "anonymous", "options": {}}),
+    ):
+        aside = _overlay([category, "x", ""], {"setAside": {"state": "STOPPED", "value": value}})
+        record = Record(kind=kind, key="x", value=json.dumps(value).encode())
+        _apply(mgmt, aside)
+        made = tree.categories[category.lower()].making(tree.broker)
+        next(made)
+        _apply(mgmt, record)
+        _apply(mgmt, Record(kind=OVERLAY, key=aside.key, deleted=True))
+        assert "x" in at_once(made)
 
 
 async def test_records_that_change_while_it_is_made(mgmt: Service) -> None:
