@@ -17,7 +17,8 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from services.mgmt.ledger.footers import column_paths
-from services.mgmt.lookup.id_pages import Chunk, chunk_of, that_may_have
+from services.mgmt.lookup.id_pages import that_may_have
+from services.mgmt.lookup.raw_pages import Chunk, chunk_of
 
 _REMEMBERED = 2000  # files
 _TOGETHER = 16  # row groups
