@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from functools import partial
 from importlib import import_module
 from socket import gethostname
 from typing import TYPE_CHECKING, Annotated
@@ -11,26 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from services.cli import by_hand, messages, quick, watching
-from services.cli.acl import acl
 from services.cli.asking import fail, read_settings, run
-from services.cli.bindings import bindings
-from services.cli.capture import commands as capture_commands
-from services.cli.connections import connections, consumers
-from services.cli.definitions import definitions
-from services.cli.exchanges import exchanges
-from services.cli.groups import groups
-from services.cli.limits import limits
-from services.cli.permissions import permissions
-from services.cli.placing import partitions
-from services.cli.policies import policies
-from services.cli.ports import commands as ports_commands
-from services.cli.providers import providers
-from services.cli.queues import queues
-from services.cli.storing import commands as store_commands
-from services.cli.talking import on_capture, on_ports, on_tracing
-from services.cli.tracing import commands as tracing_commands
-from services.cli.users import users
-from services.cli.virtual_hosts import vhosts
 
 if TYPE_CHECKING:
     from services.common import runtime
@@ -43,26 +25,30 @@ _LARGE = 16 << 20  # bytes: a password is verified in more, and a body has less,
 _LARGE_IN_MGMT = 1 << 20  # where no messages pass
 _BESIDE_MESSAGES = 5  # niceness: what files and looks up takes the time that processes with messages leave
 
+# The module that has each, under its own name.
+_GROUPS = {
+    "queues": "queues",
+    "exchanges": "exchanges",
+    "bindings": "bindings",
+    "connections": "connections",
+    "consumers": "connections",
+    "policies": "policies",
+    "users": "users",
+    "permissions": "permissions",
+    "groups": "groups",
+    "limits": "limits",
+    "acl": "acl",
+    "providers": "providers",
+    "partitions": "placing",
+    "vhosts": "virtual_hosts",
+    "definitions": "definitions",
+}
+
 app = quick.Quick(
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     help="Hopline, a message broker of five services.",
 )
-app.add_typer(queues, name="queues")
-app.add_typer(exchanges, name="exchanges")
-app.add_typer(bindings, name="bindings")
-app.add_typer(connections, name="connections")
-app.add_typer(consumers, name="consumers")
-app.add_typer(policies, name="policies")
-app.add_typer(users, name="users")
-app.add_typer(permissions, name="permissions")
-app.add_typer(groups, name="groups")
-app.add_typer(limits, name="limits")
-app.add_typer(acl, name="acl")
-app.add_typer(providers, name="providers")
-app.add_typer(partitions, name="partitions")
-app.add_typer(vhosts, name="vhosts")
-app.add_typer(definitions, name="definitions")
 messages.add_to(app)
 by_hand.add_to(app)
 watching.add_to(app)
@@ -213,13 +199,52 @@ def version() -> None:
     typer.echo(RELEASE)
 
 
+# ------------------------------------------------------------------ groups of commands
+
+
+def _group(module: str, attribute: str) -> typer.Typer:
+    found: typer.Typer = getattr(import_module(f"services.cli.{module}"), attribute)
+    return found
+
+
+for _name, _module in _GROUPS.items():
+    app.add_group(_name, partial(_group, _module, _name))
+
+
+def _tracing() -> typer.Typer:
+    from services.cli.talking import on_tracing
+    from services.cli.tracing import commands
+
+    return commands(on_tracing)
+
+
+def _capture() -> typer.Typer:
+    from services.cli.capture import commands
+    from services.cli.talking import on_capture
+
+    return commands(on_capture)
+
+
+def _ports() -> typer.Typer:
+    from services.cli.ports import commands
+    from services.cli.talking import on_ports
+
+    return commands(on_ports)
+
+
+def _store_and_its_commands() -> typer.Typer:
+    from services.cli.storing import commands
+
+    return commands(_store)
+
+
+app.add_group("tracing", _tracing)
+app.add_group("capture", _capture)
+app.add_group("ports", _ports)
+app.add_group("store", _store_and_its_commands)
+
+
 # ------------------------------------------------------------------ what commands share
-
-
-app.add_typer(tracing_commands(on_tracing), name="tracing")
-app.add_typer(capture_commands(on_capture), name="capture")
-app.add_typer(ports_commands(on_ports), name="ports")
-app.add_typer(store_commands(_store), name="store")
 
 
 def _serve(name: str, create: Callable[[Settings], runtime.Service]) -> None:

@@ -215,6 +215,7 @@ def report(
 
     def work() -> None:
         if fresh:
+            from spark.alone import require_alone
             from spark.checks import require_any, require_moment, require_writable
             from spark.compiling import java_options
             from spark.interrupt import end_on_interrupt
@@ -225,6 +226,7 @@ def report(
             require_moment(sources)
             require_any(wanted, sources)
             require_writable(out)
+            require_alone(out, *(analysis.name for analysis in wanted))
             console = Console(stderr=True)
             java = java_options(sources, times=len(wanted))
             session = build_session(master, memory, java_options=java)

@@ -137,8 +137,6 @@ def _moment(text: str) -> int:
 
 
 def _trace(asked: str | Sought, limit: int, *, every: bool, payloads: bool, as_json: bool) -> None:
-    from services.cli.console import stdout_console
-    from services.cli.trace import show
     from services.common.printable import printable, printable_json
     from services.common.trace import nothing
 
@@ -151,11 +149,18 @@ def _trace(asked: str | Sought, limit: int, *, every: bool, payloads: bool, as_j
     if as_json:
         typer.echo(printable_json(found.model_dump_json(indent=2)))
     elif found.journeys:
-        show(found, stdout_console(), every=every or payloads)
-        if payloads and not any(message.payloads for journey in found.journeys for message in journey.messages):
-            typer.echo(_NOT_CAPTURED, err=True)
+        _show(found, every=every, payloads=payloads)
     if not found.journeys:
         fail(printable(nothing(asked, found)))
+
+
+def _show(found: Trace, *, every: bool, payloads: bool) -> None:
+    from services.cli.console import stdout_console
+    from services.cli.trace import show
+
+    show(found, stdout_console(), every=every or payloads)
+    if payloads and not any(message.payloads for journey in found.journeys for message in journey.messages):
+        typer.echo(_NOT_CAPTURED, err=True)
 
 
 def _follow(sought: Sought, *, as_json: bool) -> None:

@@ -1,5 +1,5 @@
-"""Commands without garbage collection, and without the other commands: they end in a moment, of which it would take a
-quarter, and these a tenth.
+"""Commands without garbage collection, other commands, and plug-ins of Pydantic: they end in a moment, of which those
+would take a quarter, a tenth, and a twentieth: plug-ins are looked for in every package that is installed.
 """
 
 from __future__ import annotations
@@ -7,7 +7,9 @@ from __future__ import annotations
 import atexit
 import copy
 import gc
+import os
 import sys
+from collections.abc import Callable, Iterable
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -21,11 +23,23 @@ if TYPE_CHECKING:
 
 
 class Quick(typer.Typer):
-    """Collects no garbage until `asks`, or the end of the command; nor when the process ends, which frees all."""
+    """Collects no garbage until `asks`, or the end of the command; nor when the process ends, which frees all.
+
+    A group is imported when it, or all of them, are asked for.
+    """
+
+    def __init__(self, **options: Any) -> None:  # noqa: ANN401 - as Typer's
+        super().__init__(**options)
+        self._groups: dict[str, Callable[[], typer.Typer]] = {}
+
+    def add_group(self, name: str, load: Callable[[], typer.Typer]) -> None:
+        """As `add_typer`, of what `load` imports."""
+        self._groups[name] = load
 
     def __call__(self, *arguments: Any, **options: Any) -> Any:  # noqa: ANN401 - as Typer's
         overwrite_passwords(sys.argv[1:])
         _check_texts(sys.argv[1:])
+        os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "1")
         gc.disable()
         atexit.register(gc.freeze)
         try:
@@ -35,15 +49,26 @@ class Quick(typer.Typer):
 
     def alone(self, name: str = "") -> Any:  # noqa: ANN401 - as `built`
         """A group with nothing but the command, or the group, of that name; None where there is none."""
-        one = copy.copy(self)
-        one.registered_groups = [each for each in self.registered_groups if each.name == name]
+        one = self._with([name] if name in self._groups else [])
         one.registered_commands = [each for each in self.registered_commands if _name_of(each) == name]
         return get_group(one) if one.registered_groups or one.registered_commands else None
 
     @cached_property
     def built(self) -> Any:  # noqa: ANN401 - click's, which Typer has a copy of
         """All commands, of which help and completion tell."""
-        return get_command(self)
+        return get_command(self.whole)
+
+    @cached_property
+    def whole(self) -> typer.Typer:
+        """With all groups, as Typer knows it."""
+        return self._with(self._groups)
+
+    def _with(self, groups: Iterable[str]) -> typer.Typer:
+        one = copy.copy(self)
+        one.registered_groups = []
+        for name in groups:
+            one.add_typer(self._groups[name](), name=name)
+        return one
 
 
 def _name_of(command: CommandInfo) -> str:
@@ -59,8 +84,10 @@ def _check_texts(arguments: list[str]) -> None:
 
 
 def asks() -> None:
-    """Collects garbage again: from now on the command calls a service, whose answer may be large."""
-    gc.enable()
+    """Collects garbage again, of what comes from now on: the command calls a service, whose answer may be large."""
+    if not gc.isenabled():
+        gc.freeze()  # what was imported stays: to look through it takes longer than the call
+        gc.enable()
 
 
 def works() -> None:

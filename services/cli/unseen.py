@@ -6,7 +6,6 @@ whose definitions are imported, is a password as well; those commands run for mi
 
 from __future__ import annotations
 
-import ctypes
 import re
 from collections.abc import Sequence
 from contextlib import suppress
@@ -28,6 +27,8 @@ def overwrite_passwords(arguments: Sequence[str]) -> None:
 
 
 def _overwrite() -> None:
+    import ctypes  # noqa: PLC0415 - few commands have a password, and it takes time
+
     fields = Path("/proc/self/stat").read_text().rpartition(")")[2].split()
     begin, end = int(fields[_BEGIN]), int(fields[_END])
     words = ctypes.string_at(begin, end - begin).split(b"\0")

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import os
 import re
 from ipaddress import IPv4Network, IPv6Network, ip_network
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 from urllib.parse import urlsplit
 
-from pydantic import AfterValidator, BeforeValidator, Field, SecretStr
-from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, SecretStr, model_validator
+
+_PREFIX = "hopline_"
 
 Port = Annotated[int, Field(ge=0, le=65535)]
 Network = IPv4Network | IPv6Network
@@ -66,10 +68,11 @@ def _host_and_port(value: str) -> str:
     return value
 
 
-class Settings(BaseSettings):
+class Settings(BaseModel):
     """Read once by the composition root; a service gets it whole. Raises ValidationError on values out of range."""
 
-    model_config = SettingsConfigDict(env_prefix="HOPLINE_", frozen=True)
+    # Defaults are validated as what is said is: they go the same way through a field's validators.
+    model_config = ConfigDict(frozen=True, extra="forbid", validate_default=True)
 
     data: Path = Field(Path("data"), description="where everything durable lives, and by default the sockets")
     run: Path | None = Field(None, description="folder of the unix sockets; by default `run` in the data folder")
@@ -246,13 +249,13 @@ class Settings(BaseSettings):
     max_connections: Annotated[int, Field(ge=0)] = Field(
         0, description="clients of one gateway; further ones are refused. 0: as many as it may have files open"
     )
-    proxy_sources: Annotated[tuple[Network | str, ...], NoDecode, BeforeValidator(_sources)] = Field(
+    proxy_sources: Annotated[tuple[Network | str, ...], BeforeValidator(_sources)] = Field(
         (), description="addresses, networks, names of balancers, parted by commas, which send PROXY protocol version 2"
     )
-    tls_certificate: Annotated[tuple[Path, ...], NoDecode, BeforeValidator(_texts)] = Field(
+    tls_certificate: Annotated[tuple[Path, ...], BeforeValidator(_texts)] = Field(
         (), description="PEM files of certificates with their chains, parted by commas; clients' names (SNI) choose"
     )
-    tls_key: Annotated[tuple[Path, ...], NoDecode, BeforeValidator(_texts)] = Field(
+    tls_key: Annotated[tuple[Path, ...], BeforeValidator(_texts)] = Field(
         (), description="PEM files of their keys, in the same order; empty: each is in its certificate's file"
     )
     tls_self_signed: bool = Field(
@@ -265,17 +268,17 @@ class Settings(BaseSettings):
     tls_user: Literal["common-name", "distinguished-name"] = Field(
         "common-name", description="which part of a client's certificate is its user's name with EXTERNAL"
     )
-    websocket_origins: Annotated[tuple[str, ...], NoDecode, BeforeValidator(_texts)] = Field(
+    websocket_origins: Annotated[tuple[str, ...], BeforeValidator(_texts)] = Field(
         (), description="origins of pages that may open a WebSocket, parted by commas, * for all; empty: there is none"
     )
-    sasl_mechanisms: Annotated[tuple[str, ...], NoDecode, BeforeValidator(_mechanisms), Field(min_length=1)] = Field(
+    sasl_mechanisms: Annotated[tuple[str, ...], BeforeValidator(_mechanisms), Field(min_length=1)] = Field(
         ("PLAIN", "AMQPLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"),
         description="how clients may sign in, parted by blanks or commas, best first",
     )
     unsecured_passwords: bool = Field(
         True, description="whether clients on other machines may send passwords without TLS: PLAIN, AMQPLAIN"
     )
-    access_control: Annotated[tuple[str, ...], NoDecode, BeforeValidator(_texts), Field(min_length=1)] = Field(
+    access_control: Annotated[tuple[str, ...], BeforeValidator(_texts), Field(min_length=1)] = Field(
         ("acl", "permissions"),
         description="access controls, parted by commas; the first that does not defer decides: `acl`, rules that were"
         " loaded; `permissions`, as in RabbitMQ; `allow_all`",
@@ -302,6 +305,16 @@ class Settings(BaseSettings):
     handshake_timeout: Annotated[float, Field(gt=0)] = Field(
         10.0, description="seconds for a client to sign in and open its virtual host"
     )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _with_variables(cls, given: Any) -> Any:  # noqa: ANN401 - as pydantic has it
+        """What is `given`, and of the rest what the environment says, whose names may be in small letters too."""
+        if not isinstance(given, dict):
+            return given
+        variables = {name.lower(): value for name, value in os.environ.items()}
+        said = {name: variables[key] for name in cls.model_fields if (key := f"{_PREFIX}{name}") in variables}
+        return {**said, **given}
 
     @property
     def run_folder(self) -> Path:

@@ -6,7 +6,6 @@ from typing import Any, Protocol, cast
 
 import grpc
 import grpc.aio
-from grpc_health.v1 import health_pb2, health_pb2_grpc
 
 from services.common.secret import fields_for
 from services.common.streams.channel import Channel
@@ -80,6 +79,8 @@ def serve(address: str, interceptors: list[Any]) -> grpc.aio.Server:
 
 async def is_serving(address: str, timeout: float = 2.0) -> bool:  # noqa: ASYNC109 - a gRPC deadline, not a cancel
     """Whether the service at `address` says that it is ready."""
+    from grpc_health.v1 import health_pb2, health_pb2_grpc  # noqa: PLC0415 - commands ask for no health, and wait
+
     async with connect(address) as channel:
         stub = health_pb2_grpc.HealthStub(channel)
         try:

@@ -12,6 +12,7 @@ MOST_JOURNEYS = 100
 
 FATES = {
     "accepted": ("settled", "accepted"),
+    "settled": ("settled", "accepted"),  # as the audit calls it, which tells what was rejected apart
     "rejected": ("settled", "rejected"),
     "expired": ("expired", ""),
     "dead_lettered": ("dead_lettered", ""),

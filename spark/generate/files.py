@@ -136,6 +136,7 @@ def _file(table: pa.Table, folder: Path, number: int) -> None:
             row_group_size=_ROW_GROUP_OF_UIDS if by_uid else _ROW_GROUP,
             compression="zstd",
             store_schema=False,
+            write_page_checksum=True,  # as the files of services have them
         )
 
 

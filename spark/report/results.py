@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from pyarrow import fs
 
+from spark.alone import require_finished
 from spark.errors import AnalysisError, NothingToRead
 from spark.ledger.files import place
 from spark.ledger.soundness import COPY
@@ -74,7 +76,11 @@ def _read(out: str, system: fs.FileSystem, folder: fs.FileInfo) -> Found | None:
     }
     summary = values.pop("summary", None)
     # One that says nothing of what was read is that of a stream: how far it is.
-    if not isinstance(summary, dict) or "inputs" not in summary:
+    if isinstance(summary, dict) and "inputs" not in summary:
+        return None
+    if "://" not in out:  # else some of it may be of another run, or not be there yet
+        require_finished(Path(out).absolute() / folder.base_name)
+    if not isinstance(summary, dict):
         return None
     return Found(folder.base_name, values, summary, _whole(out, folder.base_name, values))
 
@@ -92,8 +98,10 @@ def _inside(system: fs.FileSystem, path: str) -> list[fs.FileInfo]:
 
 
 def _json(system: fs.FileSystem, path: str) -> Any:  # noqa: ANN401 - whatever is in the file
-    with system.open_input_stream(path) as file:
-        try:
+    try:
+        with system.open_input_stream(path) as file:
             return json.loads(file.read())
-        except ValueError:
-            raise AnalysisError(f"{path} is damaged: run the analysis again, or remove its folder") from None
+    except FileNotFoundError:
+        raise AnalysisError(f"{path} was written anew just now: ask again when that run has ended") from None
+    except ValueError:
+        raise AnalysisError(f"{path} is damaged: run the analysis again, or remove its folder") from None

@@ -26,6 +26,8 @@ from spark.report.sections import sections
 from spark.report.svg import NARROW, WIDTH, Bar, bars, lines, short
 from spark.report.words import count, duration
 from spark.run import Result, Sources
+from tests.support.browser import serving_pages, visit
+from tests.support.ports import free_port
 
 TITLES = (
     "What became of every message",
@@ -77,7 +79,19 @@ def test_page(spark: SparkSession, tmp_path: Path) -> None:
         assert f"<h2>{title}</h2>" in text
     assert text.count("<svg") >= 8
     assert all(f"{name} " in said.getvalue() for name in ("audit", "quality"))
+    _on_a_telephone(tmp_path / "out")
     _hostile(tmp_path / "out")
+
+
+def _on_a_telephone(out: Path) -> None:
+    """In a browser that is 390 pixels wide nothing is beside the page but what scrolls, and nothing is cut off."""
+    with serving_pages(free_port(), out) as server:
+        said = visit(server, "width.html", out.with_name("profile"), of="report.html", width=390)
+        narrow = visit(server, "width.html", out.with_name("another"), of="report.html", width=100)
+    assert said["seen"] > 1000
+    assert said["wide"] <= 390
+    assert (said["outside"], said["cut"]) == ([], [])
+    assert narrow["outside"]  # where there is no room, this is seen
 
 
 def _hostile(out: Path) -> None:

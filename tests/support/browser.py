@@ -37,19 +37,21 @@ _FLAGS = (
 class PageServer:
     """Serves the pages from `http://localhost:port`, and takes what they say."""
 
-    def __init__(self, port: int) -> None:
+    def __init__(self, port: int, pages: Path) -> None:
+        self._folders = PAGES, pages
         self.results: queue.Queue[dict[str, Any]] = queue.Queue()
         self.origin = f"http://localhost:{port}"
         self._server = ThreadingHTTPServer(("127.0.0.1", port), self._handler())
 
     def _handler(self) -> type[BaseHTTPRequestHandler]:
-        results = self.results
+        results, folders = self.results, self._folders
 
         class Handler(BaseHTTPRequestHandler):
             def do_GET(self) -> None:
-                page = PAGES / Path(self.path.partition("?")[0]).name
-                if page.suffix == ".html" and page.exists():
-                    self._answer(200, page.read_bytes())
+                name = Path(self.path.partition("?")[0]).name
+                found = next((folder / name for folder in folders if (folder / name).exists()), None)
+                if name.endswith(".html") and found:
+                    self._answer(200, found.read_bytes())
                 else:
                     self._answer(404, b"")
 
@@ -78,8 +80,9 @@ class PageServer:
 
 
 @contextmanager
-def serving_pages(port: int) -> Iterator[PageServer]:
-    server = PageServer(port)
+def serving_pages(port: int, pages: Path = PAGES) -> Iterator[PageServer]:
+    """Those of this folder, and of `pages`."""
+    server = PageServer(port, pages)
     server.start()
     try:
         yield server

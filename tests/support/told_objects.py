@@ -172,7 +172,7 @@ BELOW: dict[int, Row] = {
 
 def hopline(*arguments: str, status: int = 0, stdin: str | bytes = "") -> str:
     """What a command says."""
-    result = CliRunner().invoke(app, arguments, input=stdin)
+    result = CliRunner().invoke(app.whole, arguments, input=stdin)
     secret.use("")
     assert result.exit_code == status, result.output
     return result.output

@@ -35,7 +35,7 @@ def hopline(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[CliRunn
 
 def test_version(hopline: CliRunner) -> None:
     """`hopline version` says what is installed."""
-    assert hopline.invoke(app, ["version"]).stdout == version("hopline") + "\n"
+    assert hopline.invoke(app.whole, ["version"]).stdout == version("hopline") + "\n"
 
 
 @pytest.mark.parametrize("command", ["up", "gateway", "router", "queue", "store", "mgmt", "health"])
@@ -43,7 +43,7 @@ def test_wrong_settings(hopline: CliRunner, monkeypatch: pytest.MonkeyPatch, com
     """Every variable that has no meaning gets a line, and the exit status is 2."""
     monkeypatch.setenv("HOPLINE_AMQP_PORT", "99999")
     monkeypatch.setenv("HOPLINE_LEASE_TTL_MS", "soon")
-    result = hopline.invoke(app, [command])
+    result = hopline.invoke(app.whole, [command])
     first, second = sorted(result.stderr.splitlines())
     assert first.startswith("HOPLINE_AMQP_PORT=99999: ")
     assert second.startswith("HOPLINE_LEASE_TTL_MS=soon: ")
@@ -52,7 +52,7 @@ def test_wrong_settings(hopline: CliRunner, monkeypatch: pytest.MonkeyPatch, com
 
 def test_queue_needs_a_queue_s_name(hopline: CliRunner) -> None:
     """A name that is not for queue processes is refused."""
-    result = hopline.invoke(app, ["queue", "--name", "store"])
+    result = hopline.invoke(app.whole, ["queue", "--name", "store"])
     assert (result.exit_code, result.stderr) == (2, "--name store: a queue process is called queue-<something>\n")
 
 
@@ -80,7 +80,7 @@ def test_queue_needs_a_queue_s_name(hopline: CliRunner) -> None:
 )
 def test_nothing_runs(hopline: CliRunner, command: list[str]) -> None:
     """A command for a stack that does not run says so in one line."""
-    result = hopline.invoke(app, command)
+    result = hopline.invoke(app.whole, command)
     assert result.exit_code == 1
     assert result.stderr.startswith("no answer from ")
     assert result.stderr.count("\n") == 1
@@ -93,7 +93,7 @@ def test_who_needs_no_secret(
     """One that cannot be read does not keep commands from what is open to all."""
     (tmp_path / "file").write_text("")
     monkeypatch.setenv("HOPLINE_SECRET_FILE", str(tmp_path / "file" / "secret"))
-    assert hopline.invoke(app, command).stderr.startswith(says)
+    assert hopline.invoke(app.whole, command).stderr.startswith(says)
 
 
 def test_a_folder_of_another_user(hopline: CliRunner, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -103,7 +103,7 @@ def test_a_folder_of_another_user(hopline: CliRunner, monkeypatch: pytest.Monkey
         raise PermissionError(13, "Permission denied", str(path))
 
     monkeypatch.setattr(Path, "read_text", refuse)
-    result = hopline.invoke(app, ["events"])
+    result = hopline.invoke(app.whole, ["events"])
     assert result.exit_code == 1
     assert result.stderr.startswith("cannot read where the event bus is: ")
     assert result.stderr.count("\n") == 1
@@ -113,7 +113,7 @@ def test_a_bus_that_could_not_be_told(hopline: CliRunner, monkeypatch: pytest.Mo
     """Its file is empty while the disk is full: the command does not say that nothing runs."""
     monkeypatch.setenv("HOPLINE_RUN", str(tmp_path))
     (tmp_path / "nats.url").touch()
-    result = hopline.invoke(app, ["events"])
+    result = hopline.invoke(app.whole, ["events"])
     assert result.exit_code == 1
     assert "make room on its disk" in result.stderr
     assert result.stderr.count("\n") == 1
@@ -134,7 +134,7 @@ def put(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, str]]:
 def test_password_is_asked_for(hopline: CliRunner, monkeypatch: pytest.MonkeyPatch, put: list[tuple[str, str]]) -> None:
     """At a terminal, a password that is not given is asked for twice, and not shown."""
     monkeypatch.setattr(password, "_at_a_terminal", lambda: True)
-    result = hopline.invoke(app, ["users", "add", "alice"], input="secret\nsecret\n")
+    result = hopline.invoke(app.whole, ["users", "add", "alice"], input="secret\nsecret\n")
     assert "Password" in result.stdout
     assert "secret" not in result.output
     assert put == [("alice", "secret")]
@@ -145,7 +145,7 @@ def test_password_from_a_file(hopline: CliRunner, tmp_path: Path, put: list[tupl
     """A file has the password, or standard input, without its line end; so the process list does not."""
     (tmp_path / "it").write_bytes(f" secret {line_end}".encode())
     for file, stdin in ((str(tmp_path / "it"), ""), ("-", f" secret {line_end}")):
-        result = hopline.invoke(app, ["users", "add", "alice", "--password-file", file], input=stdin)
+        result = hopline.invoke(app.whole, ["users", "add", "alice", "--password-file", file], input=stdin)
         assert (result.exit_code, result.output) == (0, "")
     assert put == [("alice", " secret ")] * 2
 
@@ -161,14 +161,14 @@ def test_password_from_a_file(hopline: CliRunner, tmp_path: Path, put: list[tupl
 )
 def test_no_password(hopline: CliRunner, put: list[tuple[str, str]], arguments: list[str], said: str) -> None:
     """Without a password, and without a terminal, a line says how to give it; no service is called."""
-    result = hopline.invoke(app, ["users", "add", "alice", *arguments])
+    result = hopline.invoke(app.whole, ["users", "add", "alice", *arguments])
     assert (result.exit_code, result.stderr.count("\n"), put) == (2, 1, [])
     assert said in result.stderr
 
 
 def test_password_on_the_command_line(hopline: CliRunner, put: list[tuple[str, str]]) -> None:
     """It still works."""
-    assert hopline.invoke(app, ["users", "add", "alice", "--password", "secret"]).exit_code == 0
+    assert hopline.invoke(app.whole, ["users", "add", "alice", "--password", "secret"]).exit_code == 0
     assert put == [("alice", "secret")]
 
 
@@ -178,17 +178,17 @@ def test_password_on_the_command_line(hopline: CliRunner, put: list[tuple[str, s
 )
 def test_who_sees_a_secret(hopline: CliRunner, command: str) -> None:
     """Where one may be said on a command line, its help tells that others see it, and of a file."""
-    told = hopline.invoke(app, [*command.split(), "--help"]).stdout
+    told = hopline.invoke(app.whole, [*command.split(), "--help"]).stdout
     assert "processes" in told
     assert "file" in told.lower()
 
 
 def test_no_event_bus(hopline: CliRunner) -> None:
     """Where no bus is known, `hopline events` says so in one line; where it does not answer, too."""
-    result = hopline.invoke(app, ["events"])
+    result = hopline.invoke(app.whole, ["events"])
     assert (result.exit_code, result.stderr.count("\n")) == (1, 1)
     assert "HOPLINE_NATS_URL" in result.stderr
-    result = hopline.invoke(app, ["events"], env={"HOPLINE_NATS_URL": "nats://127.0.0.1:1"})
+    result = hopline.invoke(app.whole, ["events"], env={"HOPLINE_NATS_URL": "nats://127.0.0.1:1"})
     assert (result.exit_code, result.stderr.count("\n")) == (1, 1)
     assert "nats://127.0.0.1:1" in result.stderr
 
@@ -196,7 +196,7 @@ def test_no_event_bus(hopline: CliRunner) -> None:
 @pytest.mark.parametrize("command", [["move", "99", "queue-1"], ["move", "x", "queue-1"], ["unpin", "64"]])
 def test_no_such_partition(hopline: CliRunner, command: list[str]) -> None:
     """An impossible partition is refused in one line, and no service is called."""
-    result = hopline.invoke(app, ["partitions", *command])
+    result = hopline.invoke(app.whole, ["partitions", *command])
     assert (result.exit_code, result.stderr.count("\n")) == (2, 1)
 
 
@@ -215,14 +215,14 @@ def test_no_such_partition(hopline: CliRunner, command: list[str]) -> None:
 )
 def test_trace_of_nothing(hopline: CliRunner, arguments: list[str]) -> None:
     """`hopline trace` wants an id, or what messages have in common, or a queue to follow; each as it can be."""
-    result = hopline.invoke(app, ["trace", *arguments])
+    result = hopline.invoke(app.whole, ["trace", *arguments])
     assert (result.exit_code, result.stdout) == (2, "")
     assert "Traceback" not in result.stderr
 
 
 def test_follow_without_a_bus(hopline: CliRunner) -> None:
     """`hopline trace --follow` says in one line that there is no bus to follow."""
-    result = hopline.invoke(app, ["trace", "--follow", "q"])
+    result = hopline.invoke(app.whole, ["trace", "--follow", "q"])
     assert (result.exit_code, result.stderr.count("\n")) == (1, 1)
     assert "HOPLINE_NATS_URL" in result.stderr
 
@@ -259,7 +259,7 @@ def test_follow_what_is_not_there(
 
     monkeypatch.setattr(DryRunClient, "route", route)
     monkeypatch.setattr(ObjectsClient, "list", queues)
-    result = hopline.invoke(app, ["trace", "--follow", queue], env={"HOPLINE_NATS_URL": "nats://127.0.0.1:1"})
+    result = hopline.invoke(app.whole, ["trace", "--follow", queue], env={"HOPLINE_NATS_URL": "nats://127.0.0.1:1"})
     lines = result.stderr.splitlines()
     told = f"there is no queue '{queue}' in virtual host '/' now; lines come when it is declared"
     assert (result.exit_code, told in lines) == (1, said)
@@ -273,7 +273,7 @@ def test_nothing_is_said_in_a_line(hopline: CliRunner, monkeypatch: pytest.Monke
         return Trace(id=asked, journeys=[], more=False)
 
     monkeypatch.setattr(MgmtClient, "trace", trace)
-    result = hopline.invoke(app, ["trace", "order\n17"])
+    result = hopline.invoke(app.whole, ["trace", "order\n17"])
     assert (result.exit_code, result.stderr) == (1, "nothing is on record of 'order\\n17'\n")
 
 
@@ -285,14 +285,14 @@ def test_nothing_is_captured(hopline: CliRunner, monkeypatch: pytest.MonkeyPatch
         return Trace(id=asked, journeys=[Journey(match=match, messages=[], gaps=[], cut_short=False)], more=False)
 
     monkeypatch.setattr(MgmtClient, "trace", trace)
-    said = {option: hopline.invoke(app, ["trace", "1", *option]).stderr for option in ((), ("--payload",))}
+    said = {option: hopline.invoke(app.whole, ["trace", "1", *option]).stderr for option in ((), ("--payload",))}
     assert said[()] == ""
     assert said["--payload",].startswith("nothing of it is captured: ")
 
 
 def test_route_with_a_bad_header(hopline: CliRunner) -> None:
     """A header that cannot be read is refused before any service is called."""
-    result = hopline.invoke(app, ["route", "--header", "size:=big"])
+    result = hopline.invoke(app.whole, ["route", "--header", "size:=big"])
     assert (result.exit_code, result.stderr.count("\n")) == (2, 1)
 
 
@@ -300,7 +300,7 @@ def test_no_backup(hopline: CliRunner, tmp_path: Path) -> None:
     """A file that is no backup is refused in one line, by what looks at it and by what would restore it."""
     (tmp_path / "notes.txt").write_text("no backup at all, and longer than the first line of one")
     for command in (["verify"], ["restore", "--to", str(tmp_path / "new")]):
-        result = hopline.invoke(app, ["store", *command, str(tmp_path / "notes.txt")])
+        result = hopline.invoke(app.whole, ["store", *command, str(tmp_path / "notes.txt")])
         assert result.exit_code == 1
         assert "is no backup of Hopline" in result.stderr
         assert not (tmp_path / "new").exists()

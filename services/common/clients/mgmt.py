@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from services.common.audit.acting import fields
 from services.common.clients.calls import Client, result, stream
-from services.common.definitions import Taken
 from services.common.grpc_channel import connect
 from services.common.question import Sought
-from services.common.scram import Keys
 from services.common.trace import Trace
 from services.rpc import mgmt_pb2, mgmt_pb2_grpc
+
+if TYPE_CHECKING:
+    from services.common.definitions import Taken
+    from services.common.scram import Keys
 
 _DEADLINE = 10.0  # seconds
 _LOOK_UP_DEADLINE = 30.0
@@ -149,6 +151,8 @@ class MgmtClient(Client):
 
         `told` is called with how many objects are done, and of how many.
         """
+        from services.common.definitions import Taken  # noqa: PLC0415 - a look-up does without, and takes a moment
+
         request = mgmt_pb2.ImportDefinitionsRequest(definitions=definitions, virtual_host=virtual_host)
         reply = mgmt_pb2.ImportDefinitionsReply()
         call = self._stub.ImportDefinitions(request, timeout=_IMPORT_DEADLINE, metadata=fields())

@@ -16,7 +16,7 @@ from services.common.errors import InternalError, ResourceError, Unavailable
 from services.mgmt.ledger.tables import NAMES
 from services.mgmt.lookup.hours import filed, filed_hours
 from services.mgmt.lookup.id_files import FAULTS as FAULTS_OF_IDS
-from services.mgmt.lookup.id_files import IdFiles, names_in, names_of, rows_of
+from services.mgmt.lookup.id_files import IdFiles, names_of, rows_of
 from services.mgmt.lookup.pages import EVERYWHERE, FAULTS, Pages, Wanted, Within
 from services.mgmt.lookup.spans import Span, Spans
 
@@ -184,7 +184,7 @@ class Database:
         these. Raises what `ask` does.
         """
         spans, go_on = self._known.spans, self._goes_on
-        rows = self._of_ids(hours, lambda files: names_in(spans.about(files, time_us), uids, go_on))
+        rows = self._of_ids(hours, lambda files: self._known.ids.names(spans.about(files, time_us), uids, go_on))
         if rows is not None:
             return rows + (names_of(self._unfiled_ids, uids) if self._unfiled_ids else [])
         # Each by itself: a list to be searched for each row takes ten times as long.

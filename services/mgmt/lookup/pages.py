@@ -7,6 +7,7 @@ no checksums: of them only damage is found that cannot be decoded.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
@@ -14,6 +15,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from services.mgmt.ledger.footers import column_names, column_paths
+from services.mgmt.lookup.raw_pages import is_as_written
 
 _REMEMBERED = 20_000  # files
 FAULTS = (OSError, ValueError, TypeError, pa.ArrowException)
@@ -59,17 +61,27 @@ class Pages:
     def _verify(self, path: str, version: object, wanted: Wanted, go_on: Callable[[], bool]) -> None:
         known, sound = self._sound.get(path, (None, set()))
         sound = sound if known == version else set()
-        with pq.ParquetFile(path, pre_buffer=False, page_checksum_verification=True) as file:
+        with (
+            Path(path).open("rb") as raw,
+            pq.ParquetFile(path, pre_buffer=False, page_checksum_verification=True) as file,
+        ):
             there = wanted.columns & column_names(file.metadata)
             for group in _groups(file.metadata, wanted):
                 for name in sorted(name for name in there if (group, name) not in sound):
                     if not go_on():
                         return
-                    _look_at(file, group, name)
+                    if not _is_as_written(raw.fileno(), file.metadata.row_group(group), name):
+                        _look_at(file, group, name)
                     sound.add((group, name))
         if len(self._sound) >= _REMEMBERED:
             self._sound.clear()
         self._sound[path] = version, sound
+
+
+def _is_as_written(raw: int, group: Any, name: str) -> bool:  # noqa: ANN401 - pyarrow has no types
+    """By the checksums alone, in a tenth of the time that it takes to decode what they are of."""
+    columns = (group.column(number) for number in range(group.num_columns))
+    return all(is_as_written(raw, each) for each in columns if each.path_in_schema.partition(".")[0] == name)
 
 
 def _look_at(file: pq.ParquetFile, group: int, name: str) -> None:

@@ -68,7 +68,7 @@ def mgmt(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Mgmt:
 
 
 def hopline(*arguments: str, status: int = 0) -> str:
-    result = CliRunner().invoke(app, arguments)
+    result = CliRunner().invoke(app.whole, arguments)
     secret.use("")
     assert result.exit_code == status, result.output
     return result.output

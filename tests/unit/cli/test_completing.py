@@ -33,7 +33,7 @@ def mgmt(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Told:
 def completed(words: str) -> list[str]:
     """What bash is told."""
     asked = {"_HOPLINE_COMPLETE": "complete_bash", "COMP_WORDS": words, "COMP_CWORD": str(len(words.split(" ")) - 1)}
-    result = CliRunner().invoke(app, env=asked, prog_name="hopline")
+    result = CliRunner().invoke(app.whole, env=asked, prog_name="hopline")
     secret.use("")
     assert result.stderr == ""
     return result.stdout.split()

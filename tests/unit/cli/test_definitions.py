@@ -109,6 +109,6 @@ def test_what_is_exported_to_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None
         return json.dumps(found).encode()
 
     monkeypatch.setattr(MgmtClient, "export_definitions", export)
-    told = CliRunner().invoke(app, ["definitions", "export"]).output
+    told = CliRunner().invoke(app.whole, ["definitions", "export"]).output
     assert json.loads(told) == found
     assert all(each == "\n" or each.isprintable() for each in told)

@@ -65,7 +65,7 @@ def test_a_provider_that_is_nowhere(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(PortsClient, "has_provider", has_provider)
     for provider in ("there", "gone"):
         arguments = ["ports", "add", provider, "--address", "*:5673", "--provider", provider]
-        result = CliRunner().invoke(app, arguments)
+        result = CliRunner().invoke(app.whole, arguments)
         secret.use("")
         assert result.exit_code == 0
         assert ("there is no authentication provider 'gone'" in result.output) is (provider == "gone")

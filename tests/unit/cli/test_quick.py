@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import gc
 import sys
 
 import pytest
 
 from services.__main__ import app
+from services.cli import quick
 
 HELP = "--help"
 
@@ -44,3 +46,15 @@ def test_nothing_else_is_built(monkeypatch: pytest.MonkeyPatch, capsys: pytest.C
     """It takes a tenth of the time of a look-up."""
     monkeypatch.setitem(app.__dict__, "built", None)
     assert "trace" in help_of(["trace"], monkeypatch, capsys)
+
+
+def test_what_was_imported_is_not_looked_through() -> None:
+    """Garbage is collected again once a command asks a service, and only of what came since."""
+    gc.disable()
+    try:
+        quick.asks()
+        assert gc.isenabled()
+        assert gc.get_count()[0] < gc.get_freeze_count()
+    finally:
+        gc.enable()
+        gc.unfreeze()

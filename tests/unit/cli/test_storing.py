@@ -25,7 +25,7 @@ def back_up(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[BackUp]
     """Backs up a store with nothing in it."""
     monkeypatch.setenv("HOPLINE_DATA", str(tmp_path))
     monkeypatch.setattr(StoreClient, "backup", _of_nothing)
-    yield lambda path: CliRunner().invoke(app, ["store", "backup", path])
+    yield lambda path: CliRunner().invoke(app.whole, ["store", "backup", path])
     secret.use("")
 
 

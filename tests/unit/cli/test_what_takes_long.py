@@ -44,7 +44,7 @@ def _run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, terminal: str, *comman
     monkeypatch.setenv("HOPLINE_DATA", str(tmp_path))
     monkeypatch.setenv("FORCE_COLOR", terminal)
     monkeypatch.setattr(bar, "_PATIENCE", 0.0)
-    result = CliRunner().invoke(app, command)
+    result = CliRunner().invoke(app.whole, command)
     secret.use("")
     assert result.exit_code == 1, result.output
     assert "there is none" in result.stderr

@@ -64,3 +64,19 @@ def test_what_is_no_mechanism(monkeypatch: pytest.MonkeyPatch, text: str) -> Non
     monkeypatch.setenv("HOPLINE_SASL_MECHANISMS", text)
     with pytest.raises(ValidationError, match="sasl_mechanisms"):
         Settings()
+
+
+def test_variables(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What the environment says counts, also in small letters, except where a caller says otherwise."""
+    monkeypatch.setenv("hopline_amqp_port", "1")
+    monkeypatch.setenv("HOPLINE_HTTP_PORT", "2")
+    found = Settings(http_port=3)
+    assert (found.amqp_port, found.http_port) == (1, 3)
+    assert {"amqp_port", "http_port"} <= found.model_fields_set
+    assert "nats_port" not in found.model_fields_set
+
+
+def test_a_setting_that_there_is_not() -> None:
+    """A caller that names one is refused; a variable that is none is another program's."""
+    with pytest.raises(ValidationError, match="no_such"):
+        Settings.model_validate({"no_such": 1})

@@ -11,7 +11,7 @@ import pytest
 
 from services.common.trace import Trace
 from services.mgmt.lookup import id_files
-from services.mgmt.lookup.id_files import FAULTS, IdFiles, names_in, names_of, rows_of
+from services.mgmt.lookup.id_files import FAULTS, IdFiles, names_of, rows_of
 from services.mgmt.lookup.lookup import LookUp
 from tests.support.ledger_files import MS, ORIGIN, LedgerFiles, uid
 
@@ -123,13 +123,23 @@ def test_names(tmp_path: Path, group: int) -> None:
     pq.write_table(pa.table([ids, kinds, first, last, times], schema=SCHEMA), path, row_group_size=group)
 
     def found(*uids: int) -> list[str]:
-        names = sorted(row[1] for row in names_in([str(path)], uids, lambda: True))
+        names = sorted(row[1] for row in IdFiles().names([str(path)], uids, lambda: True))
         assert names == sorted(row[1] for row in names_of(pq.read_table(path), uids))
         return names
 
     assert [found(5), found(7), found(9), found(8), found(11)] == [["a", "c"], ["a", "b"], ["a", "d"], ["a"], []]
     assert found(5, 7, 41) == ["a", "b", "c", "x41"]
-    assert names_in([str(path)], [5], lambda: False) == []
+    assert IdFiles().names([str(path)], [5], lambda: False) == []
+
+
+def test_names_are_not_looked_for_where_none_can_be(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Once it is known which uids the row groups of a file have, it is opened for those only."""
+    path, files = _file(tmp_path, IDS), IdFiles()
+    assert files.names([path], [len(IDS)], lambda: True) == []
+    monkeypatch.setattr(pq, "ParquetFile", None)
+    assert files.names([path], [len(IDS), len(IDS) + 7], lambda: True) == []
+    monkeypatch.undo()
+    assert [row[1] for row in files.names([path], [0, len(IDS)], lambda: True)] == [IDS[0]]
 
 
 def test_names_of_many() -> None:

@@ -8,7 +8,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from services.mgmt.lookup.id_pages import Chunk, chunk_of, that_may_have
+from services.mgmt.lookup.id_pages import that_may_have
+from services.mgmt.lookup.raw_pages import Chunk, chunk_of
 
 IDS = sorted(f"id-{number * 7919 % 100_003:06}" for number in range(5000))
 SMALL = {"data_page_size": 1024, "write_page_checksum": True}

@@ -9,7 +9,7 @@ import pytest
 from services.common.errors import ResourceError, SyntaxFault
 from services.common.restored import Restored
 from services.common.trace import Message, Trace
-from services.mgmt.lookup import lookup
+from services.mgmt.lookup import answers, lookup
 from services.mgmt.lookup.answers import Answers
 from services.mgmt.lookup.lookup import LookUp
 from tests.support.ledger_files import HOUR, MS, NOON, LedgerFiles, uid
@@ -243,6 +243,21 @@ async def test_id_without_a_record(ledger: LedgerFiles, look_up: LookUp) -> None
     [journey] = (await look_up.trace("lost")).journeys
     assert journey.messages == []
     assert [gap.reason for gap in journey.gaps] == ["given_up"]
+
+
+async def test_received_in_a_gap(ledger: LedgerFiles, look_up: LookUp, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of an id that is not on record, the last day's gaps of gateways are told, the newest first: it may have been
+    received there.
+    """
+    monkeypatch.setattr(answers, "epoch_ns", lambda: (NOON + 2 * HOUR) * 1000)
+    ledger.gap("gateway-1", at=MS)
+    ledger.gap("gateway-2", at=HOUR)
+    ledger.gap("gateway-3", at=-23 * HOUR)
+    ledger.gap("queue-1", at=MS)
+    ledger.file()
+    found = await look_up.trace("order-1")
+    assert found.journeys == []
+    assert [gap.instance for gap in found.gaps] == ["gateway-2", "gateway-1"]
 
 
 @pytest.mark.parametrize(

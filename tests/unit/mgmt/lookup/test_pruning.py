@@ -9,9 +9,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from benchmarks.ledger.generate import generate, message_id
-from services.mgmt.lookup import database
 from services.mgmt.lookup.database import Database, Row
-from services.mgmt.lookup.id_files import names_in
+from services.mgmt.lookup.id_files import IdFiles
 from services.mgmt.lookup.search import Search
 from services.mgmt.lookup.spans import Spans
 from tests.support.ledger_files import uid
@@ -84,11 +83,13 @@ def test_names_of_a_message(folder: Path, search: Search, monkeypatch: pytest.Mo
     """What a message is called is read from the files of when it was received."""
     read: list[str] = []
 
-    def note(files: list[str], *others: Any) -> list[Row]:
-        read.extend(files)
-        return names_in(files, *others)
+    names = IdFiles.names
 
-    monkeypatch.setattr(database, "names_in", note)
+    def note(known: IdFiles, files: list[str], *others: Any) -> list[Row]:
+        read.extend(files)
+        return names(known, files, *others)
+
+    monkeypatch.setattr(IdFiles, "names", note)
     [match] = search.matches(message_id(uid(60_000)), 1, everything=False).found
     assert match.time_us
     assert [name.id for name in search.names({match.uid: match.time_us})[match.uid]] == [message_id(uid(60_000))]

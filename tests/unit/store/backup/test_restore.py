@@ -226,7 +226,7 @@ async def test_a_restore_needs_no_secret(file: Path, tmp_path: Path, monkeypatch
     (tmp_path / "file").write_text("")
     monkeypatch.setenv("HOPLINE_SECRET_FILE", str(tmp_path / "file" / "secret"))
     command = ["store", "restore", str(file), "--to", str(tmp_path / "new")]
-    result = await asyncio.to_thread(CliRunner().invoke, app, command)
+    result = await asyncio.to_thread(CliRunner().invoke, app.whole, command)
     secret.use("")
     assert (result.exit_code, result.stderr) == (0, "")
 
