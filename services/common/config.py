@@ -9,7 +9,7 @@ from typing import Annotated, Literal
 from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, BeforeValidator, Field, SecretStr
-from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
+from pydantic_settings import BaseSettings, NoDecode, PydanticBaseSettingsSource, SettingsConfigDict
 
 Port = Annotated[int, Field(ge=0, le=65535)]
 Network = IPv4Network | IPv6Network
@@ -302,6 +302,18 @@ class Settings(BaseSettings):
     handshake_timeout: Annotated[float, Field(gt=0)] = Field(
         10.0, description="seconds for a client to sign in and open its virtual host"
     )
+
+    @classmethod
+    def settings_customise_sources(
+        cls,
+        settings_cls: type[BaseSettings],  # noqa: ARG003 - pydantic gives it
+        init_settings: PydanticBaseSettingsSource,
+        env_settings: PydanticBaseSettingsSource,
+        dotenv_settings: PydanticBaseSettingsSource,  # noqa: ARG003 - pydantic gives it
+        file_secret_settings: PydanticBaseSettingsSource,  # noqa: ARG003 - pydantic gives it
+    ) -> tuple[PydanticBaseSettingsSource, ...]:
+        """There are no files of settings: to look for each in them takes as long as all else."""
+        return init_settings, env_settings
 
     @property
     def run_folder(self) -> Path:

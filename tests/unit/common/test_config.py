@@ -6,6 +6,7 @@ from ipaddress import ip_network
 
 import pytest
 from pydantic import ValidationError
+from pydantic_settings import DotEnvSettingsSource, SecretsSettingsSource
 
 from services.common.config import Settings
 
@@ -64,3 +65,18 @@ def test_what_is_no_mechanism(monkeypatch: pytest.MonkeyPatch, text: str) -> Non
     monkeypatch.setenv("HOPLINE_SASL_MECHANISMS", text)
     with pytest.raises(ValidationError, match="sasl_mechanisms"):
         Settings()
+
+
+def test_there_are_no_files(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Settings come from the environment alone, and none is looked for in files: every command would wait for it."""
+    looked: list[object] = []
+
+    def look(source: object) -> dict[str, object]:
+        looked.append(source)
+        return {}
+
+    for kind in (DotEnvSettingsSource, SecretsSettingsSource):
+        monkeypatch.setattr(kind, "__call__", look)
+    monkeypatch.setenv("HOPLINE_AMQP_PORT", "5679")
+    assert Settings().amqp_port == 5679
+    assert looked == []
