@@ -32,7 +32,7 @@ run: $(BROKER)
 # all of them would each import all of them. Others run a whole stack, one after the other, and wait half of the time: what
 # only computes has the rest of it. Steady traffic is by itself, since it looks for what is slow; its kills come after it,
 # with the same Spark. So are those in containers, since `nice` does not reach another control group.
-FOLDERS := $(addprefix tests/unit/,mgmt gateway common queue store)
+FOLDERS := $(addprefix tests/unit/,mgmt store common gateway queue)
 FAST := tests/unit tests/contract tests/conformance
 CLIENTS := tests/interop tests/tracing
 COMPUTE := tests/spark tests/simulation
@@ -43,7 +43,7 @@ TOGETHER := --jobs 4 --keep-going --output-sync=target
 PAIRWISE := --numprocesses 2 --dist loadfile
 
 test: $(TOOLS)
-	$(MAKE) $(TOGETHER) $(FOLDERS) tests/contract test-others
+	$(MAKE) $(TOGETHER) tests/contract $(FOLDERS) test-others
 	$(BIN)/pytest -q $(PAIRWISE) $(CLIENTS)
 	$(MAKE) --jobs 2 test-stacks test-compute
 	$(BIN)/pytest -q --durations 3 $(FATES)
