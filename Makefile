@@ -7,7 +7,10 @@ TOOLS := $(VENV)/.tools
 SOURCES := pyproject.toml hatch_build.py $(wildcard proto/*.proto)
 PIP := $(BIN)/pip install --quiet --disable-pip-version-check
 
-.PHONY: run test test-stacks test-compute lint check bench doors suites fuzz explore chaos stores fates upgrade simulate simulate-mutants format images compose-up clean
+# What Python has compiled is kept: hundreds of processes that tests start would each compile the broker again.
+unexport PYTHONDONTWRITEBYTECODE
+
+.PHONY: run test test-stacks test-compute test-others lint check bench doors suites fuzz explore chaos stores fates upgrade simulate simulate-mutants format images compose-up clean
 
 # What the broker itself needs.
 $(BROKER): $(SOURCES)
@@ -25,24 +28,33 @@ $(TOOLS): $(BROKER)
 run: $(BROKER)
 	$(BIN)/hopline up
 
-# Those that mostly wait share the machine. Others run a whole stack, one after the other, and wait half of the time: what
+# Those that mostly wait share the machine: four folders at once, the longest first, by a process each. Workers that share
+# all of them would each import all of them. Others run a whole stack, one after the other, and wait half of the time: what
 # only computes has the rest of it. Steady traffic is by itself, since it looks for what is slow; its kills come after it,
 # with the same Spark. So are those in containers, since `nice` does not reach another control group.
+FOLDERS := $(addprefix tests/unit/,mgmt store common gateway queue)
 FAST := tests/unit tests/contract tests/conformance
 CLIENTS := tests/interop tests/tracing
 COMPUTE := tests/spark tests/simulation
 FATES := $(addprefix tests/fates/test_,steady.py fates.py)
 CONTAINERS := tests/compose tests/chaos
 BY_HAND := tests/upgrade
-TOGETHER := --numprocesses 4 --dist loadfile
+TOGETHER := --jobs 4 --keep-going --output-sync=target
 PAIRWISE := --numprocesses 2 --dist loadfile
 
 test: $(TOOLS)
-	$(BIN)/pytest -q $(TOGETHER) $(FAST)
+	$(MAKE) $(TOGETHER) tests/contract $(FOLDERS) test-others
 	$(BIN)/pytest -q $(PAIRWISE) $(CLIENTS)
 	$(MAKE) --jobs 2 test-stacks test-compute
 	$(BIN)/pytest -q --durations 3 $(FATES)
 	$(BIN)/pytest -q --durations 5 $(CONTAINERS)
+
+.PHONY: $(FOLDERS) tests/contract
+$(FOLDERS) tests/contract: $(TOOLS)
+	$(BIN)/pytest -q $@
+
+test-others: $(TOOLS)
+	$(BIN)/pytest -q $(addprefix --ignore=,$(FOLDERS)) tests/unit tests/conformance
 
 test-stacks: $(TOOLS)
 	$(BIN)/pytest -q --durations 15 $(addprefix --ignore=,$(FAST) $(CLIENTS) $(COMPUTE) tests/fates $(CONTAINERS) $(BY_HAND))
@@ -58,7 +70,7 @@ lint: $(TOOLS)
 	$(BIN)/lint-imports
 
 check: lint
-	$(BIN)/pytest -q $(TOGETHER) tests/unit tests/conformance
+	$(MAKE) $(TOGETHER) $(FOLDERS) test-others
 
 format: $(TOOLS)
 	$(BIN)/ruff format .

@@ -21,6 +21,8 @@ _SETTINGS = {
     "spark.sql.session.timeZone": "UTC",
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
+    # Or each function of a column asks Java several times, to say which line of Python made it, should it fail.
+    "spark.python.sql.dataFrameDebugging.enabled": "false",
     "spark.sql.adaptive.enabled": "true",
     # A partition is worked on whole, in memory: small ones keep within bounds whatever the size of the ledger.
     "spark.sql.adaptive.advisoryPartitionSizeInBytes": "16m",

@@ -27,7 +27,7 @@ def application(doors: Doors, shown: Shown, health: StackHealth, tree: Tree, bro
     app.router.routes += [
         *own_routes(doors, shown),
         *model_routes(doors, tree, "/api"),
-        rabbitmq_routes(doors, broker, health),
+        *rabbitmq_routes(doors, broker, health),
     ]
     app.add_middleware(RawPaths)
     app.add_middleware(OwnSite)

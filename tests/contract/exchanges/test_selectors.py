@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final
 
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -45,7 +46,8 @@ def _alone(kind: str, bound: tuple[Any, ...], keys: list[str], headers: dict[str
     return bool(exchange.route(keys, headers)) and _SELECTORS[selector or ""](headers)
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@pytest.mark.fuzz
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.sampled_from(plugins.names("exchange_types")), st.lists(_bound, max_size=8, unique_by=str), st.data())
 def test_as_one_by_one(kind: str, bound: list[tuple[Any, ...]], data: Any) -> None:
     """A message goes where each binding alone would route it, also after unbinds; without a selector all go."""

@@ -5,15 +5,25 @@ from __future__ import annotations
 import re
 from typing import Any
 
+import pytest
 from fastapi import FastAPI
 
 from services.mgmt.rest.described import describe
 from tests.support.rest import Get
 
+_ASKED: list[Any] = []
 
-async def test_described(get: Get) -> None:
+
+@pytest.fixture
+async def document(get: Get) -> Any:
+    """It is the same of every broker, and takes seconds of processor time: the first test asks, for all."""
+    if not _ASKED:
+        _ASKED.append((await get("/openapi.json", None))[1])
+    return _ASKED[0]
+
+
+async def test_described(document: Any) -> None:
     """Every parameter of a path is described, every error has this API's body, and what is too long is one."""
-    _, document, _ = await get("/openapi.json", None)
     assert "HTTPValidationError" not in str(document)
     for path, operations in document["paths"].items():
         for operation in operations.values():
@@ -22,16 +32,14 @@ async def test_described(get: Get) -> None:
             assert ("requestBody" in operation) == ("413" in operation["responses"]), path
 
 
-async def test_what_is_mentioned_is_there(get: Get) -> None:
+async def test_what_is_mentioned_is_there(document: Any) -> None:
     """Every schema that an answer or a body refers to is in the document."""
-    _, document, _ = await get("/openapi.json", None)
     mentioned = set(re.findall(r"#/components/schemas/(\w+)", str(document)))
     assert {"Failure", "ModelFailure"} <= mentioned <= set(document["components"]["schemas"])
 
 
-async def test_of_rabbitmq(get: Get) -> None:
+async def test_of_rabbitmq(document: Any) -> None:
     """A new and an existing object are two answers without a body; a missing one has one answer only."""
-    _, document, _ = await get("/openapi.json", None)
     paths = document["paths"]
     for path in ("/api/queues/{vhost}/{name}", "/api/users/{name}", "/api/vhosts/{name}"):
         responses = paths[path]["put"]["responses"]
@@ -41,9 +49,8 @@ async def test_of_rabbitmq(get: Get) -> None:
     assert not {"200", "201", "204"} & {status for each in never.values() for status in each["responses"]}
 
 
-async def test_of_the_tree(get: Get) -> None:
+async def test_of_the_tree(get: Get, document: Any) -> None:
     """Of another version of it there is no path at all, which is told as of any path that there is not."""
-    _, document, _ = await get("/openapi.json", None)
     schema = document["paths"]["/api/{version}/queue"]["get"]["responses"]["404"]["content"]["application/json"][
         "schema"
     ]

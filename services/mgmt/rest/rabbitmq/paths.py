@@ -48,5 +48,10 @@ class RawPaths:
 
 def is_ours(path: str) -> bool:
     """Whether it is one of RabbitMQ's."""
+    return first_word(path) in OURS
+
+
+def first_word(path: str) -> str:
+    """Below /api; of other paths there is none."""
     _, api, first, *_ = (*path.split("/", 3), "", "", "")
-    return api == "api" and first in OURS
+    return first if api == "api" else ""

@@ -8,7 +8,7 @@ from itertools import product
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from services.common.clients.topology_mirror import TopologyMirror
@@ -92,7 +92,7 @@ def same(topology: Topology, gateway: Gateway) -> None:
             assert set(found[0]) == set(now.queue_ids)
 
 
-@settings(max_examples=200, deadline=None)
+@pytest.mark.fuzz
 @given(st.lists(bindings | bindings | any_change, max_size=25), st.data())
 def test_it_finds_what_the_router_finds(changes: Any, data: Any) -> None:
     """After any changes, told one by one or merged, from the beginning or from any snapshot."""

@@ -6,7 +6,7 @@ import asyncio
 from typing import Any, cast
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from services.gateway.routing import routes as gateway_routes
@@ -234,7 +234,7 @@ _STEPS = st.one_of(
 )
 
 
-@settings(max_examples=200)
+@pytest.mark.fuzz
 @given(st.lists(_STEPS, max_size=30))
 def test_the_count_is_right(steps: list[Any]) -> None:
     """However routes are added, extended and forgotten, the sum is that of those that are kept."""

@@ -5,7 +5,8 @@ from dataclasses import replace
 from itertools import product
 from typing import Any
 
-from hypothesis import given, settings
+import pytest
+from hypothesis import given
 from hypothesis import strategies as st
 
 from services.common.clients.topology_mirror import TopologyMirror
@@ -60,7 +61,7 @@ class _Gateway:
                 del self.routes[exchange, key]
 
 
-@settings(max_examples=200, deadline=None)
+@pytest.mark.fuzz
 @given(st.lists(any_change, max_size=25), st.data())
 def test_records_and_news_say_everything(changes: Any, data: Any) -> None:
     """After any changes the records restore the same topology, what a gateway has not forgotten is true, and a router
@@ -90,7 +91,7 @@ def test_records_and_news_say_everything(changes: Any, data: Any) -> None:
     _check_the_same(topology, kept, gateway.mirror)
 
 
-@settings(max_examples=200, deadline=None)
+@pytest.mark.fuzz
 @given(st.lists(any_change, max_size=25))
 def test_what_happened_adds_up(changes: Any) -> None:
     """Nothing comes into being twice or ends without having been there, and what remains is the topology."""
@@ -131,7 +132,7 @@ def _check_the_same(topology: Any, kept: Any, mirror: Any) -> None:
     assert set(topology.virtual_hosts) == mirror.virtual_hosts
 
 
-@settings(max_examples=200, deadline=None)
+@pytest.mark.fuzz
 @given(any_change, st.lists(any_change, max_size=10))
 def test_what_is_refused_changes_nothing(change: Any, before: Any) -> None:
     """A change that raises has no effects and leaves everything as it was."""

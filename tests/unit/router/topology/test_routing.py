@@ -3,7 +3,7 @@ from __future__ import annotations
 from typing import Never
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from services.common.errors import NotFound, PreconditionFailed
@@ -146,7 +146,7 @@ _STEPS = st.lists(
 )
 
 
-@settings(max_examples=300, deadline=None)
+@pytest.mark.fuzz
 @given(_STEPS, st.lists(st.sampled_from("klmn"), max_size=3))
 def test_routes_that_add_up(bindings: list[tuple[str, str, str]], more: list[str]) -> None:
     """Where no other exchange has a say in any key, a message with many goes where each goes alone."""

@@ -68,7 +68,7 @@ ROWS: list[tuple[str, Any]] = [
 ]
 
 
-@settings(max_examples=300, deadline=None)
+@pytest.mark.fuzz
 @given(VALUES)
 def test_what_is_written_is_read_again(value: Any) -> None:
     """Each value comes back as it was, with its type; and what passes over it ends where it ends (1.6)."""
