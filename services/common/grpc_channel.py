@@ -20,15 +20,17 @@ _USUAL = Doubt(10.0, 5.0)
 # come on what was its predecessor's connection. So a client pings soon, also one that only watches, and leaves when
 # the other kernel takes nothing: in time for its leases, and to hear who has those of others.
 _OF_CALLS = Doubt(2.0, 13.0, untaken=1.5)
+# Of what is sent much, a peer that stands still for a moment has no room for all: that is not given up so soon.
+_OF_BULK = Doubt(2.0, 13.0)
 # Where a standby takes over from a process that hangs while its kernel still answers.
-_OF_DOUBT = _OF_CALLS._replace(quiet=1.5, answer=1.5, locally=True)
+_OF_DOUBT = Doubt(1.5, 1.5, locally=True)
 
 
 class Runtime(Protocol):
     """Makes channels and servers."""
 
-    def channel(self, address: str) -> grpc.aio.Channel:
-        """A channel to a gRPC target."""
+    def channel(self, address: str, *, bulk: bool = False) -> grpc.aio.Channel:
+        """A channel to a gRPC target; `bulk`: for what may be more than the peer has room for."""
 
     def server(self, address: str, interceptors: list[Any]) -> grpc.aio.Server:
         """A server that will listen at `address`."""
@@ -37,9 +39,10 @@ class Runtime(Protocol):
 class Streams:
     """Our own: see streams/README.md. On the wire it is gRPC."""
 
-    def channel(self, address: str) -> grpc.aio.Channel:
+    def channel(self, address: str, *, bulk: bool = False) -> grpc.aio.Channel:
         """As Runtime.channel."""
-        made = Channel(address, fields_for(address), _OF_DOUBT if _doubts else _OF_CALLS)
+        usual = _OF_BULK if bulk else _OF_CALLS
+        made = Channel(address, fields_for(address), _OF_DOUBT if _doubts else usual)
         return cast("grpc.aio.Channel", made)  # it is one as far as we and generated code use it
 
     def server(self, address: str, interceptors: list[Any]) -> grpc.aio.Server:
@@ -67,9 +70,12 @@ def doubt_silence() -> None:
     _doubts = True
 
 
-def connect(address: str) -> grpc.aio.Channel:
-    """A channel to a gRPC target; connects at its first use, and again whenever the connection breaks."""
-    return _runtime.channel(address)
+def connect(address: str, *, bulk: bool = False) -> grpc.aio.Channel:
+    """A channel to a gRPC target; connects at its first use, and again whenever the connection breaks.
+
+    `bulk`: for what may be more than the peer has room for; of a machine that is gone it finds out later.
+    """
+    return _runtime.channel(address, bulk=bulk)
 
 
 def serve(address: str, interceptors: list[Any]) -> grpc.aio.Server:

@@ -63,7 +63,10 @@ class Leases:
         self._closing = False
 
     def restore(self, rows: Iterable[LeaseRow], incarnation: int) -> None:
-        """Honours what is on disk for one time to live from now; table versions exceed all of former incarnations."""
+        """Honours what is on disk for one time to live from now, and longer once it listens.
+
+        Table versions exceed all of former incarnations.
+        """
         self._incarnation = incarnation
         # The lease of the former writing process counts no more: this process writes now.
         rows = [row._replace(member="") if row.name == STORE else row for row in rows]

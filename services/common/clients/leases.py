@@ -9,8 +9,8 @@ be lost; whichever is answered first ends the waiting. The store may carry out t
 lease is acquired twice, and a release names its epoch, so that it cannot take back a lease that a newer request got.
 
 When the store's process is gone for certain (it was on this machine, and nothing listens at its address), no other
-process can be granted a lease either, and a restarted store honours the leases on its disk for one time to live from
-when it listens: validity is counted from then. A connection that is refused over a network proves nothing.
+process can be granted a lease either, and a restarted store honours the leases on its disk for a time to live, or two,
+from when it listens: validity is counted from then. A connection that is refused over a network proves nothing.
 
 A restarted store may grant a shorter time than the one before it, and drops members that are silent for longer: what
 the latest answer grants counts, though an earlier one granted more.

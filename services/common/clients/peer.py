@@ -31,11 +31,13 @@ _LINGER = 5.0  # for calls that the wrong peer did accept
 class Peer(Generic[S]):
     """`stub` makes a client of generated code from a channel; created in a running loop."""
 
-    def __init__(self, address: str, stub: Callable[[grpc.aio.Channel], S]) -> None:
+    def __init__(self, address: str, stub: Callable[[grpc.aio.Channel], S], *, bulk: bool = False) -> None:
+        """`bulk` as `grpc_channel.connect` has it."""
         self.address = address
+        self._bulk = bulk
         self._make = stub
         self._tasks = Tasks()
-        self._channel = connect(address)
+        self._channel = connect(address, bulk=bulk)
         self.stub = stub(self._channel)
 
     @property
@@ -78,7 +80,7 @@ class Peer(Generic[S]):
         """The BrokerError for a failure of a call by `stub`; gives the connection up when a wrong peer answered."""
         error = from_rpc(failure)
         if isinstance(error, WrongPeer) and stub is self.stub:
-            former, self._channel = self._channel, connect(self.address)
+            former, self._channel = self._channel, connect(self.address, bulk=self._bulk)
             self.stub = self._make(self._channel)
             self._tasks.start(former.close(_LINGER), f"wrong peer at {self.address}")
         return error

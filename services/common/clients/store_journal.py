@@ -32,7 +32,7 @@ class Journal:
 
     def __init__(self, address: str, name: str) -> None:
         """`name` is for logs. Every journal is a writer of its own to the store."""
-        self._peer: Peer[StoreAsyncStub] = Peer(address, StoreStub)
+        self._peer: Peer[StoreAsyncStub] = Peer(address, StoreStub, bulk=True)
         self._name = name
         self._origin = 0
         self._sequence = 0

@@ -32,7 +32,6 @@ class Channel:
         self._metadata = metadata
         self._doubt = doubt
         self._end: ChannelEnd | None = None
-        self._found: list[Address] = []  # where the last connection was made that came from a look-up
         self._leaving: dict[ChannelEnd, None] = {}  # they take no more calls
         self._waiting: dict[ClientCall, None] = {}
         self._connecting: asyncio.Task[None] | None = None
@@ -156,37 +155,9 @@ class Channel:
         self._go_on()
 
     async def _connected(self) -> ChannelEnd:
-        finding = asyncio.get_running_loop().create_task(all_of(self.address), name="gRPC looks a name up")
-        try:
-            async with asyncio.timeout(_CONNECT_SECONDS):
-                ways = [partial(self._as_found, finding)]
-                if self._found and not (await asyncio.wait([finding], timeout=_NEXT_SECONDS))[0]:
-                    ways.append(partial(self._as_known, finding))
-                return await first_of(ways, 0.0, ChannelEnd.close)
-        finally:
-            finding.cancel()
-
-    async def _as_found(self, finding: asyncio.Task[list[Address]]) -> ChannelEnd:
-        addresses = await asyncio.shield(finding)
-        end = await self._connected_to_one_of(addresses)
-        self._found = addresses
-        return end
-
-    async def _as_known(self, finding: asyncio.Task[list[Address]]) -> ChannelEnd:
-        """Where it was before, tried for as long as nobody says where it is: it may have come back this moment."""
-        failure = OSError("its name leads elsewhere")
-        while not finding.done():
-            try:
-                return await self._connected_to_one_of(self._found)
-            except OSError as refused:
-                failure = refused
-                await _pause()
-        raise failure
-
-    async def _connected_to_one_of(self, addresses: list[Address]) -> ChannelEnd:
-        return await first_of(
-            [partial(self._connected_to, each) for each in addresses], _NEXT_SECONDS, ChannelEnd.close
-        )
+        async with asyncio.timeout(_CONNECT_SECONDS):
+            ways = [partial(self._connected_to, address) for address in await all_of(self.address)]
+            return await first_of(ways, _NEXT_SECONDS, ChannelEnd.close)
 
     async def _connected_to(self, address: Address) -> ChannelEnd:
         end = ChannelEnd(self, self._doubt)

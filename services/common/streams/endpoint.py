@@ -33,7 +33,7 @@ class Doubt(NamedTuple):
     locally: bool = False
     """Also of this machine: the kernel tells when a local peer is gone, but not when it hangs."""
     untaken: float = 5.0
-    """Seconds for which its machine may take nothing of what is sent; that of a peer which is only slow does."""
+    """Seconds for which its machine may take nothing of what is sent: one that is slow takes what it has room for."""
 
 
 USUAL: Final = Doubt(5.0, 2.0)
@@ -221,6 +221,7 @@ class Endpoint(asyncio.BufferedProtocol, ABC):
     def _pong(self, _pong: e.Pong) -> None:
         """It is there: the next silence counts from now."""
         if self._keepalive:
+            self._silent = True
             self._keepalive.cancel()
             self._keepalive = asyncio.get_running_loop().call_later(self._doubt.quiet, self._look)
 

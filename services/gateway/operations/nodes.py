@@ -29,7 +29,8 @@ async def _is_queue(session: Session, name: str) -> bool:
 
 async def _is_exchange(session: Session, name: str) -> bool:
     try:
-        await change(session, declare_exchange=router_pb2.DeclareExchange(name=name, passive=True))
+        async with session.broker.looking:
+            await change(session, declare_exchange=router_pb2.DeclareExchange(name=name, passive=True))
     except NotFound:
         return False
     return True

@@ -50,13 +50,17 @@ async def declare_queue(session: Session, request: v.DeclareQueue) -> v.QueueDec
     # Before it is: if the answer is lost, the queue is there all the same.
     session.owns_queues |= bool(request.lifetime) or may_end(request.arguments)
     session.connection.owns_queues |= request.exclusive or session.owns_queues
-    async with session.broker.looking if request.passive else nullcontext():
+    async with session.broker.looking if request.passive or _is_there(session, declare.name) else nullcontext():
         reply = await change(session, request.link, declare_queue=declare)
     session.last_queue = reply.queue.name
     if reply.created:
         return v.QueueDeclared(reply.queue.name, 0, 0)
     counts = await session.broker.asking.ask(reply.queue.id, inspect=queue_pb2.InspectRequest(queue_id=reply.queue.id))
     return v.QueueDeclared(reply.queue.name, counts.message_count, counts.consumer_count)
+
+
+def _is_there(session: Session, name: str) -> bool:
+    return (session.connection.virtual_host, name) in session.broker.topology.by_name
 
 
 def _reply_queue(session: Session, name: str) -> v.QueueDeclared:
@@ -98,14 +102,14 @@ async def unbind(session: Session, request: v.Unbind) -> None:
 
 async def find_binding(session: Session, request: v.FindBinding) -> v.BindingFound:
     """Of the router, which alone knows bindings."""
-    found = await session.broker.topology.find_binding(
-        router_pb2.FindBindingRequest(
-            virtual_host=session.connection.virtual_host,
-            exchange=request.exchange,
-            routing_key=request.routing_key,
-            queue=request.queue,
-        )
+    asked = router_pb2.FindBindingRequest(
+        virtual_host=session.connection.virtual_host,
+        exchange=request.exchange,
+        routing_key=request.routing_key,
+        queue=request.queue,
     )
+    async with session.broker.looking:
+        found = await session.broker.topology.find_binding(asked)
     return v.BindingFound(found.unknown_exchange, found.unknown_queue, found.is_bound)
 
 

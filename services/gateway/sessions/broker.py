@@ -26,6 +26,7 @@ from services.gateway.routing.routes import RouteCache
 from services.gateway.sessions.backlog import Arrived
 from services.gateway.sessions.consumer import Consumer, ConsumerState
 from services.gateway.sessions.coordinator import Coordinator
+from services.gateway.sessions.looking import Looking
 from services.gateway.sessions.management import Management
 from services.gateway.sessions.unwritable import Unwritable
 from services.rpc import queue_pb2 as pb
@@ -41,10 +42,6 @@ if TYPE_CHECKING:
     from services.gateway.sessions.client import Client
     from services.gateway.sessions.session import Session
     from services.rpc import router_pb2
-
-# Questions to the router at the same time. What is answered together goes on in one turn, and all others wait for it: a
-# thousand clients that ask for as much as they are given would have a gateway to themselves.
-_LOOKING = 16
 
 log = structlog.get_logger()
 
@@ -72,8 +69,7 @@ class Broker:
         self.sessions: dict[Session, None] = {}
         self.compiling = Compiling()
         """Is held by whose selector is compiled; long ones are in turn."""
-        self.looking = asyncio.Semaphore(_LOOKING)
-        """Is held by who only asks the router whether there is something."""
+        self.looking = Looking()
         self._consumers: dict[int, Consumer] = {}
         self._windows = available() // 16
         self._handles = itertools.count(1)

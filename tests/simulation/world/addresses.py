@@ -13,7 +13,7 @@ from tests.simulation.world.processes import PROCESS, Host, Process
 from tests.simulation.world.shape import Shape
 
 _NOWHERE = 0.2  # share of the addresses of dead processes that lead nowhere
-_FIND_OUT = 2.5  # seconds, at most, until who is told nothing finds out; times to live here are half of what is usual
+_FIND_OUT = 2.5  # seconds until who is told nothing finds out, at most; times to live here are half of what is usual
 _AGAIN = 1.0  # seconds until a connection that hears nothing is asked for once more
 
 

@@ -18,7 +18,7 @@ Deck = tuple[tuple[str, tuple[str, ...]], ...]
 LEASE_SECONDS = 2.0  # as docker-compose.yml has it
 MOST_QUEUES, LEAST_QUEUES = 4, 2
 
-# Those of the issue; a pause and a cut meet any service, most often the one that holds leases.
+# A pause and a cut meet any service, most often the one that holds leases.
 DECK = (
     (KILL, ("queue",)),
     (KILL, ("store",)),
@@ -80,8 +80,10 @@ class Disturber:
     async def _power_off(self, target: str, moment: float) -> None:
         """No peer hears from its kernel that it is dead."""
         undo = await asyncio.to_thread(self._stack.cut, target)
-        await self._kill(target, moment)
-        await asyncio.to_thread(undo)
+        try:
+            await self._kill(target, moment)
+        finally:
+            await asyncio.to_thread(undo)
 
     _KINDS: ClassVar[dict[str, Callable[[Disturber, str, float], Awaitable[None]]]] = {
         KILL: _kill,

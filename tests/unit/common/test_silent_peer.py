@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import socket
 from collections.abc import AsyncIterator
 from pathlib import Path
+from typing import Any, cast
 
 import grpc.aio
 import pytest
@@ -48,3 +50,13 @@ async def test_over_a_network(process: StoreProcess, monkeypatch: pytest.MonkeyP
     """Where its kernel is another machine's."""
     monkeypatch.setattr(grpc_channel, "_OF_CALLS", Doubt(1.0, 1.0))
     await ends(process, 20)
+
+
+@pytest.mark.parametrize(("bulk", "milliseconds"), [(False, 1500), (True, 5000)])
+@pytest.mark.parametrize("process", ["tcp"], indirect=True)
+async def test_a_machine_that_takes_nothing(process: StoreProcess, bulk: bool, milliseconds: int) -> None:
+    """The kernel gives its connection up before leases end; later where a peer that stands still may have no room."""
+    async with grpc_channel.connect(process.address, bulk=bulk) as channel:
+        await health_pb2_grpc.HealthStub(channel).Check(health_pb2.HealthCheckRequest(), wait_for_ready=True)
+        sock = cast("Any", channel)._end._transport.get_extra_info("socket")
+        assert sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT) == milliseconds

@@ -19,6 +19,7 @@ from services.common.http2.events import Headers
 from services.common.http2.frames import LARGEST_STREAM
 from services.common.streams import call, call_server, channel_end, client_call
 from services.common.streams import channel as module
+from services.common.streams.address import Address
 from services.common.streams.call_server import Served
 from services.common.streams.channel import Channel
 from services.common.streams.race import first_of
@@ -141,6 +142,26 @@ async def test_an_address_that_hangs(monkeypatch: pytest.MonkeyPatch) -> None:
         several = f"ipv4:127.0.0.1:{silent.getsockname()[1]},127.0.0.1:{free_port()},{serves}"
         async with answering(OURS, serves, Servicer()), Channel(several) as channel:
             assert await within(_result(channel, "unary_unary", b"x")) == b"x"
+
+
+async def test_a_machine_that_takes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is dialled anew soon: a kernel of ours would knock ever more rarely."""
+    dialled, connect = list[Address](), Address.connect
+
+    async def hang(address: Address, *_: object) -> None:
+        dialled.append(address)
+        await asyncio.Event().wait()
+
+    monkeypatch.setattr(module, "_DIAL_SECONDS", 0.01)
+    monkeypatch.setattr(Address, "connect", hang)
+    serves = f"127.0.0.1:{free_port()}"
+    async with Channel(serves) as channel:
+        waiting = asyncio.ensure_future(_result(channel, "unary_unary", b"x"))
+        await until(lambda: len(dialled) > 2)
+        monkeypatch.setattr(module, "_DIAL_SECONDS", 60.0)
+        monkeypatch.setattr(Address, "connect", connect)
+        async with answering(OURS, serves, Servicer()):
+            assert await within(waiting) == b"x"
 
 
 async def test_first_of_several() -> None:

@@ -61,12 +61,15 @@ async def test_a_peer_that_answers_no_more_is_given_up() -> None:
 
 
 async def test_a_peer_that_answers_is_asked_again_soon(monkeypatch: pytest.MonkeyPatch) -> None:
-    """However long its answer might have taken: if its machine goes away next, that is found out."""
-    monkeypatch.setattr(endpoint, "USUAL", endpoint.Doubt(0.01, 3600.0))
-    peer = _Peer(1000)
+    """After one silence, however long its answer might have taken: if its machine goes next, that is found out."""
+    monkeypatch.setattr(endpoint, "USUAL", endpoint.Doubt(0.2, 3600.0))
+    peer, loop = _Peer(1000), asyncio.get_running_loop()
     listening = await asyncio.get_running_loop().create_server(lambda: peer, "127.0.0.1", 0)
     stream = await connect(f"127.0.0.1:{listening.sockets[0].getsockname()[1]}", METHOD, Heard())
-    await until(lambda: peer.pings >= 5)
+    await until(lambda: peer.pings >= 2)
+    since = loop.time()
+    await until(lambda: peer.pings >= 12)
+    assert loop.time() - since < 0.2 * 15  # not two silences for each: that would be 4 s
     stream.close()
     listening.close()
     await listening.wait_closed()
