@@ -22,15 +22,17 @@ GUEST = FirstUser("guest", "guest", loopback_only=True)
 
 
 def first_user(settings: Settings) -> FirstUser:
-    """The user that the settings name, else guest. Raises CannotStart for one without a password."""
-    if not settings.user:
-        return GUEST
+    """The user that the settings name, or guest with the password that they give, else guest as everybody knows it.
+
+    Raises CannotStart for one without a password.
+    """
     password = _password(settings)
+    if not settings.user and not password and settings.password_file is None:
+        return GUEST
+    name = settings.user or GUEST.name
     if not password:
-        raise CannotStart(
-            f"HOPLINE_USER={settings.user} has no password: set HOPLINE_PASSWORD_FILE or HOPLINE_PASSWORD"
-        )
-    return FirstUser(settings.user, password, loopback_only=False)
+        raise CannotStart(f"the first user, {name}, has no password: set HOPLINE_PASSWORD_FILE or HOPLINE_PASSWORD")
+    return FirstUser(name, password, loopback_only=False)
 
 
 def _password(settings: Settings) -> str:

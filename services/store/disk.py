@@ -8,6 +8,7 @@ everything waits.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 
 import structlog
@@ -17,6 +18,7 @@ from services.common.disk import Room, mebibytes, reserve
 from services.store.shortage import Shortage
 
 _NEVER = 8  # an eighth of the reserve is not for messages
+_COUNTED_SECONDS = 1.0  # between two figures of how much is free: each is told to all processes
 _TWICE = 2  # whatever is written is in the log, then in the file as well
 _MEND = "make room on the disk of the data folder, or mend it; the store goes on by itself"
 _MAKE_ROOM = (
@@ -47,6 +49,7 @@ class Disk:
         self._shortage = Shortage()
         self._failure = ""
         self._short = ""
+        self._counted = -math.inf  # when `_short` was said
         self._told = ""
         self._held = 0
 
@@ -63,8 +66,10 @@ class Disk:
             return
         kept, before = self._kept(found), self.low
         low = self._shortage.look(found.free, kept, self._clock())
-        if low and not before:
+        if low and self._clock() - self._counted >= _COUNTED_SECONDS:
+            self._counted = self._clock()
             self._short = f"low on disk: {mebibytes(found.free)} free, {mebibytes(kept)} must be"
+        if low and not before:
             log.warning(
                 "low on disk, publishers of persistent messages wait",
                 free=mebibytes(found.free),
@@ -72,7 +77,7 @@ class Disk:
                 do=_MAKE_ROOM,
             )
         elif before and not low:
-            self._short = ""
+            self._short, self._counted = "", -math.inf
             log.info("there is room on the disk again", free=mebibytes(found.free))
         self._say()
 

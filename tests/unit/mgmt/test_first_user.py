@@ -27,6 +27,21 @@ def test_password_from_file(tmp_path: Path) -> None:
     assert (first.name, first.password, first.loopback_only) == ("alice", " from a file ", False)
 
 
+@pytest.mark.parametrize("from_file", [False, True])
+def test_a_password_alone(tmp_path: Path, from_file: bool) -> None:
+    """It is guest's, and the one that everybody knows is not."""
+    (tmp_path / "password").write_text("mine\n")
+    first = first_user(Settings(password_file=tmp_path / "password") if from_file else Settings(password="mine"))
+    assert (first.name, first.password, first.loopback_only) == ("guest", "mine", False)
+
+
+def test_an_empty_file_alone(tmp_path: Path) -> None:
+    """It is no password, and does not stand for guest's."""
+    (tmp_path / "password").touch()
+    with pytest.raises(CannotStart, match="guest, has no password"):
+        first_user(Settings(password_file=tmp_path / "password"))
+
+
 @pytest.mark.parametrize("password_file", [None, Path("/nowhere/password")])
 def test_no_password(password_file: Path | None) -> None:
     """A user whose password is missing is refused before anything serves."""
