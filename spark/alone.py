@@ -6,7 +6,6 @@ import fcntl
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TextIO
 
 from spark.errors import AnalysisError
 
@@ -25,7 +24,10 @@ def alone(out: str, name: str) -> Iterator[None]:
     folder = Path(out).absolute() / name
     folder.mkdir(parents=True, exist_ok=True)
     with (folder / _LOCK).open("w") as file:  # it ends with the process, whatever becomes of that
-        _lock(file, fcntl.LOCK_EX, folder)
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise AnalysisError(f"another run writes to {folder}: wait for it, or say another --out") from None
         yield
 
 
@@ -34,17 +36,3 @@ def require_alone(out: str, *names: str) -> None:
     for name in names:
         with alone(out, name):
             pass
-
-
-def require_finished(folder: Path) -> None:
-    """The same before results are read, of a folder that may be no analysis's; leaves it as it is."""
-    if (folder / _LOCK).exists():
-        with (folder / _LOCK).open() as file:
-            _lock(file, fcntl.LOCK_SH, folder)
-
-
-def _lock(file: TextIO, kind: int, folder: Path) -> None:
-    try:
-        fcntl.flock(file, kind | fcntl.LOCK_NB)
-    except BlockingIOError:
-        raise AnalysisError(f"another run writes to {folder}: wait for it, or say another --out") from None

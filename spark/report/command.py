@@ -13,7 +13,7 @@ from spark.ledger.files import place
 from spark.progress import progress
 from spark.registry import job, names
 from spark.report.page import page
-from spark.report.results import read_results
+from spark.report.results import read_results, unreplaced
 from spark.run import Sources, run
 
 
@@ -32,8 +32,10 @@ def run_all(spark: SparkSession, sources: Sources, out: str, wanted: Sequence[st
 
 
 def write_report(out: str) -> str:
-    """Writes <out>/report.html of all results under `out`, and gives its path. Raises NothingToRead."""
-    written = page(read_results(out))
+    """Writes <out>/report.html of all results under `out`, and gives its path. Raises NothingToRead, AnalysisError."""
+    found = read_results(out)
+    with unreplaced(out, found.values()):  # what is long is read while the page is made
+        written = page(found)
     there = place(out)
     path = f"{there.path.rstrip('/')}/report.html"
     try:

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from pathlib import Path
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from pyarrow import fs
 
-from spark.alone import require_finished
 from spark.errors import AnalysisError, NothingToRead
 from spark.ledger.files import place
 from spark.ledger.soundness import COPY
@@ -28,6 +27,7 @@ class Found:
     tables: Mapping[str, Sequence[Row]]  # the first rows of each, which the page shows
     summary: Mapping[str, Any]
     whole: Mapping[str, Whole] = field(default_factory=dict)  # of which there are more
+    written: fs.FileInfo | None = None  # its summary.json, as it was before anything was read
 
     @property
     def unread(self) -> int:
@@ -56,7 +56,7 @@ class Found:
 
 
 def read_results(out: str) -> dict[str, Found]:
-    """Every analysis whose results are under `out`, by name.
+    """Every analysis whose results are under `out`, by name: what a run is writing now is none.
 
     Raises NothingToRead where there is none, AnalysisError where some cannot be read.
     """
@@ -68,21 +68,52 @@ def read_results(out: str) -> dict[str, Found]:
     return found
 
 
+@contextmanager
+def unreplaced(out: str, results: Collection[Found]) -> Iterator[None]:
+    """Raises AnalysisError where a run has begun to write one of them anew before the block ends, or fails: a run
+    removes the summary before all else, and writes it last.
+    """
+    system = place(out).system
+    try:
+        yield
+    except Exception:  # what is half written looks damaged, or of two runs, which do not fit together
+        _require_unreplaced(system, results)
+        raise
+    _require_unreplaced(system, results)
+
+
+def _require_unreplaced(system: fs.FileSystem, results: Collection[Found]) -> None:
+    for written in (one.written for one in results if one.written):
+        if _version(system.get_file_info(written.path)) != _version(written):
+            raise _replaced(written.path)
+
+
+def _version(info: fs.FileInfo) -> tuple[object, ...]:
+    return info.type, info.mtime_ns, info.size
+
+
+def _replaced(path: str) -> AnalysisError:
+    return AnalysisError(f"{path.rpartition('/')[0]} was written anew while it was read: ask again")
+
+
 def _read(out: str, system: fs.FileSystem, folder: fs.FileInfo) -> Found | None:
-    values = {
+    written = system.get_file_info(f"{folder.path}/summary.json")
+    summary = _json(system, written.path) if written.type == fs.FileType.File else None
+    # One that says nothing of what was read is that of a stream: how far it is.
+    if not isinstance(summary, dict) or "inputs" not in summary:
+        return None
+    found = Found(folder.base_name, {}, summary, written=written)
+    with unreplaced(out, [found]):
+        tables = _tables(system, folder)
+        return replace(found, tables=tables, whole=_whole(out, folder.base_name, tables))
+
+
+def _tables(system: fs.FileSystem, folder: fs.FileInfo) -> dict[str, Any]:
+    return {
         info.base_name.removesuffix(".json"): _json(system, info.path)
         for info in _inside(system, folder.path)
-        if info.type == fs.FileType.File and info.extension == "json"
+        if info.type == fs.FileType.File and info.extension == "json" and info.base_name != "summary.json"
     }
-    summary = values.pop("summary", None)
-    # One that says nothing of what was read is that of a stream: how far it is.
-    if isinstance(summary, dict) and "inputs" not in summary:
-        return None
-    if "://" not in out:  # else some of it may be of another run, or not be there yet
-        require_finished(Path(out).absolute() / folder.base_name)
-    if not isinstance(summary, dict):
-        return None
-    return Found(folder.base_name, values, summary, _whole(out, folder.base_name, values))
 
 
 def _whole(out: str, analysis: str, tables: Mapping[str, Sequence[Row]]) -> dict[str, Whole]:
@@ -102,6 +133,6 @@ def _json(system: fs.FileSystem, path: str) -> Any:  # noqa: ANN401 - whatever i
         with system.open_input_stream(path) as file:
             return json.loads(file.read())
     except FileNotFoundError:
-        raise AnalysisError(f"{path} was written anew just now: ask again when that run has ended") from None
+        raise _replaced(path) from None
     except ValueError:
         raise AnalysisError(f"{path} is damaged: run the analysis again, or remove its folder") from None

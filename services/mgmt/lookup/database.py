@@ -19,6 +19,7 @@ from services.mgmt.lookup.id_files import FAULTS as FAULTS_OF_IDS
 from services.mgmt.lookup.id_files import IdFiles, names_of, rows_of
 from services.mgmt.lookup.pages import EVERYWHERE, FAULTS, Pages, Wanted, Within
 from services.mgmt.lookup.spans import Span, Spans
+from services.mgmt.lookup.versions import Version, version_of
 
 log = structlog.get_logger()
 
@@ -49,33 +50,25 @@ class Part(NamedTuple):
         return Wanted(frozenset(_WORDS.findall(f"{self.columns} {self.condition}")), self.having, self.within)
 
 
-class _Version(NamedTuple):
-    """Tells a file from what somebody puts in its place: a damaged one may be restored."""
-
-    number: int
-    changed_ns: int
-    size: int
-
-
 @dataclass(slots=True)
 class _Known:
     """Of files, which never change; for several threads, of which each may learn what another has learnt already."""
 
-    unreadable: dict[str, _Version] = field(default_factory=dict)
+    unreadable: dict[str, Version] = field(default_factory=dict)
     spans: Spans = field(default_factory=Spans)
     ids: IdFiles = field(default_factory=IdFiles)
     pages: Pages = field(default_factory=Pages)
 
     def pass_over(self, path: str) -> bool:
         """From now on, as long as it is the same; False for one that is gone."""
-        if version := _version(path):
+        if version := version_of(path):
             self.unreadable[path] = version
         return version is not None
 
     def is_passed_over(self, path: str) -> bool:
         """Whether it could not be read, and is there as it was."""
         known = self.unreadable.get(path)
-        return known is not None and known == _version(path)
+        return known is not None and known == version_of(path)
 
 
 class Shared(NamedTuple):
@@ -265,7 +258,7 @@ class Database:
         for name, part in parts.items():
             for file in files[name]:
                 try:
-                    version = _version(file)
+                    version = version_of(file)
                     self._known.pages.verify(file, version, part.wanted, self._goes_on)
                 except FAULTS as failure:
                     found |= self._pass_over(file, failure)
@@ -312,14 +305,6 @@ def _connected(folder: Path) -> duckdb.DuckDBPyConnection:
     run("set enable_external_access = false")
     run("set lock_configuration = true")
     return connection
-
-
-def _version(path: str) -> _Version | None:
-    try:
-        found = Path(path).stat()
-    except OSError:
-        return None
-    return _Version(found.st_ino, found.st_mtime_ns, found.st_size)
 
 
 def _is_the_file_s(failure: duckdb.Error) -> bool:

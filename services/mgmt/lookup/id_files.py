@@ -2,7 +2,7 @@
 
 Any file may have any id. But files are sorted by it, so that of each there is one row group that can, and its footer
 says which: that is remembered, and where it is. So a file that has not the id is opened once, and then only looked
-into. Files never change.
+into. Files never change; one that is put in the place of another, as a damaged one is restored, is asked anew.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from array import array
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Collection, Sequence
 from itertools import pairwise
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -20,6 +20,7 @@ import pyarrow.parquet as pq
 from services.mgmt.ledger.footers import column_paths
 from services.mgmt.lookup.id_pages import that_may_have
 from services.mgmt.lookup.raw_pages import Chunk, chunk_of
+from services.mgmt.lookup.versions import Remembered, version_of
 
 _REMEMBERED = 2000  # files
 _TOGETHER = 16  # row groups
@@ -30,8 +31,6 @@ _NAMES = ("kind", "id", *_UIDS)
 _ANY_UID = (0, (1 << 63) - 1)
 
 Row = tuple[Any, ...]
-
-_T = TypeVar("_T")
 
 FAULTS = (OSError, ValueError, KeyError, pa.ArrowException)
 """What damaged files, and such as are not sorted, come to."""
@@ -59,8 +58,8 @@ class IdFiles:
     """For several threads."""
 
     def __init__(self) -> None:
-        self._known: dict[str, _Groups] = {}
-        self._spans: dict[str, array[int]] = {}
+        self._known: Remembered[_Groups] = Remembered(_REMEMBERED)
+        self._spans: Remembered[array[int]] = Remembered(_REMEMBERED)
 
     def rows(self, files: Sequence[str], name: str, most: int, go_on: Callable[[], bool]) -> list[Row]:
         """Kind, first and last uid and time (µs) of the newest rows of the id, `most` of each row group at most; in no
@@ -77,12 +76,13 @@ class IdFiles:
         return [row for path in files for row in self._names_in_file(path, asked, go_on)]
 
     def _names_in_file(self, path: str, asked: Sequence[int], go_on: Callable[[], bool]) -> list[Row]:
-        known = self._spans.get(path)
+        version = version_of(path)
+        known = self._spans.of(path, version)
         if known is not None and not _groups_with_any(known, asked):
             return []
         with pq.ParquetFile(path, pre_buffer=False, page_checksum_verification=True) as file:
             if known is None:
-                known = _remembered(self._spans, path, _spans_of(file.metadata))
+                known = self._spans.learn(path, version, _spans_of(file.metadata))
             groups = _groups_with_any(known, asked)
             # Many together, as each reading takes as long as what it reads.
             some = (groups[place : place + _TOGETHER] for place in range(0, len(groups), _TOGETHER) if go_on())
@@ -90,22 +90,14 @@ class IdFiles:
             return [row for group in with_any for row in _naming(file, group, asked)]
 
     def _in_file(self, path: str, name: str, most: int) -> list[Row]:
-        known = self._known.get(path)
+        version = version_of(path)
+        known = self._known.of(path, version)
         if known is not None and not any(that_may_have(path, [known.chunks[one] for one in known.with_id(name)], name)):
             return []
         with pq.ParquetFile(path, pre_buffer=False, page_checksum_verification=True) as file:
-            return [row for group in self._groups(path, file).with_id(name) for row in _rows(file, group, name, most)]
-
-    def _groups(self, path: str, file: pq.ParquetFile) -> _Groups:
-        known = self._known.get(path)
-        return _remembered(self._known, path, _read(file.metadata)) if known is None else known
-
-
-def _remembered(known: dict[str, _T], path: str, found: _T) -> _T:
-    if len(known) >= _REMEMBERED:
-        known.clear()
-    known[path] = found
-    return found
+            if known is None:
+                known = self._known.learn(path, version, _read(file.metadata))
+            return [row for group in known.with_id(name) for row in _rows(file, group, name, most)]
 
 
 def _groups_with_any(spans: array[int], asked: Sequence[int]) -> list[int]:

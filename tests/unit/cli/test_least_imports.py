@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import importlib.util
 import json
 import sys
 from collections.abc import AsyncIterator
@@ -26,7 +27,7 @@ finally:
 _OTHERS = {
     "services.cli.queues", "services.cli.definitions", "services.cli.placing", "services.cli.acl",
     "services.common.definitions", "services.common.scram", "services.common.plugins", "services.common.clients.store",
-    "services.supervisor", "structlog", "opentelemetry", "grpc_health.v1", "aiohttp", "nats", "pydantic_settings",
+    "services.supervisor", "structlog", "opentelemetry", "grpc_health.v1", "nats",
     "duckdb", "pyarrow", "cryptography", "typer.rich_utils", "rich.progress",
 }  # fmt: skip
 
@@ -60,6 +61,12 @@ async def _imported_by(address: str, *command: str) -> tuple[str, set[str]]:
     written, _ = await process.communicate()
     *lines, modules = written.decode().splitlines()
     return "\n".join(lines), set(json.loads(modules))
+
+
+@pytest.mark.parametrize("name", sorted(_OTHERS))
+def test_what_is_not_imported_is_there(name: str) -> None:
+    """Of each name that a look-up does without there is a module: of one that was renamed nothing would be proven."""
+    assert importlib.util.find_spec(name)
 
 
 @pytest.mark.parametrize("command", [("trace", "known"), ("trace", "known", "--json"), ("trace", "unknown")])

@@ -111,6 +111,22 @@ def test_not_decoded_without_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     assert files.rows([path], "id-075", 1, lambda: True) == []
 
 
+def _replace(path: str, ids: list[str]) -> None:
+    """As a backup is put in the place of a damaged file."""
+    (Path(path).parent / "backup").mkdir()
+    Path(_file(Path(path).parent / "backup", ids)).replace(path)
+
+
+def test_another_file_of_the_name(tmp_path: Path) -> None:
+    """What is put in the place of a file is asked anew, for ids and for uids: a damaged one may be restored."""
+    path, files = _file(tmp_path, IDS), IdFiles()
+    assert files.rows([path], "z", 1, lambda: True) == []
+    assert files.names([path], [len(IDS)], lambda: True) == []
+    _replace(path, [*IDS, "z"])
+    assert [row[1] for row in files.rows([path], "z", 1, lambda: True)] == [len(IDS)]
+    assert [row[1] for row in files.names([path], [len(IDS)], lambda: True)] == ["z"]
+
+
 @pytest.mark.parametrize("group", [1, 3, 100])
 def test_names(tmp_path: Path, group: int) -> None:
     """The ids of a uid are found by all of its uids, though files are sorted by ids; also in rows of several uids."""
