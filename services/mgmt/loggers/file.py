@@ -79,8 +79,19 @@ class FileSink(Outbox):
         if self._writing.acquire(blocking=False):
             try:
                 self._file.close()
+                self._forget_written()
             finally:
                 self._writing.release()
+
+    def _forget_written(self) -> None:
+        """By who wrote meanwhile: the rest is for the logger that takes this one's place, maybe with another file."""
+        if self._stood_by:
+            self._positions.read()
+            self._stood_by = deque(self._positions.new(self._stood_by), maxlen=_STANDING_BY)
+
+    def left(self) -> list[Line]:
+        """With what is in the file of none yet, as far as is known."""
+        return [*self._stood_by, *super().left()]
 
     async def _end(self) -> None:
         self._over = True

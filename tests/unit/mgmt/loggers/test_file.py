@@ -14,6 +14,7 @@ import pytest
 from services.mgmt.loggers import outbox, rolling
 from services.mgmt.loggers.file import FileSink
 from services.mgmt.loggers.layout import DEFAULT, Layout
+from services.mgmt.loggers.outbox import in_place_of
 from services.mgmt.loggers.rolling import Rolling
 from services.rpc.logs_pb2 import Line
 
@@ -88,6 +89,22 @@ async def test_one_that_stood_by(tmp_path: Path) -> None:
     second.take(_of("a", 3))
     await second.close()
     assert _ends(tmp_path / "log") == ["a1.", "a2.", "a3."]
+
+
+@pytest.mark.parametrize(("name", "wanted"), [("log", ["a1.", "a2.", "a3."]), ("other", ["a2.", "a3."])])
+async def test_one_that_stood_by_and_is_changed(tmp_path: Path, name: str, wanted: list[str]) -> None:
+    """What the process that wrote did not write, the changed logger does, and nothing twice, be it another file."""
+    first, second = _sink(tmp_path / "log"), _sink(tmp_path / "log")
+    first.take(_of("a", 1))
+    await _until(lambda: first._file._file is not None and not first._waiting)
+    second.take(_of("a", 1, 2))
+    await _until(lambda: len(second._stood_by) == 2)
+    await first.close()
+    await second.close()
+    second.take(_of("a", 3))
+    changed = in_place_of(second, _sink(tmp_path / name))
+    await changed.close()
+    assert _ends(tmp_path / name) == wanted
 
 
 @pytest.mark.parametrize("moment", ["close", "_compress"])
