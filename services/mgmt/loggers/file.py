@@ -34,9 +34,9 @@ class FileSink(Outbox):
 
     def __init__(self, name: str, rolling: Rolling, layout: Layout, since_us: int = EVER) -> None:
         super().__init__(name)
-        self._file = RollingFile(rolling)
         self._layout = layout
         self._positions = Positions(rolling.path)
+        self._file = RollingFile(rolling, opened=self._positions.read)
         self._stood_by: deque[Line] = deque(maxlen=_STANDING_BY)
         self._writing = threading.Lock()
         self._over = False
@@ -55,37 +55,53 @@ class FileSink(Outbox):
 
     def _write_new(self, lines: Sequence[Line]) -> None:
         """What is not in the file yet, however late it comes; who wrote it before may have been another process."""
-        held = self._file.held
-        if not self._file.hold():
-            self._stood_by.extend(lines)
-            return
-        if not held:
-            self._positions.read()
-        new = self._positions.new([*self._stood_by, *lines])
+        due = [*self._stood_by, *lines]
         try:
-            self._file.write(self._layout(line).encode(errors="replace") for line in new)
+            while due and self._file.hold():
+                self._write_some(due)
         except OSError as error:
-            raise Partly(self._done(new, lines), error) from error
-        finally:
-            self._positions.written(new[: self._file.written])
-        self._stood_by.clear()
+            raise Partly(_done(due, lines), error) from error
+        self._stood_by = deque(due, maxlen=_STANDING_BY)
 
-    def _done(self, new: Sequence[Line], lines: Sequence[Line]) -> int:
-        """How many of the lines that have come are done with, where not all of what is new is written."""
-        left = {id(line) for line in new[self._file.written :]}
-        return next((number for number, line in enumerate(lines) if id(line) in left), len(lines))
+    def _write_some(self, due: list[Line]) -> None:
+        """Until the file is full. Another may take the next at once: it is to know by then what is in this one."""
+        due[:] = self._positions.new(due)
+        try:
+            self._file.write(self._layout(line).encode(errors="replace") for line in due)
+        finally:
+            self._positions.written(due[: self._file.written])
+            del due[: self._file.written]
+        if due:
+            self._file.roll()
 
     def _close(self) -> None:
         """Who is still writing, such as a large file into an archive, does it afterwards."""
         if self._writing.acquire(blocking=False):
             try:
                 self._file.close()
+                self._forget_written()
             finally:
                 self._writing.release()
+
+    def _forget_written(self) -> None:
+        """By who wrote meanwhile: the rest is for the logger that takes this one's place, maybe with another file."""
+        if self._stood_by:
+            self._positions.read()
+            self._stood_by = deque(self._positions.new(self._stood_by), maxlen=_STANDING_BY)
+
+    def left(self) -> list[Line]:
+        """With what is in the file of none yet, as far as is known."""
+        return [*self._stood_by, *super().left()]
 
     async def _end(self) -> None:
         self._over = True
         await asyncio.to_thread(self._close)
+
+
+def _done(due: Sequence[Line], lines: Sequence[Line]) -> int:
+    """How many of the lines that have come are done with, where some are due yet."""
+    left = {id(line) for line in due}
+    return next((number for number, line in enumerate(lines) if id(line) in left), len(lines))
 
 
 def path_of(said: Said, folder: Path) -> Path:

@@ -31,11 +31,11 @@ class Positions:
         self._last: dict[str, int] = {}
 
     def read(self) -> None:
-        """As who wrote the file before left them; what cannot be read is of nobody."""
-        self._last = {}
+        """As who wrote the file before left them, where that is further; what cannot be read is of nobody."""
         with suppress(OSError, ValueError, TypeError, KeyError, AttributeError):
             told = json.loads(self._path.read_bytes())
-            self._last = {process: int(number) for process, number in told["processes"].items()}
+            for process, number in told["processes"].items():
+                self._last[process] = max(int(number), self._last.get(process, 0))
 
     def new(self, lines: Iterable[Line]) -> list[Line]:
         """Those that are not in the file yet; a line without a number is of none."""

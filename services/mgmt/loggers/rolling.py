@@ -47,20 +47,19 @@ class Rolling:
 class RollingFile:
     """One writer's."""
 
-    def __init__(self, wanted: Rolling, today: Callable[[], date] = _today) -> None:
+    def __init__(
+        self, wanted: Rolling, today: Callable[[], date] = _today, opened: Callable[[], None] = lambda: None
+    ) -> None:
+        """`opened` is called each time that it is written here from now on: another may have written it before."""
         self._wanted = wanted
         self._today = today
+        self._opened = opened
         self._file: int | None = None
         self._size = 0
         self._day = today()
         self._begins = wanted.on_restart
         self.written = 0
         """Of the texts that were given last: those are in it, also where the next ones cannot be written."""
-
-    @property
-    def held(self) -> bool:
-        """Whether it was written here last, and is open yet."""
-        return self._file is not None
 
     def hold(self) -> bool:
         """Whether it is written here from now on, and not by another process. Raises OSError."""
@@ -69,16 +68,13 @@ class RollingFile:
             self.close()  # somebody has moved it, or deleted it
         return self._file is not None or self._open()
 
-    def write(self, texts: Iterable[bytes]) -> bool:
-        """Whether it is written here: see hold. Raises OSError."""
-        if not self.hold():
-            return False
+    def write(self, texts: Iterable[bytes]) -> None:
+        """Those that are `written` then; for the others it has to `roll`. It is held. Raises OSError."""
         for text in texts:
             if self._is_due(len(text)):
-                self._roll()
+                return
             self._write(text)
             self.written += 1
-        return True
 
     def _write(self, text: bytes) -> None:
         assert self._file is not None
@@ -109,6 +105,7 @@ class RollingFile:
         its = os.fstat(file)
         self._file, self._size = file, its.st_size
         self._day = datetime.fromtimestamp(its.st_mtime, UTC).date() if its.st_size else self._today()
+        self._opened()
         return True
 
     def _holds(self, file: int) -> bool:
@@ -124,17 +121,14 @@ class RollingFile:
             return os.path.samestat(os.fstat(file), self._wanted.path.stat())
         return False
 
-    def _roll(self) -> None:
-        """Raises OSError; then it goes on where it was, as far as there is something."""
-        path = self._wanted.path
+    def roll(self) -> None:
+        """It begins anew when it is held again, by whoever is first. Raises OSError; then it goes on where it was."""
         former = self._next_of_day() if self._wanted.daily else self._shifted()
-        path.replace(former)
+        self._wanted.path.replace(former)
         self.close()
         if self._wanted.compress:
             _compress(former)
         self._forget()
-        if not self._open():
-            raise BlockingIOError(f"another process writes {path} now")
 
     def _shifted(self) -> Path:
         for number, file in sorted(self._numbered(), reverse=True):

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+import gzip
+import json
 import threading
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from services.mgmt.loggers import outbox
+from services.mgmt.loggers import outbox, rolling
 from services.mgmt.loggers.file import FileSink
 from services.mgmt.loggers.layout import DEFAULT, Layout
+from services.mgmt.loggers.outbox import in_place_of
 from services.mgmt.loggers.rolling import Rolling
 from services.rpc.logs_pb2 import Line
 
@@ -79,13 +82,62 @@ async def test_one_that_stood_by(tmp_path: Path) -> None:
     """When the process that wrote the file ends, the next writes what came before, and is not in it."""
     first, second = _sink(tmp_path / "log"), _sink(tmp_path / "log")
     first.take(_of("a", 1))
-    await _until(lambda: first._file.held and not first._waiting)
+    await _until(lambda: first._file._file is not None and not first._waiting)
     second.take(_of("a", 1, 2))
     await _until(lambda: len(second._stood_by) == 2)
     await first.close()
     second.take(_of("a", 3))
     await second.close()
     assert _ends(tmp_path / "log") == ["a1.", "a2.", "a3."]
+
+
+@pytest.mark.parametrize(("name", "wanted"), [("log", ["a1.", "a2.", "a3."]), ("other", ["a2.", "a3."])])
+async def test_one_that_stood_by_and_is_changed(tmp_path: Path, name: str, wanted: list[str]) -> None:
+    """What the process that wrote did not write, the changed logger does, and nothing twice, be it another file."""
+    first, second = _sink(tmp_path / "log"), _sink(tmp_path / "log")
+    first.take(_of("a", 1))
+    await _until(lambda: first._file._file is not None and not first._waiting)
+    second.take(_of("a", 1, 2))
+    await _until(lambda: len(second._stood_by) == 2)
+    await first.close()
+    await second.close()
+    second.take(_of("a", 3))
+    changed = in_place_of(second, _sink(tmp_path / name))
+    await changed.close()
+    assert _ends(tmp_path / name) == wanted
+
+
+@pytest.mark.parametrize("moment", ["close", "_compress"])
+@pytest.mark.parametrize("ends", [True, False])
+async def test_another_that_writes_while_it_rolls(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, moment: str, ends: bool
+) -> None:
+    """In the middle of a batch, as long as the former file is compressed: each line is in one of them, once."""
+    path, began, go_on = tmp_path / "log", threading.Event(), threading.Event()
+    first = FileSink("a", Rolling(path, compress=True, largest=100), Layout("%msg%n"))
+    second, whole = FileSink("a", Rolling(path), Layout("%msg%n")), "".join(f"said a{each}.\n" for each in range(1, 15))
+    where: object = first._file if moment == "close" else rolling
+    original: Callable[..., None] = getattr(where, moment)
+
+    def slow(*its: Path) -> None:
+        began.set()
+        go_on.wait()
+        original(*its)
+
+    monkeypatch.setattr(where, moment, slow)
+    first.take(_of("a", *range(1, 13)))
+    await asyncio.to_thread(began.wait)
+    second.take(_of("a", *range(1, 14)))
+    await _until(lambda: path.exists() and "a13." in path.read_text())
+    if ends:
+        await second.close()
+    go_on.set()
+    await _until(lambda: not first._writing.locked())
+    await second.close()
+    first.take(_of("a", 14))
+    await first.close()
+    assert gzip.decompress((tmp_path / "log.1.gz").read_bytes()).decode() + path.read_text() == whole
+    assert json.loads((tmp_path / "log.positions").read_bytes()) == {"processes": {"a": 14}}
 
 
 async def test_positions_that_cannot_be_read(tmp_path: Path) -> None:

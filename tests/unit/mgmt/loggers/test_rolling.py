@@ -27,6 +27,17 @@ class Days:
         return self.today
 
 
+def write(file: RollingFile, texts: list[bytes]) -> bool:
+    """Whether all are in it, or in a former one; as a logger does."""
+    while texts:
+        if not file.hold():
+            return False
+        file.write(texts)
+        if texts := texts[file.written :]:
+            file.roll()
+    return True
+
+
 def names(folder: Path) -> list[str]:
     return sorted(each.name for each in folder.iterdir())
 
@@ -37,7 +48,7 @@ def test_when_it_is_full(tmp_path: Path) -> None:
     (tmp_path / "a.log.else").touch()
     file = RollingFile(Rolling(path, largest=10, history=2))
     for number in range(8):
-        assert file.write([b"line %d\n" % number])
+        assert write(file, [b"line %d\n" % number])
     assert names(tmp_path) == ["a.log", "a.log.1", "a.log.2", "a.log.else"]
     assert [(tmp_path / name).read_bytes() for name in names(tmp_path)[:3]] == [b"line 7\n", b"line 6\n", b"line 5\n"]
     assert {each.name for each in files(path)} == {"a.log", "a.log.1", "a.log.2"}
@@ -49,7 +60,7 @@ def test_compressed(tmp_path: Path) -> None:
     for compress in (False, True):
         file = RollingFile(Rolling(path, largest=5, history=3, compress=compress))
         for number in range(2):
-            file.write([b"%s%d\n" % (str(compress).encode(), number)])
+            write(file, [b"%s%d\n" % (str(compress).encode(), number)])
         file.close()
     assert names(tmp_path) == ["a.log", "a.log.1.gz", "a.log.2.gz", "a.log.3"]
     assert gzip.decompress((tmp_path / "a.log.1.gz").read_bytes()) == b"True0\n"
@@ -61,15 +72,15 @@ def test_each_day(tmp_path: Path) -> None:
     today, path = Days(), tmp_path / "a.log"
     file = RollingFile(Rolling(path, largest=4, daily=True, history=2), today)
     for _ in range(14):
-        file.write([b"old\n"])
+        write(file, [b"old\n"])
     assert len(names(tmp_path)) == 11
     today.today += timedelta(days=1)
-    file.write([b"new\n"])
+    write(file, [b"new\n"])
     today.today += timedelta(days=1)
-    file.write([b"2\n"])
+    write(file, [b"2\n"])
     assert (tmp_path / f"a.log.{DAY + timedelta(days=1)}.0").read_bytes() == b"new\n"
     today.today += timedelta(days=1)
-    file.write([b"3\n"])
+    write(file, [b"3\n"])
     assert names(tmp_path) == ["a.log", *(f"a.log.{DAY + timedelta(days=each)}.0" for each in (1, 2))]
 
 
@@ -79,7 +90,7 @@ def test_on_restart(tmp_path: Path, wanted: bool) -> None:
     path = tmp_path / "a.log"
     for text in (b"1\n", b"2\n"):
         file = RollingFile(Rolling(path, on_restart=wanted))
-        file.write([text])
+        write(file, [text])
         file.close()
     assert path.read_bytes() == (b"2\n" if wanted else b"1\n2\n")
     assert (tmp_path / "a.log.1").exists() is wanted
@@ -89,10 +100,10 @@ def test_one_writes(tmp_path: Path) -> None:
     """Another stands by until it ends, also after the file has rolled."""
     wanted = Rolling(tmp_path / "a.log", largest=4)
     first, second = RollingFile(wanted), RollingFile(wanted)
-    assert first.write([b"one\n", b"two\n"])
-    assert not second.write([b"not\n"])
+    assert write(first, [b"one\n", b"two\n"])
+    assert not write(second, [b"not\n"])
     first.close()
-    assert second.write([b"yes\n"])
+    assert write(second, [b"yes\n"])
     assert wanted.path.read_bytes() == b"yes\n"
 
 
@@ -100,9 +111,9 @@ def test_a_file_that_somebody_moved(tmp_path: Path) -> None:
     """As logrotate does: it begins anew where it is to be."""
     path = tmp_path / "a.log"
     file = RollingFile(Rolling(path))
-    file.write([b"1\n"])
+    write(file, [b"1\n"])
     path.rename(tmp_path / "moved")
-    file.write([b"2\n"])
+    write(file, [b"2\n"])
     assert (path.read_bytes(), (tmp_path / "moved").read_bytes()) == (b"2\n", b"1\n")
 
 
@@ -112,29 +123,29 @@ def test_a_file_that_is_gone(tmp_path: Path) -> None:
     file = RollingFile(Rolling(path))
     path.parent.touch()
     with pytest.raises(OSError, match=r"File exists|Not a directory"):
-        file.write([b"x\n"])
+        write(file, [b"x\n"])
     path.parent.unlink()
-    assert file.write([b"x\n"])
+    assert write(file, [b"x\n"])
 
 
 def test_a_full_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of a line that did not fit there is nothing, and who wrote knows how many are there."""
-    file, write, room = RollingFile(Rolling(tmp_path / "a.log")), os.write, 6
+    file, at_once, room = RollingFile(Rolling(tmp_path / "a.log")), os.write, 6
 
     def full(descriptor: int, data: memoryview) -> int:
         nonlocal room
         if not room:
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-        done = write(descriptor, data[:room])
+        done = at_once(descriptor, data[:room])
         room -= done
         return done
 
     monkeypatch.setattr(os, "write", full)
     with pytest.raises(OSError, match="No space left"):
-        file.write([b"one\n", b"two\n", b"six\n"])
+        write(file, [b"one\n", b"two\n", b"six\n"])
     assert (file.written, (tmp_path / "a.log").read_bytes()) == (1, b"one\n")
     room = 100
-    file.write([b"two\n", b"six\n"])
+    write(file, [b"two\n", b"six\n"])
     assert (tmp_path / "a.log").read_bytes() == b"one\ntwo\nsix\n"
 
 
@@ -142,7 +153,7 @@ def test_an_archive_that_does_not_fit(tmp_path: Path, monkeypatch: pytest.Monkey
     """Nothing is left of it, and the file stays as it was."""
     path = tmp_path / "a.log"
     file = RollingFile(Rolling(path, largest=4, compress=True))
-    file.write([b"one\n"])
+    write(file, [b"one\n"])
 
     def full(read: IO[bytes], written: IO[bytes], _length: int) -> None:
         written.write(read.read())
@@ -150,7 +161,7 @@ def test_an_archive_that_does_not_fit(tmp_path: Path, monkeypatch: pytest.Monkey
 
     monkeypatch.setattr(shutil, "copyfileobj", full)
     with pytest.raises(OSError, match="No space left"):
-        file.write([b"two\n"])
+        write(file, [b"two\n"])
     assert names(tmp_path) == ["a.log.1"]
     assert (tmp_path / "a.log.1").read_bytes() == b"one\n"
 
@@ -162,5 +173,5 @@ def test_an_archive_of_a_process_that_has_ended(tmp_path: Path) -> None:
         if name != "a.log.2.part":
             os.utime(tmp_path / name, (0, 0))
     file = RollingFile(Rolling(tmp_path / "a.log", largest=4))
-    file.write([b"one\n", b"two\n"])
+    write(file, [b"one\n", b"two\n"])
     assert names(tmp_path) == ["a.log", "a.log.1", "a.log.2.part", "b.log.1.part"]
