@@ -51,16 +51,15 @@ async def listed(
 ) -> Response:
     """An answer. `tell` makes of a row what is told of it; `quick` are columns that can be had without: all of them.
 
-    Without `by_place` the rows have the order in which they are told where no other is wanted.
+    Rows that have the same in the column that is wanted, or all, are by their place; without `by_place` as they come.
     """
     found = await _named(rows, wanted) if wanted.page else rows
+    found = await in_place(found) if by_place else found
     # By what no row has it is as if nothing was said: RabbitMQ's own page asks for rates.
     if wanted.sort and (quick is None or wanted.sort.split(".")[0] in quick):
-        value_of = value_in(wanted.sort, tell, quick or {})
-        found = await in_order(found, value_of, descending=wanted.sort_reverse)
-    elif by_place:
-        found = await in_place(found)
-        found = found[::-1] if wanted.sort_reverse and not wanted.sort else found
+        found = await in_order(found, value_in(wanted.sort, tell, quick or {}), descending=False)
+    # The whole, as RabbitMQ does: also rows that have the same.
+    found = found[::-1] if wanted.sort_reverse else found
     if wanted.page is None:
         texts = (_text(shown(tell(row), wanted.columns)) for row in found)
         return piecewise(await in_turns(_array(texts)), JSONResponse.media_type, {})

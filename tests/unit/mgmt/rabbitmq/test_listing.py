@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -65,8 +66,30 @@ async def test_only_a_page_is_told() -> None:
     assert [each["name"] for each in answer["items"]] == told == ["q9", "q8"]
 
 
+async def _told(rows: Sequence[dict[str, Any]], wanted: Wanted, *, by_place: bool = True) -> str:
+    return " ".join(each["name"] for each in json.loads((await listed(rows, wanted, by_place=by_place)).body)["items"])
+
+
+@pytest.mark.parametrize(("sort", "order"), [("type", "b c a d"), ("none", "a b c d"), ("none.inside", "a b c d")])
+@pytest.mark.parametrize("backwards", [False, True])
+async def test_rows_that_have_the_same(sort: str, order: str, backwards: bool) -> None:
+    """By virtual host and name, as in RabbitMQ, and backwards the whole: also by what no row has."""
+    hosts, types = {"a": "1", "b": "2", "c": "2", "d": "3"}, {"a": "y", "b": "x", "c": "x", "d": "y"}
+    rows = [{"vhost": hosts[name], "name": name, "type": types[name]} for name in "dcab"]
+    told = await _told(rows, Wanted(page=1, sort=sort, sort_reverse=backwards))
+    assert told == (order[::-1] if backwards else order)
+
+
+async def test_connections_that_have_the_same() -> None:
+    """As they came, and backwards the whole, with or without a column."""
+    rows = [{"vhost": "/", "name": name, "user": "u"} for name in ("1.9", "1.10")]
+    for sort in ("user", ""):
+        assert await _told(rows, Wanted(page=1, sort=sort), by_place=False) == "1.9 1.10"
+        assert await _told(rows, Wanted(page=1, sort=sort, sort_reverse=True), by_place=False) == "1.10 1.9"
+
+
 async def test_by_what_no_row_has() -> None:
-    """As RabbitMQ's own page asks for rates: only a page is told, in the order that they have."""
+    """As RabbitMQ's own page asks for rates: only a page is told, the last of the order that there is without."""
     told = []
 
     def tell(row: dict[str, Any]) -> dict[str, Any]:
@@ -75,7 +98,7 @@ async def test_by_what_no_row_has() -> None:
 
     wanted = Wanted(page=1, page_size=2, sort="message_stats.publish_details.rate", sort_reverse=True)
     await listed(ROWS, wanted, tell, {"name": lambda row: row["name"]})
-    assert told == ["q0", "q1"]
+    assert told == ["q9", "q8"]
 
 
 async def test_others_are_served_while_values_are_made(monkeypatch: pytest.MonkeyPatch) -> None:
