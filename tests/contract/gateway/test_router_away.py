@@ -20,11 +20,13 @@ from tests.support.broker_house import BrokerHouse
 _MANY = 300
 _LARGE = b"x" * (64 << 10)
 _HELD = 3 << 20  # what may wait, and what one read brings besides
+# Who stands still for longer than its place is good must hear a router, and here is none: machines pause for as long.
+_PATIENT = {"lease_ttl_ms": 60_000, "place_ttl_ms": 60_000}
 
 
 @pytest_asyncio.fixture(loop_scope="session")
 async def house(tmp_path: Path) -> AsyncIterator[BrokerHouse]:
-    async with BrokerHouse(tmp_path, gateways=1, queues=1) as house:
+    async with BrokerHouse(tmp_path, gateways=1, queues=1, **_PATIENT) as house:
         yield house
 
 
