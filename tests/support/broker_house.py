@@ -16,6 +16,7 @@ from services.gateway.service import Service as GatewayService
 from services.mgmt.access.grants import Grants
 from services.mgmt.beginning import begin
 from services.mgmt.users import Users
+from services.queue.partitions.partition import Partition, PartitionState
 from services.queue.service import Service as QueueService
 from services.router.service import Service as RouterService
 from services.rpc.mgmt_pb2_grpc import MgmtServicer, add_MgmtServicer_to_server
@@ -31,6 +32,10 @@ async def die(leases: Leases) -> None:
     await leases._tasks.stop()
     if leases._watchdog:
         leases._watchdog.cancel()
+
+
+def _is_served(partition: Partition) -> bool:
+    return partition.state is PartitionState.SERVING
 
 
 class BrokerHouse:
@@ -91,7 +96,7 @@ class BrokerHouse:
             await asyncio.sleep(_LOOK_SECONDS)
 
     def _is_balanced(self) -> bool:
-        counts = [len(queue._host.registry.partitions) for queue in self.queues.values()]
+        counts = [sum(map(_is_served, queue._host.registry.partitions.values())) for queue in self.queues.values()]
         return sum(counts) == self._inner.settings.partitions and max(counts) - min(counts) <= 1
 
     async def start_queue(self, name: str) -> None:
