@@ -22,6 +22,7 @@ from services.queue.links.attaching import decided_first
 from services.queue.links.consumer_events import attached, cancelled, detached
 from services.queue.links.draining import drain
 from services.queue.links.full import Full
+from services.queue.links.last_words import last_words_of
 from services.queue.links.outbox import Outbox
 from services.queue.links.peer_reports import PeerReports
 from services.queue.links.releasing import release_held_by
@@ -148,6 +149,7 @@ class PeerLink(Holder):
         if self._tells and all(link.origin != self.origin for link in self._host.links):
             self._host.expected.expect(self.origin, _RETURN_SECONDS)
         now = self._host.now()
+        for_each("settling deliveries", last_words_of(self._suspended), partial(self.settle, now=now))
         consumers, self._consumers = self._consumers, {}
         for_each("detaching a consumer", consumers.values(), partial(self._leave_queue, now=now))
         self._awaiting.clear()

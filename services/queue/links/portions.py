@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from services.common.containment import for_each
 from services.queue.host import Host
 from services.queue.links.attaching import new_selectors
+from services.queue.links.last_words import last_words
 from services.queue.machine import turn
 from services.queue.machine.claims import FINAL
 from services.queue.machine.columns import Raw
@@ -79,12 +80,7 @@ class Portions:
         await asyncio.sleep(0)
 
     def _counts(self, settles: list[Settle]) -> list[Settle]:
-        """Of a stream that is over, what clients are done with: a gateway that has left does not say it again, and one
-        that comes back says all of it.
-        """
-        if not self._link.broken:
-            return settles
-        return [settle for settle in settles if settle.outcome in FINAL and not settle.transaction]
+        return last_words(settles) if self._link.broken else settles
 
     def _go_on(self, held: dict[Queue, None]) -> None:
         now = self._host.now()
