@@ -280,7 +280,7 @@ async def test_watchers_see_every_change(house: House) -> None:
     await house.acquire("partition/1")
     tables.append(await anext(watch))
     house.clock.now += TTL * 1.1
-    tables.append(await asyncio.wait_for(anext(watch), 2))  # noticed by the timer
+    tables.append(await asyncio.wait_for(anext(watch), 30))  # noticed by the timer
     await house.acquire("partition/1", member="m2")
     tables.append(await anext(watch))
     await house.acquire(member="m2", leaving=True)
