@@ -30,7 +30,7 @@ run: $(BROKER)
 
 # Those that mostly wait share the machine: four folders at once, the longest first, by a process each. Workers that share
 # all of them would each import all of them. Others run a whole stack, one after the other, and wait half of the time: what
-# only computes has the rest of it. Steady traffic is by itself, since it looks for what is slow; its kills come after it,
+# only computes has the rest of it, in one process: a second Java would learn all of Spark again. Steady traffic is by itself, since it looks for what is slow; its kills come after it,
 # with the same Spark. So are those in containers, since `nice` does not reach another control group.
 FOLDERS := $(addprefix tests/unit/,mgmt store common gateway queue)
 FAST := tests/unit tests/contract tests/conformance
@@ -60,7 +60,7 @@ test-stacks: $(TOOLS)
 	$(BIN)/pytest -q --durations 15 $(addprefix --ignore=,$(FAST) $(CLIENTS) $(COMPUTE) tests/fates $(CONTAINERS) $(BY_HAND))
 
 test-compute: $(TOOLS)
-	@said=$$(mktemp); nice -n 19 $(BIN)/pytest -q $(PAIRWISE) --timeout 900 --durations 5 $(COMPUTE) >$$said 2>&1; \
+	@said=$$(mktemp); nice -n 19 $(BIN)/pytest -q --timeout 900 --durations 5 $(COMPUTE) >$$said 2>&1; \
 	  status=$$?; cat $$said; rm $$said; exit $$status  # at once: the others tell how far they are meanwhile
 
 lint: $(TOOLS)
