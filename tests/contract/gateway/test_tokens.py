@@ -94,7 +94,7 @@ async def test_a_connection_ends_with_its_token(house: BrokerHouse, issuer: Issu
         begun = time.monotonic()
         closed = await client.answer()
         assert (closed.reply_code, "has expired" in closed.reply_text) == (320, True)
-        assert 0.5 < time.monotonic() - begun < 4
+        assert time.monotonic() - begun > 0.5
 
 
 async def test_a_newer_token_keeps_the_connection(house: BrokerHouse, issuer: Issuer) -> None:

@@ -251,6 +251,6 @@ def test_tags(tag: str, may: set[Asked]) -> None:
 @pytest.mark.parametrize("expression", [f"^{'a?' * 40}{'a' * 40}$", "^(a|aa)+$", "^(a*)*$", "^a*a*a*a*a*b$"])
 def test_expressions_that_try_everything(expression: str) -> None:
     """Are given up as well, however they are written."""
-    began = time.monotonic()
+    began = time.process_time()
     assert not allowed(q.of_queue(Action.CONSUME, "/", "a" * 39 + "!", ()), on(read=expression))
-    assert time.monotonic() - began < 1
+    assert time.process_time() - began < 1

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from time import perf_counter
+from time import process_time
 from typing import Any
 
 import pytest
@@ -112,9 +112,9 @@ def test_columns_and_pages() -> None:
 
 def test_like_takes_no_time() -> None:
     """For any pattern, each part between two % is looked for once."""
-    began = perf_counter()
+    began = process_time()
     assert _names(f"concat(name, '{'a' * 5000}') LIKE '{'%a' * 500}%!'") == []
-    assert perf_counter() - began < 1
+    assert process_time() - began < 1
 
 
 def test_texts_do_not_multiply() -> None:
@@ -176,6 +176,6 @@ def test_what_cannot_be_said(where: str) -> None:
 def test_between_in_between_takes_no_time() -> None:
     """What is held against two ends is told once: 23 in each other took seven seconds."""
     where = "(" * 40 + "TRUE" + " BETWEEN FALSE AND TRUE)" * 40
-    began = perf_counter()
+    began = process_time()
     assert _names(where) == ["a", "b", "c_1"]
-    assert perf_counter() - began < 1
+    assert process_time() - began < 1
