@@ -13,6 +13,7 @@ from services.common.access.action import Action, Kind, Property
 from services.common.access.asked import Asked, Other
 from services.common.access.questions import Properties
 from services.common.arguments import life
+from services.common.topology.slots import SlotName
 from services.gateway import vocabulary as v
 from services.gateway.operations.topology import DIRECT_REPLY, owner_of, routing_key
 
@@ -157,7 +158,7 @@ def _text(value: object) -> str | None:
 
 def _of(session: Session, name: str) -> Properties:
     """Of a queue that is there."""
-    definition = session.broker.topology.by_name.get((_host(session), name))
+    definition = session.broker.topology.by_name.get(SlotName(_host(session), name))
     if definition is None:
         return ()
     exclusive = bool(owner_of(definition))

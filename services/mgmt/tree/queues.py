@@ -10,6 +10,7 @@ from services.common.access import questions
 from services.common.access.action import Action, Kind
 from services.common.access.asked import Asked
 from services.common.arguments import changed, queue
+from services.common.topology.slots import first_slot
 from services.mgmt.locked import check_shared
 from services.mgmt.model.configured_object import ConfiguredObject
 from services.mgmt.model.faults import IllegalConfiguration
@@ -212,7 +213,7 @@ class Queues(Keeper):
             check_shared(found.path[1], name, found.actual["owner"] if its_connections else "")
         if operation == "clearQueue":
             number = int(found.incarnation)
-            count = await self.house.purging.purge(number, found.actual["partition"], name)
+            count = await self.house.purging.purge(first_slot(number), found.actual["partition"], name)
             record(self.house.audit, "queue", "purged", found.path[1], name)
             return count
         if of_messages := OF_MESSAGES.get(operation):

@@ -7,6 +7,7 @@ from itertools import repeat
 from typing import TYPE_CHECKING
 
 from services.common.ledger.stages import REPLACED
+from services.common.topology.slots import SlotId
 from services.queue.machine.arrival import Arrival
 from services.queue.machine.aside import Aside
 from services.queue.machine.context import DeadLetter, QueueContext
@@ -72,7 +73,7 @@ class Entries:
         self.unsettled: dict[int, Entry] = {}
         self.on_settled: Callable[[list[Entry]], None] | None = None
         self.on_held: Callable[[Consumer | None, Entry], None] | None = None
-        self.on_more: Callable[[int], None] | None = None
+        self.on_more: Callable[[SlotId], None] | None = None
         self.on_gone: Callable[[], None] | None = None
         self.ready = create_ready(options, self.unsettled.__contains__)
         self.aside = self._new_aside()

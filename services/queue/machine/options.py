@@ -13,6 +13,7 @@ from services.common.arguments.argument import Argument
 from services.common.arguments.broker_j import FLOW_CONTROL, NO_OVERFLOW, RING
 from services.common.arguments.reading import said
 from services.common.topology.life import Unused
+from services.common.topology.slots import SlotId
 
 _TAKE_ALL = frozenset({NO_OVERFLOW, FLOW_CONTROL})
 __all__ = ["RING", "QueueOptions", "read_options"]
@@ -27,7 +28,7 @@ class QueueOptions:
     made; `kept`: that link is there.
     """
 
-    queue_id: int
+    queue_id: SlotId
     virtual_host: str
     name: str
     partition: int
@@ -136,7 +137,7 @@ _SAID_BY: Final[Mapping[str, Argument[Any]]] = {
 
 
 def read_options(
-    queue_id: int,
+    queue_id: SlotId,
     virtual_host: str,
     name: str,
     partition: int,
