@@ -31,16 +31,18 @@ class Definition(Protocol):
     id: int
     virtual_host: str
     name: str
+    slot: int
+    slot_id: int
 
 
 def slot_of(definition: Definition) -> SlotId:
     """The id of the slot that is told."""
-    return SlotId(definition.id)
+    return SlotId(definition.slot_id or definition.id)
 
 
 def name_of(definition: Definition) -> SlotName:
     """What it is called."""
-    return SlotName(definition.virtual_host, definition.name)
+    return SlotName(definition.virtual_host, definition.name, definition.slot)
 
 
 def first_slot(queue_id: int) -> SlotId:
