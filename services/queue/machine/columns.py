@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from itertools import chain, groupby
 from struct import Struct
-from typing import Final, NamedTuple, TypeAlias
+from typing import Final, NamedTuple, TypeAlias, cast
 
 from services.common.errors import InternalError
 from services.common.message import columns, in_front
@@ -85,7 +85,8 @@ class Columns:
     def _read_columns(self, batch: PublishBatch, interned: Interned) -> None:
         self.facts: list[Facts] = columns.facts_in(batch)
         self.properties: list[bytes] = interned.properties(columns.properties_in(batch))
-        self.queues: list[tuple[SlotId, Sequence[int]]] = [(SlotId(one.queue_id), chosen(one)) for one in batch.queues]
+        queues = [(one.queue_id, chosen(one)) for one in batch.queues]
+        self.queues = cast("list[tuple[SlotId, Sequence[int]]]", queues)  # no call for each of many
         self._resent = frozenset(batch.resent)
         self._immediate = frozenset(batch.immediate)
 
