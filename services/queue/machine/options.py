@@ -67,6 +67,7 @@ class QueueOptions:
     dead_letter_exchange: str | None = None
     dead_letter_key: str | None = None
     dead_letter_strategy: str = ""
+    expiry: str = argument.ROUTE_TO_ALTERNATE
 
     @property
     def limited(self) -> bool:
@@ -77,6 +78,11 @@ class QueueOptions:
     def sets_aside(self) -> bool:
         """Whether some of its messages may not be delivered yet."""
         return self.holds or (self.retry_min_ms > 0 and self.retry != argument.RETRY.default)
+
+    @property
+    def drops_expired(self) -> bool:
+        """Whether what expires is no dead letter."""
+        return self.expiry == argument.DELETE
 
     @property
     def keeps_unroutable(self) -> bool:
@@ -133,6 +139,7 @@ _SAID_BY: Final[Mapping[str, Argument[Any]]] = {
     "dead_letter_exchange": argument.DEAD_LETTER_EXCHANGE,
     "dead_letter_key": argument.DEAD_LETTER_KEY,
     "dead_letter_strategy": argument.DEAD_LETTER_STRATEGY,
+    "expiry": argument.EXPIRY,
 }
 
 

@@ -91,9 +91,9 @@ def test_dead_letters_of_a_queue_that_seems_to_be_there() -> None:
     ruled.set(EVERYTHING.model_copy(update={"write": "^own"}))
     session = Mock(permitted=ruled.permitted)
     session.connection.virtual_host, session.broker.topology.by_name = "/", {SlotName("/", "q"): Mock()}
-    arguments = {"x-dead-letter-exchange": "theirs"}
-    with pytest.raises(AccessRefused, match="write access to exchange 'theirs'"):
-        needs.declare_queue(session, v.DeclareQueue(1, name="q", arguments=arguments))
+    for name in ("x-dead-letter-exchange", "alternateExchange"):
+        with pytest.raises(AccessRefused, match="write access to exchange 'theirs'"):
+            needs.declare_queue(session, v.DeclareQueue(1, name="q", arguments={name: "theirs"}))
     needs.declare_queue(session, v.DeclareQueue(1, name="q", arguments={"x-dead-letter-exchange": "own"}))
 
 
