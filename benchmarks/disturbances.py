@@ -11,6 +11,7 @@ from benchmarks.failure import BenchmarkError
 from services.common.clients.placement import Placed, PlacementClient
 from services.common.config import Settings
 from services.common.partition import partition_of
+from services.common.topology.slots import SlotName
 
 if TYPE_CHECKING:
     from collections.abc import Coroutine
@@ -37,14 +38,14 @@ class Disturbances:
 
     async def _move(self, queue: str) -> None:
         async with self._placement() as placement:
-            partition = partition_of("/", queue, self._settings.partitions)
+            partition = partition_of(SlotName("/", queue), self._settings.partitions)
             owner = _owner((await placement.all(self._settings.partitions))[partition])
             to = "queue-2" if owner.startswith("queue-1-") else "queue-1"
             await placement.moved([partition], await placement.move([partition], to))
 
     async def _kill(self, queue: str) -> None:
         async with self._placement() as placement:
-            partition = partition_of("/", queue, self._settings.partitions)
+            partition = partition_of(SlotName("/", queue), self._settings.partitions)
             killed = _owner((await placement.all(self._settings.partitions))[partition])
             file = self._data / "run" / f"{killed.rpartition('-')[0]}.pid"
             os.kill(int(file.read_text()), signal.SIGKILL)

@@ -8,6 +8,7 @@ from itertools import count
 
 from services.common.message.columns import put
 from services.common.message.facts import Facts
+from services.common.topology.slots import SlotId
 from services.queue.machine.arrival import Arrival
 from services.queue.machine.columns import Columns, decoded
 from services.queue.machine.consumers import Consumer
@@ -44,7 +45,7 @@ class _Link:
 
 def _queue() -> Queue:
     context = QueueContext(MemoryAccount(), PartitionDraft(_nothing, count(1).__next__), _nothing)
-    return Queue(classic, QueueOptions(1, "/", "q", 0), context, DropHead(), 0)
+    return Queue(classic, QueueOptions(SlotId(1), "/", "q", 0), context, DropHead(), 0)
 
 
 def _batches(count: int) -> list[bytes]:

@@ -1,13 +1,15 @@
-"""The partition that a queue belongs to. The hash is part of what is on disk: it may never change."""
+"""The partition that a slot of a queue belongs to. The hash is part of what is on disk: it may never change."""
 
 from __future__ import annotations
 
 import zlib
 
+from services.common.topology.slots import SlotName
 
-def partition_of(virtual_host: str, queue: str, partitions: int) -> int:
-    """0..partitions-1, from the virtual host and the queue's name."""
-    return zlib.crc32(f"{virtual_host}\0{queue}".encode()) % partitions
+
+def partition_of(name: SlotName, partitions: int) -> int:
+    """0..partitions-1, its queue's slots are in partitions that follow one another."""
+    return (zlib.crc32(f"{name.virtual_host}\0{name.queue}".encode()) + name.slot) % partitions
 
 
 def lease_name(partition: int) -> str:

@@ -7,6 +7,7 @@ import asyncio
 from collections.abc import AsyncIterator, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
+from services.common.topology.slots import SlotId
 from services.rpc import counts_pb2 as pb
 from services.rpc.counts_pb2_grpc import CountsServicer
 
@@ -30,7 +31,7 @@ class Counting(CountsServicer):
             await asyncio.sleep(0)
 
 
-def portions(queues: Mapping[int, Queue]) -> Iterator[pb.Counted]:
+def portions(queues: Mapping[SlotId, Queue]) -> Iterator[pb.Counted]:
     """What all of them have, each at the moment of its portion; one that goes meanwhile is left out."""
     told, size = pb.Counted(), 0
     for number in list(queues):

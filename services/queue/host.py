@@ -17,6 +17,7 @@ from services.common.errors import BrokerError, NotFound
 from services.common.few_lines import FewLines
 from services.common.ledger.recorder import OFF, Recorder
 from services.common.runtime import Tasks
+from services.common.topology.slots import SlotId, slot_of
 from services.common.uid import UidSource, origin_of
 from services.queue.journal.ticket import Receipt, Unheard
 from services.queue.journal.writer import JournalWriter
@@ -167,7 +168,8 @@ class Host:
 
     async def delete(self, definition: QueueDefinition) -> None:
         """Has the router delete a queue; raises what it raises."""
-        self.registry.deleting.begin(definition.id)
+        queue_id = slot_of(definition)
+        self.registry.deleting.begin(queue_id)
         request = ChangeRequest(
             virtual_host=definition.virtual_host,
             delete_queue=DeleteQueue(name=definition.name, queue_id=definition.id),
@@ -175,9 +177,9 @@ class Host:
         try:
             await self.topology.change(request)
         finally:
-            self.registry.deleting.over(definition.id)
+            self.registry.deleting.over(queue_id)
 
-    def delete_soon(self, queue_id: int) -> None:
+    def delete_soon(self, queue_id: SlotId) -> None:
         """Deletes a queue that has lost its purpose."""
         definition, queue = self.registry.definitions.get(queue_id), self.registry.queues.get(queue_id)
         if definition and queue and queue_id not in self.registry.deleting:
@@ -185,7 +187,8 @@ class Host:
             self.tasks.start(self._delete_at_last(definition, queue), f"delete queue {definition.name}")
 
     async def _delete_at_last(self, definition: QueueDefinition, queue: Queue) -> None:
-        while definition.id in self.registry.definitions and self.registry.queues.get(definition.id) is queue:
+        queue_id = slot_of(definition)
+        while queue_id in self.registry.definitions and self.registry.queues.get(queue_id) is queue:
             if not self.certain:  # another process may have it, and consumers of it
                 await asyncio.sleep(_LOOK_SECONDS)
                 continue
@@ -198,9 +201,9 @@ class Host:
             except NotFound:
                 return  # deleted, and the answer was lost: who waits for it is told when the news of it comes
             except BrokerError as failure:
-                self.registry.unseal(definition.id)
+                self.registry.unseal(queue_id)
                 log.warning("queue not deleted, trying again", queue=definition.name, reason=failure.text)
                 await asyncio.sleep(_RETRY_SECONDS)
-                if definition.id in self.registry.deleting or not queue.use.is_over(self.now()):
+                if queue_id in self.registry.deleting or not queue.use.is_over(self.now()):
                     return  # another sees to it, or somebody has come: it was there for everybody meanwhile
-        self.registry.deleting.over(definition.id)
+        self.registry.deleting.over(queue_id)

@@ -15,6 +15,7 @@ from services.common.metrics.catalogue import processes as p
 from services.common.metrics.catalogue import queues as q
 from services.common.metrics.each import CountedQueues
 from services.common.metrics.meters import AT_ONCE
+from services.common.topology.slots import SlotName
 
 if TYPE_CHECKING:
     from services.common.clients.topology import TopologyClient
@@ -117,7 +118,7 @@ def count_each(meters: Meters, topology: TopologyClient) -> CountedQueues:
     topology.listeners.append(Deleted(counted))
 
     async def forget() -> None:
-        counted.keep(topology.by_name.__contains__)
+        counted.keep(lambda labels: SlotName(labels[0], labels[1]) in topology.by_name)
 
     meters.surveys.append(forget)
     return counted

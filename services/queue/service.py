@@ -34,6 +34,7 @@ from services.common.streams.grpc_fields import path_of
 from services.common.streams.server import StreamServer
 from services.common.telemetry.status import report
 from services.common.telemetry.tracer import Tracer
+from services.common.topology.slots import SlotId
 from services.common.uid import UidSource
 from services.queue.counting import Counting
 from services.queue.dead_letters.office import DeadLetterOffice
@@ -197,7 +198,7 @@ class Service:
         table.listeners.append(lambda: self._partitions.owners_changed(table.owners, room=not table.unwritable))
         definitions = self._topology.queues
 
-        def partition_of(queue_id: int) -> int | None:
+        def partition_of(queue_id: SlotId) -> int | None:
             definition = definitions.get(queue_id)
             return definition.partition if definition else None
 

@@ -11,6 +11,7 @@ from services.common.clock import monotonic
 from services.common.containment import contained, for_each
 from services.common.ledger.place import LedgerPlace
 from services.common.ledger.stages import QUEUE_DELETED
+from services.common.topology.slots import SlotId
 from services.queue.host import Host
 from services.queue.links.releasing import release_held_by
 from services.queue.machine.entry import Entry
@@ -100,7 +101,7 @@ class Timers:
         if 0 < partition.claimable_until <= now:
             self._release_unclaimed(partition)
 
-    def _check(self, partition: Partition, queue_id: int, now: int) -> None:
+    def _check(self, partition: Partition, queue_id: SlotId, now: int) -> None:
         queue = partition.queues.get(queue_id)
         if queue is None:
             partition.context.timed.discard(queue_id)

@@ -10,6 +10,7 @@ from services.common.topology.definitions import Exchange, Queue
 from services.common.topology.exchanges.exchange_type import Binding
 from services.common.topology.life import of_connection
 from services.common.topology.records import BINDING, EXCHANGE, Record, RecordKey
+from services.common.topology.slots import first_slots
 from services.router.topology.effects import News
 from services.router.topology.virtual_host import VirtualHost
 from services.rpc import router_pb2
@@ -52,7 +53,7 @@ def news_frame(version: int, news: News, *, evaluates: bool = False) -> router_p
     return router_pb2.TopologyFrame(
         version=version,
         queues=map(queue_message, news.queues.values()),
-        deleted_queues=news.deleted_queues,
+        deleted_queues=first_slots(news.deleted_queues),
         virtual_hosts=[name for name, exists in news.virtual_hosts.items() if exists],
         deleted_virtual_hosts=[name for name, exists in news.virtual_hosts.items() if not exists],
         forget=_forget_messages(news),

@@ -14,6 +14,7 @@ import pika
 import pytest
 
 from services.common.partition import partition_of
+from services.common.topology.slots import SlotName
 from tests.support.stack import wait_until
 
 if TYPE_CHECKING:
@@ -47,7 +48,7 @@ def named(stack: Stack, name: str, owner: str) -> str:
     wait_until(lambda: owner in owners(stack).values(), 30, f"partition of {owner}")
     its = owners(stack)
     names = (f"{name}-{number}" for number in range(1000))
-    return next(each for each in names if its[partition_of("/", each, len(its))] == owner)
+    return next(each for each in names if its[partition_of(SlotName("/", each), len(its))] == owner)
 
 
 def fill(stack: Stack, queue: str) -> None:

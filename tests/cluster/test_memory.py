@@ -11,6 +11,7 @@ import pytest
 
 from benchmarks.wire import Address, Connection, publication
 from services.common.partition import partition_of
+from services.common.topology.slots import SlotName
 from tests.support.hopline_command import HoplineCommand
 from tests.support.interop_pika import connected, fetch
 from tests.support.stack import Stack, running_stack, wait_until
@@ -124,7 +125,7 @@ class Owner:
 
     def __init__(self, stack: Stack, queue: str) -> None:
         self._run = HoplineCommand(stack).run
-        self._partition = partition_of("/", queue, 64)
+        self._partition = partition_of(SlotName("/", queue), 64)
 
     def __call__(self) -> str:
         rows = map(json.loads, self._run("partitions", "--json").stdout.splitlines())

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from services.common.partition import partition_of
+from services.common.topology.slots import SlotName
 from tests.support.interop_pika import connected
 from tests.support.stack import Stack, running_stack, wait_until
 
@@ -46,7 +47,7 @@ def _is_shared(owners: list[str]) -> bool:
 
 def _queue_in(partition: int) -> str:
     """A name that the hash puts there."""
-    return next(name for name in map(str, range(1000)) if partition_of("/", name, PARTITIONS) == partition)
+    return next(name for name in map(str, range(1000)) if partition_of(SlotName("/", name), PARTITIONS) == partition)
 
 
 def test_the_busiest_come_apart(stack: Stack) -> None:

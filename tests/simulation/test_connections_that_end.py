@@ -6,6 +6,7 @@ import asyncio
 
 import pytest
 
+from services.common.topology.slots import SlotName
 from tests.simulation.test_loop import begin
 from tests.simulation.world import Shape, World
 from tests.support.amqp_client import AmqpClient
@@ -81,7 +82,7 @@ async def _consume(world: World, *, no_ack: bool = False) -> AmqpClient:
 
 
 def _is_there(world: World) -> bool:
-    return ("/", "q") in world.cluster.service("gateway-1")._broker.topology.by_name
+    return SlotName("/", "q") in world.cluster.service("gateway-1")._broker.topology.by_name
 
 
 def test_auto_delete_queues_without_an_owner() -> None:

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from pamqp import commands
 
+from services.common.topology.slots import SlotName
 from tests.simulation.test_loop import begin
 from tests.simulation.world import Shape, World
 from tests.support.amqp_client import AmqpClient
@@ -54,7 +55,7 @@ class Stage:
         return first, second
 
     def owner(self) -> str:
-        number = self.cluster.service("gateway-1")._broker.topology.by_name["/", QUEUE].partition
+        number = self.cluster.service("gateway-1")._broker.topology.by_name[SlotName("/", QUEUE)].partition
         for name in ("queue-1", "queue-2"):
             partition = self.cluster.service(name)._host.registry.partitions.get(number)
             if partition is not None and partition.state.name == "SERVING":
@@ -62,7 +63,7 @@ class Stage:
         return ""
 
     async def move(self) -> None:
-        number = self.cluster.service("gateway-1")._broker.topology.by_name["/", QUEUE].partition
+        number = self.cluster.service("gateway-1")._broker.topology.by_name[SlotName("/", QUEUE)].partition
         [heir] = {"queue-1", "queue-2"} - {self.owner()}
         self.cluster.move(number, heir)
         while self.owner() != heir:

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from pamqp import commands
 
+from services.common.topology.slots import SlotName
 from tests.simulation.test_loop import begin
 from tests.simulation.world import Shape, World
 from tests.support.amqp_client import AmqpClient, Message
@@ -110,7 +111,7 @@ class Stage:
 
     @property
     def partition(self) -> int:
-        number: int = self.cluster.service("gateway-1")._broker.topology.by_name["/", QUEUE].partition
+        number: int = self.cluster.service("gateway-1")._broker.topology.by_name[SlotName("/", QUEUE)].partition
         return number
 
     def owner(self, state: str = "SERVING") -> str:

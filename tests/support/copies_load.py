@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import aio_pika
 
 from services.common.partition import partition_of
+from services.common.topology.slots import SlotName
 from tests.support.stack import wait_until
 
 if TYPE_CHECKING:
@@ -100,7 +101,7 @@ class CopiesLoad:
 def _names(prefix: str) -> Iterator[str]:
     """Of queues that share a few partitions: checksums of numbers spread better than names of applications do."""
     names = (f"{prefix}-{number}" for number in itertools.count())
-    return (name for name in names if partition_of("/", name, PARTITIONS) < SHARED)
+    return (name for name in names if partition_of(SlotName("/", name), PARTITIONS) < SHARED)
 
 
 async def kill_in_turn(stack: Stack, seconds: float, every: float) -> None:

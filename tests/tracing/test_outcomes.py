@@ -15,6 +15,7 @@ import pytest
 from pika.adapters.blocking_connection import BlockingChannel
 
 from services.common.partition import partition_of
+from services.common.topology.slots import SlotName
 from tests.support.interop_pika import fetch
 from tests.support.interop_proxy import Proxy
 from tests.support.span_files import Seen, names_of, one, wait_for
@@ -240,7 +241,7 @@ def test_no_exchange(channel: BlockingChannel, spans: Path, name: str, trace: st
 def test_moved(channel: BlockingChannel, spans: Path, name: str, trace: str, hopline: Callable[..., str]) -> None:
     """Traces go on when a queue gets another owner: of what waits, and of what a consumer holds meanwhile."""
     channel.queue_declare(name)
-    partition = str(partition_of("/", name, 64))
+    partition = str(partition_of(SlotName("/", name), 64))
     waiting = secrets.token_hex(16)
     publish(channel, name, trace)
     while not (method := channel.basic_get(name)[0]):

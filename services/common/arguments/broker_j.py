@@ -1,7 +1,8 @@
 """Broker-J's names for what RabbitMQ has arguments for: on the wire of 0-x, and in its model, which it accepts too.
 
 A table, read beside Broker-J's `QueueArgumentsConverter`. Each has Broker-J's own meaning: a depth without a policy
-holds nobody up (its default policy is NONE), and attempts are counted from the first.
+holds nobody up (its default policy is NONE), attempts are counted from the first, and an alternate exchange does not
+get what expires.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from typing import Any, Final
 
 from services.common.arguments import filters, queue
 from services.common.arguments.argument import Alias, Argument, Said
-from services.common.arguments.checks import MS_AT_MOST, Check, integer, key, one_of, text
+from services.common.arguments.checks import MS_AT_MOST, Check, integer, key, name, one_of, text
 
 NO_OVERFLOW: Final = "none"
 FLOW_CONTROL: Final = "producer-flow-control"
@@ -104,6 +105,12 @@ ALIASES: Final = (
         integer(-1),
         _number(queue.MAX_LENGTH_BYTES, none=-1),
         implies=_NOT_LIMITED,
+    ),
+    Alias(
+        "alternateExchange",
+        name,
+        lambda value: {queue.DEAD_LETTER_EXCHANGE.name: value},
+        implies={queue.EXPIRY.name: queue.DELETE},
     ),
     Alias("x-qpid-capacity", integer(0), _number(queue.MAX_LENGTH_BYTES, none=0), implies=_NOT_LIMITED),
     Alias("x-qpid-flow-resume-capacity", integer(0), _resume),

@@ -27,7 +27,13 @@ def _limit(value: int) -> int | None:
 
 
 CONSUMER_TIMEOUT: Final[Argument[int | None]] = Argument("x-consumer-timeout", integer(1, MS_AT_MOST), None)
-DEAD_LETTER_EXCHANGE: Final[Argument[str | None]] = Argument("x-dead-letter-exchange", name, None)
+DELETE: Final = "DELETE"
+ROUTE_TO_ALTERNATE: Final = "ROUTE_TO_ALTERNATE"
+EXPIRY: Final[Argument[str]] = Argument("expiryPolicy", one_of((DELETE, ROUTE_TO_ALTERNATE)), ROUTE_TO_ALTERNATE)
+"""Whether what expires is a dead letter, where there is an exchange for them."""
+DEAD_LETTER_EXCHANGE: Final[Argument[str | None]] = Argument(
+    "x-dead-letter-exchange", name, None, implies={EXPIRY.name: ROUTE_TO_ALTERNATE}
+)
 DEAD_LETTER_KEY: Final[Argument[str | None]] = Argument("x-dead-letter-routing-key", name, None)
 AT_LEAST_ONCE: Final = "at-least-once"
 DEAD_LETTER_STRATEGY: Final[Argument[str]] = Argument(
@@ -113,6 +119,7 @@ ARGUMENTS: Final[tuple[Argument[Any], ...]] = (
     RETRY_LEAST,
     RETRY_MOST,
     EXPIRES,
+    EXPIRY,
     Argument("x-max-in-memory-bytes", integer(0), None),
     Argument("x-max-in-memory-length", integer(0), None),
     MAX_LENGTH,

@@ -7,13 +7,14 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from services.common.message import in_front
+from services.common.topology.slots import SlotId
 from services.rpc import queue_pb2 as pb
 
 
 class Settlement(NamedTuple):
     """The outcome of deliveries from one queue."""
 
-    queue_id: int
+    queue_id: SlotId
     outcome: pb.Outcome.ValueType
     uids: Sequence[int]
 

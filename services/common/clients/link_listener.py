@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Protocol
 
+from services.common.topology.slots import SlotId
+
 if TYPE_CHECKING:
     from services.common.clients.outbound import Attempt
     from services.common.clients.queue_link import QueueLink
@@ -23,7 +25,7 @@ class LinkListener(Protocol):
     def done(self, attempt: Attempt) -> None:
         """Every message that was not refused is now as safe as its durability asks."""
 
-    def refused(self, link: QueueLink, attempt: Attempt, queue_id: int, indexes: Sequence[int], reason: int) -> None:
+    def refused(self, link: QueueLink, attempt: Attempt, queue_id: SlotId, indexes: Sequence[int], reason: int) -> None:
         """Called before `done`: a queue does not take the attempt's messages at these indexes."""
 
     def received(self, link: QueueLink, frame: pb.QueueFrame, bodies: list[bytes]) -> None:

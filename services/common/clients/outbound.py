@@ -12,26 +12,27 @@ from services.common.message.alike import are_alike, objects, total
 from services.common.message.facts import Facts
 from services.common.message.indexes import choice, condensed, pick
 from services.common.message.weight import BESIDE, FRAME_BYTES, weight
+from services.common.topology.slots import SlotId
 from services.rpc import queue_pb2 as pb
 
 _APART_MS = 50  # times to live that differ by less look the same to a client
 _FACTS, _QUEUE = 64, 6  # bytes of facts besides their address, and of one message in one queue
 
-Targets = tuple[int, ...]
-"""The queues where a message goes, by id."""
+Targets = tuple[SlotId, ...]
+"""The slots where a message goes."""
 
 
-LetterOf = tuple[int, int]
-"""Of what a message is the dead letter: an entry's queue, by id, and uid."""
+LetterOf = tuple[SlotId, int]
+"""Of what a message is the dead letter: an entry's slot and uid."""
 
-_NO_LETTER: LetterOf = 0, 0
+_NO_LETTER: LetterOf = SlotId(0), 0
 
 
 class Refused(NamedTuple):
     """Messages, by their numbers in what was published, that a queue does not take."""
 
     numbers: Sequence[int]
-    queue_id: int
+    queue_id: SlotId
     reason: int
 
 
@@ -84,12 +85,12 @@ class Messages:
             self.letters,
         )
 
-    def by_queue(self) -> dict[int, Sequence[int]]:
+    def by_queue(self) -> dict[SlotId, Sequence[int]]:
         """The indexes of the messages for each queue."""
         targets = self.targets
         if are_alike(targets):
             return dict.fromkeys(targets[0], range(len(targets)))
-        found: dict[int, list[int]] = {}
+        found: dict[SlotId, list[int]] = {}
         for index, queue_ids in enumerate(targets):
             for queue_id in queue_ids:
                 if queue_id in found:
@@ -112,7 +113,7 @@ class Delivery:
     pending: int = 0
     refusals: list[Refused] = field(default_factory=list)
 
-    def refuse(self, numbers: Sequence[int], queue_id: int, reason: int) -> None:
+    def refuse(self, numbers: Sequence[int], queue_id: SlotId, reason: int) -> None:
         """A queue does not take some of the messages."""
         self.refusals.append(Refused(numbers, queue_id, reason))
 
@@ -128,19 +129,19 @@ class Attempt:
     """Messages as they go to the queues of one process; `queues` maps a queue to the indexes of its messages."""
 
     messages: Messages
-    queues: dict[int, Sequence[int]]
+    queues: dict[SlotId, Sequence[int]]
     time_ms: int
     delivery: Delivery
     size: int
     resent: bool = False
     lost_with: frozenset[str] = frozenset()  # queue processes that may have died of it
-    turned_away: list[tuple[int, Sequence[int]]] = field(default_factory=list)  # by queue: made into new attempts
+    turned_away: list[tuple[SlotId, Sequence[int]]] = field(default_factory=list)  # by queue: made into new attempts
 
-    def left(self) -> Mapping[int, Sequence[int]]:
+    def left(self) -> Mapping[SlotId, Sequence[int]]:
         """The indexes of each queue's messages, without those that have become attempts of their own."""
         if not self.turned_away:
             return self.queues
-        gone: dict[int, set[int]] = {}
+        gone: dict[SlotId, set[int]] = {}
         for queue_id, indexes in self.turned_away:
             gone.setdefault(queue_id, set()).update(indexes)
         left = {
@@ -151,7 +152,7 @@ class Attempt:
         }
         return {queue_id: indexes for queue_id, indexes in left.items() if indexes}
 
-    def asks_again(self, queues: Mapping[int, Sequence[int]]) -> None:
+    def asks_again(self, queues: Mapping[SlotId, Sequence[int]]) -> None:
         """Takes back refusals by these queues of the messages at these indexes, as they will be asked again."""
         if not self.delivery.refusals:
             return
@@ -162,7 +163,7 @@ class Attempt:
             if (kept := [number for number in numbers if number not in again.get(queue_id, ())])
         ]
 
-    def part(self, queues: Mapping[int, Sequence[int]], *, resent: bool = True) -> Attempt:
+    def part(self, queues: Mapping[SlotId, Sequence[int]], *, resent: bool = True) -> Attempt:
         """An attempt with only these queues and these indexes of each; to be sent again, or elsewhere."""
         indexes = _union(queues.values(), len(self.messages))
         messages = self.messages.part(indexes)
@@ -299,7 +300,7 @@ def _bodies(attempts: list[Attempt]) -> Sequence[bytes]:
 
 def _add_queues(batch: pb.PublishBatch, attempts: list[Attempt]) -> None:
     offsets = [0, *accumulate(len(attempt.messages) for attempt in attempts)]
-    queues: dict[int, Sequence[int]] = {}
+    queues: dict[SlotId, Sequence[int]] = {}
     for offset, attempt in zip(offsets, attempts, strict=False):
         for queue_id, indexes in attempt.queues.items():
             queues[queue_id] = _joined(queues.get(queue_id), indexes, offset)

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from typing import Final
 
 from services.common.clients.outbound import Attempt
+from services.common.topology.slots import SlotId
 
 UNKNOWN: Final = -1
 """Stands in for the partition of a queue that is not known, or no longer known."""
@@ -42,7 +43,7 @@ class Parked:
             its[id(attempt), -1, -1] = attempt
         self.size += attempt.size
 
-    def take_known(self, partition_of: Callable[[int], int | None]) -> list[Attempt]:
+    def take_known(self, partition_of: Callable[[SlotId], int | None]) -> list[Attempt]:
         """Takes out what waits for a queue that was unknown and is known now."""
         waiting = self._attempts.pop(UNKNOWN, {})
         taken = {

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 from services.common.containment import for_each
+from services.common.topology.slots import SlotId
 
 if TYPE_CHECKING:
     from services.common.clients.queue_link import QueueLink
@@ -30,12 +31,12 @@ class Pressure:
 
     state: Congestion
     link: QueueLink | None
-    queue_ids: Sequence[int] = ()
+    queue_ids: Sequence[SlotId] = ()
 
 
-def pressure_on(queue_ids: Iterable[int], link_of: Callable[[int], QueueLink | None]) -> Pressure | None:
+def pressure_on(queue_ids: Iterable[SlotId], link_of: Callable[[SlotId], QueueLink | None]) -> Pressure | None:
     """Why who publishes to these queues should wait, when one of them is full; `link_of` gives the link to a queue."""
-    by_link: dict[QueueLink, list[int]] = {}
+    by_link: dict[QueueLink, list[SlotId]] = {}
     for queue_id in queue_ids:
         if link := link_of(queue_id):
             by_link.setdefault(link, []).append(queue_id)
@@ -44,7 +45,7 @@ def pressure_on(queue_ids: Iterable[int], link_of: Callable[[int], QueueLink | N
 
 
 class _Wait(NamedTuple):
-    queue_ids: frozenset[int]
+    queue_ids: frozenset[SlotId]
     callback: Callable[[], None]
 
 
@@ -63,7 +64,7 @@ class Held:
         A second wait for the same reason makes one of both: none of the queues of either may be full then.
         """
         waiting = self._waiting.setdefault((pressure.link, pressure.state), {})
-        before = waiting[who].queue_ids if who in waiting else frozenset[int]()
+        before = waiting[who].queue_ids if who in waiting else frozenset[SlotId]()
         waiting[who] = _Wait(before.union(pressure.queue_ids), callback)
 
     def forget(self, who: object) -> None:
@@ -72,7 +73,7 @@ class Held:
             waiting.pop(who, None)
 
     def let_go(
-        self, link: QueueLink | None, state: Congestion, stays: Callable[[AbstractSet[int]], bool] | None = None
+        self, link: QueueLink | None, state: Congestion, stays: Callable[[AbstractSet[SlotId]], bool] | None = None
     ) -> None:
         """Calls back all that wait there for that reason; with `stays`, except those whose queues it is true of."""
         waiting = self._waiting.get((link, state))

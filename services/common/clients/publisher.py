@@ -24,6 +24,7 @@ from services.common.clients.suspects import LARGE, Suspects
 from services.common.clients.unknown import Unknown
 from services.common.clock import Epoch
 from services.common.containment import by_itself, for_each
+from services.common.topology.slots import SlotId
 from services.common.uid import UidSource
 from services.rpc import queue_pb2 as pb
 
@@ -43,7 +44,7 @@ class Publisher:
         name: str,
         uids: UidSource,
         table: PartitionTable,
-        partition_of: Callable[[int], int | None],
+        partition_of: Callable[[SlotId], int | None],
         listener: FrameListener | None = None,
     ) -> None:
         """`partition_of` gives a queue's partition by its id, or None when the queue is gone, or not known yet.
@@ -59,7 +60,7 @@ class Publisher:
         self._partition_of = partition_of
         self._listener = listener
         self._links: dict[str, QueueLink] = {}
-        self._places: dict[int, Place] = {}  # by queue id
+        self._places: dict[SlotId, Place] = {}  # by queue id
         self._parked = Parked()
         self._moving = Moving(self._links)
         self._unknown = Unknown(self._links, partition_of)
@@ -115,7 +116,7 @@ class Publisher:
         """Attempts and their links, for the caller to send; link None: no owner now. `ticket` as `publish` says."""
         for some in frames_of(messages):
             queues, now = some.by_queue(), self.now()
-            by_place: dict[Place, dict[int, Sequence[int]]] = {}
+            by_place: dict[Place, dict[SlotId, Sequence[int]]] = {}
             for queue_id, indexes in queues.items():
                 by_place.setdefault(self._place_of(queue_id), {})[queue_id] = indexes
             whole = Attempt(some, queues, now, Delivery(ticket, some.numbers, len(by_place)), some.size)
@@ -145,18 +146,18 @@ class Publisher:
         """`who` is gone, and is not called back."""
         self._held.forget(who)
 
-    def link_of(self, queue_id: int) -> QueueLink | None:
+    def link_of(self, queue_id: SlotId) -> QueueLink | None:
         """The link to the owner of a queue, or None when it has none that can be reached."""
         owner = self._owner_of(queue_id)
         link = self._links.get(owner.member) if owner else None
         return link if link and link.up else None
 
-    def epoch_of(self, queue_id: int) -> int:
+    def epoch_of(self, queue_id: SlotId) -> int:
         """The epoch of a queue's owner, or 0 when it has none."""
         owner = self._owner_of(queue_id)
         return owner.epoch if owner else 0
 
-    def _owner_of(self, queue_id: int) -> Owner | None:
+    def _owner_of(self, queue_id: SlotId) -> Owner | None:
         partition = self._partition_of(queue_id)
         return None if partition is None else self._table.owners.get(partition)
 
@@ -167,7 +168,7 @@ class Publisher:
             if link and link.up:
                 yield partition, owner.epoch, link
 
-    def _place_of(self, queue_id: int) -> Place:
+    def _place_of(self, queue_id: SlotId) -> Place:
         place = self._places.get(queue_id)
         if place is None:
             partition = self._partition_of(queue_id)
@@ -190,7 +191,7 @@ class Publisher:
         """Queues were deleted: the link for each queue is looked up anew."""
         self._places.clear()
 
-    def queue_came(self, queue_id: int) -> None:
+    def queue_came(self, queue_id: SlotId) -> None:
         """A queue is known now: what was published to it before must go out before all that follows."""
         self._places.clear()
         partition = self._partition_of(queue_id)
@@ -264,9 +265,9 @@ class Publisher:
         """Keeps an attempt that was not sent anywhere yet, in parts by partition."""
         self._park_each(attempt, attempt.queues, resent=False)
 
-    def _park_each(self, attempt: Attempt, queues: Mapping[int, Sequence[int]], *, resent: bool) -> int:
+    def _park_each(self, attempt: Attempt, queues: Mapping[SlotId, Sequence[int]], *, resent: bool) -> int:
         """Keeps what is for these queues, in parts by partition; gives the number of parts."""
-        by_partition: dict[int, dict[int, Sequence[int]]] = defaultdict(dict)
+        by_partition: dict[int, dict[SlotId, Sequence[int]]] = defaultdict(dict)
         for queue_id, indexes in queues.items():
             partition = self._partition_of(queue_id)
             by_partition[UNKNOWN if partition is None else partition][queue_id] = indexes
@@ -310,7 +311,7 @@ class Publisher:
             self._unpark_soon()
         attempt.delivery.finish()
 
-    def refused(self, link: QueueLink, attempt: Attempt, queue_id: int, indexes: Sequence[int], reason: int) -> None:
+    def refused(self, link: QueueLink, attempt: Attempt, queue_id: SlotId, indexes: Sequence[int], reason: int) -> None:
         if reason not in (pb.NOT_OWNER, pb.UNAVAILABLE):
             attempt.delivery.refuse(attempt.numbers(indexes), queue_id, reason)
             return

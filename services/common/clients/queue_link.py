@@ -28,6 +28,7 @@ from services.common.message.weight import FRAME_BYTES
 from services.common.streams.client import CannotConnect, ClientStream, connect
 from services.common.streams.grpc_fields import path_of
 from services.common.streams.soon import Soon
+from services.common.topology.slots import SlotId, slots_in
 from services.rpc import queue_pb2 as pb
 
 log = structlog.get_logger()
@@ -56,7 +57,7 @@ class QueueLink:
         self.up = False
         self.streams = 0  # opened so far
         self.broken = False  # the stream ended by itself, and was not given up here
-        self.full: AbstractSet[int] = frozenset()  # queues whose publishers have to wait …
+        self.full: AbstractSet[SlotId] = frozenset()  # queues whose publishers have to wait …
         self.full_everywhere = False  # … or all queues of the process
         self.outstanding = 0  # bytes of messages that are handed over and not done
         self._greeting = greeting
@@ -131,7 +132,7 @@ class QueueLink:
         self._sent_again.append(pb.SentAgain(partition=partition, epoch=epoch))
         self._write_soon()
 
-    def is_full(self, queue_ids: Iterable[int]) -> bool:
+    def is_full(self, queue_ids: Iterable[SlotId]) -> bool:
         """Whether publishers to one of these queues have to wait until consumers have made room."""
         return self.full_everywhere or (bool(self.full) and not self.full.isdisjoint(queue_ids))
 
@@ -159,14 +160,14 @@ class QueueLink:
         self._write_soon()
 
     def settle(
-        self, queue_id: int, outcome: pb.Outcome.ValueType, uids: Sequence[int], transaction: int = 0, term: int = 0
+        self, queue_id: SlotId, outcome: pb.Outcome.ValueType, uids: Sequence[int], transaction: int = 0, term: int = 0
     ) -> None:
         """Tells the outcome of deliveries. Without a transaction, it is kept until the queue process has it safe."""
         for first in range(0, len(uids), _UIDS):
             self._settle((queue_id, outcome, transaction, term), uids[first : first + _UIDS])
         self._write_soon()
 
-    def _settle(self, what: tuple[int, pb.Outcome.ValueType, int, int], uids: Sequence[int]) -> None:
+    def _settle(self, what: tuple[SlotId, pb.Outcome.ValueType, int, int], uids: Sequence[int]) -> None:
         queue_id, outcome, transaction, term = what
         if self._uids + len(uids) > _UIDS:
             self._cut_here()
@@ -183,7 +184,7 @@ class QueueLink:
         else:
             settles.add(queue_id=queue_id, outcome=outcome, had=had, uids=uids, transaction=transaction, term=term)
 
-    def take_unsettled(self, is_lost: Callable[[int], bool]) -> list[Settlement]:
+    def take_unsettled(self, is_lost: Callable[[SlotId], bool]) -> list[Settlement]:
         """Takes out the settlements for queues that `is_lost` names, which the queue process may not have heard."""
         lost: list[Settlement] = []
         for settlements in (*self._unanswered.values(), *(frame.settled for frame in (*self._cut, self._frame))):
@@ -205,7 +206,7 @@ class QueueLink:
         attaches = self._frame.fields.attaches
         return bool(attaches) and attaches[-1].queue_id == consumer.queue_id
 
-    def told(self, partition: int, epoch: int, used: Iterable[int]) -> None:
+    def told(self, partition: int, epoch: int, used: Iterable[SlotId]) -> None:
         """Says that all deliveries held of a partition were reported; `used` are auto-delete queues."""
         self._frame.fields.told.add(partition=partition, epoch=epoch, used=used)
         self._write_soon()
@@ -342,7 +343,7 @@ class QueueLink:
             if waiting and not waiting.done():
                 waiting.set_result(reply)
         if frame.HasField("blocked"):
-            self.full_everywhere, self.full = frame.blocked.everywhere, frozenset(frame.blocked.queue_ids)
+            self.full_everywhere, self.full = frame.blocked.everywhere, frozenset(slots_in(frame.blocked.queue_ids))
         by_itself("carrying out a queue process's frame", lambda: self._listener.received(self, frame, bodies))
         # Only after the listener has heard which partitions are lost.
         for number in frame.settled:
@@ -366,10 +367,10 @@ class QueueLink:
         sent.refusals = sent.refusals or Refusals(sent.attempts)
         for attempt, indexes in sent.refusals.parts(refusal):
             try:
-                self._listener.refused(self, attempt, refusal.queue_id, indexes, refusal.reason)
+                self._listener.refused(self, attempt, SlotId(refusal.queue_id), indexes, refusal.reason)
             except Exception as fault:  # noqa: BLE001 - `done` follows, and must not confirm these messages
                 contained("hearing that messages were refused", fault)
-                attempt.delivery.refuse(attempt.numbers(indexes), refusal.queue_id, pb.OTHER)
+                attempt.delivery.refuse(attempt.numbers(indexes), SlotId(refusal.queue_id), pb.OTHER)
 
     def _up(self) -> None:
         self.up, self.broken = True, False

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from services.common.clients.outbound import Attempt
 from services.common.message.indexes import chosen, condensed
+from services.common.topology.slots import SlotId
 from services.rpc import queue_pb2 as pb
 
 
@@ -18,8 +19,10 @@ class Refusals:
     """Finds attempts of one batch; made at the batch's first refusal."""
 
     def __init__(self, attempts: Iterable[Attempt]) -> None:
-        self._firsts: dict[int, list[int]] = defaultdict(list)  # by queue: the index where each of `_attempts` begins
-        self._attempts: dict[int, list[Attempt]] = defaultdict(list)
+        self._firsts: dict[SlotId, list[int]] = defaultdict(
+            list
+        )  # by queue: the index where each of `_attempts` begins
+        self._attempts: dict[SlotId, list[Attempt]] = defaultdict(list)
         first = 0
         for attempt in attempts:
             for queue_id in attempt.queues:
@@ -30,12 +33,13 @@ class Refusals:
     def parts(self, refusal: pb.Refusal) -> Iterator[tuple[Attempt, Sequence[int]]]:
         """The attempts that a refusal concerns, each with its refused indexes; the refusal counts over the batch."""
         refused, at = chosen(refusal), 0
-        firsts, attempts = self._firsts.get(refusal.queue_id, ()), self._attempts.get(refusal.queue_id, ())
+        queue_id = SlotId(refusal.queue_id)
+        firsts, attempts = self._firsts.get(queue_id, ()), self._attempts.get(queue_id, ())
         while at < len(refused) and firsts:
             place = max(bisect_right(firsts, refused[at]) - 1, 0)
             attempt, first = attempts[place], firsts[place]
             begin, at = (bisect_left(refused, each, at) for each in (first, first + len(attempt.messages)))
-            if its := _both(refused[begin:at], first, attempt.queues.get(refusal.queue_id, ())):
+            if its := _both(refused[begin:at], first, attempt.queues.get(queue_id, ())):
                 yield attempt, condensed(its)
             if place + 1 == len(firsts):
                 return

@@ -69,7 +69,7 @@ class Mirror(Protocol):
 class TopologyClient:
     """Watches the router that writes as `member`, whose connections' names begin with `connections_prefix`.
 
-    Created in a running loop. Add to `listeners` before `start`. `queues`, `by_name` (by virtual host and name) and
+    Created in a running loop. Add to `listeners` before `start`. `queues`, `by_name` and
     `virtual_hosts` are read-only for callers; with a `mirror` of another kind they stay empty. A `copy` gets exchanges
     and bindings too.
     """

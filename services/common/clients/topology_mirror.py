@@ -7,6 +7,7 @@ from functools import partial
 from typing import Protocol
 
 from services.common.containment import for_each
+from services.common.topology.slots import SlotId, SlotName, name_of, slot_of, slots_in
 from services.rpc.router_pb2 import Forget, QueueDefinition, TopologyFrame
 
 
@@ -38,8 +39,8 @@ class TopologyListener(Protocol):
 class Copy(Protocol):
     """Takes the records of exchanges and bindings. Raises nothing: it handles records itself that it cannot use."""
 
-    def beside(self, queues: Mapping[tuple[str, str], QueueDefinition], hosts: Collection[str]) -> None:
-        """Hands over the mirror's queues by name and its virtual hosts; both keep up by themselves."""
+    def beside(self, queues: Mapping[SlotName, QueueDefinition], hosts: Collection[str]) -> None:
+        """Hands over the mirror's slots by name and its virtual hosts; both keep up by themselves."""
 
     def begin(self) -> None:
         """A snapshot begins; until `end` the former state holds."""
@@ -58,8 +59,8 @@ class TopologyMirror:
     """Callers read its tables, and change nothing in them. A `copy` is kept at the same version."""
 
     def __init__(self, copy: Copy | None = None) -> None:
-        self.queues: dict[int, QueueDefinition] = {}
-        self.by_name: dict[tuple[str, str], QueueDefinition] = {}
+        self.queues: dict[SlotId, QueueDefinition] = {}
+        self.by_name: dict[SlotName, QueueDefinition] = {}
         self.virtual_hosts: set[str] = set()
         self.version = 0
         self.listeners: list[TopologyListener] = []
@@ -99,7 +100,7 @@ class TopologyMirror:
             self._copy.update(frame)
         self.virtual_hosts.update(frame.virtual_hosts)
         # Within one frame a name may pass from one queue to another: the old queue goes first.
-        for queue_id in frame.deleted_queues:
+        for queue_id in slots_in(frame.deleted_queues):
             self._drop(queue_id)
         for definition in frame.queues:
             self._add(definition)
@@ -116,7 +117,7 @@ class TopologyMirror:
         for frame in frames:
             self.virtual_hosts.update(frame.virtual_hosts)
         self._tell(lambda listener: listener.on_reset())
-        there = {definition.id: definition for frame in frames for definition in frame.queues}
+        there = {slot_of(definition): definition for frame in frames for definition in frame.queues}
         for queue_id in self.queues.keys() - there.keys():
             self._drop(queue_id)
         for definition in there.values():
@@ -129,17 +130,18 @@ class TopologyMirror:
             self._tell(partial(_virtual_host_deleted, name))
 
     def _add(self, definition: QueueDefinition) -> None:
-        former = self.queues.get(definition.id)
+        queue_id = slot_of(definition)
+        former = self.queues.get(queue_id)
         if former == definition:
             return
-        self.queues[definition.id] = definition
-        self.by_name[definition.virtual_host, definition.name] = definition
+        self.queues[queue_id] = definition
+        self.by_name[name_of(definition)] = definition
         self._tell(lambda each: (each.on_queue_changed if former else each.on_queue)(definition))
 
-    def _drop(self, queue_id: int) -> None:
+    def _drop(self, queue_id: SlotId) -> None:
         if (definition := self.queues.pop(queue_id, None)) is None:
             return
-        del self.by_name[definition.virtual_host, definition.name]
+        del self.by_name[name_of(definition)]
         self._tell(lambda listener: listener.on_queue_deleted(definition))
 
     def _tell(self, tell: Callable[[TopologyListener], None]) -> None:

@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
+from services.common.topology.slots import SlotId
+
 if TYPE_CHECKING:
     from services.common.clients.queue_link import QueueLink
 
@@ -16,7 +18,7 @@ if TYPE_CHECKING:
 class Unknown:
     """`links` are those to all members; `partition_of` gives None for a queue that is not known."""
 
-    def __init__(self, links: Mapping[str, QueueLink], partition_of: Callable[[int], int | None]) -> None:
+    def __init__(self, links: Mapping[str, QueueLink], partition_of: Callable[[SlotId], int | None]) -> None:
         self._links = links
         self._partition_of = partition_of
         self._link: QueueLink | None = None
@@ -29,7 +31,7 @@ class Unknown:
         self._asked = True
         return self._link
 
-    def asked(self, queue_id: int) -> list[QueueLink]:
+    def asked(self, queue_id: SlotId) -> list[QueueLink]:
         """The links on which messages for a queue that has just become known are still unanswered."""
         if not self._asked:
             return []

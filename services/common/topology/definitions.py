@@ -22,7 +22,7 @@ class Queue:
     id: int  # never used again
     virtual_host: str
     name: str
-    partition: int
+    partition: int  # of its first slot
     durable: bool = False
     owner: Party = NOBODY  # who alone may use it
     life: Life = PERMANENT

@@ -6,13 +6,15 @@ from collections.abc import Iterable
 from collections.abc import Set as AbstractSet
 from typing import Self
 
+from services.common.topology.slots import SlotId, first_slots
 
-class NotLocal(tuple[int, ...]):  # noqa: SLOT001 - a tuple may have none but empty ones
-    """Queue ids. Those `not_local` were reached by bindings alone that pass on nothing of their consumers' own."""
 
-    not_local: frozenset[int]
+class NotLocal(tuple[SlotId, ...]):  # noqa: SLOT001 - a tuple may have none but empty ones
+    """Slots. Those `not_local` were reached by bindings alone that pass on nothing of their consumers' own."""
 
-    def __new__(cls, queue_ids: Iterable[int], not_local: Iterable[int]) -> Self:
+    not_local: frozenset[SlotId]
+
+    def __new__(cls, queue_ids: Iterable[SlotId], not_local: Iterable[SlotId]) -> Self:
         made = super().__new__(cls, queue_ids)
         made.not_local = frozenset(not_local)
         return made
@@ -24,11 +26,12 @@ class NotLocal(tuple[int, ...]):  # noqa: SLOT001 - a tuple may have none but em
     def __hash__(self) -> int:
         return hash((tuple(self), self.not_local))
 
-    def of_consumer(self, consumed: AbstractSet[int]) -> tuple[int, ...]:
+    def of_consumer(self, consumed: AbstractSet[SlotId]) -> tuple[SlotId, ...]:
         """What is left of it for what came on a connection that consumes these."""
         return tuple(each for each in self if each not in self.not_local or each not in consumed)
 
 
-def targets_of(queue_ids: Iterable[int], not_local: Iterable[int]) -> tuple[int, ...]:
-    """As simple as it can be."""
-    return NotLocal(queue_ids, not_local) if not_local else tuple(queue_ids)
+def targets_of(queue_ids: Iterable[int], not_local: Iterable[int]) -> tuple[SlotId, ...]:
+    """Where a message for these queues goes, as simple as it can be said."""
+    slots = first_slots(queue_ids)
+    return NotLocal(slots, first_slots(not_local)) if not_local else tuple(slots)

@@ -18,6 +18,7 @@ from services.common.clients.pressure import Congestion, Pressure
 from services.common.containment import contained, for_each
 from services.common.errors import BrokerError, ConnectionForced, InternalError
 from services.common.runtime import Tasks
+from services.common.topology.slots import SlotId
 from services.gateway import vocabulary as v
 from services.gateway.connections.activity import Activity
 from services.gateway.connections.blocked import CONSUMERS_FIRST, Blocked
@@ -53,7 +54,7 @@ class Connection(asyncio.Protocol):
     # Seldom set, so on the class: the 30th attribute of an instance would cost each connection a kilobyte.
     certified = ""  # the name in its certificate, where TLS has verified one
     owns_queues = tells_publisher = False
-    spares: frozenset[int] = frozenset()
+    spares: frozenset[SlotId] = frozenset()
     parting = False  # the client has said goodbye: it is sent no deliveries any more
     closing = False  # its end is known, and in the log where it has to be
     _broken = False  # it ends because of a fault of ours
@@ -81,8 +82,7 @@ class Connection(asyncio.Protocol):
         self._to_confirm: dict[Session, None] = {}
         self.blocked = Blocked(self)
         self.timers: list[asyncio.TimerHandle] = []
-        self._farewell = Farewell(self)
-        self.rest = Rest(listener.turns)
+        self._farewell, self.rest = Farewell(self), Rest(listener.turns)
 
     @property
     def broker(self) -> Broker:

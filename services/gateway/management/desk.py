@@ -38,6 +38,7 @@ from services.common.few_lines import FewLines
 from services.common.message import format_named
 from services.common.message.facts import facts_of
 from services.common.runtime import Tasks
+from services.common.topology.slots import SlotName
 from services.gateway.management.by_hand import publish_by_hand
 from services.gateway.management.forms import Requester, form_of
 from services.gateway.management.line import LARGEST, Line, Room, Waiting, waiting_of
@@ -224,7 +225,7 @@ class Desk:
         if consumer and _is_there(consumer):
             return "", queue
         exchange, slash, key = to.reply_to.partition("/")
-        if not slash or (client.virtual_host, to.reply_to) in client.broker.topology.by_name:
+        if not slash or SlotName(client.virtual_host, to.reply_to) in client.broker.topology.by_name:
             return "", to.reply_to
         return exchange, key
 

@@ -17,6 +17,7 @@ from services.common.ledger.recorder import OFF
 from services.common.message.indexes import condensed
 from services.common.telemetry.tracer import OFF as NO_TRACER
 from services.common.telemetry.tracer import Tracer
+from services.common.topology.slots import SlotId
 from services.gateway.observe.capture import Capture
 from services.gateway.observe.events import closed, opened
 from services.gateway.observe.record import ClientRecord, here
@@ -106,7 +107,7 @@ class Observer:
 
     def __init__(
         self,
-        queues: Mapping[int, QueueDefinition],
+        queues: Mapping[SlotId, QueueDefinition],
         table: PartitionTable,
         events: Events = UNHEARD,
         recorder: Recorder = OFF,
@@ -169,7 +170,7 @@ class Observer:
 
     # -------------------------------------------------------------- what is delivered
 
-    def arrived(self, traced: pb.TracedDelivery, queue_id: int) -> None:
+    def arrived(self, traced: pb.TracedDelivery, queue_id: SlotId) -> None:
         """A traced message has come from its queue, to be sent to a client."""
         self._sending.expect(traced, queue_id)
 
@@ -178,7 +179,7 @@ class Observer:
         client: Client,
         record: ClientRecord,
         place: LedgerPlace,
-        queue_id: int,
+        queue_id: SlotId,
         uids: Sequence[int],
         columns: tuple[Sequence[Facts], Sequence[bytes], Sequence[bytes]],
         first: int,
@@ -193,17 +194,17 @@ class Observer:
         if self._sending.open:
             self._sending.written(client, queue_id, uids, first, tag=place.consumer, settled=settled)
 
-    def settled(self, client: Client, queue_id: int, outcome: pb.Outcome.ValueType, uids: Sequence[int]) -> None:
+    def settled(self, client: Client, queue_id: SlotId, outcome: pb.Outcome.ValueType, uids: Sequence[int]) -> None:
         """A client has said what became of deliveries."""
         if self._sending.open:
             self._sending.settled(client, queue_id, outcome, uids)
 
-    def over(self, queue_id: int, outcome: pb.Outcome.ValueType, uids: Sequence[int]) -> None:
+    def over(self, queue_id: SlotId, outcome: pb.Outcome.ValueType, uids: Sequence[int]) -> None:
         """A queue is told what became of deliveries."""
         if self._sending.open:
             self._sending.ended(queue_id, OUTCOMES[outcome], uids)
 
-    def given_up(self, queue_id: int, why: str, uids: Sequence[int]) -> None:
+    def given_up(self, queue_id: SlotId, why: str, uids: Sequence[int]) -> None:
         """Deliveries ended by themselves, for a reason of the conventions."""
         if self._sending.open:
             self._sending.ended(queue_id, why, uids)

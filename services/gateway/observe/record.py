@@ -17,6 +17,7 @@ from services.common.message.alike import are_alike, objects
 from services.common.message.facts import Facts
 from services.common.message.indexes import pick
 from services.common.message.weight import weight
+from services.common.topology.slots import SlotId
 from services.rpc import ledger_pb2 as ledger
 
 if TYPE_CHECKING:
@@ -41,15 +42,15 @@ def client_name(properties: Mapping[str, Any], user: str) -> str:
 class ClientRecord:
     """One for each connection, made when it is open; `on` is False where nothing is recorded."""
 
-    def __init__(self, recorder: Recorder, here: LedgerPlace, queues: Mapping[int, QueueDefinition]) -> None:
+    def __init__(self, recorder: Recorder, here: LedgerPlace, queues: Mapping[SlotId, QueueDefinition]) -> None:
         """`here` is the connection, without any exchange or queue."""
         self.on = recorder.on
         self._recorder = recorder
         self._here = here
         self._queues = queues
         self._published: Memo[tuple[str, str], LedgerPlace] = Memo(_REMEMBERED, _NAMES)
-        self._routed: Memo[tuple[str, str, tuple[int, ...]], list[LedgerPlace]] = Memo(_REMEMBERED, _ROUTED)
-        self._bases: Memo[tuple[str, int], LedgerPlace] = Memo(_REMEMBERED, _BASES)
+        self._routed: Memo[tuple[str, str, Targets], list[LedgerPlace]] = Memo(_REMEMBERED, _ROUTED)
+        self._bases: Memo[tuple[str, SlotId | None], LedgerPlace] = Memo(_REMEMBERED, _BASES)
 
     def received(self, publish: Publish, uids: range) -> Published:
         """What a request publishes was read whole."""
@@ -57,7 +58,7 @@ class ClientRecord:
 
     # -------------------------------------------------------------- deliveries
 
-    def consumer(self, queue_id: int, tag: str) -> LedgerPlace:
+    def consumer(self, queue_id: SlotId, tag: str) -> LedgerPlace:
         """Where deliveries for a consumer are sent; tag "": taken without one."""
         definition = self._queues.get(queue_id)
         if definition is None:
@@ -98,11 +99,11 @@ class ClientRecord:
             self._routed.put(key, places, len(place.routing_key) + _PLACE * (1 + len(places)))
         return places
 
-    def known(self, queue_ids: Targets) -> Sequence[int]:
+    def known(self, queue_ids: Targets) -> Sequence[SlotId]:
         """Those whose queues are still there."""
         return [each for each in queue_ids if each in self._queues]
 
-    def towards(self, place: Keyed, queue_id: int) -> Keyed:
+    def towards(self, place: Keyed, queue_id: SlotId) -> Keyed:
         """Where a message goes that was published there, to a queue that is known."""
         base, routing_key = place
         return self.at(base.exchange, queue_id), routing_key
@@ -112,12 +113,12 @@ class ClientRecord:
         bases = {exchange: self.at(exchange) for exchange in {facts.exchange for facts in published}}
         return [(bases[facts.exchange], facts.routing_key) for facts in published]
 
-    def all_towards(self, places: Sequence[Keyed], queue_id: int) -> list[Keyed]:
+    def all_towards(self, places: Sequence[Keyed], queue_id: SlotId) -> list[Keyed]:
         """Where messages go that were published there, all of them to one queue that is known."""
         bases = {exchange: self.at(exchange, queue_id) for exchange in {base.exchange for base, _ in places}}
         return [(bases[base.exchange], routing_key) for base, routing_key in places]
 
-    def at(self, exchange: str, queue_id: int = 0) -> LedgerPlace:
+    def at(self, exchange: str, queue_id: SlotId | None = None) -> LedgerPlace:
         """An exchange, or the way from it to a queue, without a routing key."""
         key = exchange, queue_id
         place = self._bases.get(key) or self._bases.recall(key)

@@ -6,6 +6,7 @@ from typing import Protocol
 
 from services.common.errors import BrokerError
 from services.common.runtime import Tasks
+from services.common.topology.slots import SlotName, slot_of
 from services.gateway import vocabulary as v
 from services.gateway.sessions.broker import Broker
 from services.gateway.sessions.permitted import Permitted
@@ -66,11 +67,12 @@ def drop_queue(client: Client, request: v.DropQueue) -> None:
 
 
 async def _drop_queue(client: Client, name: str) -> None:
-    definition = client.broker.topology.by_name.get((client.virtual_host, name))
+    definition = client.broker.topology.by_name.get(SlotName(client.virtual_host, name))
     if definition is None or definition.exclusive_to != client.name:
         return
     try:
-        delete = queue_pb2.DeleteRequest(queue_id=definition.id)
-        await client.broker.asking.ask(definition.id, delete=delete)
+        queue_id = slot_of(definition)
+        delete = queue_pb2.DeleteRequest(queue_id=queue_id)
+        await client.broker.asking.ask(queue_id, delete=delete)
     except BrokerError as error:
         client.tell("a queue of a link that has ended stays until its connection ends", error=error.text)

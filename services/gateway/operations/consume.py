@@ -10,6 +10,7 @@ from services.common.errors import AccessRefused, NotAllowed, NotFound, Precondi
 from services.common.message import columns
 from services.common.message.facts import Facts
 from services.common.topology.life import ANY_LINK
+from services.common.topology.slots import SlotId, slot_of
 from services.gateway import vocabulary as v
 from services.gateway.operations import choosing
 from services.gateway.operations.topology import DIRECT_REPLY, change, find_queue, owner_of
@@ -66,7 +67,7 @@ def _consumer(session: Session, request: v.Consume, definition: router_pb2.Queue
         handle=session.broker.new_handle(),
         session=session,
         tag=request.tag,
-        queue_id=definition.id,
+        queue_id=slot_of(definition),
         settled=request.settled,
         exclusive=request.exclusive or owner_of(definition) == ANY_LINK,
         browse=choosing.browses(request),
@@ -77,7 +78,7 @@ def _consumer(session: Session, request: v.Consume, definition: router_pb2.Queue
         limit=0 if request.settled or request.by_credit else session.limit,
         by_credit=request.by_credit,
         window=max(min(WINDOW_BYTES // on_connection, session.broker.window), _LEAST_WINDOW),
-        place=session.connection.record.consumer(definition.id, request.tag),
+        place=session.connection.record.consumer(slot_of(definition), request.tag),
     )
 
 
@@ -132,8 +133,9 @@ async def get(session: Session, request: v.Get) -> v.Got | None:
 
 async def _get(session: Session, request: v.Get) -> v.Got | None:
     definition = await find_queue(session, request.queue)
-    asked = queue_pb2.GetRequest(queue_id=definition.id, settled=request.settled)
-    reply = await session.broker.asking.ask(definition.id, to_hold=not request.settled, get=asked)
+    queue_id = slot_of(definition)
+    asked = queue_pb2.GetRequest(queue_id=queue_id, settled=request.settled)
+    reply = await session.broker.asking.ask(queue_id, to_hold=not request.settled, get=asked)
     if reply.reason == queue_pb2.EXCLUSIVE_USE:
         raise AccessRefused(f"queue '{definition.name}' in vhost '{definition.virtual_host}' in exclusive use")
     if reply.reason != queue_pb2.NONE:
@@ -146,18 +148,18 @@ async def _get(session: Session, request: v.Get) -> v.Got | None:
     session.next_number += 1
     if not request.settled:
         holders = session.get_holders
-        holder = holders.setdefault(definition.id, GetHolder(definition.id, others=holders))
-        holder.link = session.broker.publisher.link_of(definition.id)
+        holder = holders.setdefault(queue_id, GetHolder(queue_id, others=holders))
+        holder.link = session.broker.publisher.link_of(queue_id)
         holder.count += 1
         session.unsettled[number] = (holder, batch.uids[0])
     (facts,), (properties,) = columns.facts_in(batch), columns.properties_in(batch)
-    _tell(session, definition.id, batch, ([facts], [properties], list(batch.bodies)), number, settled=request.settled)
+    _tell(session, queue_id, batch, ([facts], [properties], list(batch.bodies)), number, settled=request.settled)
     body, left = batch.bodies[0], reply.message_count
     return v.Got(number, run.redelivered, facts, properties, body, left, run.attempts, run.acquired)
 
 
 def _tell(
-    session: Session, queue_id: int, batch: queue_pb2.DeliveryBatch, those: Columns, number: int, *, settled: bool
+    session: Session, queue_id: SlotId, batch: queue_pb2.DeliveryBatch, those: Columns, number: int, *, settled: bool
 ) -> None:
     """What was taken without a consumer is sent."""
     observer, record = session.broker.observer, session.connection.record

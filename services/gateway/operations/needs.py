@@ -12,7 +12,8 @@ from services.common.access import questions
 from services.common.access.action import Action, Kind, Property
 from services.common.access.asked import Asked, Other
 from services.common.access.questions import Properties
-from services.common.arguments import life
+from services.common.arguments import dead_letters, life
+from services.common.topology.slots import SlotName
 from services.gateway import vocabulary as v
 from services.gateway.operations.topology import DIRECT_REPLY, owner_of, routing_key
 
@@ -87,14 +88,14 @@ def declare_queue(session: Session, request: v.DeclareQueue) -> None:
             session.permitted.check(questions.look(Kind.QUEUE, _host(session), name))
         return
     # Of a queue that is there as well: whether it is, the router alone knows, and it may be gone by then.
-    dead_letters = _text(request.arguments.get("x-dead-letter-exchange"))
+    letters = dead_letters.exchange_of(request.arguments)
     exclusive, temporary = life.told(request.arguments)
     its = questions.queue(
         durable=request.durable,
         exclusive=request.exclusive or exclusive,
         auto_delete=request.auto_delete or temporary or bool(request.lifetime),
     )
-    session.permitted.check(questions.create_queue(_host(session), name, dead_letters, its))
+    session.permitted.check(questions.create_queue(_host(session), name, letters, its))
 
 
 def delete_queue(session: Session, request: v.DeleteQueue) -> None:
@@ -157,7 +158,7 @@ def _text(value: object) -> str | None:
 
 def _of(session: Session, name: str) -> Properties:
     """Of a queue that is there."""
-    definition = session.broker.topology.by_name.get((_host(session), name))
+    definition = session.broker.topology.by_name.get(SlotName(_host(session), name))
     if definition is None:
         return ()
     exclusive = bool(owner_of(definition))

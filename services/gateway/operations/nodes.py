@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from services.common.errors import NotFound
+from services.common.topology.slots import SlotName
 from services.gateway import vocabulary as v
 from services.gateway.operations.topology import change
 from services.gateway.sessions.session import Session
@@ -24,7 +25,7 @@ def produce(session: Session, request: v.Produce) -> None:
 
 
 async def _is_queue(session: Session, name: str) -> bool:
-    return (session.connection.virtual_host, name) in session.broker.topology.by_name
+    return SlotName(session.connection.virtual_host, name) in session.broker.topology.by_name
 
 
 async def _is_exchange(session: Session, name: str) -> bool:

@@ -12,6 +12,7 @@ from collections.abc import Set as AbstractSet
 from services.common.clients.outbound import Targets
 from services.common.message.alike import objects
 from services.common.message.facts import Facts
+from services.common.topology.slots import SlotId
 from services.common.topology.targets import NotLocal
 from services.gateway.sessions.session import Session
 
@@ -22,7 +23,7 @@ def told(facts: Sequence[Facts], publisher: str) -> list[Facts]:
     return [its[each] for each in facts]
 
 
-def spared(targets: Sequence[Targets], queues: AbstractSet[int]) -> list[Targets]:
+def spared(targets: Sequence[Targets], queues: AbstractSet[SlotId]) -> list[Targets]:
     """The same without these queues; equal ones are one object."""
     its = {every: tuple(each for each in every if each not in queues) for every in dict.fromkeys(targets)}
     return [its[every] for every in targets]
@@ -40,9 +41,9 @@ def not_local(targets: Sequence[Targets], sessions: Mapping[int, Session]) -> Se
     return [its[id(each)] for each in targets]
 
 
-def takes_from(sessions: Iterable[Session]) -> set[int]:
+def takes_from(sessions: Iterable[Session]) -> set[SlotId]:
     """The queues that these consume, or hold deliveries of."""
-    found = set[int]()
+    found = set[SlotId]()
     for session in sessions:
         found.update(each.queue_id for each in session.consumers.values() if each.takes)
         found.update(holder.queue_id for holder, _ in session.holdings())

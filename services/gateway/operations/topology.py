@@ -9,6 +9,7 @@ from services.common.arguments.life import may_end
 from services.common.errors import BrokerError, InternalError, NotFound, PreconditionFailed, ResourceLocked
 from services.common.message import arguments
 from services.common.topology.life import Asker, Party, Scope, of_connection
+from services.common.topology.slots import SlotName, slot_of
 from services.gateway import vocabulary as v
 from services.gateway.operations import choosing
 from services.gateway.sessions.session import Session
@@ -55,17 +56,18 @@ async def declare_queue(session: Session, request: v.DeclareQueue) -> v.QueueDec
     session.last_queue = reply.queue.name
     if reply.created:
         return v.QueueDeclared(reply.queue.name, 0, 0)
-    counts = await session.broker.asking.ask(reply.queue.id, inspect=queue_pb2.InspectRequest(queue_id=reply.queue.id))
+    queue_id = slot_of(reply.queue)
+    counts = await session.broker.asking.ask(queue_id, inspect=queue_pb2.InspectRequest(queue_id=queue_id))
     return v.QueueDeclared(reply.queue.name, counts.message_count, counts.consumer_count)
 
 
 def _is_there(session: Session, name: str) -> bool:
-    return (session.connection.virtual_host, name) in session.broker.topology.by_name
+    return SlotName(session.connection.virtual_host, name) in session.broker.topology.by_name
 
 
 def _reply_queue(session: Session, name: str) -> v.QueueDeclared:
     """A responder may ask in this way whether its requester still waits, though the queue is not its own."""
-    if name != DIRECT_REPLY and (session.connection.virtual_host, name) not in session.broker.topology.by_name:
+    if name != DIRECT_REPLY and SlotName(session.connection.virtual_host, name) not in session.broker.topology.by_name:
         raise NotFound(f"no queue '{name}' in vhost '{session.connection.virtual_host}'")
     return v.QueueDeclared(name, 0, 1)
 
@@ -75,8 +77,9 @@ async def delete_queue(session: Session, request: v.DeleteQueue) -> int:
         definition = await find_queue(session, request.name)
     except NotFound:
         return 0  # deleting what is gone is what the client wants (RabbitMQ since 3.2)
-    delete = queue_pb2.DeleteRequest(queue_id=definition.id, if_unused=request.if_unused, if_empty=request.if_empty)
-    reply = await session.broker.asking.ask(definition.id, delete=delete)
+    queue_id = slot_of(definition)
+    delete = queue_pb2.DeleteRequest(queue_id=queue_id, if_unused=request.if_unused, if_empty=request.if_empty)
+    reply = await session.broker.asking.ask(queue_id, delete=delete)
     if reply.reason not in (queue_pb2.NONE, queue_pb2.UNKNOWN_QUEUE):
         raise _refusal(reply, definition)
     return int(reply.message_count)
@@ -84,8 +87,9 @@ async def delete_queue(session: Session, request: v.DeleteQueue) -> int:
 
 async def purge_queue(session: Session, request: v.PurgeQueue) -> int:
     definition = await find_queue(session, request.name)
-    purge = queue_pb2.PurgeRequest(queue_id=definition.id)
-    reply = await session.broker.asking.ask(definition.id, purge=purge)
+    queue_id = slot_of(definition)
+    purge = queue_pb2.PurgeRequest(queue_id=queue_id)
+    reply = await session.broker.asking.ask(queue_id, purge=purge)
     if reply.reason != queue_pb2.NONE:
         raise _refusal(reply, definition)
     return int(reply.message_count)
@@ -132,7 +136,7 @@ async def find_queue(session: Session, name: str) -> router_pb2.QueueDefinition:
     await session.broker.topology_known()
     name = named(session, name)
     virtual_host = session.connection.virtual_host
-    definition = session.broker.topology.by_name.get((virtual_host, name))
+    definition = session.broker.topology.by_name.get(SlotName(virtual_host, name))
     if definition is None:
         raise NotFound(f"no queue '{name}' in vhost '{virtual_host}'")
     if not asker(session).may_use(owner_of(definition)):

@@ -6,6 +6,7 @@ import asyncio
 from typing import TYPE_CHECKING, Any
 
 from services.common.errors import Unavailable
+from services.common.topology.slots import SlotId
 from services.rpc import queue_pb2 as pb
 
 if TYPE_CHECKING:
@@ -23,7 +24,7 @@ class Asking:
     def __init__(self, ownerless: OwnerlessQueues) -> None:
         self._ownerless = ownerless
 
-    async def ask(self, queue_id: int, *, to_hold: bool = False, **request: Any) -> pb.QueueReply:  # noqa: ANN401 - as QueueLink.request
+    async def ask(self, queue_id: SlotId, *, to_hold: bool = False, **request: Any) -> pb.QueueReply:  # noqa: ANN401 - as QueueLink.request
         """The owner's answer; raises Unavailable when the queue has no owner for long.
 
         With `to_hold` the answer has a message that is held until it is settled. A message that a former owner has
@@ -37,7 +38,7 @@ class Asking:
             await asyncio.sleep(AGAIN)
         return reply
 
-    async def _answer(self, queue_id: int, request: dict[str, Any], *, to_hold: bool) -> pb.QueueReply | None:
+    async def _answer(self, queue_id: SlotId, request: dict[str, Any], *, to_hold: bool) -> pb.QueueReply | None:
         link, term = self._ownerless.link_of(queue_id), self._ownerless.term_of(queue_id)
         if link is None:
             return None if self._ownerless.exists(queue_id) else pb.QueueReply(reason=pb.UNKNOWN_QUEUE)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Protocol
 
+from services.common.topology.slots import SlotId
+
 if TYPE_CHECKING:
     from services.common.clients.queue_link import QueueLink
     from services.rpc import queue_pb2 as pb
@@ -14,7 +16,7 @@ class Holder(Protocol):
     """Holds unsettled messages of a queue: a consumer, or a session's gets from the queue."""
 
     @property
-    def queue_id(self) -> int: ...
+    def queue_id(self) -> SlotId: ...
 
     link: QueueLink | None
     """The owner that knows what it holds; None when there is none."""

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from services.common.clients.link_frame import Settlement
 from services.common.containment import for_each
+from services.common.topology.slots import SlotId
 from services.gateway.owners.holdings_report import HoldingsReport
 from services.gateway.owners.used_queues import UsedQueues
 from services.rpc import queue_pb2 as pb
@@ -32,6 +33,7 @@ _FINAL: Final = (pb.ACCEPT, pb.REJECT)
 
 _HELD = 50_000  # deliveries in one claim: the owner does other things in between
 _SOON = 0.005  # seconds after an event, so that events at about the same time are handled together: clients wait
+_NONE = SlotId(0)  # no queue's
 _AGAIN = 0.05  # seconds between looks while nothing happens
 
 
@@ -61,7 +63,7 @@ class OwnerlessQueues:
     def __init__(
         self,
         publisher: Publisher,
-        queues: Mapping[int, router_pb2.QueueDefinition],
+        queues: Mapping[SlotId, router_pb2.QueueDefinition],
         sessions: Iterable[Holding],
         new_handle: Callable[[], int],
         attach: Callable[..., None],
@@ -73,28 +75,28 @@ class OwnerlessQueues:
         self._new_handle = new_handle
         self._attach = attach
         self._end = end
-        self._ownerless: dict[int, _OwnerlessQueue] = defaultdict(_OwnerlessQueue)
-        self._handles: dict[int, int] = {}  # asked → queue
+        self._ownerless: dict[SlotId, _OwnerlessQueue] = defaultdict(_OwnerlessQueue)
+        self._handles: dict[int, SlotId] = {}  # asked → queue
         self.used = UsedQueues(queues)
         self._report = HoldingsReport(publisher, self.used)
         self._retry: asyncio.TimerHandle | None = None
 
-    def exists(self, queue_id: int) -> bool:
+    def exists(self, queue_id: SlotId) -> bool:
         """Whether the topology has the queue."""
         return queue_id in self._queues
 
-    def link_of(self, queue_id: int) -> QueueLink | None:
+    def link_of(self, queue_id: SlotId) -> QueueLink | None:
         """The owner that knows what is held of the queue; None while there is none."""
         return None if queue_id in self._ownerless else self._publisher.link_of(queue_id)
 
-    def term_of(self, queue_id: int) -> Term:
+    def term_of(self, queue_id: SlotId) -> Term:
         """The queue's owner, the epoch of its partition, and the stream on which it was told what is held."""
         link = self._publisher.link_of(queue_id)
         return Term(link, self._publisher.epoch_of(queue_id), link.streams if link else 0)
 
     # -------------------------------------------------------------- what waits
 
-    def settle(self, queue_id: int, outcome: pb.Outcome.ValueType, uids: Sequence[int]) -> None:
+    def settle(self, queue_id: SlotId, outcome: pb.Outcome.ValueType, uids: Sequence[int]) -> None:
         """Settles deliveries with the queue's owner, now or when the queue has one again."""
         link = self.link_of(queue_id)
         if link:
@@ -115,7 +117,7 @@ class OwnerlessQueues:
                 (queue.late if queue.asked else queue.kept).append((outcome, uids))
         self._look_within(_AGAIN)
 
-    def settle_elsewhere(self, settlements: Iterable[Settled], told: Mapping[int, Term]) -> None:
+    def settle_elsewhere(self, settlements: Iterable[Settled], told: Mapping[SlotId, Term]) -> None:
         """Settles what a transaction has settled where the owner that was `told` is not the owner any more.
 
         The next owner may be the same process, which does not carry out what was settled in its former term; or has,
@@ -142,7 +144,7 @@ class OwnerlessQueues:
         held = (uid for session in self._sessions for _, uid in session.holdings())
         return sum(uid == settled.uid for uid in held) > 1
 
-    def _say(self, link: QueueLink, queue_id: int, outcome: pb.Outcome.ValueType, uids: Sequence[int]) -> None:
+    def _say(self, link: QueueLink, queue_id: SlotId, outcome: pb.Outcome.ValueType, uids: Sequence[int]) -> None:
         link.settle(queue_id, outcome, uids, term=self._publisher.epoch_of(queue_id))
 
     def add(self, consumer: AttachedConsumer) -> None:
@@ -161,7 +163,7 @@ class OwnerlessQueues:
         if queue:
             queue.consumers.pop(consumer, None)
 
-    def link_down(self, link: QueueLink, is_lost: Callable[[int], bool]) -> None:
+    def link_down(self, link: QueueLink, is_lost: Callable[[SlotId], bool]) -> None:
         """An owner has lost the queues for which `is_lost` is true; its consumers are added one by one."""
         for queue_id, queue in self._ownerless.items():
             if queue.link is link and is_lost(queue_id):
@@ -206,7 +208,7 @@ class OwnerlessQueues:
 
     def _look(self) -> None:
         self._retry = None
-        found: dict[int, QueueLink] = {}
+        found: dict[SlotId, QueueLink] = {}
         for queue_id, queue in list(self._ownerless.items()):
             if queue_id not in self._queues:
                 self._drop(queue_id)
@@ -220,26 +222,26 @@ class OwnerlessQueues:
         )
         self._look_within(_AGAIN)
 
-    def _is_asked(self, queue_id: int) -> bool:
+    def _is_asked(self, queue_id: SlotId) -> bool:
         queue = self._ownerless[queue_id]
         return bool(queue.asked) and queue.link is self._publisher.link_of(queue_id)
 
-    def _partition_of(self, queue_id: int) -> int | None:
+    def _partition_of(self, queue_id: SlotId) -> int | None:
         definition = self._queues.get(queue_id)
         return definition.partition if definition else None
 
-    def _drop(self, queue_id: int) -> None:
+    def _drop(self, queue_id: SlotId) -> None:
         for_each("ending a consumer", list(self._ownerless.pop(queue_id).consumers), self._end)
 
-    def _held_of(self, queues: Mapping[int, QueueLink]) -> dict[int, dict[Holder, list[int]]]:
-        held: dict[int, dict[Holder, list[int]]] = defaultdict(lambda: defaultdict(list))
+    def _held_of(self, queues: Mapping[SlotId, QueueLink]) -> dict[SlotId, dict[Holder, list[int]]]:
+        held: dict[SlotId, dict[Holder, list[int]]] = defaultdict(lambda: defaultdict(list))
         for session in self._sessions:
             for holder, uid in session.holdings():
                 if holder.queue_id in queues:
                     held[holder.queue_id][holder].append(uid)
         return held
 
-    def _ask(self, queue_id: int, link: QueueLink, held: Holdings) -> None:
+    def _ask(self, queue_id: SlotId, link: QueueLink, held: Holdings) -> None:
         queue = self._ownerless[queue_id]
         consumers, queue.consumers, queue.link, queue.refused = queue.consumers, {}, link, False
         queue.kept, queue.late = queue.kept + queue.late, []
@@ -255,7 +257,7 @@ class OwnerlessQueues:
             del self._ownerless[queue_id]
 
     def _attach_again(
-        self, queue: _OwnerlessQueue, queue_id: int, consumers: Iterable[AttachedConsumer], held: Holdings
+        self, queue: _OwnerlessQueue, queue_id: SlotId, consumers: Iterable[AttachedConsumer], held: Holdings
     ) -> list[int]:
         """Gives what those hold that could not be: each ends by itself, and the client may still settle it."""
         strays: list[int] = []
@@ -271,7 +273,7 @@ class OwnerlessQueues:
         for_each("attaching a consumer to its queue's next owner", consumers, attach, end)
         return strays
 
-    def _claim(self, queue: _OwnerlessQueue, queue_id: int, link: QueueLink, uids: list[int]) -> None:
+    def _claim(self, queue: _OwnerlessQueue, queue_id: SlotId, link: QueueLink, uids: list[int]) -> None:
         """Claims, at the owner, deliveries that no consumer claims."""
         for first in range(0, len(uids), _HELD):
             handle, held = self._new_handle(), uids[first : first + _HELD]
@@ -280,13 +282,13 @@ class OwnerlessQueues:
             attach = pb.AttachConsumer(consumer=handle, queue_id=queue_id, held=held, again=True, stray=True, term=term)
             link.attach(attach)
 
-    def _expect(self, queue: _OwnerlessQueue, queue_id: int, handle: int) -> None:
+    def _expect(self, queue: _OwnerlessQueue, queue_id: SlotId, handle: int) -> None:
         queue.asked.add(handle)
         self._handles[handle] = queue_id
 
     def answered(self, handle: int, *, agreed: bool) -> None:
         """An owner has answered an attachment; when it has agreed to all, it is sent the settlements kept meanwhile."""
-        queue_id = self._handles.pop(handle, 0)
+        queue_id = self._handles.pop(handle, _NONE)
         if not agreed:
             self._report.forget(self._partition_of(queue_id))
         queue = self._ownerless.get(queue_id)

@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
+from services.common.topology.slots import SlotId, slot_of
+
 if TYPE_CHECKING:
     from services.rpc.router_pb2 import QueueDefinition
 
@@ -16,11 +18,11 @@ if TYPE_CHECKING:
 class UsedQueues:
     """`queues` are all queues of the topology."""
 
-    def __init__(self, queues: Mapping[int, QueueDefinition]) -> None:
+    def __init__(self, queues: Mapping[SlotId, QueueDefinition]) -> None:
         self._queues = queues
-        self._used: dict[int, dict[int, None]] = {}  # by partition
+        self._used: dict[int, dict[SlotId, None]] = {}  # by partition
 
-    def add(self, queue_id: int) -> None:
+    def add(self, queue_id: SlotId) -> None:
         """A consumer was attached."""
         definition = self._queues.get(queue_id)
         if definition and definition.auto_delete:
@@ -29,8 +31,8 @@ class UsedQueues:
     def forget(self, definition: QueueDefinition) -> None:
         """The queue was deleted."""
         if used := self._used.get(definition.partition):
-            used.pop(definition.id, None)
+            used.pop(slot_of(definition), None)
 
-    def of(self, partition: int) -> list[int]:
+    def of(self, partition: int) -> list[SlotId]:
         """The queues of a partition."""
         return list(self._used.get(partition, ()))

@@ -6,10 +6,10 @@ from collections.abc import Collection, Mapping
 from typing import Any
 
 from services.common.topology.exchanges.exchange_type import Binding, Destination, ExchangeType
+from services.common.topology.slots import SlotName
 from services.rpc.router_pb2 import QueueDefinition
 
-QueuesByName = Mapping[tuple[str, str], QueueDefinition]
-"""By virtual host and name."""
+QueuesByName = Mapping[SlotName, QueueDefinition]
 
 
 class _ByName:
@@ -28,7 +28,7 @@ class _ByName:
         """As above."""
 
     def route(self, keys: Collection[str], headers: Mapping[str, Any]) -> set[Destination]:  # noqa: ARG002 - the protocol's
-        found = (self._queues.get((self._host, key)) for key in keys)
+        found = (self._queues.get(SlotName(self._host, key)) for key in keys)
         return {queue.id for queue in found if queue}
 
     def only_key(self, binding: Binding) -> str | None:

@@ -16,6 +16,7 @@ from services.common.memo import Memo
 from services.common.message.alike import are_alike
 from services.common.topology.message import Published
 from services.common.topology.route import Route, route
+from services.common.topology.slots import SlotId
 from services.common.topology.targets import targets_of
 from services.gateway.routing.answer import Answer, internal_exchange, unknown_exchange
 from services.gateway.routing.bindings import Bindings
@@ -31,7 +32,7 @@ _LONGEST = 1024  # bytes of properties that are remembered
 _SHARED = 4096  # targets of which there is one object …
 _SHARED_BYTES = 4 << 20  # … and their bytes: a fanout exchange may have very many queues
 
-_BY_HEADERS: Final[Targets] = (-1,)
+_BY_HEADERS: Final[Targets] = (SlotId(-1),)
 """In place of the targets of a key: they depend on the properties."""
 
 _Key = tuple[Any, ...]

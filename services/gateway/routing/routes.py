@@ -20,6 +20,7 @@ from services.common.errors import BrokerError, InternalError
 from services.common.memory import available
 from services.common.message.alike import objects
 from services.common.message.facts import Facts
+from services.common.topology.slots import SlotId
 from services.common.topology.targets import targets_of
 from services.gateway.routing.answer import Answer, internal_exchange, unknown_exchange
 from services.gateway.routing.bindings import Bindings
@@ -41,10 +42,10 @@ _Address = tuple[str, str]  # exchange and routing key
 
 @dataclass(slots=True)
 class Route:
-    """Queue ids for a key; `by_properties` where the headers decide."""
+    """Slots for a key; `by_properties` where the headers decide."""
 
-    queue_ids: tuple[int, ...] = ()
-    by_properties: dict[bytes, tuple[int, ...]] | None = None
+    queue_ids: Targets = ()
+    by_properties: dict[bytes, Targets] | None = None
     adds_up: bool = False  # with those of other keys to the route of a message that has them all
     size: int = 0  # bytes of memory, about, when it is remembered
 
@@ -108,7 +109,7 @@ class RouteCache:
         routes = self._exchanges.get((virtual_host, kind.facts.exchange))
         if not routes:
             return None
-        queue_ids: dict[int, None] = {}
+        queue_ids: dict[SlotId, None] = {}
         for key in (kind.facts.routing_key, *kind.more_keys):
             route = routes.get(key)
             if route is None or not route.adds_up:
@@ -202,7 +203,7 @@ class RouteCache:
         size = len(routing_key) + _weight(route.queue_ids) + sum(len(each) + _weight(ids) for each, ids in known)
         self._grow(exchange, route, size)
 
-    def _add(self, exchange: _Exchange, route: Route, more: Mapping[bytes, tuple[int, ...]]) -> None:
+    def _add(self, exchange: _Exchange, route: Route, more: Mapping[bytes, Targets]) -> None:
         known = route.by_properties
         assert known is not None, "the headers decide"
         if len(known) >= _REMEMBERED:
@@ -392,5 +393,5 @@ def _route(routed: router_pb2.Routed) -> Route:
     return Route(targets_of(routed.queue_ids, routed.not_local), adds_up=adds_up)
 
 
-def _weight(queue_ids: tuple[int, ...]) -> int:
+def _weight(queue_ids: Targets) -> int:
     return _ROUTE + 8 * len(queue_ids)

@@ -19,6 +19,7 @@ from services.common.errors import AccessRefused, InternalError, NotFound, Unava
 from services.common.memory import available
 from services.common.message import columns
 from services.common.message.weight import weight
+from services.common.topology.slots import SlotId, slot_of
 from services.gateway.owners.asking import AGAIN, PATIENCE, Asking
 from services.gateway.owners.ownerless import OwnerlessQueues
 from services.gateway.routing.exclusive import ExclusiveQueues
@@ -85,7 +86,7 @@ class Broker:
         """Takes what is published to the management node of a virtual host; None where there is none."""
         topology.listeners.append(self)
 
-    def _partition_of(self, queue_id: int) -> int | None:
+    def _partition_of(self, queue_id: SlotId) -> int | None:
         definition = self.topology.queues.get(queue_id)
         return None if definition is None else definition.partition
 
@@ -98,7 +99,7 @@ class Broker:
                 raise Unavailable("the router is away; try again")
             await asyncio.sleep(AGAIN)
 
-    def settle(self, queue_id: int, outcome: pb.Outcome.ValueType, uids: Sequence[int]) -> None:
+    def settle(self, queue_id: SlotId, outcome: pb.Outcome.ValueType, uids: Sequence[int]) -> None:
         """Settles deliveries with the queue's owner, now or when the queue has one again."""
         self.observer.over(queue_id, outcome, uids)
         self._ownerless.settle(queue_id, outcome, uids)
@@ -201,7 +202,9 @@ class Broker:
         if frame.prepared or frame.completed:
             self._answered(link, frame)
         if frame.unsettled:
-            self._ownerless.give_back(Settlement(each.queue_id, each.outcome, each.uids) for each in frame.unsettled)
+            self._ownerless.give_back(
+                Settlement(SlotId(each.queue_id), each.outcome, each.uids) for each in frame.unsettled
+            )
         if frame.lost_partitions:
             self.moved(link, self._table.ended(frame.lost_partitions, frame.lost_terms))
         # Last: a settlement that is safe is not lost with a partition of the same frame.
@@ -318,7 +321,7 @@ class Broker:
     def assignment_changed(self) -> None:
         self._ownerless.look_soon()
 
-    def _owner_gone(self, link: QueueLink, is_lost: Callable[[int], bool], *, but_settled: bool = False) -> None:
+    def _owner_gone(self, link: QueueLink, is_lost: Callable[[SlotId], bool], *, but_settled: bool = False) -> None:
         lost = [each for each in self._consumers.values() if each.link is link and is_lost(each.queue_id)]
         concerned = [consumer for consumer in lost if not (but_settled and consumer.settled)]
         for_each("taking a consumer from its former owner", concerned, self._lose_owner)
@@ -347,7 +350,7 @@ class Broker:
     # -------------------------------------------------------------- the topology says
 
     def on_queue(self, definition: router_pb2.QueueDefinition) -> None:
-        self.publisher.queue_came(definition.id)
+        self.publisher.queue_came(slot_of(definition))
 
     def on_queue_changed(self, definition: router_pb2.QueueDefinition) -> None:
         """Its owner heeds what is said of it."""

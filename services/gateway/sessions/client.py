@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Coroutine
 from typing import TYPE_CHECKING, Any, Protocol
 
+from services.common.topology.slots import SlotId
 from services.gateway.observe.client import Client as Named
 
 if TYPE_CHECKING:
@@ -35,7 +36,7 @@ class Client(Named, Protocol):
     """Whether the router may know exclusive queues of it."""
     tells_publisher: bool
     """Whether what it publishes says so: a consumer of its own does not want that."""
-    spares: frozenset[int]
+    spares: frozenset[SlotId]
     """Queues that get nothing of what it publishes: their only consumer is its own, and does not want that."""
     waiting: int
     """Bytes of requests that wait for others, of all sessions."""

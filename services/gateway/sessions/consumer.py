@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from services.common.ledger.place import LedgerPlace
+from services.common.topology.slots import SlotId
 from services.gateway.sessions.timeout import Timeout
 from services.rpc import queue_pb2 as pb
 
@@ -38,10 +39,10 @@ class ConsumerState(enum.Enum):
 class GetHolder:
     """Holds what basic.get took from one queue, and is in `others` as long as it holds something."""
 
-    queue_id: int
+    queue_id: SlotId
     link: QueueLink | None = None  # where it was taken from
     count: int = 0  # unsettled
-    others: dict[int, GetHolder] = field(default_factory=dict)  # of its session, by queue
+    others: dict[SlotId, GetHolder] = field(default_factory=dict)  # of its session, by queue
     takes: bool = True  # deliveries to it leave the queue
 
     def returned(self, count: int) -> None:
@@ -58,7 +59,7 @@ class Consumer:
     handle: int
     session: Session
     tag: str
-    queue_id: int
+    queue_id: SlotId
     settled: bool
     exclusive: bool
     browse: bool

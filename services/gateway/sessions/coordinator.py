@@ -33,6 +33,7 @@ from services.common.errors import BrokerError, PreconditionFailed, Unavailable
 from services.common.memory import available
 from services.common.message.alike import objects
 from services.common.message.weight import FRAME_BYTES
+from services.common.topology.slots import SlotId
 from services.gateway.sessions.transaction import InDoubt, OpenTransactions, PendingSettlement, Transaction
 from services.rpc import queue_pb2 as pb
 from services.rpc import store_pb2
@@ -51,7 +52,7 @@ _DOUBT = 1800.0  # seconds that the store is asked; it keeps outcomes for an hou
 _TOO_OFTEN = 2  # times that a process is lost while it holds a transaction too large for an ordinary frame
 _NOBODY = frozenset({pb.NOT_OWNER, pb.UNAVAILABLE})
 
-_Settles: TypeAlias = dict[tuple[int, pb.Outcome.ValueType], list[int]]
+_Settles: TypeAlias = dict[tuple[SlotId, pb.Outcome.ValueType], list[int]]
 """Uids by queue and outcome."""
 
 
@@ -235,7 +236,7 @@ class Coordinator:
         else:
             self._ownerless.give_back(_kept(its))
 
-    def take_unsettled(self, link: QueueLink, is_lost: Callable[[int], bool]) -> list[Settlement]:
+    def take_unsettled(self, link: QueueLink, is_lost: Callable[[SlotId], bool]) -> list[Settlement]:
         """Takes out the committed settlements, perhaps not safe, of queues for which `is_lost` is true."""
         lost: list[Settlement] = []
         for (_, other), its in self._settled.items():

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from services.common.clients.outbound import Refused, Targets
+from services.common.topology.slots import SlotId
 from services.gateway.vocabulary import Publish, Returned
 from services.rpc import queue_pb2
 
@@ -45,7 +46,7 @@ class PublishTicket:
 
     def _refused(self, refusals: list[Refused], reasons: AbstractSet[int], *, everywhere: bool) -> frozenset[int]:
         """Messages that some queue (`everywhere`: each of their queues) refused for one of the reasons."""
-        queues: dict[int, set[int]] = {}
+        queues: dict[int, set[SlotId]] = {}
         for numbers, queue_id, reason in refusals:
             if reason in reasons:
                 for number in numbers:

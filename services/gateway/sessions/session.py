@@ -13,6 +13,7 @@ from services.common.containment import by_itself, contained
 from services.common.errors import BrokerError
 from services.common.message.indexes import runs
 from services.common.telemetry.conventions import CONNECTION_LOST, SESSION_CLOSED
+from services.common.topology.slots import SlotId
 from services.gateway.answers import ANSWERED
 from services.gateway.sessions.backlog import Arrived, Backlog
 from services.gateway.sessions.confirms import ConfirmTracker
@@ -52,10 +53,9 @@ class Session:
         self.flowing = True  # neither its client nor its engine has deliveries wait
         self.confirms: ConfirmTracker | None = None
         self.transaction: Transaction | None = None
-        self.last_queue = ""
-        self.reply_queue = ""  # behind the pseudo-queue amq.rabbitmq.reply-to
+        self.last_queue = self.reply_queue = ""  # reply_queue: behind the pseudo-queue amq.rabbitmq.reply-to
         self.reply_consumer: Consumer | None = None
-        self.get_holders: dict[int, GetHolder] = {}
+        self.get_holders: dict[SlotId, GetHolder] = {}
         self.closed = False
         self._parting = False  # no delivery is heard of any more: it is closed, or will be as soon as it is idle
         self.has_turn = False  # to write, among the sessions of the connection
@@ -340,7 +340,7 @@ class Session:
             self.broker.observer.given_up(consumer.queue_id, CONNECTION_LOST, arrived.uids)
 
     def _release_unsettled(self) -> None:
-        by_queue: dict[int, list[int]] = defaultdict(list)
+        by_queue: dict[SlotId, list[int]] = defaultdict(list)
         for holder, uid in self.holdings():
             by_queue[holder.queue_id].append(uid)
             if isinstance(holder, Consumer) and holder.timeout:

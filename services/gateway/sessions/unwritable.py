@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
 from services.common.containment import for_each
+from services.common.topology.slots import SlotId
 from services.gateway.observe.tracing.publishing import TracedTicket
 from services.gateway.sessions.publish_ticket import PublishTicket
 
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 class Unwritable:
     """Follows what the store says of its disk when it renews leases."""
 
-    def __init__(self, table: PartitionTable, publisher: Publisher, queues: Mapping[int, QueueDefinition]) -> None:
+    def __init__(self, table: PartitionTable, publisher: Publisher, queues: Mapping[SlotId, QueueDefinition]) -> None:
         self.now = False
         """Whether the store can write nothing at the moment."""
         self._table = table
@@ -35,12 +36,12 @@ class Unwritable:
         table.listeners.append(self._heard)
 
     @staticmethod
-    def kept(messages: Messages) -> list[int]:
+    def kept(messages: Messages) -> list[SlotId]:
         """The queues of the persistent messages."""
         columns = zip(messages.facts, messages.targets, strict=True)
         return list({queue_id: None for facts, targets in columns if facts.persistent for queue_id in targets})
 
-    def published(self, connection: Client, queue_ids: Sequence[int]) -> None:
+    def published(self, connection: Client, queue_ids: Sequence[SlotId]) -> None:
         """A connection has published persistent messages meanwhile: it waits, if any of the queues is durable.
 
         One that waits already may be read on, until it has sent too much: that is looked at each time.

@@ -19,6 +19,7 @@ from services.common.clock import epoch_ms
 from services.common.errors import BrokerError, InternalError, NotFound, PreconditionFailed, ResourceError, Unavailable
 from services.common.message import columns
 from services.common.message.facts import Facts
+from services.common.topology.slots import SlotId
 from services.common.uid import UidSource
 from services.mgmt.in_queues.deciding import Part, commit
 from services.mgmt.in_queues.stream import OwnerStream
@@ -32,7 +33,7 @@ _NOT_NOW: Final = frozenset({pb.NOT_OWNER, pb.UNAVAILABLE})
 class Place(NamedTuple):
     """A queue."""
 
-    queue_id: int
+    queue_id: SlotId
     partition: int
     name: str
 

@@ -13,6 +13,7 @@ from services.common.clients.calls import unless_given_up
 from services.common.clients.partition_table import Owner
 from services.common.errors import Unavailable
 from services.common.grpc_channel import connect
+from services.common.topology.slots import SlotId
 from services.rpc import queue_pb2 as pb
 from services.rpc.queue_pb2_grpc import QueueStub
 
@@ -61,7 +62,7 @@ class OwnerStream:
         await asyncio.gather(self._reader, return_exceptions=True)
         await self._channel.close()
 
-    def is_full(self, queue_id: int) -> bool:
+    def is_full(self, queue_id: SlotId) -> bool:
         """Whether publishers to the queue have to wait for room in it."""
         return queue_id in self._blocked.queue_ids
 

@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from services.common.arguments import policies
 from services.common.errors import AccessRefused, BrokerError, InternalError, NotFound, PreconditionFailed, SyntaxFault
+from services.common.topology.slots import first_slot
 from services.mgmt.rabbitmq.forms import BindingForm, ExchangeForm, PolicyForm, QueueForm
 from services.mgmt.rabbitmq.objects import DEFAULT, properties_key
 from services.mgmt.rabbitmq.policies import GovernedQueues, row
@@ -97,7 +98,7 @@ class Changes:
 
     async def delete_queue(self, queue: Mapping[str, Any], *, if_unused: bool, if_empty: bool) -> int:
         """By its owner, which alone knows whether it is empty. Returns how many messages went with it."""
-        delete = pb.DeleteRequest(queue_id=queue["id"], if_unused=if_unused, if_empty=if_empty)
+        delete = pb.DeleteRequest(queue_id=first_slot(queue["id"]), if_unused=if_unused, if_empty=if_empty)
         reply = await self._house.purging.ask(queue["partition"], queue["name"], delete=delete)
         if reply.reason not in (pb.NONE, pb.UNKNOWN_QUEUE):
             kind, text = _REFUSED.get(reply.reason, (InternalError, reply.text or "not deleted"))
@@ -108,7 +109,7 @@ class Changes:
 
     async def purge_queue(self, queue: Mapping[str, Any]) -> int:
         """How many messages went."""
-        count = await self._house.purging.purge(queue["id"], queue["partition"], queue["name"])
+        count = await self._house.purging.purge(first_slot(queue["id"]), queue["partition"], queue["name"])
         record(self._house.audit, "queue", "purged", queue["virtual_host"], queue["name"])
         return count
 

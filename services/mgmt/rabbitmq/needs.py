@@ -5,6 +5,7 @@ from __future__ import annotations
 from services.common.access import questions
 from services.common.access.action import Action, Kind, Property
 from services.common.access.asked import Asked, Other
+from services.common.arguments import dead_letters
 from services.mgmt.rabbitmq.changes import BindingEnds
 from services.mgmt.rabbitmq.forms import ExchangeForm, QueueForm
 from services.mgmt.tree.kept_arguments import named
@@ -13,7 +14,7 @@ from services.mgmt.tree.kept_arguments import named
 def to_declare_queue(virtual_host: str, name: str, told: QueueForm) -> Asked:
     """With the exchange of its dead letters."""
     its = questions.queue(durable=told.durable, exclusive=False, auto_delete=told.auto_delete)
-    return questions.create_queue(virtual_host, name, named(told.arguments.get("x-dead-letter-exchange")), its)
+    return questions.create_queue(virtual_host, name, dead_letters.exchange_of(told.arguments), its)
 
 
 def to_declare_exchange(virtual_host: str, name: str, told: ExchangeForm) -> Asked:

@@ -40,7 +40,7 @@ class Row(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """As they were at about one moment, by the queue's id."""
+    """As they were at about one moment, by the queue's id, which is that of its one slot."""
 
     rows: dict[int, Row] = field(default_factory=dict)
     consumers: dict[int, list[pb.Consumer]] = field(default_factory=lambda: defaultdict(list))

@@ -9,6 +9,7 @@ from typing import Any, Final
 from services.common.clients.partition_table import PartitionTable
 from services.common.clients.store import StoreClient
 from services.common.errors import InternalError, NotFound, Unavailable
+from services.common.topology.slots import SlotId
 from services.mgmt.in_queues.stream import OwnerStream
 from services.rpc import queue_pb2 as pb
 
@@ -29,7 +30,7 @@ class Purging:
         owner = self._table.owners.get(partition)
         return owner.member if owner else ""
 
-    async def purge(self, queue_id: int, partition: int, name: str) -> int:
+    async def purge(self, queue_id: SlotId, partition: int, name: str) -> int:
         """How many messages went. Raises NotFound, and Unavailable where the queue has no owner for long."""
         reply = await self.ask(partition, name, purge=pb.PurgeRequest(queue_id=queue_id))
         if reply.reason == pb.UNKNOWN_QUEUE:

@@ -11,6 +11,7 @@ from services.common.access.action import Action
 from services.common.errors import NotFound
 from services.common.message import columns
 from services.common.selectors.selector import InvalidSelector, said_now
+from services.common.topology.slots import first_slot
 from services.mgmt.in_queues.messages import Place, Selection
 from services.mgmt.model.answer import Answer
 from services.mgmt.model.configured_object import ConfiguredObject
@@ -36,7 +37,7 @@ class OfMessages(NamedTuple):
 
 
 def _place(found: ConfiguredObject) -> Place:
-    return Place(int(found.incarnation), found.actual["partition"], found.actual["name"])
+    return Place(first_slot(int(found.incarnation)), found.actual["partition"], found.actual["name"])
 
 
 # ------------------------------------------------------------------ which messages

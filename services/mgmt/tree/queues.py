@@ -9,7 +9,8 @@ from typing import Any, Final
 from services.common.access import questions
 from services.common.access.action import Action, Kind
 from services.common.access.asked import Asked
-from services.common.arguments import changed, queue
+from services.common.arguments import changed, dead_letters, queue
+from services.common.topology.slots import first_slot
 from services.mgmt.locked import check_shared
 from services.mgmt.model.configured_object import ConfiguredObject
 from services.mgmt.model.faults import IllegalConfiguration
@@ -22,7 +23,7 @@ from services.mgmt.tree.counters import sum_of
 from services.mgmt.tree.counts import Row
 from services.mgmt.tree.destinations import is_exchange, is_queue
 from services.mgmt.tree.house import House
-from services.mgmt.tree.kept_arguments import dumped, named
+from services.mgmt.tree.kept_arguments import dumped
 from services.mgmt.tree.mirror import Kept
 from services.mgmt.tree.queue_messages import OF_MESSAGES
 from services.mgmt.tree.recorded import record
@@ -125,11 +126,11 @@ class Queues(Keeper):
     def needs(self, action: Action, path: tuple[str, ...], wanted: Mapping[str, Any]) -> Iterable[Asked]:
         host, name = _place(path)
         if action is Action.CREATE:
-            letters = (wanted.get("arguments") or {}).get("x-dead-letter-exchange")
+            letters = dead_letters.exchange_of(wanted.get("arguments") or {})
             if letters is None and wanted.get("alternateBinding"):
                 destination = str(wanted["alternateBinding"].get("destination", ""))
                 letters = destination if is_exchange(self.house.mirror, host, destination) else ""
-            yield questions.create_queue(host, name, named(letters), _properties(wanted))
+            yield questions.create_queue(host, name, letters, _properties(wanted))
         elif action is Action.DELETE:
             yield questions.of_queue(action, host, name, properties_of(self.house.mirror, host, name))
         else:
@@ -212,7 +213,7 @@ class Queues(Keeper):
             check_shared(found.path[1], name, found.actual["owner"] if its_connections else "")
         if operation == "clearQueue":
             number = int(found.incarnation)
-            count = await self.house.purging.purge(number, found.actual["partition"], name)
+            count = await self.house.purging.purge(first_slot(number), found.actual["partition"], name)
             record(self.house.audit, "queue", "purged", found.path[1], name)
             return count
         if of_messages := OF_MESSAGES.get(operation):

@@ -10,6 +10,7 @@ from services.common.access import questions
 from services.common.access.action import Action, Kind
 from services.common.access.asked import Asked
 from services.common.errors import NotFound
+from services.common.topology.slots import first_slot
 from services.mgmt.locked import check_shared
 from services.mgmt.model.configured_object import ConfiguredObject
 from services.mgmt.model.faults import IllegalConfiguration
@@ -131,7 +132,7 @@ class VirtualHosts(Keeper):
         gone = 0
         for queue in [there[name] for name in names if name in there and not there[name]["exclusive_to"]]:
             with contextlib.suppress(NotFound):  # deleted since: none of its messages is left
-                gone += await self.house.purging.purge(queue["id"], queue["partition"], queue["name"])
+                gone += await self.house.purging.purge(first_slot(queue["id"]), queue["partition"], queue["name"])
         return gone
 
     async def _meant(self, virtual_host: str, arguments: Mapping[str, Any]) -> list[str]:

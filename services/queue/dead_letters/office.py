@@ -26,6 +26,7 @@ from services.common.ledger.recorder import OFF, Recorder
 from services.common.ledger.stages import UNROUTABLE
 from services.common.message.facts import Facts
 from services.common.runtime import Tasks
+from services.common.topology.slots import SlotId, first_slots
 from services.common.uid import UidSource
 from services.queue.dead_letters.portion import some_of
 from services.queue.dead_letters.record import DeadLetterRecord, Letters
@@ -80,7 +81,7 @@ class _Letter:
     properties: bytes = b""
     headers: dict[str, Any] = field(default_factory=dict)
     keys: list[str] = field(default_factory=list)
-    taken: frozenset[int] = frozenset()
+    taken: frozenset[SlotId] = frozenset()
     place: NotePlace | None = None
     tries: int = 0
 
@@ -151,7 +152,7 @@ class DeadLetterOffice:
         """Every target queue of some letters took them, or refused them."""
         self._under_way -= len(addressed)
         self._room.set()
-        refused: dict[int, set[int]] = {}
+        refused: dict[int, set[SlotId]] = {}
         for numbers, queue_id, _ in refusals:
             for number in numbers:
                 refused.setdefault(number, set()).add(queue_id)
@@ -165,7 +166,7 @@ class DeadLetterOffice:
         if again := [letter for number, (letter, _) in addressed.items() if number in refused]:
             self._later(again)
 
-    def _note(self, letter: _Letter, took: AbstractSet[int]) -> None:
+    def _note(self, letter: _Letter, took: AbstractSet[SlotId]) -> None:
         """Some targets have it: if this process dies, the next owner is to send it to the others alone."""
         letter.taken |= took
         its, partition = letter.letter, letter.partition
@@ -294,7 +295,7 @@ class DeadLetterOffice:
     def _targets(self, letter: _Letter, routed: Routed) -> Targets:
         return tuple(
             queue_id
-            for queue_id in routed.queue_ids
+            for queue_id in first_slots(routed.queue_ids)
             if queue_id not in letter.taken and not self._is_circle(letter, queue_id)
         )
 
@@ -374,7 +375,7 @@ class DeadLetterOffice:
         self._full = False
         self._room.set()
 
-    def _is_circle(self, letter: _Letter, queue_id: int) -> bool:
+    def _is_circle(self, letter: _Letter, queue_id: SlotId) -> bool:
         definition = self._registry.definitions.get(queue_id)
         return definition is not None and is_circle(letter.letter, letter.headers, definition.name)
 

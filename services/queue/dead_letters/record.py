@@ -9,6 +9,7 @@ from services.common.clients.outbound import Messages
 from services.common.ledger.encoding import Mixture
 from services.common.ledger.place import Keyed, LedgerPlace
 from services.common.ledger.recorder import Recorder
+from services.common.topology.slots import SlotId
 from services.queue.machine.context import DeadLetter
 from services.queue.machine.record import QueueRecord, uids_of
 from services.queue.partitions.partition import Partition
@@ -42,8 +43,8 @@ class DeadLetterRecord:
 
     def routed(self, messages: Messages) -> None:
         """The queues to which they go as new messages."""
-        bases: dict[tuple[str, str, int], LedgerPlace | None] = {}
-        found: dict[int, tuple[list[Keyed], list[int]]] = {}
+        bases: dict[tuple[str, str, SlotId], LedgerPlace | None] = {}
+        found: dict[SlotId, tuple[list[Keyed], list[int]]] = {}
         for uid, facts, targets in zip(messages.uids, messages.facts, messages.targets, strict=True):
             for queue_id in targets:
                 way = facts.virtual_host, facts.exchange, queue_id
@@ -56,7 +57,7 @@ class DeadLetterRecord:
         for places, uids in found.values():
             self._recorder.record_each(ROUTED, Mixture(places, range(len(places))), uids)
 
-    def _base(self, virtual_host: str, exchange: str, queue_id: int) -> LedgerPlace | None:
+    def _base(self, virtual_host: str, exchange: str, queue_id: SlotId) -> LedgerPlace | None:
         definition = self._registry.definitions.get(queue_id)
         if definition is None:
             return None

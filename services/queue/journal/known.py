@@ -18,10 +18,11 @@ from collections.abc import Set as AbstractSet
 from typing import Final, NamedTuple
 
 from services.common.message.indexes import pick
+from services.common.topology.slots import SlotId, slots_in
 from services.common.uid import origin_of
 from services.rpc.store_pb2 import TakenColumns
 
-Span = tuple[int, int, int]  # queue id, uid of the first message, how many that follow one another
+Span = tuple[SlotId, int, int]  # queue id, uid of the first message, how many that follow one another
 Part = tuple[int, int]  # index of the first, and behind the last
 
 _NEVER: Final = 1 << 63  # above all uids
@@ -42,7 +43,7 @@ class Taken:
     def __init__(self, origin: int, uids: Sequence[int]) -> None:
         self.origin = origin
         self.uids = uids
-        self.parts: list[tuple[int, Sequence[int]]] = []
+        self.parts: list[tuple[SlotId, Sequence[int]]] = []
         self.batches: list[int] = []  # of the journal, where it has entries
         self._lowest = 0
 
@@ -51,7 +52,7 @@ class Taken:
         """The lowest uid that was taken; 0 when none was."""
         return self._lowest if self.parts else 0
 
-    def add(self, queue_id: int, indexes: Sequence[int]) -> bool:
+    def add(self, queue_id: SlotId, indexes: Sequence[int]) -> bool:
         """A queue took the messages at these ascending indexes; whether the first is lower than all before."""
         lowest = self.uids[indexes[0]]
         is_lower = not self.parts or lowest < self._lowest
@@ -89,8 +90,8 @@ class Known:
     def __init__(self) -> None:
         self._taken: dict[int, dict[Taken, None]] = {}  # by origin, in the order of arrival
         self._former: dict[int, _Former] = {}  # by origin, the one that has been silent longest first
-        self._batches: dict[int, list[tuple[Taken, Iterable[tuple[int, int, int, int]]]]] = {}  # of the journal
-        self._index: dict[int, set[int]] | None = None  # queue → uids, while messages are resent
+        self._batches: dict[int, list[tuple[Taken, Iterable[tuple[SlotId, int, int, int]]]]] = {}  # of the journal
+        self._index: dict[SlotId, set[int]] | None = None  # queue → uids, while messages are resent
         self._latest: dict[int, int] = {}  # origin → highest first uid of a batch so far …
         self._mixed: set[int] = set()  # … and origins of which a batch with a lower one came later
         self._written: dict[int, tuple[int, float]] = {}  # origin → floor, and when it was written (s)
@@ -101,7 +102,7 @@ class Known:
         """Keeps what queues take of it from now on, until its publisher has heard the answer."""
         self._taken.setdefault(taken.origin, {})[taken] = None
 
-    def took(self, taken: Taken, queue_id: int, indexes: Sequence[int]) -> None:
+    def took(self, taken: Taken, queue_id: SlotId, indexes: Sequence[int]) -> None:
         """A queue has taken some of it."""
         if taken.add(queue_id, indexes):
             self._note_order(taken.origin, taken.lowest)
@@ -114,7 +115,7 @@ class Known:
         else:
             self._latest[origin] = uid
 
-    def journalled(self, batch: int, taken: Taken, runs: Iterable[tuple[int, int, int, int]]) -> None:
+    def journalled(self, batch: int, taken: Taken, runs: Iterable[tuple[SlotId, int, int, int]]) -> None:
         """An entry batch of the journal holds some of it, in runs as in an EntryDraft."""
         taken.batches.append(batch)
         self._batches[batch] = [(taken, runs)]
@@ -176,7 +177,7 @@ class Known:
 
     # -------------------------------------------------------------- what is resent
 
-    def split(self, queue_id: int, uids: Sequence[int]) -> tuple[list[Part], list[Part]]:
+    def split(self, queue_id: SlotId, uids: Sequence[int]) -> tuple[list[Part], list[Part]]:
         """Splits messages resent for a queue: those that it has not taken, and those that it has."""
         known = self._indexed().get(queue_id, frozenset())
         if known.isdisjoint(uids) and len(set(uids)) == len(uids):
@@ -194,7 +195,7 @@ class Known:
                 parts.append((index, index + 1))
         return new, old
 
-    def _indexed(self) -> Mapping[int, AbstractSet[int]]:
+    def _indexed(self) -> Mapping[SlotId, AbstractSet[int]]:
         if self._index is None:
             self._index = {}
             for queue_id, first, count in self.spans():
@@ -268,10 +269,10 @@ class Known:
     def recover_taken(self, origin: int, columns: TakenColumns) -> None:
         """From disk: messages that may have left their queues."""
         if former := self._former.get(origin):
-            former.spans += zip(columns.queue_id, columns.first, columns.count, strict=True)
+            former.spans += zip(slots_in(columns.queue_id), columns.first, columns.count, strict=True)
 
     def recover_batch(
-        self, batch: int, runs: Iterable[tuple[int, int, int]], uids: Sequence[int], *, handed_over: bool
+        self, batch: int, runs: Iterable[tuple[SlotId, int, int]], uids: Sequence[int], *, handed_over: bool
     ) -> None:
         """An entry batch of the journal: runs of messages with `uids`, of several publishers if it was handed over."""
         by_origin: dict[int, Taken] = {}
@@ -287,7 +288,7 @@ class Known:
             self._batches.setdefault(batch, []).append((taken, its))
 
     def _recover_run(
-        self, by_origin: dict[int, Taken], queue_id: int, first: int, end: int, uids: Sequence[int]
+        self, by_origin: dict[int, Taken], queue_id: SlotId, first: int, end: int, uids: Sequence[int]
     ) -> None:
         """Reads a run of one publisher, with ascending uids."""
         start = bisect_left(uids, self._floor_of(uids[first]), first, end)
@@ -296,7 +297,7 @@ class Known:
             _append(by_origin.setdefault(origin, Taken(origin, uids)), queue_id, range(start, end))
 
     def _recover_each(
-        self, by_origin: dict[int, Taken], queue_id: int, indexes: Iterable[int], uids: Sequence[int]
+        self, by_origin: dict[int, Taken], queue_id: SlotId, indexes: Iterable[int], uids: Sequence[int]
     ) -> None:
         for index in indexes:
             uid = uids[index]
@@ -309,20 +310,20 @@ class Known:
         return former.floor if former else _NEVER
 
 
-def spans(uids: Sequence[int], runs: Iterable[tuple[int, int, int]]) -> Iterator[Span]:
+def spans(uids: Sequence[int], runs: Iterable[tuple[SlotId, int, int]]) -> Iterator[Span]:
     """Runs of indexes (queue id, first, count) as ranges of uids."""
     for queue_id, first, count in runs:
         yield from _spans_of(queue_id, uids[first : first + count])
 
 
-def _spans_of(queue_id: int, uids: Sequence[int]) -> Iterator[Span]:
+def _spans_of(queue_id: SlotId, uids: Sequence[int]) -> Iterator[Span]:
     if uids[-1] - uids[0] == len(uids) - 1:  # they ascend
         yield queue_id, uids[0], len(uids)
     else:
         yield from _split(queue_id, uids)
 
 
-def _split(queue_id: int, uids: Sequence[int]) -> Iterator[Span]:
+def _split(queue_id: SlotId, uids: Sequence[int]) -> Iterator[Span]:
     first = uids[0]
     last = first - 1
     for uid in uids:
@@ -336,7 +337,7 @@ def _split(queue_id: int, uids: Sequence[int]) -> Iterator[Span]:
 def _merged(some: Iterable[Span]) -> Iterator[Span]:
     """Each message once."""
     ordered = sorted(some)
-    queue_id, first, count = ordered[0] if ordered else (0, 0, 0)
+    queue_id, first, count = ordered[0] if ordered else (SlotId(0), 0, 0)
     for each, start, length in ordered[1:]:
         if each == queue_id and start <= first + count:
             count = max(count, start + length - first)
@@ -347,7 +348,7 @@ def _merged(some: Iterable[Span]) -> Iterator[Span]:
         yield queue_id, first, count
 
 
-def _append(taken: Taken, queue_id: int, indexes: range) -> None:
+def _append(taken: Taken, queue_id: SlotId, indexes: range) -> None:
     uids, (last, before) = taken.uids, taken.parts[-1] if taken.parts else (0, range(0))
     goes_on = last == queue_id and isinstance(before, range) and before.stop == indexes.start
     if goes_on and uids[indexes.start - 1] + 1 == uids[indexes.start]:

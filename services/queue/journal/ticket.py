@@ -9,6 +9,7 @@ from typing import Protocol
 
 from services.common.clock import monotonic
 from services.common.containment import for_each
+from services.common.topology.slots import SlotId
 from services.queue.journal.known import Known, Taken
 from services.queue.links.peer_terms import PeerTerms
 from services.rpc.queue_pb2 import NOT_OWNER, Reason
@@ -27,7 +28,7 @@ class Answers(Protocol):
 
     def done(self, sequence: int) -> None: ...
 
-    def refuse(self, sequence: int, indexes: Sequence[int], queue_id: int, reason: Reason.ValueType) -> None: ...
+    def refuse(self, sequence: int, indexes: Sequence[int], queue_id: SlotId, reason: Reason.ValueType) -> None: ...
 
 
 class Taker(Protocol):
@@ -130,11 +131,11 @@ class Ticket:
         self.not_safe()
         self._unheard.over(self)
 
-    def refuse(self, indexes: Sequence[int], queue_id: int, reason: Reason.ValueType) -> None:
+    def refuse(self, indexes: Sequence[int], queue_id: SlotId, reason: Reason.ValueType) -> None:
         """A queue does not take the messages at these indexes."""
         self._answers.refuse(self._sequence, indexes, queue_id, reason)
 
-    def turn_away(self, partition: int, indexes: Sequence[int], queue_id: int) -> None:
+    def turn_away(self, partition: int, indexes: Sequence[int], queue_id: SlotId) -> None:
         """Refuses messages for a partition that another process owns, or this one only later."""
         self.turned_away.add(partition)
         self.refuse(indexes, queue_id, NOT_OWNER)

@@ -21,6 +21,7 @@ from services.common.errors import PreconditionFailed
 from services.common.ledger.uid_ranges import span
 from services.common.message.weight import FRAME_BYTES
 from services.common.partition import partition_in
+from services.common.topology.slots import SlotId
 from services.common.uid import UidSource, origin_of
 from services.queue.journal.content import add_content, add_notes
 from services.queue.journal.known import Departure
@@ -358,12 +359,14 @@ def _tell_persisted(content: ContentDraft, partitions: dict[int, Partition]) -> 
                 queue.record.persisted(uids)
 
 
-def _by_queue(column: Sequence[int], runs: list[tuple[int, int, int, int]]) -> Iterable[tuple[int, Sequence[int]]]:
+def _by_queue(
+    column: Sequence[int], runs: list[tuple[SlotId, int, int, int]]
+) -> Iterable[tuple[SlotId, Sequence[int]]]:
     """The values of a column (uids, or indexes) for the messages of each queue."""
     if len(runs) == 1:
         queue_id, first, count, _ = runs[0]
         return ((queue_id, span(column, first, count)),)
-    found: dict[int, list[int]] = {}
+    found: dict[SlotId, list[int]] = {}
     for queue_id, first, count, _ in runs:
         found.setdefault(queue_id, []).extend(column[first : first + count])
     return found.items()

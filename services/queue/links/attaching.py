@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from services.common.selectors.selector import is_compiled
+from services.common.topology.slots import SlotId
 from services.queue.host import Host
 from services.queue.machine.queue import Queue
 from services.queue.partitions.partition import Awaited
@@ -11,7 +12,7 @@ from services.rpc import queue_pb2 as pb
 
 def decided_first(host: Host, queue: Queue, attach: pb.AttachConsumer) -> Awaited | None:
     """What has to be decided first: a deletion of the queue, or whether an exclusive consumer returns."""
-    if deletion := host.registry.deleting.awaited(attach.queue_id):
+    if deletion := host.registry.deleting.awaited(SlotId(attach.queue_id)):
         return deletion
     return None if attach.again or attach.stray else host.returning.awaited(queue, attach)
 
@@ -19,7 +20,7 @@ def decided_first(host: Host, queue: Queue, attach: pb.AttachConsumer) -> Awaite
 def new_selectors(host: Host, frame: pb.LinkFrame) -> dict[str, None]:
     """Those of a frame and its queues that take their time: a gateway's consumers come to another owner all at once."""
     said = [attach.selector for attach in frame.attaches]
-    queues = [host.registry.queues.get(attach.queue_id) for attach in frame.attaches]
+    queues = [host.registry.queues.get(SlotId(attach.queue_id)) for attach in frame.attaches]
     said += [queue.options.default_selector for queue in queues if queue]
     said += [request.select.selector for request in frame.requests if request.HasField("select")]
     return dict.fromkeys(text for text in said if text and not is_compiled(text))

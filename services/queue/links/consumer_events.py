@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Literal, TypedDict
 
 from services.common.bus.facts import ConsumerAttached, ConsumerCancelled, ConsumerDetached
+from services.common.topology.slots import SlotId
 from services.queue.machine.consumers import Consumer
 from services.queue.machine.options import QueueOptions
 from services.rpc import queue_pb2 as pb
@@ -13,7 +14,7 @@ from services.rpc import queue_pb2 as pb
 class _Who(TypedDict):
     virtual_host: str
     queue: str
-    queue_id: int
+    queue_id: SlotId
     partition: int
     connection: str
     tag: str

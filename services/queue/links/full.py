@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
+from services.common.topology.slots import SlotId
+
 _RELIEVED = 0.8  # of the limit, below which no publisher is held back
 _ABOVE = 0.25  # of the limit: a use that exceeds the limit by so much holds all publishers back
 _STEP = 1 / 32  # of the limit, by which the use changes before another look is worth it
@@ -21,7 +23,7 @@ class Full(NamedTuple):
     """Where publishers have to wait."""
 
     everywhere: bool = False
-    queue_ids: frozenset[int] = frozenset()
+    queue_ids: frozenset[SlotId] = frozenset()
 
     def __bool__(self) -> bool:
         return self.everywhere or bool(self.queue_ids)
@@ -44,7 +46,7 @@ class Gate:
             return used > self.limit
         return used < self.limit * _RELIEVED or abs(used - self._seen) > self.limit * _STEP
 
-    def look(self, used: int, holdings: Iterable[tuple[int, int]]) -> bool:
+    def look(self, used: int, holdings: Iterable[tuple[SlotId, int]]) -> bool:
         """Decides anew what is full; whether that has changed. `holdings` are bytes by queue."""
         before, self._seen = self.full, used
         if used < self.limit * _RELIEVED or (not before and used <= self.limit):
@@ -54,7 +56,7 @@ class Gate:
         return self.full != before
 
 
-def full(used: int, limit: int, holdings: Mapping[int, int], before: Full) -> Full:
+def full(used: int, limit: int, holdings: Mapping[SlotId, int], before: Full) -> Full:
     """Which queues are full when so many bytes are used."""
     over = max(0, used - limit) / (limit * _ABOVE)
     if over >= 1 or not holdings:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
+from services.common.topology.slots import SlotId
 from services.queue.host import Host
 from services.queue.links.open_transaction import HeldEntries, OpenTransaction
 from services.queue.links.publishing import arrivals
@@ -41,11 +42,11 @@ def hold(host: Host, link: PeerLink, transaction: OpenTransaction) -> tuple[pb.R
             if queue is None and (missing := registry.missing(queue_id)) != pb.UNKNOWN_QUEUE:
                 return missing, _MISSING[missing]
     for settle in transaction.settles:
-        queue = registry.queues.get(settle.queue_id)
+        queue = registry.queues.get(queue_id := SlotId(settle.queue_id))
         if queue is not None:
             transaction.concerns(registry.partitions[queue.options.partition])
             _hold_settled(link, transaction, queue, settle)
-        elif (missing := registry.missing(settle.queue_id)) != pb.UNKNOWN_QUEUE:
+        elif (missing := registry.missing(queue_id)) != pb.UNKNOWN_QUEUE:
             return missing, _MISSING[missing]
     return pb.NONE, ""
 

@@ -13,6 +13,7 @@ from services.common.containment import for_each
 from services.common.errors import BrokerError
 from services.common.message.indexes import choice
 from services.common.selectors.selector import Selector, selector
+from services.common.topology.slots import SlotId
 from services.queue.host import Host
 from services.queue.journal.batches import Batches
 from services.queue.journal.content import Source
@@ -208,7 +209,7 @@ class PeerLink(Holder):
         """A batch has been answered in full."""
         self.outbox.frame.done.append(sequence)
 
-    def refuse(self, sequence: int, indexes: Sequence[int], queue_id: int, reason: pb.Reason.ValueType) -> None:
+    def refuse(self, sequence: int, indexes: Sequence[int], queue_id: SlotId, reason: pb.Reason.ValueType) -> None:
         """Part of a batch is not taken."""
         self.outbox.frame.refusals.add(sequence=sequence, queue_id=queue_id, reason=reason, **choice(indexes))
 
@@ -276,7 +277,7 @@ class PeerLink(Holder):
         queue.dispatch(now)
 
     def _attach(self, attach: pb.AttachConsumer, now: int) -> Queue | None:
-        registry, handle, queue_id = self._host.registry, attach.consumer, attach.queue_id
+        registry, handle, queue_id = self._host.registry, attach.consumer, SlotId(attach.queue_id)
         queue = registry.serving(queue_id, attach.term)
         if queue is None and (partition := registry.awaited(queue_id)):
             partition.recalled.discard((self, queue_id))
@@ -320,7 +321,7 @@ class PeerLink(Holder):
     def _not_attached(self, touched: dict[Queue, None], attach: pb.AttachConsumer, error: BrokerError) -> None:
         self._consumers.pop(attach.consumer, None)
         self.outbox.frame.attached.add(consumer=attach.consumer, reason=pb.OTHER, text=error.text)
-        if queue := self._host.registry.queues.get(attach.queue_id):
+        if queue := self._host.registry.queues.get(SlotId(attach.queue_id)):
             for consumer in queue.consumers:
                 if consumer.link is self and consumer.handle == attach.consumer:
                     queue.consumers.remove(consumer)
@@ -348,14 +349,14 @@ class PeerLink(Holder):
         if settle.transaction:
             self._transactions.settle(settle)
             return
-        queue = self._host.registry.settling(settle.queue_id)
+        queue = self._host.registry.settling(SlotId(settle.queue_id))
         if queue is not None:
             outcome = pb.RETURN if settle.had else settle.outcome
             queue.settle(outcome, self._settled_here(settle, queue), now)
-        elif partition := self._host.registry.awaited(settle.queue_id):
+        elif partition := self._host.registry.awaited(SlotId(settle.queue_id)):
             partition.waiting.append(partial(self.settle, settle, now))
         elif (
-            partition := self._host.registry.partition_of(settle.queue_id)
+            partition := self._host.registry.partition_of(SlotId(settle.queue_id))
         ) and partition.state is PartitionState.WRITTEN:
             self.outbox.frame.unsettled.append(settle)
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
+from services.common.topology.slots import SlotId
+
 if TYPE_CHECKING:
     from services.queue.machine.queue import Queue
 
@@ -15,14 +17,14 @@ class Overfull:
     __slots__ = ("_came", "queue_ids")
 
     def __init__(self) -> None:
-        self.queue_ids: frozenset[int] = frozenset()
-        self._came: set[int] = set()
+        self.queue_ids: frozenset[SlotId] = frozenset()
+        self._came: set[SlotId] = set()
 
-    def came(self, queue_id: int) -> None:
+    def came(self, queue_id: SlotId) -> None:
         """Something has come to it, or come back, which may be too much."""
         self._came.add(queue_id)
 
-    def look(self, queues: Mapping[int, Queue]) -> bool:
+    def look(self, queues: Mapping[SlotId, Queue]) -> bool:
         """Whether it has changed which are; those that are not here any more are their next owner's affair."""
         if not self._came and not self.queue_ids:
             return False

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from services.common.topology.slots import SlotId, slots_in
 from services.queue.partitions.partition import Partition, PartitionState
 from services.queue.partitions.registry import Registry
 from services.rpc import queue_pb2 as pb
@@ -15,7 +16,7 @@ class PeerReports:
     def __init__(self, registry: Registry) -> None:
         self._registry = registry
         self._epochs: dict[int, int] = {}  # partition → epoch for which everything was reported
-        self._used: dict[int, list[int]] = {}  # partition → its queues, until it is served
+        self._used: dict[int, list[SlotId]] = {}  # partition → its queues, until it is served
         self._unheard: set[int] = set()  # partitions that the frame at hand speaks of, and that are not here yet
 
     def begin(self) -> None:
@@ -34,7 +35,7 @@ class PeerReports:
             if each.partition in self._unheard:
                 continue
             self._epochs[each.partition] = each.epoch
-            self._used[each.partition] = list(each.used)
+            self._used[each.partition] = list(slots_in(each.used))
             if (partition := self._registry.partitions.get(each.partition)) and self.has(partition):
                 heard.add(partition.number)
                 if partition.state is PartitionState.SERVING:

@@ -12,6 +12,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from services.common.containment import for_each
+from services.common.topology.slots import SlotId
 from services.queue.host import Host
 from services.queue.links.attaching import new_selectors
 from services.queue.links.last_words import last_words
@@ -89,7 +90,7 @@ class Portions:
     def _settle(self, settles: Sequence[Settle], held: dict[Queue, None]) -> None:
         """Nothing is delivered before all of it is back: it would overtake what belongs before it."""
         for settle in settles:
-            queue = self._host.registry.settling(settle.queue_id)
+            queue = self._host.registry.settling(SlotId(settle.queue_id))
             if queue is not None and settle.outcome not in FINAL and queue not in held:
                 held[queue] = None
                 queue.hold_up()

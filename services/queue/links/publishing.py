@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from services.common.containment import contained
 from services.common.ledger.place import LedgerPlace
 from services.common.ledger.stages import QUEUE_DELETED
+from services.common.topology.slots import SlotId
 from services.common.uid import origin_of
 from services.queue.host import Host
 from services.queue.journal.content import Source
@@ -21,7 +22,7 @@ from services.rpc import queue_pb2 as pb
 from services.rpc.ledger_pb2 import DROPPED
 
 
-def arrivals(columns: Columns, content: ContentDraft) -> Iterator[tuple[int, Arrival, bool]]:
+def arrivals(columns: Columns, content: ContentDraft) -> Iterator[tuple[SlotId, Arrival, bool]]:
     """What a batch brings: the queue, the messages for it, and whether they are resent."""
     for queue_id, indexes in columns.queues:
         for some in columns.alike(indexes):
@@ -56,7 +57,7 @@ class _Offer:
         self._taken: dict[int, tuple[Known, Taken]] = {}  # by partition
         self._later: dict[Awaited, _Later] = {}  # one partition may have several: a sealed queue waits by itself
 
-    def to(self, queue_id: int, arrival: Arrival, *, resent: bool) -> None:
+    def to(self, queue_id: SlotId, arrival: Arrival, *, resent: bool) -> None:
         """Offers messages to their queue."""
         ticket, queue = self._ticket, self._host.registry.queues.get(queue_id)
         if queue is None:
@@ -87,7 +88,7 @@ class _Offer:
                 known.journalled(entries.id, taken, entries.runs)
             host.writer.add(content, host.registry.partitions, self._ticket)
 
-    def _took(self, number: int, queue_id: int, indexes: Sequence[int]) -> None:
+    def _took(self, number: int, queue_id: SlotId, indexes: Sequence[int]) -> None:
         known, taken = self._taken.get(number) or self._taken_by(number)
         known.took(taken, queue_id, indexes)
 
@@ -99,7 +100,7 @@ class _Offer:
             self._ticket.took(partition, taken)
         return found
 
-    def _took_some(self, number: int, queue_id: int, arrival: Arrival, refused: list[Refused]) -> None:
+    def _took_some(self, number: int, queue_id: SlotId, arrival: Arrival, refused: list[Refused]) -> None:
         first, indexes = 0, arrival.indexes
         for at, count, reason in refused:
             if reason == pb.NONE:
@@ -112,7 +113,7 @@ class _Offer:
         if first < len(arrival):
             self._took(number, queue_id, indexes[first:])
 
-    def _new(self, arrival: Arrival, queue_id: int, number: int) -> list[Arrival]:
+    def _new(self, arrival: Arrival, queue_id: SlotId, number: int) -> list[Arrival]:
         """The resent messages that were not taken before; the others are done when they are safe on disk."""
         partition = self._host.registry.partitions[number]
         new, old = partition.known.split(queue_id, arrival.uids)
@@ -121,14 +122,14 @@ class _Offer:
         self._was_here(number, queue_id, [arrival.indexes[first:end] for first, end in old])
         return [arrival.part(first, end) for first, end in new]
 
-    def _was_here(self, number: int, queue_id: int, parts: list[Sequence[int]]) -> None:
+    def _was_here(self, number: int, queue_id: SlotId, parts: list[Sequence[int]]) -> None:
         """Messages that are not taken again: answered when what was here before is safe on disk."""
         self._ticket.pending += 1
         again = _Again(self._ticket, self._host.registry.partitions[number], queue_id, parts)
         self._host.writer.barrier(again)
         again.part_done()
 
-    def _absent(self, arrival: Arrival, queue_id: int, *, resent: bool) -> None:
+    def _absent(self, arrival: Arrival, queue_id: SlotId, *, resent: bool) -> None:
         """Waits while the partition is being read back or is leaving; else refuses, with the reason."""
         registry, ticket = self._host.registry, self._ticket
         if awaited := registry.awaited(queue_id):
@@ -156,7 +157,7 @@ class _Later:
         self._host = host
         self._ticket = ticket
         self._content = content
-        self.arrivals: list[tuple[int, Arrival, bool]] = []  # queue, messages, whether they are resent
+        self.arrivals: list[tuple[SlotId, Arrival, bool]] = []  # queue, messages, whether they are resent
 
     def offer(self) -> None:
         """The partition is served now, or is not coming any more."""
@@ -186,7 +187,7 @@ class _Again:
 
     __slots__ = ("_partition", "_parts", "_queue_id", "_ticket", "pending")
 
-    def __init__(self, ticket: Ticket, partition: Partition, queue_id: int, parts: list[Sequence[int]]) -> None:
+    def __init__(self, ticket: Ticket, partition: Partition, queue_id: SlotId, parts: list[Sequence[int]]) -> None:
         """`parts` are their indexes."""
         self._ticket = ticket
         self._partition = partition
@@ -210,7 +211,7 @@ class _Again:
         self._ticket.part_done()
 
 
-def _tell_deleted(host: Host, arrival: Arrival, queue_id: int) -> None:
+def _tell_deleted(host: Host, arrival: Arrival, queue_id: SlotId) -> None:
     """The record names the queue if it was deleted lately."""
     place = LedgerPlace(arrival.facts[0].virtual_host)
     if definition := host.registry.departed.get(queue_id):

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from services.common.containment import contained, for_each
 from services.common.errors import BrokerError, NotFound
+from services.common.topology.slots import SlotId
 from services.queue.host import Host
 from services.queue.journal.ticket import Written
 from services.queue.links.outbox import encode
@@ -26,10 +27,10 @@ _LOOK_SECONDS = 0.02  # between looks whether a queue is up to date
 _NOT_WRITTEN = "what was purged is gone, but may come back with the queue's next owner: that could not be written"
 
 
-def queue_id_of(request: pb.QueueRequest) -> int:
+def queue_id_of(request: pb.QueueRequest) -> SlotId:
     """The id of the queue that the request is for."""
     kind = request.WhichOneof("request")
-    return getattr(request, kind).queue_id if kind else 0
+    return SlotId(getattr(request, kind).queue_id if kind else 0)
 
 
 def answer_all(host: Host, link: PeerLink, asked: Iterable[pb.QueueRequest]) -> None:
@@ -174,7 +175,7 @@ def _delete(host: Host, link: PeerLink, request: pb.QueueRequest, queue: Queue, 
     elif asked.if_empty and queue.ready_count:
         reply.reason, reply.text = pb.NOT_EMPTY, f"queue '{queue.options.name}' not empty"
     else:
-        host.registry.deleting.begin(asked.queue_id)
+        host.registry.deleting.begin(SlotId(asked.queue_id))
         if asked.if_empty:
             host.registry.seal(queue)
         host.tasks.start(_delete_there(host, link, queue, reply), f"delete queue {queue.options.name}")
@@ -185,7 +186,7 @@ def _delete(host: Host, link: PeerLink, request: pb.QueueRequest, queue: Queue, 
 def delete_unusable(host: Host, link: PeerLink, request: pb.QueueRequest) -> None:
     """Deletes a queue that cannot be served: it has nothing to count or to check."""
     reply = pb.QueueReply(id=request.id)
-    host.tasks.start(_delete_definition(host, link, request.delete.queue_id, reply), "delete an unusable queue")
+    host.tasks.start(_delete_definition(host, link, SlotId(request.delete.queue_id), reply), "delete an unusable queue")
 
 
 async def _delete_there(host: Host, link: PeerLink, queue: Queue, reply: pb.QueueReply) -> None:
@@ -193,7 +194,7 @@ async def _delete_there(host: Host, link: PeerLink, queue: Queue, reply: pb.Queu
     await _delete_definition(host, link, queue.options.queue_id, reply)
 
 
-async def _delete_definition(host: Host, link: PeerLink, queue_id: int, reply: pb.QueueReply) -> None:
+async def _delete_definition(host: Host, link: PeerLink, queue_id: SlotId, reply: pb.QueueReply) -> None:
     definition = host.registry.definitions.get(queue_id)
     try:
         if definition is not None:

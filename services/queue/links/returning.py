@@ -13,6 +13,7 @@ from collections.abc import Callable
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 
+from services.common.topology.slots import SlotId
 from services.queue.machine.consumers import Consumer, ConsumerLink
 from services.queue.machine.options import QueueOptions
 from services.queue.machine.queue import Queue
@@ -33,7 +34,7 @@ class Returning:
     """The consumers that are away, of all queues of a process."""
 
     def __init__(self) -> None:
-        self._away: dict[int, _Away] = {}  # by queue
+        self._away: dict[SlotId, _Away] = {}  # by queue
 
     def left(self, consumer: Consumer, options: QueueOptions) -> None:
         """The consumer's stream broke."""
@@ -43,7 +44,7 @@ class Returning:
 
     def awaited(self, queue: Queue, attach: pb.AttachConsumer) -> Awaited | None:
         """What a new consumer waits for; None when it is refused, or admitted, whether or not others re-attach."""
-        away = self._away.get(attach.queue_id)
+        away = self._away.get(queue.options.queue_id)
         if away is None or queue.consumers.refuses(exclusive=attach.exclusive):
             return None
         first_behind = bool(queue.unsettled) and not len(queue.consumers)

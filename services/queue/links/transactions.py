@@ -24,6 +24,7 @@ import structlog
 
 from services.common.containment import contained, for_each
 from services.common.errors import BrokerError, PreconditionFailed
+from services.common.topology.slots import SlotId
 from services.queue.host import Host
 from services.queue.journal.content import Source
 from services.queue.journal.ticket import Receipt
@@ -171,7 +172,7 @@ class Transactions:
             self._give_back(transaction, now)
             self._answer(number, transaction, reason, text)
             return
-        if transaction.copied and (queue := self._host.registry.queues.get(transaction.copied.queue_id)):
+        if transaction.copied and (queue := self._host.registry.queues.get(SlotId(transaction.copied.queue_id))):
             transaction.concerns(self._host.registry.partitions[queue.options.partition])  # its owner tells of it
         transaction.prepared = True
         transaction.ask = partial(self._ask, number, transaction)
@@ -183,7 +184,7 @@ class Transactions:
 
     def _awaited(self, transaction: OpenTransaction) -> Awaited | None:
         published = [queue_id for _, source in transaction.batches for queue_id, _ in source.columns.queues]
-        queue_ids = published + [settle.queue_id for settle in transaction.settles]
+        queue_ids = published + [SlotId(settle.queue_id) for settle in transaction.settles]
         awaited = (self._host.registry.awaited(queue_id) for queue_id in dict.fromkeys(queue_ids))
         return next((partition for partition in awaited if partition), None)
 

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from itertools import groupby
+from itertools import chain, groupby
 from struct import Struct
-from typing import Final, NamedTuple, TypeAlias
+from typing import Final, NamedTuple, TypeAlias, cast
 
 from services.common.errors import InternalError
 from services.common.message import columns, in_front
 from services.common.message.facts import Facts, from_run
 from services.common.message.indexes import chosen, condensed
+from services.common.topology.slots import SlotId, slots_in
 from services.queue.machine.message import Interned, Message
 from services.queue.machine.times import times_of
 from services.rpc.queue_pb2 import PublishBatch
@@ -38,9 +39,10 @@ class Alike(NamedTuple):
     immediate: bool = False
 
 
-def queue_ids_of(batch: PublishBatch) -> set[int]:
+def queue_ids_of(batch: PublishBatch) -> set[SlotId]:
     """All queues where messages of a batch go."""
-    return {one.queue_id for one in batch.queues} | {queue_id for run in batch.runs for queue_id in run.queue_ids}
+    named = (one.queue_id for one in batch.queues), *(run.queue_ids for run in batch.runs)
+    return set(slots_in(chain.from_iterable(named)))
 
 
 class Columns:
@@ -83,14 +85,15 @@ class Columns:
     def _read_columns(self, batch: PublishBatch, interned: Interned) -> None:
         self.facts: list[Facts] = columns.facts_in(batch)
         self.properties: list[bytes] = interned.properties(columns.properties_in(batch))
-        self.queues: list[tuple[int, Sequence[int]]] = [(one.queue_id, chosen(one)) for one in batch.queues]
+        queues = [(one.queue_id, chosen(one)) for one in batch.queues]
+        self.queues = cast("list[tuple[SlotId, Sequence[int]]]", queues)  # no call for each of many
         self._resent = frozenset(batch.resent)
         self._immediate = frozenset(batch.immediate)
 
     def _read_runs(self, batch: PublishBatch, interned: Interned) -> None:
         """As batches were before there were facts."""
         self.facts, properties = [], []
-        queues: dict[int, list[int]] = {}
+        queues: dict[SlotId, list[int]] = {}
         resent: set[int] = set()
         immediate: set[int] = set()
         own = iter(batch.properties)
@@ -99,7 +102,7 @@ class Columns:
             self.facts += [from_run(run)] * run.count
             shared = run.HasField("shared_properties")
             properties += [run.shared_properties] * run.count if shared else [next(own) for _ in indexes]
-            for queue_id in run.queue_ids:
+            for queue_id in slots_in(run.queue_ids):
                 queues.setdefault(queue_id, []).extend(indexes)
             resent.update(indexes if run.resent else ())
             immediate.update(indexes if run.immediate else ())

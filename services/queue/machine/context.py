@@ -6,6 +6,7 @@ from collections import deque
 from collections.abc import Callable
 from typing import Final, NamedTuple
 
+from services.common.topology.slots import SlotId
 from services.queue.machine.entry import Entry
 from services.queue.machine.features.sent_on import UNSENT, Sent
 from services.queue.machine.journal_draft import NotePlace, PartitionDraft
@@ -72,12 +73,12 @@ class QueueContext:
         self.epoch = epoch
         self.dead_letters: deque[DeadLetter] = deque()
         self.traffic = 0  # messages that came, and deliveries, ever
-        self.timed: set[int] = set()  # queues that have something to do by the clock
+        self.timed: set[SlotId] = set()  # queues that have something to do by the clock
         self.on_timed: Callable[[], None] = _nobody_watches
-        self.on_more: Callable[[int], None] = _nobody_looks  # more waits in a queue that holds publishers back
+        self.on_more: Callable[[SlotId], None] = _nobody_looks  # more waits in a queue that holds publishers back
         self.on_early: Callable[[], None] = _nobody_watches  # something was settled that is to come again yet
 
-    def expect(self, queue_id: int) -> None:
+    def expect(self, queue_id: SlotId) -> None:
         """A queue has something to do by the clock, sooner than it had perhaps."""
         self.timed.add(queue_id)
         self.on_timed()
@@ -108,5 +109,5 @@ def _nobody_watches() -> None:
     """Of queues without a shell."""
 
 
-def _nobody_looks(_: int) -> None:
+def _nobody_looks(_: SlotId) -> None:
     """The same."""

@@ -7,9 +7,10 @@ from itertools import repeat
 from typing import TYPE_CHECKING
 
 from services.common.ledger.stages import REPLACED
+from services.common.topology.slots import SlotId
 from services.queue.machine.arrival import Arrival
 from services.queue.machine.aside import Aside
-from services.queue.machine.context import DeadLetter, QueueContext
+from services.queue.machine.context import EXPIRED, DeadLetter, QueueContext
 from services.queue.machine.entry import ACQUIRED, AVAILABLE, BACK_ASIDE, GONE, STANDING_ASIDE, WAITING, Entry
 from services.queue.machine.expiring import Expiring
 from services.queue.machine.features.acquired import Acquired
@@ -72,7 +73,7 @@ class Entries:
         self.unsettled: dict[int, Entry] = {}
         self.on_settled: Callable[[list[Entry]], None] | None = None
         self.on_held: Callable[[Consumer | None, Entry], None] | None = None
-        self.on_more: Callable[[int], None] | None = None
+        self.on_more: Callable[[SlotId], None] | None = None
         self.on_gone: Callable[[], None] | None = None
         self.ready = create_ready(options, self.unsettled.__contains__)
         self.aside = self._new_aside()
@@ -357,13 +358,14 @@ class Entries:
         """Dead-letters entries that are out of the list already, or drops them."""
         for entry in entries:
             entry.state = GONE
-        if self.options.dead_letter_exchange is None:
+        options = self.options
+        if options.dead_letter_exchange is None or (reason == EXPIRED and options.drops_expired):
             self.drop(entries, reason)
         else:
             noted = self.attempts.handed_on(entries) if self.attempts else {}
             sent = self.sent_on.handed_on(entries) if self.sent_on else {}
             self._left(entries)
-            its = self.options, reason, now, self.holding
+            its = options, reason, now, self.holding
             self.context.bury([_letter(entry, *its, noted, sent) for entry in entries])
 
     def take_before(self, position: int, most: int) -> list[Entry]:

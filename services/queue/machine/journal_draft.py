@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Final, NamedTuple
 
 from services.common.message.indexes import runs
+from services.common.topology.slots import SlotId
 from services.queue.machine.entry import Entry, JournalPart
 
 _AS_ONE: Final = 10  # dequeued entries of a batch that take as long, about, as another batch
@@ -16,7 +17,7 @@ _AS_ONE: Final = 10  # dequeued entries of a batch that take as long, about, as 
 class Note(NamedTuple):
     """Something that a feature of a queue keeps: `value` is its affair alone."""
 
-    queue_id: int
+    queue_id: SlotId
     feature: str
     value: bytes
 
@@ -37,7 +38,7 @@ class EntryDraft:
 
     def __init__(self, batch: int) -> None:
         self.id = batch
-        self.runs: list[tuple[int, int, int, int]] = []
+        self.runs: list[tuple[SlotId, int, int, int]] = []
         self.total = 0
         self.notes: list[Note] = []
         self.notes_id = 0
@@ -53,7 +54,7 @@ class ContentDraft:
         self.source = source
         self.entries: dict[int, EntryDraft] = {}  # by partition
 
-    def enlist(self, partition: int, queue_id: int, indexes: Sequence[int], position: int) -> JournalPart:
+    def enlist(self, partition: int, queue_id: SlotId, indexes: Sequence[int], position: int) -> JournalPart:
         """Entries for the messages at these indexes, at `position` and following of their queue."""
         draft = self._draft_for(partition)
         part = JournalPart(draft.id, position - draft.total)

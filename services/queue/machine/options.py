@@ -13,6 +13,7 @@ from services.common.arguments.argument import Argument
 from services.common.arguments.broker_j import FLOW_CONTROL, NO_OVERFLOW, RING
 from services.common.arguments.reading import said
 from services.common.topology.life import Unused
+from services.common.topology.slots import SlotId
 
 _TAKE_ALL = frozenset({NO_OVERFLOW, FLOW_CONTROL})
 __all__ = ["RING", "QueueOptions", "read_options"]
@@ -27,7 +28,7 @@ class QueueOptions:
     made; `kept`: that link is there.
     """
 
-    queue_id: int
+    queue_id: SlotId
     virtual_host: str
     name: str
     partition: int
@@ -66,6 +67,7 @@ class QueueOptions:
     dead_letter_exchange: str | None = None
     dead_letter_key: str | None = None
     dead_letter_strategy: str = ""
+    expiry: str = argument.ROUTE_TO_ALTERNATE
 
     @property
     def limited(self) -> bool:
@@ -76,6 +78,11 @@ class QueueOptions:
     def sets_aside(self) -> bool:
         """Whether some of its messages may not be delivered yet."""
         return self.holds or (self.retry_min_ms > 0 and self.retry != argument.RETRY.default)
+
+    @property
+    def drops_expired(self) -> bool:
+        """Whether what expires is no dead letter."""
+        return self.expiry == argument.DELETE
 
     @property
     def keeps_unroutable(self) -> bool:
@@ -132,11 +139,12 @@ _SAID_BY: Final[Mapping[str, Argument[Any]]] = {
     "dead_letter_exchange": argument.DEAD_LETTER_EXCHANGE,
     "dead_letter_key": argument.DEAD_LETTER_KEY,
     "dead_letter_strategy": argument.DEAD_LETTER_STRATEGY,
+    "expiry": argument.EXPIRY,
 }
 
 
 def read_options(
-    queue_id: int,
+    queue_id: SlotId,
     virtual_host: str,
     name: str,
     partition: int,

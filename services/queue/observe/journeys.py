@@ -14,6 +14,7 @@ from services.common.telemetry import conventions as c
 from services.common.telemetry.context import SpanContext, new_root
 from services.common.telemetry.span import Attributes, Span, SpanLink
 from services.common.telemetry.tracer import OFF, Tracer
+from services.common.topology.slots import SlotId, slot_of
 from services.rpc import queue_pb2 as pb
 
 if TYPE_CHECKING:
@@ -53,7 +54,7 @@ class Copy:
         )
 
 
-Copies = dict[int, Copy]  # by queue id
+Copies = dict[SlotId, Copy]  # by queue id
 
 
 class Journeys:
@@ -81,7 +82,7 @@ class Journeys:
 
     def _add(self, uid: int, queue: QueueDefinition, context: SpanContext, since_ns: int) -> Copy | None:
         copies = self.live.get(uid)
-        if copies is not None and queue.id in copies:
+        if copies is not None and slot_of(queue) in copies:
             return None  # it was sent again
         if copies is None:
             if len(self.live) >= _AT_MOST or not self.tracer.on:
@@ -93,7 +94,7 @@ class Journeys:
             c.VIRTUAL_HOST: queue.virtual_host,
             c.PARTITION: str(queue.partition),
         }
-        copy = copies[queue.id] = Copy(queue.name, context, since_ns, attributes)
+        copy = copies[slot_of(queue)] = Copy(queue.name, context, since_ns, attributes)
         return copy
 
     def context_of(self, uid: int) -> bytes | None:
@@ -103,7 +104,7 @@ class Journeys:
 
     # -------------------------------------------------------------- being there
 
-    def copies(self, queue_id: int, uids: Iterable[int]) -> Iterator[tuple[int, Copy]]:
+    def copies(self, queue_id: SlotId, uids: Iterable[int]) -> Iterator[tuple[int, Copy]]:
         """The traced ones of a queue, among messages by uid."""
         live = self.live
         if live.keys().isdisjoint(uids):
@@ -142,7 +143,7 @@ class Journeys:
         else:
             self._taken = traced
 
-    def taken(self, uid: int, queue_id: int, link: GatewayLink) -> pb.TracedDelivery | None:
+    def taken(self, uid: int, queue_id: SlotId, link: GatewayLink) -> pb.TracedDelivery | None:
         """What the gateway is told of a message that it has just got without a consumer."""
         traced, self._taken = self._taken, None
         if traced is None or traced.uid != uid:
@@ -170,7 +171,7 @@ class Journeys:
 
     # -------------------------------------------------------------- going
 
-    def moving(self, uid: int, queue_id: int, reason: str, target: str, since_ms: int) -> bytes | None:
+    def moving(self, uid: int, queue_id: SlotId, reason: str, target: str, since_ms: int) -> bytes | None:
         """A dead letter is sent on; gives the context that goes with it, the same when it is tried again."""
         copy = self.live.get(uid, {}).get(queue_id)
         if copy is None:
@@ -179,7 +180,7 @@ class Journeys:
             copy.move = self._move(copy, reason, target, since_ms * _MS)
         return copy.move.context.to_bytes()
 
-    def gone(self, uid: int, queue_id: int, reason: str = "", target: str = "") -> None:
+    def gone(self, uid: int, queue_id: SlotId, reason: str = "", target: str = "") -> None:
         """The copy is no more; with a reason, or after `moving`: nobody took it from the queue."""
         copies = self.live.get(uid)
         copy = copies.pop(queue_id, None) if copies else None
@@ -202,7 +203,7 @@ class Journeys:
             span.attributes[c.TARGET] = target
         return span
 
-    def forget(self, queue_ids: Iterable[int]) -> None:
+    def forget(self, queue_ids: Iterable[SlotId]) -> None:
         """These queues are somebody else's from now on."""
         left = set(queue_ids)
         for uid, copies in list(self.live.items()):

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from services.common.telemetry.context import SpanContext
+from services.common.topology.slots import SlotId
 from services.rpc import queue_pb2 as pb
 
 if TYPE_CHECKING:
@@ -34,7 +35,7 @@ class TracedBatch:
             if definition is not None:
                 self._journeys.arrived(uid, definition, contexts[index])
 
-    def refuse(self, indexes: Sequence[int], queue_id: int, reason: pb.Reason.ValueType) -> None:
+    def refuse(self, indexes: Sequence[int], queue_id: SlotId, reason: pb.Reason.ValueType) -> None:
         """A queue does not take some of it."""
         for index, uid, its_queue in self._copies:
             if its_queue == queue_id and index in indexes and (copy := self._copy(uid, queue_id)):
@@ -59,7 +60,7 @@ class TracedBatch:
                 self._journeys.enqueued(copy, "rolled_back")
                 self._journeys.gone(uid, queue_id)
 
-    def _copy(self, uid: int, queue_id: int) -> Copy | None:
+    def _copy(self, uid: int, queue_id: SlotId) -> Copy | None:
         return self._journeys.live.get(uid, {}).get(queue_id)
 
 
@@ -78,6 +79,6 @@ class TracedAnswers:
         self._batch.done()
         self._answers.done(sequence)
 
-    def refuse(self, sequence: int, indexes: Sequence[int], queue_id: int, reason: pb.Reason.ValueType) -> None:
+    def refuse(self, sequence: int, indexes: Sequence[int], queue_id: SlotId, reason: pb.Reason.ValueType) -> None:
         self._batch.refuse(indexes, queue_id, reason)
         self._answers.refuse(sequence, indexes, queue_id, reason)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from services.common.topology.slots import slot_of
 from services.queue.partitions.partition import PartitionState
 from services.queue.partitions.registry import Registry
 from services.rpc.router_pb2 import Forget, QueueDefinition
@@ -16,9 +17,9 @@ class Definitions:
     def on_queue(self, definition: QueueDefinition) -> None:
         partition = self._registry.partitions.get(definition.partition)
         # A partition that is being read back makes its queues when it has been.
-        if partition and partition.state is PartitionState.SERVING and definition.id not in partition.queues:
+        if partition and partition.state is PartitionState.SERVING and slot_of(definition) not in partition.queues:
             self._registry.open(definition, partition)
-        self._registry.unheard.heard(definition.id)
+        self._registry.unheard.heard(slot_of(definition))
 
     def on_queue_changed(self, definition: QueueDefinition) -> None:
         self._registry.change(definition)

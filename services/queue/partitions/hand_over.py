@@ -16,6 +16,7 @@ from collections.abc import Set as AbstractSet
 from typing import NamedTuple
 
 from services.common.message.columns import put
+from services.common.topology.slots import SlotId
 from services.queue.journal.content import add_notes
 from services.queue.machine.context import DeadLetter
 from services.queue.machine.entry import ACQUIRED, Entry, Holder
@@ -38,7 +39,7 @@ _UNDER_WAY = 4
 class Row(NamedTuple):
     """An entry of a queue; `held_by`: origin of the gateway that has it, or 0."""
 
-    queue_id: int
+    queue_id: SlotId
     entry: Entry
     held_by: int
 
@@ -170,7 +171,7 @@ def _add_rows(frame: JournalFrame, partition: Partition, rows: list[Row], take_i
 def _columns(rows: list[Row], epoch: int) -> EntryColumns:
     """Runs of entries that follow one another in a queue and are alike."""
     columns = EntryColumns(epoch=epoch)
-    expected: tuple[int, int, int, int, int] | None = None
+    expected: tuple[SlotId, int, int, int, int] | None = None
     for index, (queue_id, entry, held_by) in enumerate(rows):
         place = (queue_id, entry.position, entry.attempts, held_by, entry.expires)
         if place == expected:

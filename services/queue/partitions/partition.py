@@ -12,6 +12,7 @@ from services.common.containment import for_each
 from services.common.ledger.recorder import OFF, Recorder
 from services.common.message.indexes import pick
 from services.common.partition import lease_name
+from services.common.topology.slots import SlotId
 from services.queue.journal.known import Known, Taken
 from services.queue.machine.context import QueueContext
 from services.queue.machine.entry import Entry, Former
@@ -44,7 +45,7 @@ class Awaited:
 
     claiming: list[Callable[[], None]] = field(default_factory=list, kw_only=True)  # attachments with what is held
     waiting: list[Callable[[], None]] = field(default_factory=list, kw_only=True)  # everything else that waits
-    recalled: set[tuple[object, int]] = field(default_factory=set, kw_only=True)
+    recalled: set[tuple[object, SlotId]] = field(default_factory=set, kw_only=True)
     """Links that have not answered yet to the news that a queue leaves."""
 
     def replay(self) -> None:
@@ -64,11 +65,11 @@ class Partition(Awaited):
     recorder: Recorder = OFF
     journeys: Journeys | None = None  # of traced messages; None where tracing is off
     state: PartitionState = PartitionState.RECOVERING
-    queues: dict[int, Queue] = field(default_factory=dict)
+    queues: dict[SlotId, Queue] = field(default_factory=dict)
     known: Known = field(default_factory=Known)
-    orphans: dict[int, list[Entry]] = field(default_factory=dict)  # of queues that the topology does not know
-    notes: dict[int, list[tuple[Note, NotePlace]]] = field(default_factory=dict)  # of features, likewise
-    left_out: set[int] = field(default_factory=set)  # queues that could not be given back all that they had
+    orphans: dict[SlotId, list[Entry]] = field(default_factory=dict)  # of queues that the topology does not know
+    notes: dict[SlotId, list[tuple[Note, NotePlace]]] = field(default_factory=dict)  # of features, likewise
+    left_out: set[SlotId] = field(default_factory=set)  # queues that could not be given back all that they had
     undecided: set[Prepared] = field(default_factory=set)
     formers: dict[int, Former] = field(default_factory=dict)  # by origin: gateways with the former owner's deliveries …
     claimable_until: int = 0  # … and until when (Unix ms) these are kept for them

@@ -9,6 +9,7 @@ from typing import Protocol
 
 from services.common.containment import contained
 from services.common.ledger.place import LedgerPlace
+from services.common.topology.slots import SlotId
 from services.queue.host import Host
 from services.queue.machine import turn
 from services.queue.machine.message import NOBODYS
@@ -34,7 +35,7 @@ async def read_back(host: Host, store: Recoveries, partition: Partition) -> Reco
     registry = host.registry
 
     @cache
-    def options_of(queue_id: int) -> QueueOptions | None:
+    def options_of(queue_id: SlotId) -> QueueOptions | None:
         definition = registry.definitions.get(queue_id)
         try:
             return registry.options(definition) if definition else None
@@ -42,7 +43,7 @@ async def read_back(host: Host, store: Recoveries, partition: Partition) -> Reco
             contained("reading a queue's definition", fault, queue_id=queue_id)
             return None
 
-    def traced(uid: int, queue_id: int, context: bytes, time_ms: int, attempts: int) -> None:
+    def traced(uid: int, queue_id: SlotId, context: bytes, time_ms: int, attempts: int) -> None:
         if definition := registry.definitions.get(queue_id):
             host.journeys.recovered(uid, definition, context, time_ms, attempts)
 

@@ -7,6 +7,7 @@ from operator import attrgetter
 from typing import Final
 
 from services.common.ledger.stages import HANDED_OVER, HELD, JOURNAL
+from services.common.topology.slots import SlotId, slots_in
 from services.queue.journal.known import Known
 from services.queue.machine.columns import Columns, decoded
 from services.queue.machine.entry import ACQUIRED, Entry, Former, JournalPart
@@ -31,15 +32,15 @@ class Recovery:
         interned: Interned,
         epoch: int,
         now: int,
-        options_of: Callable[[int], QueueOptions | None],
-        traced: Callable[[int, int, bytes, int, int], None],
+        options_of: Callable[[SlotId], QueueOptions | None],
+        traced: Callable[[int, SlotId, bytes, int, int], None],
     ) -> None:
         """`traced` is told of messages that get spans: uid, queue id, context, when received (Unix, ms), attempts."""
-        self.entries: dict[int, list[Entry]] = {}
+        self.entries: dict[SlotId, list[Entry]] = {}
         self.known = Known()
         self.highest = 0  # the highest id of an entry batch
-        self.recovered: dict[tuple[int, str], list[int]] = {}  # queue and reason → uids, for the ledger
-        self.notes: dict[int, list[tuple[Note, NotePlace]]] = {}  # by queue: what its features keep
+        self.recovered: dict[tuple[SlotId, str], list[int]] = {}  # queue and reason → uids, for the ledger
+        self.notes: dict[SlotId, list[tuple[Note, NotePlace]]] = {}  # by queue: what its features keep
         self.formers: dict[int, Former] = {}  # by origin: gateways with unsettled deliveries of the former owner
         self._epoch = epoch
         self._soon = now + _APART_MS
@@ -47,9 +48,9 @@ class Recovery:
         self._interned = interned
         self._options_of = options_of
         self._traced = traced
-        self._next: dict[int, int] = {}  # queue → position behind all that was read
-        self._mixed: set[int] = set()  # queues whose batches do not come in the order of positions
-        self._doubtful: dict[int, list[Entry]] = {}  # by queue: perhaps their time came only when it had no owner
+        self._next: dict[SlotId, int] = {}  # queue → position behind all that was read
+        self._mixed: set[SlotId] = set()  # queues whose batches do not come in the order of positions
+        self._doubtful: dict[SlotId, list[Entry]] = {}  # by queue: perhaps their time came only when it had no owner
 
     def add(self, batch: RecoveredBatch) -> None:
         """Takes the next part of the store's stream."""
@@ -65,9 +66,9 @@ class Recovery:
             self._add_notes(batch, columns)
             return
         reader = _Reader(batch, columns, _Content(*decoded(batch.columns), self._interned))
-        runs = zip(columns.queue_id, columns.first, columns.count, strict=True)
+        runs = zip(slots_in(columns.queue_id), columns.first, columns.count, strict=True)
         self.known.recover_batch(batch.entries.id, runs, reader.content.uids, handed_over=bool(columns.attempts))
-        for number, (queue_id, count) in enumerate(zip(columns.queue_id, columns.count, strict=True)):
+        for number, (queue_id, count) in enumerate(zip(slots_in(columns.queue_id), columns.count, strict=True)):
             self._add_run(reader, number, queue_id, index, count)
             index += count
 
@@ -75,10 +76,10 @@ class Recovery:
         gone = set(batch.dequeued)
         for index, note in enumerate(columns.notes):
             if index not in gone:
-                found = Note(note.queue_id, note.feature, note.value), NotePlace(batch.entries.id, index)
-                self.notes.setdefault(note.queue_id, []).append(found)
+                found = Note(SlotId(note.queue_id), note.feature, note.value), NotePlace(batch.entries.id, index)
+                self.notes.setdefault(SlotId(note.queue_id), []).append(found)
 
-    def in_order(self) -> dict[int, list[Entry]]:
+    def in_order(self) -> dict[SlotId, list[Entry]]:
         """All entries by queue, positions ascending."""
         for queue_id, entries in self._doubtful.items():
             let_go = last(self.notes.get(queue_id, ()))
@@ -89,7 +90,7 @@ class Recovery:
             self.entries[queue_id].sort(key=attrgetter("position"))
         return self.entries
 
-    def _add_run(self, reader: _Reader, number: int, queue_id: int, index: int, count: int) -> None:
+    def _add_run(self, reader: _Reader, number: int, queue_id: SlotId, index: int, count: int) -> None:
         following = self._next.get(queue_id, 0)
         columns = reader.columns
         place = columns.position[number] if columns.position else following
@@ -119,7 +120,7 @@ class Recovery:
             if reader.content.traced:
                 self._trace(reader.content, queue_id, entries)
 
-    def _latest_of(self, queue_id: int) -> int:
+    def _latest_of(self, queue_id: SlotId) -> int:
         """The latest time from which on a message may have been delivered: one that had to wait longer was not.
 
         The journal says up to which message of a batch any were, and others were delivered past those that wait.
@@ -127,12 +128,12 @@ class Recovery:
         options = self._options_of(queue_id)
         return self._soon if options and options.holds else _NEVER
 
-    def _trace(self, content: _Content, queue_id: int, entries: list[Entry]) -> None:
+    def _trace(self, content: _Content, queue_id: SlotId, entries: list[Entry]) -> None:
         for entry in entries:
             if found := content.traced.get(entry.message.uid):
                 self._traced(entry.message.uid, queue_id, *found, entry.attempts)
 
-    def _date(self, reader: _Reader, number: int, queue_id: int, place: int, entries: list[Entry]) -> None:
+    def _date(self, reader: _Reader, number: int, queue_id: SlotId, place: int, entries: list[Entry]) -> None:
         """Sets when entries of a run, which begins at `place`, expire: at the same time as before."""
         columns = reader.columns
         if columns.attempts:
@@ -143,7 +144,7 @@ class Recovery:
             message = columns.first[number] + entry.position - place
             entry.expires = self._expires(reader, message, queue_id)
 
-    def _expires(self, reader: _Reader, message: int, queue_id: int) -> int:
+    def _expires(self, reader: _Reader, message: int, queue_id: SlotId) -> int:
         own, options = reader.content.ttl(message), self._options_of(queue_id)
         lives = options.lifetime(own) if options else own
         return 0 if lives is None else reader.content.received(message) + lives

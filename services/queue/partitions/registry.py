@@ -11,6 +11,7 @@ from services.common.clock import Epoch
 from services.common.containment import contained
 from services.common.ledger import stages
 from services.common.message import arguments
+from services.common.topology.slots import SlotId, slot_of
 from services.queue.machine import turn
 from services.queue.machine.message import NOBODYS
 from services.queue.machine.options import QueueOptions, read_options
@@ -32,27 +33,27 @@ class Registry:
     `has_place`: whether that table is known to be complete.
     """
 
-    def __init__(self, definitions: Mapping[int, QueueDefinition], has_place: Callable[[], bool]) -> None:
+    def __init__(self, definitions: Mapping[SlotId, QueueDefinition], has_place: Callable[[], bool]) -> None:
         self.now = Epoch()
         """The clock for everything that expires: messages, queues, what is waited for."""
         self.definitions = definitions
         self.partitions: dict[int, Partition] = {}
-        self.queues: dict[int, Queue] = {}
+        self.queues: dict[SlotId, Queue] = {}
         self.when_certain: Callable[[Callable[[], None]], object] = call
         """Calls back once it is known which leases are held: until then another owner may be the one to decide."""
         self.deleting = Deletions(self._replay)
         self.unheard = UnheardQueues(has_place, self._replay)
-        self._sealed: dict[int, Awaited] = {}  # queues to be deleted if empty: nothing comes in meanwhile
-        self.unusable: set[int] = set()  # queues that cannot be served as declared; their entries are kept
-        self.departed: dict[int, QueueDefinition] = {}
+        self._sealed: dict[SlotId, Awaited] = {}  # queues to be deleted if empty: nothing comes in meanwhile
+        self.unusable: set[SlotId] = set()  # queues that cannot be served as declared; their entries are kept
+        self.departed: dict[SlotId, QueueDefinition] = {}
         """The queues deleted last: messages on their way to them are on record under their names."""
 
-    def partition_of(self, queue_id: int) -> Partition | None:
+    def partition_of(self, queue_id: SlotId) -> Partition | None:
         """The queue's partition when this process holds it, in any state."""
         definition = self.definitions.get(queue_id)
         return self.partitions.get(definition.partition) if definition else None
 
-    def serving(self, queue_id: int, term: int) -> Queue | None:
+    def serving(self, queue_id: SlotId, term: int) -> Queue | None:
         """The queue, when its partition here is in this term; term 0 stands for any."""
         queue = self.queues.get(queue_id)
         return queue if queue is None or self.is_in(queue, term) else None
@@ -61,7 +62,7 @@ class Registry:
         """Whether `term` is that of the queue's partition here, or 0."""
         return not term or self.partitions[queue.options.partition].epoch == term
 
-    def awaited(self, queue_id: int) -> Awaited | None:
+    def awaited(self, queue_id: SlotId) -> Awaited | None:
         """What to wait for before a request for the queue can be answered."""
         if sealed := self._sealed.get(queue_id):
             return sealed
@@ -70,7 +71,7 @@ class Registry:
         partition = self.partition_of(queue_id)
         return partition if partition and partition.waits else None
 
-    def settling(self, queue_id: int) -> Queue | None:
+    def settling(self, queue_id: SlotId) -> Queue | None:
         """The queue, also when it is sealed, or is leaving and not yet written down for the next owner."""
         queue = self.queues.get(queue_id)
         if queue is None and (partition := self.partition_of(queue_id)):
@@ -84,7 +85,7 @@ class Registry:
         self._sealed[options.queue_id] = Awaited()
         self.queues.pop(options.queue_id, None)
 
-    def unseal(self, queue_id: int) -> None:
+    def unseal(self, queue_id: SlotId) -> None:
         """The queue was deleted, or stays: carries out, or refuses, what has waited for it."""
         if sealed := self._sealed.pop(queue_id, None):
             partition = self.partition_of(queue_id)
@@ -92,7 +93,7 @@ class Registry:
                 self.queues[queue_id] = queue
             self._replay(sealed)
 
-    def missing(self, queue_id: int) -> pb.Reason.ValueType:
+    def missing(self, queue_id: SlotId) -> pb.Reason.ValueType:
         """Why a queue is not in `queues`, when there is nothing to wait for."""
         if queue_id in self.unusable:
             return pb.OTHER
@@ -101,7 +102,7 @@ class Registry:
     def options(self, definition: QueueDefinition) -> QueueOptions:
         """The options that a definition gives the queue."""
         return read_options(
-            definition.id,
+            slot_of(definition),
             definition.virtual_host,
             definition.name,
             definition.partition,
@@ -115,19 +116,20 @@ class Registry:
 
     def create(self, definition: QueueDefinition, partition: Partition, *, in_parts: bool = False) -> Queue:
         """A queue of its type in a partition that is held, with what it had; `in_parts`: the rest by `put_back`."""
+        queue_id = slot_of(definition)
         options = self.options(definition)
         kind = options.type or definition.type or "classic"
         policy = plugins.load("overflow_policies", options.overflow)()
         queue = Queue(plugins.load("queue_types", kind), options, partition.context, policy, self.now())
-        if notes := partition.notes.pop(definition.id, None):
-            queue.recall(notes, partition.orphans.get(definition.id, []))
+        if notes := partition.notes.pop(queue_id, None):
+            queue.recall(notes, partition.orphans.get(queue_id, []))
         self._put_back(queue, partition, turn.SCATTERED if in_parts else None)
-        partition.queues[definition.id] = queue
+        partition.queues[queue_id] = queue
         if options.unused.is_made and (partition.state is not PartitionState.SERVING or not options.kept):
             queue.use.out_of_sight(self.now())
-            partition.context.expect(definition.id)
+            partition.context.expect(queue_id)
         if partition.state is PartitionState.SERVING:
-            self.queues[definition.id] = queue
+            self.queues[queue_id] = queue
         return queue
 
     def _put_back(self, queue: Queue, partition: Partition, most: int | None) -> None:
@@ -140,15 +142,16 @@ class Registry:
 
     def put_back(self, definition: QueueDefinition, partition: Partition) -> bool:
         """Gives a queue that was opened in parts more of what it had, as goes in one turn; whether there is more."""
-        if (queue := partition.queues.get(definition.id)) is None:
+        queue_id = slot_of(definition)
+        if (queue := partition.queues.get(queue_id)) is None:
             return False
         try:
             self._put_back(queue, partition, turn.SCATTERED)
         except Exception as fault:  # noqa: BLE001 - as of `open`
-            del partition.queues[definition.id]
-            partition.left_out.add(definition.id)
+            del partition.queues[queue_id]
+            partition.left_out.add(queue_id)
             self._leave_out(definition, fault)
-        return definition.id in partition.orphans
+        return queue_id in partition.orphans
 
     def open(self, definition: QueueDefinition, partition: Partition, *, in_parts: bool = False) -> None:
         """As `create`; a queue that cannot be served is named in the log, and left out."""
@@ -158,21 +161,21 @@ class Registry:
             self._leave_out(definition, fault)
 
     def _leave_out(self, definition: QueueDefinition, fault: Exception) -> None:
-        self.unusable.add(definition.id)
+        self.unusable.add(slot_of(definition))
         contained("opening a queue", fault, do=_DO, queue=definition.name, virtual_host=definition.virtual_host)
 
     def change(self, definition: QueueDefinition) -> None:
         """Its policies say something else: the queue heeds that from now on, its next owner from when it begins."""
         partition = self.partitions.get(definition.partition)
-        if partition and (queue := partition.queues.get(definition.id)):
+        if partition and (queue := partition.queues.get(slot_of(definition))):
             options = self.options(definition)
             queue.adopt(options, plugins.load("overflow_policies", options.overflow)(), self.now())
 
     def serve(self, partition: Partition) -> None:
         """The partition has been read back."""
-        for definition in list(self.definitions.values()):
-            its = definition.partition == partition.number and definition.id not in partition.left_out
-            if its and definition.id not in partition.queues:
+        for queue_id, definition in list(self.definitions.items()):
+            its = definition.partition == partition.number and queue_id not in partition.left_out
+            if its and queue_id not in partition.queues:
                 self.open(definition, partition)
         partition.state = PartitionState.SERVING
         self.queues.update(partition.queues)
@@ -208,20 +211,21 @@ class Registry:
 
     def delete(self, definition: QueueDefinition) -> None:
         """The topology has no such queue any more."""
-        self.unusable.discard(definition.id)
-        self.departed[definition.id] = definition
+        queue_id = slot_of(definition)
+        self.unusable.discard(queue_id)
+        self.departed[queue_id] = definition
         if len(self.departed) > _REMEMBERED:
             del self.departed[next(iter(self.departed))]
-        self.queues.pop(definition.id, None)
+        self.queues.pop(queue_id, None)
         partition = self.partitions.get(definition.partition)
-        queue = partition.queues.pop(definition.id, None) if partition else None
+        queue = partition.queues.pop(queue_id, None) if partition else None
         if queue:
             if queue.record.on:
                 _tell_deleted(queue, self.now())
             _end(queue, pb.UNKNOWN_QUEUE)
             queue.end(durable=True)
-        self.unseal(definition.id)
-        self.deleting.over(definition.id)
+        self.unseal(queue_id)
+        self.deleting.over(queue_id)
 
     def _replay(self, awaited: Awaited) -> None:
         self.when_certain(awaited.replay)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from services.common.topology.slots import SlotId
 from services.queue.partitions.partition import Awaited
 
 
@@ -16,15 +17,15 @@ class UnheardQueues:
     def __init__(self, has_place: Callable[[], bool], replay: Callable[[Awaited], None]) -> None:
         self._has_place = has_place
         self._replay = replay
-        self._awaited: dict[int, Awaited] = {}
+        self._awaited: dict[SlotId, Awaited] = {}
 
-    def awaited(self, queue_id: int) -> Awaited | None:
+    def awaited(self, queue_id: SlotId) -> Awaited | None:
         """What to wait for; None when the queue does not exist."""
         if self._has_place():
             return None
         return self._awaited.setdefault(queue_id, Awaited())
 
-    def heard(self, queue_id: int) -> None:
+    def heard(self, queue_id: SlotId) -> None:
         """The queue is in the topology now: carries out what has waited for it."""
         if awaited := self._awaited.pop(queue_id, None):
             self._replay(awaited)

@@ -11,6 +11,7 @@ from services.common.message import arguments
 from services.common.partition import partition_of
 from services.common.topology.definitions import Queue
 from services.common.topology.life import ANY_LINK, Asker, Life, Party, Scope, Unused
+from services.common.topology.slots import SlotName
 from services.router.topology import access, equivalence, names, queue_arguments
 from services.router.topology.effects import Effects
 from services.router.topology.outcome import Outcome
@@ -53,7 +54,7 @@ def _create(state: TopologyState, host: VirtualHost, declare: DeclareQueue, whos
         id=state.new_id(),
         virtual_host=host.name,
         name=name,
-        partition=partition_of(host.name, name, state.partitions),
+        partition=partition_of(SlotName(host.name, name), state.partitions),
         durable=declare.durable,
         owner=_party(whose, wish.owner),
         life=_life(declare, whose, wish),

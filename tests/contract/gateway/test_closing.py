@@ -13,6 +13,7 @@ import pytest_asyncio
 from pamqp import commands, frame
 from structlog.testing import capture_logs
 
+from services.common.topology.slots import SlotName
 from services.gateway.transport.listening import listen_at
 from tests.contract.gateway.test_settling import ready
 from tests.support.amqp_client import AmqpClient
@@ -112,7 +113,7 @@ async def test_close_ok_comes_when_all_is_done(broker: BrokerHouse, name: str) -
     owner = await broker.connect()
     await owner.declare(name, exclusive=True)
     await owner.close()
-    assert not any(("/", name) in gateway._broker.topology.by_name for gateway in broker.gateways)
+    assert not any(SlotName("/", name) in gateway._broker.topology.by_name for gateway in broker.gateways)
 
 
 async def test_a_server_named_queue_is_the_last_declared_one(broker: BrokerHouse) -> None:

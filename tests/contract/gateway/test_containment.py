@@ -8,6 +8,7 @@ import pytest
 from pamqp import commands
 from structlog.testing import capture_logs
 
+from services.common.topology.slots import SlotName
 from services.gateway import vocabulary as v
 from services.gateway.operations import OPERATIONS, Operation, needs
 from services.gateway.protocols.amqp_0_9.engine import AmqpEngine
@@ -20,7 +21,7 @@ _TOO_LONG = "k" * 300
 
 async def _poison(broker: BrokerHouse, queue: str) -> None:
     """Puts a message into a queue whose routing key no client can be told: from before such were refused."""
-    definition = broker.topology.by_name["/", queue]
+    definition = broker.topology.by_name[SlotName("/", queue)]
     for name in ("queue-1", "queue-2"):
         link = await broker._inner.link(name, origin=5000)
         run = pb.PublishRun(count=1, virtual_host="/", routing_key=_TOO_LONG, queue_ids=[definition.id],

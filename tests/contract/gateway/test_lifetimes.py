@@ -14,6 +14,7 @@ from pamqp import commands
 from services.common.clients.leases import Leases
 from services.common.errors import NotFound, Unavailable
 from services.common.message.amqp_1_0 import values as v
+from services.common.topology.slots import SlotName
 from services.gateway.protocols.amqp_1_0.performatives import Disposition, Transfer
 from services.gateway.protocols.amqp_1_0.states import Accepted
 from services.queue.machine import use
@@ -59,7 +60,7 @@ async def made(house: BrokerHouse, client: Client, code: int, *, sends: bool = T
 
 
 def is_there(house: BrokerHouse, name: str) -> bool:
-    return ("/", name) in house.topology.by_name
+    return SlotName("/", name) in house.topology.by_name
 
 
 async def gone(house: BrokerHouse, name: str) -> None:
@@ -241,7 +242,7 @@ def held(house: BrokerHouse, monkeypatch: pytest.MonkeyPatch) -> Held:
 async def test_a_publish_to_one_that_goes(house: BrokerHouse, maker: Client, held: Held, code: int, ends: str) -> None:
     """It waits for what becomes of the queue, and is answered then: it is in the queue if that stays."""
     name = await made(house, maker, code)
-    queue_id = house.topology.by_name["/", name].id
+    queue_id = house.topology.by_name[SlotName("/", name)].id
     sender = Client()
     await sender.open(house.ports[0], "guest", "guest", "/")
     await sender.sends_to(name)

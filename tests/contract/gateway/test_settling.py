@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pamqp import commands
 
+from services.common.topology.slots import SlotName
 from tests.support.amqp_client import AmqpClient
 from tests.support.broker_house import BrokerHouse
 
@@ -59,7 +60,7 @@ async def test_nothing_is_kept_of_queues_that_all_was_settled_of(broker: BrokerH
     first, second = await client.get(name), await client.get(name)
     assert first is not None
     assert second is not None
-    queue_id = broker.topology.by_name["/", name].id
+    queue_id = broker.topology.by_name[SlotName("/", name)].id
     connections = [each for gateway in broker.gateways for each in gateway._listener._connections]
     sessions = [session for connection in connections for session in connection.sessions.values()]
     (session,) = [each for each in sessions if queue_id in each.get_holders]

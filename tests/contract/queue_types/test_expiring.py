@@ -44,6 +44,18 @@ def test_behind_what_does_not_expire(make: Make) -> None:
     assert machine.link.uids() == [1, 5]
 
 
+def test_dropped_though_there_are_dead_letters(make: Make) -> None:
+    """Where the queue's policy says so, what expires is gone; what is rejected is a dead letter all the same."""
+    machine = make(table={"alternateExchange": "dlx"})
+    machine.publish(2, ttl_ms=10)
+    machine.publish(1)
+    clock(machine, 10)
+    assert (machine.dead(), machine.queue.ready_count) == ([], 1)
+    machine.consumer(now=20)
+    machine.queue.settle(pb.REJECT, machine.link.uids(), 20)
+    assert machine.dead() == [(3, "rejected")]
+
+
 def test_with_a_time_of_the_queue(make: Make) -> None:
     """A shorter one of its own counts; messages without one expire by the queue's, at any priority."""
     machine = make(message_ttl=100, dead_letter_exchange="dlx")

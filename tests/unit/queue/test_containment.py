@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from structlog.testing import capture_logs
 
+from services.common.topology.slots import SlotName
 from services.queue.dead_letters import office as dead_letter_office
 from services.queue.dead_letters.office import DeadLetterOffice
 from services.queue.machine.backlog import Backlog
@@ -249,7 +250,7 @@ async def test_a_queue_that_cannot_be_served(house: House, monkeypatch: pytest.M
     assert (await link.attach(faulty)).reason == pb.OTHER
     assert (await link.request(1, get=pb.GetRequest(queue_id=faulty))).reason == pb.OTHER
     assert (await link.request(2, delete=pb.DeleteRequest(queue_id=faulty))).reason == pb.NONE
-    await link.until(lambda: ("/", "faulty") not in house.topology.by_name)
+    await link.until(lambda: SlotName("/", "faulty") not in house.topology.by_name)
     assert await link.ready(good, 3) == 1
     assert "opening a queue" in _errors(told)
 

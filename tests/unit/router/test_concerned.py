@@ -7,6 +7,7 @@ import math
 from typing import Any
 
 from services.common.topology.definitions import Queue
+from services.common.topology.slots import SlotName
 from services.router.topology.effects import News
 from services.router.watchers import Attachment, ExpectedWatcher, Watchers
 from services.rpc import router_pb2
@@ -121,7 +122,7 @@ async def test_who_asks_routes_by_the_answer(cluster: Any, until: Any) -> None:
     for frame in held:
         hear(frame)
     await change
-    assert ("/", "q") in client.by_name
+    assert SlotName("/", "q") in client.by_name
 
 
 async def test_who_leaves_waits_for_no_news(cluster: Any, until: Any) -> None:

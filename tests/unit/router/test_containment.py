@@ -76,7 +76,7 @@ async def test_what_the_store_refuses_fails_for_its_caller_only(cluster: Any, mo
     with capture_logs():
         answers = await asyncio.gather(*map(client.change, declares), return_exceptions=True)
     assert [type(answer) is PreconditionFailed for answer in answers] == [False, False, True, False]
-    assert {name for _, name in client.by_name} == {"first", "light", "lighter"}
+    assert {each.queue for each in client.by_name} == {"first", "light", "lighter"}
 
 
 async def test_a_change_is_undone_at_watchers_that_have_seen_it(

@@ -10,6 +10,7 @@ from services.common.clients.topology import TopologyClient
 from services.common.errors import BrokerError, NotFound, PreconditionFailed
 from services.common.grpc_channel import connect, is_serving
 from services.common.limits import QUEUES, VIRTUAL_HOST, Limited, Subject, record_of
+from services.common.topology.slots import SlotName
 from services.gateway.routing.bindings import Bindings
 from services.rpc import router_pb2, router_pb2_grpc
 from tests.support.silent_listener import silent_listener
@@ -48,7 +49,7 @@ async def test_a_declared_queue_is_known_to_every_watcher_before_the_answer(clus
     first, second = await cluster.watch("g1"), await cluster.watch("q1", role="queue", prefix="")
     reply = await first.change(cluster.request("declare_queue", name="orders"))
     assert reply.created
-    assert first.by_name["/", "orders"].id == second.by_name["/", "orders"].id == reply.queue.id
+    assert first.by_name[SlotName("/", "orders")].id == second.by_name[SlotName("/", "orders")].id == reply.queue.id
 
 
 async def test_typed_errors_cross_the_wire(cluster: Any) -> None:
@@ -139,8 +140,8 @@ async def test_lost_place_takes_its_exclusive_queues(cluster: Any, until: Any) -
     for connection, name in (("g1/1", "mine"), ("g2/1", "theirs")):
         await client.change(cluster.request("declare_queue", connection=connection, name=name, exclusive=True))
     await silent.attach()
-    await until(lambda: ("/", "theirs") not in client.by_name)
-    assert ("/", "mine") in client.by_name
+    await until(lambda: SlotName("/", "theirs") not in client.by_name)
+    assert SlotName("/", "mine") in client.by_name
     await silent.channel.close()
 
 
@@ -150,7 +151,7 @@ async def test_leaving_gives_the_place_up_at_once(cluster: Any, until: Any, lost
     client, other = await cluster.watch("g1"), await cluster.watch("g2")
     await other.change(cluster.request("declare_queue", connection="g2/1", name="theirs", exclusive=True))
     await other.stop()
-    await until(lambda: ("/", "theirs") not in client.by_name)
+    await until(lambda: SlotName("/", "theirs") not in client.by_name)
     assert lost_places["g2"] == "left"
     assert not other.has_place()
 
@@ -162,7 +163,7 @@ async def test_closed_connection_takes_its_exclusive_queues(cluster: Any) -> Non
     for connection in ("g1/1", "g1/2"):
         await client.change(cluster.request("declare_queue", connection=connection, name=connection, exclusive=True))
     await client.change(cluster.request("close_connection", connection="g1/1"))
-    assert set(client.by_name) == {("/", "g1/2")}
+    assert set(client.by_name) == {SlotName("/", "g1/2")}
 
 
 async def test_many_changes_are_written_in_few_groups(cluster: Any) -> None:
@@ -192,7 +193,7 @@ async def test_restart_keeps_everything_that_the_store_has(cluster: Any) -> None
     assert known.items() <= client.queues.items()
     message = router_pb2.Message(virtual_host="/", exchange="amq.topic", routing_key="a.b")
     [routed] = (await client.route([message])).routed
-    assert list(routed.queue_ids) == [client.by_name["/", "transient"].id]
+    assert list(routed.queue_ids) == [client.by_name[SlotName("/", "transient")].id]
 
 
 async def test_next_router_waits_for_the_watchers_of_the_former(cluster: Any, lost_places: dict[str, str]) -> None:
@@ -219,7 +220,7 @@ async def test_exclusive_queues_of_gateways_that_never_came_back(cluster: Any, u
     await cluster.stop_router()
     await gone.channel.close()
     await cluster.start_router()
-    await until(lambda: set(client.by_name) == {("/", "g1/1")})
+    await until(lambda: set(client.by_name) == {SlotName("/", "g1/1")})
 
 
 async def test_transient_records_are_put_again_after_a_store_restart(cluster: Any, until: Any) -> None:

@@ -86,7 +86,7 @@ async def test_the_next_router_takes_over_while_clients_go_on(cluster: Any, unti
         assert client.has_place()
     await stopping
     assert client.version > known
-    assert {name for _, name in client.by_name} == {"before", *names}
+    assert {each.queue for each in client.by_name} == {"before", *names}
     await cluster.start_router("router")
     await cluster.stop_one(second)
     with pytest.raises(NotFound):

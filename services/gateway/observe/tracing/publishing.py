@@ -19,6 +19,7 @@ from services.common.telemetry.context import SpanContext, new_root
 from services.common.telemetry.rpc import client_span
 from services.common.telemetry.span import Attributes, Span
 from services.common.telemetry.tracer import Tracer
+from services.common.topology.slots import SlotId
 from services.gateway.observe.tracing.peer import peer_attributes
 from services.gateway.observe.tracing.sampler import PARENT, Pick, Publisher, Sampler
 from services.gateway.vocabulary import Kind, Publish
@@ -53,7 +54,7 @@ class Reception:
     """The traced messages of one request."""
 
     tracer: Tracer
-    queues: Mapping[int, router_pb2.QueueDefinition]
+    queues: Mapping[SlotId, router_pb2.QueueDefinition]
     table: PartitionTable
     targets: Sequence[Targets]  # by number
     spans: dict[int, Span] = field(default_factory=dict)  # by number
@@ -96,7 +97,7 @@ class Reception:
             span.fail(error)
         self.tracer.end(span)
 
-    def _enqueued(self, span: Span, queue_id: int, outcome: str) -> None:
+    def _enqueued(self, span: Span, queue_id: SlotId, outcome: str) -> None:
         definition = self.queues.get(queue_id)
         name = definition.name if definition else ""
         event: Attributes = {c.QUEUE: name, c.OUTCOME: outcome}
@@ -124,7 +125,11 @@ class Publishing:
     """Begins the spans of what a gateway receives."""
 
     def __init__(
-        self, tracer: Tracer, sampler: Sampler, queues: Mapping[int, router_pb2.QueueDefinition], table: PartitionTable
+        self,
+        tracer: Tracer,
+        sampler: Sampler,
+        queues: Mapping[SlotId, router_pb2.QueueDefinition],
+        table: PartitionTable,
     ) -> None:
         self._sampler = sampler
         self._tracer = tracer

@@ -15,11 +15,13 @@ from typing import NamedTuple
 
 import structlog
 
+from services.common.clients.outbound import Targets
 from services.common.errors import BrokerError
 from services.common.memo import Memo
 from services.common.message import MessageFormat, format_named
 from services.common.telemetry.context import SpanContext
 from services.common.telemetry.rules import Rule, matches
+from services.common.topology.slots import SlotId
 from services.gateway.rules import followed
 from services.gateway.vocabulary import Kind
 from services.rpc import router_pb2, store_pb2
@@ -81,13 +83,13 @@ class _Plan:
 class Sampler:
     """`active`: there is more to ask than whether the publisher traces a message."""
 
-    def __init__(self, ratio: float, queues: Mapping[int, router_pb2.QueueDefinition]) -> None:
+    def __init__(self, ratio: float, queues: Mapping[SlotId, router_pb2.QueueDefinition]) -> None:
         self.active = ratio > 0
         self._ratio = ratio
         self._chance = Chance(ratio)
         self._queues = queues
         self._rules: dict[str, Rule] = {}
-        self._plans: Memo[tuple[Publisher, str, tuple[int, ...]], _Plan] = Memo(_PLANS, _PLANNED)
+        self._plans: Memo[tuple[Publisher, str, Targets], _Plan] = Memo(_PLANS, _PLANNED)
 
     async def follow(self, records: AsyncIterator[store_pb2.Records]) -> None:
         """Applies a watch of the records of kind `tracing_rule`; ends with it."""
@@ -100,9 +102,7 @@ class Sampler:
         self._plans.clear()
         self.active = self._ratio > 0 or bool(self._rules)
 
-    def pick(
-        self, publisher: Publisher, kind: Kind, properties: Sequence[bytes], queue_ids: tuple[int, ...]
-    ) -> list[Pick]:
+    def pick(self, publisher: Publisher, kind: Kind, properties: Sequence[bytes], queue_ids: Targets) -> list[Pick]:
         """Those that get spans of messages of a kind that go to the same queues, in their order."""
         key = (publisher, kind.facts.exchange, queue_ids)
         plan = self._plans.get(key) or self._plans.recall(key) or self._make_plan(key)
@@ -136,7 +136,7 @@ class Sampler:
                 reasons[found[at]] = RULE
         return reasons
 
-    def _make_plan(self, key: tuple[Publisher, str, tuple[int, ...]]) -> _Plan:
+    def _make_plan(self, key: tuple[Publisher, str, Targets]) -> _Plan:
         publisher, exchange, queue_ids = key
         names = [self._queues[queue_id].name for queue_id in queue_ids if queue_id in self._queues]
         fitting = [

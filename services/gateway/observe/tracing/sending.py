@@ -14,6 +14,7 @@ from services.common.telemetry import conventions as c
 from services.common.telemetry.context import SpanContext, new_root
 from services.common.telemetry.span import Attributes, Span, SpanLink
 from services.common.telemetry.tracer import Tracer
+from services.common.topology.slots import SlotId
 from services.gateway.observe.tracing.peer import peer_attributes
 from services.rpc import queue_pb2 as pb
 from services.rpc import router_pb2
@@ -36,12 +37,12 @@ _OPERATIONS = {pb.ACCEPT: "ack", pb.RELEASE: "nack", pb.RETURN: "nack", pb.REJEC
 class Sending:
     """`open` are the spans of deliveries under way, by uid and queue; mostly there are none."""
 
-    def __init__(self, tracer: Tracer, queues: Mapping[int, router_pb2.QueueDefinition]) -> None:
+    def __init__(self, tracer: Tracer, queues: Mapping[SlotId, router_pb2.QueueDefinition]) -> None:
         self.open: dict[int, dict[int, Span]] = {}
         self._tracer = tracer
         self._queues = queues
 
-    def expect(self, traced: pb.TracedDelivery, queue_id: int) -> None:
+    def expect(self, traced: pb.TracedDelivery, queue_id: SlotId) -> None:
         """A traced message has come, to be written when the socket takes it."""
         definition = self._queues.get(queue_id)
         name = definition.name if definition else ""
@@ -68,7 +69,7 @@ class Sending:
         self.open.setdefault(traced.uid, {})[queue_id] = span
 
     def written(
-        self, client: Client, queue_id: int, uids: Sequence[int], first: int, *, tag: str, settled: bool
+        self, client: Client, queue_id: SlotId, uids: Sequence[int], first: int, *, tag: str, settled: bool
     ) -> None:
         """Deliveries numbered from `first` go to the socket; `settled`: nothing more will be heard of them."""
         for index, uid in self._traced(uids):
@@ -83,7 +84,7 @@ class Sending:
             if settled:
                 self.ended(queue_id, c.ACCEPTED, [uid])
 
-    def settled(self, client: Client, queue_id: int, outcome: pb.Outcome.ValueType, uids: Sequence[int]) -> None:
+    def settled(self, client: Client, queue_id: SlotId, outcome: pb.Outcome.ValueType, uids: Sequence[int]) -> None:
         """The client's word, for one delivery or for many at once: then it is an operation of its own, with links."""
         spans = self.ended(queue_id, OUTCOMES[outcome], uids)
         if not spans or len(uids) < 2 or outcome not in _OPERATIONS:
@@ -101,7 +102,7 @@ class Sending:
             Span(c.span_name(word, name), c.Kind.CLIENT, new_root(), None, attributes, links, start_ns=now), now
         )
 
-    def ended(self, queue_id: int, outcome: str, uids: Sequence[int]) -> list[Span]:
+    def ended(self, queue_id: SlotId, outcome: str, uids: Sequence[int]) -> list[Span]:
         """Deliveries are over; gives the spans that were."""
         spans: list[Span] = []
         for _, uid in self._traced(uids):

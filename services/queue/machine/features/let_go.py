@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from struct import Struct
 from typing import Final
 
+from services.common.topology.slots import SlotId
 from services.queue.machine.entry import Entry
 from services.queue.machine.journal_draft import Note, NotePlace, PartitionDraft
 
@@ -28,7 +29,7 @@ class LetGo:
     feature = FEATURE
     __slots__ = ("_draft", "_former", "_place", "_queue_id")
 
-    def __init__(self, queue_id: int, draft: PartitionDraft) -> None:
+    def __init__(self, queue_id: SlotId, draft: PartitionDraft) -> None:
         self._queue_id = queue_id
         self._draft = draft
         self._place: NotePlace | None = None

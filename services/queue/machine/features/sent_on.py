@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from struct import Struct
 from typing import Final, NamedTuple
 
+from services.common.topology.slots import SlotId, slots_in
 from services.queue.machine.entry import Entry
 from services.queue.machine.journal_draft import Note, NotePlace, PartitionDraft
 
@@ -21,21 +22,21 @@ _UID: Final = Struct("<Q")
 class Sent(NamedTuple):
     """The queues that have it, and where the journal says so."""
 
-    taken: frozenset[int] = frozenset()
+    taken: frozenset[SlotId] = frozenset()
     place: NotePlace | None = None
 
 
 UNSENT: Final = Sent()
 
 
-def note_of(queue_id: int, uid: int, taken: Iterable[int]) -> Note:
+def note_of(queue_id: SlotId, uid: int, taken: Iterable[SlotId]) -> Note:
     """For the journal: these have the letter of an entry."""
     return Note(queue_id, FEATURE, _UID.pack(uid) + array("Q", sorted(taken)).tobytes())
 
 
-def _read(note: Note) -> tuple[int, frozenset[int]]:
+def _read(note: Note) -> tuple[int, frozenset[SlotId]]:
     (uid,) = _UID.unpack_from(note.value)
-    return uid, frozenset(array("Q", note.value[_UID.size :]))
+    return uid, frozenset(slots_in(array("Q", note.value[_UID.size :])))
 
 
 class SentOn:

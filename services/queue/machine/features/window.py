@@ -12,6 +12,7 @@ from collections.abc import Set as AbstractSet
 from struct import Struct
 from typing import Final, NamedTuple
 
+from services.common.topology.slots import SlotId
 from services.queue.machine import turn
 from services.queue.machine.context import QueueContext
 from services.queue.machine.journal_draft import Note, NotePlace
@@ -52,7 +53,7 @@ class Window:
 
     __slots__ = ("_context", "_holding", "_now", "_queue_id", "_seen", "_span")
 
-    def __init__(self, span: Span, queue_id: int, context: QueueContext, holding: Holding, now: int) -> None:
+    def __init__(self, span: Span, queue_id: SlotId, context: QueueContext, holding: Holding, now: int) -> None:
         self._span = span
         self._queue_id = queue_id
         self._context = context

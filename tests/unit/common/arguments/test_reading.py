@@ -23,6 +23,8 @@ FILTERS = {"n": {"x-filter-jms-selector": ["a = 1"]}}
 EACH: dict[str, tuple[Any, dict[str, Any], Any, Any]] = {
     "x-consumer-timeout": (1, {"x-consumer-timeout": 1}, "1", 0),
     "x-dead-letter-exchange": ("", {"x-dead-letter-exchange": ""}, 5, "x" * 256),
+    "alternateExchange": ("e", {"x-dead-letter-exchange": "e", "expiryPolicy": "DELETE"}, 5, "x" * 256),
+    "expiryPolicy": ("DELETE", {"expiryPolicy": "DELETE"}, 5, "delete"),
     "x-dead-letter-routing-key": ("k", {"x-dead-letter-routing-key": "k"}, 5, "x" * 256),
     "x-dead-letter-strategy": ("at-most-once", {"x-dead-letter-strategy": "at-most-once"}, 1, "never"),
     "x-delivery-limit": (-1, {"x-delivery-limit": -1}, True, -2),
@@ -148,6 +150,15 @@ def test_names_with_different_meanings() -> None:
     ):
         checked(both)
     assert checked({**both, "qpid.policy_type": "RING"}) == {"x-max-length": 5, "x-overflow": "ring"}
+
+
+def test_dead_letters_that_expired() -> None:
+    """Among them by RabbitMQ's name and not by Broker-J's: with both, the policy has to be said."""
+    both = {"x-dead-letter-exchange": "e", "alternateExchange": "e"}
+    with pytest.raises(Wrong, match="has another 'expiryPolicy' in mind than 'x-dead-letter-exchange': say which"):
+        checked(both)
+    routes = {"expiryPolicy": "ROUTE_TO_ALTERNATE"}
+    assert checked({**both, **routes}) == {"x-dead-letter-exchange": "e", **routes}
 
 
 def test_how_many_keys_were_accepted_once() -> None:

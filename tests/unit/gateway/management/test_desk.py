@@ -16,6 +16,7 @@ from services.common.authentication.principal import Principal
 from services.common.errors import NotFound, Unavailable
 from services.common.message.amqp_0_9 import FORMAT, compose
 from services.common.message.facts import facts_of
+from services.common.topology.slots import SlotName
 from services.gateway import vocabulary as v
 from services.gateway.management.forms import Requester
 from services.gateway.management.forms.amqp_0_9 import FORM
@@ -138,7 +139,7 @@ async def test_who_asks() -> None:
 async def test_where_a_reply_goes() -> None:
     """To the queue of that name, even with a slash in it; else to an exchange, by what stands behind the slash."""
     desked = Desked()
-    desked.client.broker.topology.by_name["/", "a/b"] = object()
+    desked.client.broker.topology.by_name[SlotName("/", "a/b")] = object()
     for reply_to in ("q", "a/b", "x/k", "x/"):
         await desked.asks(1, reply_to=reply_to)
         await desked.done()

@@ -14,6 +14,7 @@ from services.common.authentication.principal import Principal
 from services.common.clients.access import Access
 from services.common.errors import AccessRefused, NotAllowed
 from services.common.runtime import CannotStart
+from services.common.topology.slots import SlotName
 from services.gateway import vocabulary as v
 from services.gateway.operations import OPERATIONS, needs
 from tests.support.permitted import Ruled
@@ -89,10 +90,10 @@ def test_dead_letters_of_a_queue_that_seems_to_be_there() -> None:
     ruled = Ruled()
     ruled.set(EVERYTHING.model_copy(update={"write": "^own"}))
     session = Mock(permitted=ruled.permitted)
-    session.connection.virtual_host, session.broker.topology.by_name = "/", {("/", "q"): Mock()}
-    arguments = {"x-dead-letter-exchange": "theirs"}
-    with pytest.raises(AccessRefused, match="write access to exchange 'theirs'"):
-        needs.declare_queue(session, v.DeclareQueue(1, name="q", arguments=arguments))
+    session.connection.virtual_host, session.broker.topology.by_name = "/", {SlotName("/", "q"): Mock()}
+    for name in ("x-dead-letter-exchange", "alternateExchange"):
+        with pytest.raises(AccessRefused, match="write access to exchange 'theirs'"):
+            needs.declare_queue(session, v.DeclareQueue(1, name="q", arguments={name: "theirs"}))
     needs.declare_queue(session, v.DeclareQueue(1, name="q", arguments={"x-dead-letter-exchange": "own"}))
 
 

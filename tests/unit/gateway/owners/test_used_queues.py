@@ -8,10 +8,11 @@ from unittest.mock import Mock, call
 
 from services.gateway.owners.holdings_report import HoldingsReport
 from services.gateway.owners.used_queues import UsedQueues
+from services.rpc.router_pb2 import QueueDefinition
 
 
-def _queue(queue_id: int, *, auto_delete: bool = True) -> Any:
-    return SimpleNamespace(id=queue_id, partition=0, auto_delete=auto_delete)
+def _queue(queue_id: int, *, auto_delete: bool = True) -> QueueDefinition:
+    return QueueDefinition(id=queue_id, partition=0, auto_delete=auto_delete)
 
 
 def test_each_new_owner_hears_of_them() -> None:

@@ -17,6 +17,7 @@ from pamqp import commands
 from services.common.clients.leases import Leases
 from services.common.errors import Unavailable
 from services.common.partition import partition_of
+from services.common.topology.slots import SlotName
 from services.gateway.sessions import coordinator as transactions
 from services.gateway.sessions.consumer import ConsumerState
 from services.queue.links import transactions as participants
@@ -97,7 +98,7 @@ async def until(condition: Callable[[], object]) -> None:
 
 def owner_of(broker: House, name: str) -> str:
     """The queue process that a queue of this name is, or will be, served by."""
-    number = partition_of("/", name, broker.settings.partitions)
+    number = partition_of(SlotName("/", name), broker.settings.partitions)
     return next(
         process
         for process, queue in broker.queues.items()
@@ -105,8 +106,14 @@ def owner_of(broker: House, name: str) -> str:
     )
 
 
+def _served(broker: House) -> int:
+    held = (each for queue in broker.queues.values() for each in queue._host.registry.partitions.values())
+    return sum(each.state is PartitionState.SERVING for each in held)
+
+
 async def declare_both(broker: House, client: AmqpClient, *, together: bool) -> None:
     """The queues `from` and `to`, in one process or in two."""
+    await until(lambda: _served(broker) == broker.settings.partitions)
     broker.to = next(
         name
         for name in (f"to-{number}" for number in itertools.count())

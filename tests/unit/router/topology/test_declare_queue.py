@@ -6,6 +6,7 @@ import pytest
 
 from services.common.errors import AccessRefused, NotFound, PreconditionFailed, ResourceLocked, SyntaxFault
 from services.common.partition import partition_of
+from services.common.topology.slots import SlotName
 from tests.support.topology_bench import Bench
 
 
@@ -15,7 +16,7 @@ def test_declare_creates_once(bench: Bench) -> None:
     again = bench.do("declare_queue", name="q", durable=True)
     assert (first.created, again.created) == (True, False)
     assert first.queue == again.queue
-    assert first.queue.partition == partition_of("/", "q", 64)
+    assert first.queue.partition == partition_of(SlotName("/", "q"), 64)
     assert not bench.effects.records
 
 

@@ -13,6 +13,7 @@ from services.common.clients.topology_mirror import TopologyMirror
 from services.common.errors import BrokerError
 from services.common.topology.definitions import Exchange, Queue
 from services.common.topology.message import OfHeaders
+from services.common.topology.slots import name_of
 from services.router.replica import Replica
 from services.router.topology.effects import Bound, Effects, News
 from services.router.wire import news_frame, record_frames, records_frame, snapshot_frames
@@ -128,7 +129,7 @@ def _check_the_same(topology: Any, kept: Any, mirror: Any) -> None:
     assert _routes(restored) == _routes(topology)
     [frame] = snapshot_frames(1, topology.virtual_hosts, topology.queues.values(), 1)
     assert {queue.id: queue for queue in frame.queues} == mirror.queues
-    assert {(queue.virtual_host, queue.name): queue for queue in frame.queues} == mirror.by_name
+    assert {name_of(queue): queue for queue in frame.queues} == mirror.by_name
     assert set(topology.virtual_hosts) == mirror.virtual_hosts
 
 
