@@ -16,8 +16,8 @@ from services.common.errors import NotFound
 from services.mgmt.access.operations import CONFIGURE, OBSERVE
 from services.mgmt.model.configured_object import ACTIVE, Begun, ConfiguredObject, Made
 from services.mgmt.model.faults import IllegalTransition, NotOffered
-from services.mgmt.model.listing import Steps
 from services.mgmt.model.shared_steps import SharedSteps
+from services.mgmt.model.steps import Steps
 from services.mgmt.tree.counted import Sum
 from services.mgmt.tree.counters import Counted, grown
 from services.mgmt.tree.mirror import OVERLAY
