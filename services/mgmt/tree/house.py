@@ -88,6 +88,7 @@ class House:
         """Follows nothing any more."""
         await self._tasks.stop()
         await self.counts.stop()
+        await self.counters.stop()
         await self.loggers.stop()
 
     # -------------------------------------------------------------- what only management knows

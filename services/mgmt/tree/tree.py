@@ -42,8 +42,8 @@ class Tree:
             (Source.COUNTS, house.counts.fresh),
             (Source.CONNECTIONS, house.connected.recent),
             (Source.LOG_FILES, house.loggers.files.look),
-            (Source.COUNTERS, house.counters.recent),
-            (Source.COUNTERS_APART, house.counters.recent_apart),
+            (Source.COUNTERS, house.counters.fresh),
+            (Source.COUNTERS_APART, house.counters.fresh_apart),
         ):
             if source in wanted:
                 await ask()
