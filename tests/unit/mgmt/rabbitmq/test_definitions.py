@@ -81,28 +81,30 @@ async def test_guest_stays_here(asked: Asked) -> None:
     await client.close()
 
 
+NOT_ALL: dict[str, Any] = {
+    "vhosts": [
+        {
+            "name": "shop",
+            "limits": [{"name": "max-queues", "value": 5}],
+            "metadata": {"description": "", "tags": []},
+        },
+        {"name": "told", "metadata": {"description": "of the shop", "default_queue_type": "stream"}},
+    ],
+    "users": [user("old", hashing_algorithm=f"{HASHING}crc32"), user("certified", password_hash="")],
+    "permissions": [{"user": "anna", "vhost": "gone", "configure": "", "write": "", "read": ""}],
+    "parameters": [{"component": "shovel", "vhost": "shop", "name": "move", "value": {}}],
+    "policies": [{"vhost": "shop", "name": "ha", "pattern": ".*", "definition": {}}],
+    "queues": [queue("log", arguments={"x-queue-type": "stream"}), queue("plain"), queue("x", "gone"), 7],
+    "exchanges": [{"name": "hash", "vhost": "shop", "type": "x-consistent-hash", "durable": True}],
+    "bindings": [{"source": "hash", "vhost": "shop", "destination": "plain", "routing_key": "1"}],
+    "global_parameters": [{"name": ["odd"], "value": 1}, {"name": "internal_cluster_id", "value": "c"}],
+    "quotas": [1],
+}
+
+
 async def test_what_cannot_be_taken(asked: Asked) -> None:
     """Is told by name, with the reason, and holds up nothing else."""
-    exported = {
-        "vhosts": [
-            {
-                "name": "shop",
-                "limits": [{"name": "max-queues", "value": 5}],
-                "metadata": {"description": "", "tags": []},
-            },
-            {"name": "told", "metadata": {"description": "of the shop", "default_queue_type": "stream"}},
-        ],
-        "users": [user("old", hashing_algorithm=f"{HASHING}crc32"), user("certified", password_hash="")],
-        "permissions": [{"user": "anna", "vhost": "gone", "configure": "", "write": "", "read": ""}],
-        "parameters": [{"component": "shovel", "vhost": "shop", "name": "move", "value": {}}],
-        "policies": [{"vhost": "shop", "name": "ha", "pattern": ".*", "definition": {}}],
-        "queues": [queue("log", arguments={"x-queue-type": "stream"}), queue("plain"), queue("x", "gone"), 7],
-        "exchanges": [{"name": "hash", "vhost": "shop", "type": "x-consistent-hash", "durable": True}],
-        "bindings": [{"source": "hash", "vhost": "shop", "destination": "plain", "routing_key": "1"}],
-        "global_parameters": [{"name": ["odd"], "value": 1}, {"name": "internal_cluster_id", "value": "c"}],
-        "quotas": [1],
-    }
-    status, told = await asked("POST", "definitions", exported)
+    status, told = await asked("POST", "definitions", NOT_ALL)
     assert status == 200
     assert told["taken"] == {
         "vhosts": 2,
