@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import time
+from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from benchmarks.consumer import consume
-from benchmarks.counters import Counter, shared
+from benchmarks.counters import Counter, Counters, shared
 from benchmarks.load import BODY_SIZE, Load, declared
 from benchmarks.producer import produce
 from benchmarks.result import Meter, Result
-from benchmarks.workers import workers
+from benchmarks.workers import Workers, workers
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from benchmarks.brokers import Broker
     from benchmarks.wire import Address
 
@@ -24,6 +28,34 @@ def throughput(load: Load, broker: Broker, address: Address, seconds: float, nam
 
     `name` is that of the exchange and queues, where the caller has to know it.
     """
+    with flowing(load, address, name) as flow:
+        generated, brokered = Meter(flow.generator.pids), Meter(broker.processes())
+        started, before = time.monotonic(), flow.consumed
+        flow.generator.sleep(seconds)
+        consumed, elapsed = flow.consumed - before, time.monotonic() - started
+        generated_cpu, brokered_cpu = generated.per_million(consumed), brokered.per_million(consumed)
+    figures = {"messages/s": consumed / elapsed}
+    if load.size > BODY_SIZE:
+        figures["MB/s"] = consumed * load.size / elapsed / 1e6
+    return Result(figures, generated_cpu, brokered_cpu)
+
+
+@dataclass(frozen=True, slots=True)
+class Flow:
+    """Messages that flow."""
+
+    generator: Workers
+    counters: Counters
+
+    @property
+    def consumed(self) -> int:
+        """Messages so far."""
+        return self.counters[Counter.CONSUMED]
+
+
+@contextmanager
+def flowing(load: Load, address: Address, name: str = "") -> Iterator[Flow]:
+    """`load`, warm, until the end of the block; checks then that exactly what was published has arrived."""
     counters = shared()
     with declared(address, load, name) as destination, workers() as generator:
         generator.start(consume, destination, counters)
@@ -31,14 +63,6 @@ def throughput(load: Load, broker: Broker, address: Address, seconds: float, nam
         generator.start(produce, destination, counters)
         generator.wait_for(lambda: counters[Counter.CONSUMED], "the first delivery")
         generator.sleep(WARM_UP_SECONDS)
-        generated, brokered = Meter(generator.pids), Meter(broker.processes())
-        started, before = time.monotonic(), counters[Counter.CONSUMED]
-        generator.sleep(seconds)
-        consumed, elapsed = counters[Counter.CONSUMED] - before, time.monotonic() - started
-        generated_cpu, brokered_cpu = generated.per_million(consumed), brokered.per_million(consumed)
+        yield Flow(generator, counters)
         counters[Counter.STOP] = 1
         generator.join()
-    figures = {"messages/s": consumed / elapsed}
-    if load.size > BODY_SIZE:
-        figures["MB/s"] = consumed * load.size / elapsed / 1e6
-    return Result(figures, generated_cpu, brokered_cpu)

@@ -11,7 +11,7 @@ from collections import deque
 from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
 
-from services.common.clock import epoch_ns
+from services.common.clock import epoch_ns, monotonic
 
 _ALONE: Final = 100
 _FOLLOWED: Final = 2000
@@ -34,6 +34,8 @@ class LogLine(NamedTuple):
     instance: str
     text: str
     whose: Mapping[str, str]
+    logged: float
+    """By this process's monotonic clock: the other may be set before it is told."""
 
 
 class RecentLines:
@@ -61,7 +63,7 @@ class RecentLines:
         rest = level, logger, service, self.instance, text_of(told)[:_LONGEST], whose
         with self._lock:
             self._last += 1
-            self._lines.append(LogLine(self._last, epoch_ns() // 1000, *rest))
+            self._lines.append(LogLine(self._last, epoch_ns() // 1000, *rest, monotonic()))
             while len(self._lines) > (_FOLLOWED if self.followers else _ALONE):
                 self._lines.popleft()
 

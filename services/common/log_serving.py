@@ -7,7 +7,7 @@ import asyncio
 from collections.abc import AsyncIterator
 from typing import Any, Final
 
-from services.common.clock import epoch_ns
+from services.common.clock import epoch_ns, monotonic
 from services.common.log_lines import RECENT, LogLine, RecentLines
 from services.rpc.logs_pb2 import FollowRequest, Line, Lines
 from services.rpc.logs_pb2_grpc import LogsServicer
@@ -50,6 +50,7 @@ async def followed(recent: RecentLines) -> AsyncIterator[Lines]:
 def _told(line: LogLine) -> Line:
     told = Line(number=line.number, time_us=line.time_us, level=line.level, logger=line.logger, text=line.text)
     told.service, told.instance = line.service, line.instance
+    told.age_us = max(int((monotonic() - line.logged) * 1e6), 0)
     for name, value in line.whose.items():
         setattr(told, name, value)
     return told

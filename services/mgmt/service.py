@@ -225,8 +225,8 @@ class Service:
         sources = self._gather, DryRunOfAny(self._routers), QueueMessages(store, table)
         return House(self._settings, store, topology, Collector(table), purging, *others, *sources)
 
-    async def _gather(self, *, per_object: bool) -> list[ProcessMetrics]:
-        return await self._gathering.gather(per_object=per_object)
+    async def _gather(self, *, per_object: bool, names: Collection[str]) -> list[ProcessMetrics]:
+        return await self._gathering.gather(per_object=per_object, names=names)
 
     async def stop(self) -> None:
         """Ends what is under way, then leaves the store."""

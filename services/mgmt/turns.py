@@ -6,7 +6,7 @@ import asyncio
 from typing import Final, TypeVar
 
 from services.common.clock import monotonic
-from services.mgmt.model.listing import Steps
+from services.mgmt.model.steps import Steps
 
 _T = TypeVar("_T")
 

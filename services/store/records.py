@@ -8,8 +8,9 @@ watch: a stack has two dozen watchers, and most changes concern one or two.
 from __future__ import annotations
 
 import asyncio
-from collections import OrderedDict
+from collections import OrderedDict, defaultdict
 from collections.abc import AsyncGenerator, Iterable, Iterator, Sequence
+from operator import attrgetter
 
 from services.common.errors import BrokerError, Fenced, Overtaken
 from services.common.runtime import shielded
@@ -26,6 +27,7 @@ TOMBSTONES = 10_000
 _CHUNK = 1000
 
 Key = tuple[str, str]
+_VERSION = attrgetter("version")
 
 
 class _Follower:
@@ -57,6 +59,8 @@ class Records:
         self._next = 0  # version of the last change that was decided
         self._version = 0  # version of the last change that is durable
         self._records: OrderedDict[Key, Record] = OrderedDict()  # by last change, tombstones too
+        # Those that there are, by kind: who lists a few users does not go through ten thousand queues.
+        self._there: defaultdict[str, dict[str, Record]] = defaultdict(dict)
         self._tombstones: OrderedDict[Key, int] = OrderedDict()
         self._forgotten = 0  # newest deletion that is not remembered
         self._decided: dict[str, int] = {}  # version of the last change of each kind, durable or not yet
@@ -68,7 +72,8 @@ class Records:
         self._incarnation = incarnation
         self._next = self._version = self._forgotten = incarnation << 32
         for row in sorted(rows, key=lambda row: row.version):
-            self._records[row.kind, row.key] = Record(kind=row.kind, key=row.key, value=row.value, version=row.version)
+            record = Record(kind=row.kind, key=row.key, value=row.value, version=row.version)
+            self._records[row.kind, row.key] = self._there[row.kind][row.key] = record
 
     async def put(self, request: PutRecordsRequest) -> int:
         """Puts and deletes in one commit; gives the version when durable. Raises Fenced when the fence is old.
@@ -81,16 +86,14 @@ class Records:
 
     def value_of(self, kind: str, key: str) -> bytes | None:
         """Of one that there is."""
-        found = self._records.get((kind, key))
-        return None if found is None or found.deleted else found.value
+        found = self._there.get(kind, {}).get(key)
+        return None if found is None else found.value
 
     def snapshot(self, kinds: Sequence[str]) -> Iterator[RecordsMessage]:
         """All records of `kinds` (all kinds when there are none), in messages of bounded length."""
-        wanted = set(kinds)
-        found = [
-            record for record in self._records.values() if not record.deleted and (not wanted or record.kind in wanted)
-        ]
-        return self._messages(found, snapshot=True)
+        wanted = dict.fromkeys(kinds) or list(self._there)
+        found = [record for kind in wanted for record in self._there.get(kind, {}).values()]
+        return self._messages(sorted(found, key=_VERSION), snapshot=True)
 
     async def watch(self, kinds: Sequence[str]) -> AsyncGenerator[RecordsMessage, None]:
         """A snapshot, then changes as they become durable; another snapshot to whoever fell too far behind."""
@@ -181,11 +184,15 @@ class Records:
         self._tombstones.pop(key, None)
         self._records[key] = record
         self._records.move_to_end(key)
+        there = self._there[record.kind]
+        there.pop(record.key, None)
         if record.deleted:
             self._tombstones[key] = version
             if len(self._tombstones) > TOMBSTONES:
                 oldest, self._forgotten = self._tombstones.popitem(last=False)
                 del self._records[oldest]
+        else:
+            there[record.key] = record
 
     def _since(self, version: int, wanted: frozenset[str]) -> list[Record]:
         changed = []

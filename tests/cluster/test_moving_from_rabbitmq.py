@@ -44,7 +44,7 @@ async def rabbit(tmp_path: Path) -> AsyncIterator[tuple[Get, int]]:
 async def _fill(ask: Get) -> None:
     shovel = {"src-uri": "amqp://", "src-queue": "a", "dest-uri": "amqp://", "dest-queue": "b"}
     made: list[tuple[str, str, Any]] = [
-        ("PUT", "vhosts/shop", {}),
+        ("PUT", "vhosts/shop", {"description": "of the shop", "tags": "a,b"}),
         ("PUT", "users/anna", {"password": "secret", "tags": "monitoring"}),
         ("PUT", "permissions/shop/anna", _EVERYTHING),
         ("PUT", "topic-permissions/shop/anna", {"exchange": "orders", "write": "^eu", "read": ".*"}),
@@ -75,8 +75,10 @@ async def test_moving(rabbit: tuple[Get, int], stack: Stack, tmp_path: Path) -> 
     left_out = {(each["kind"], each["name"]) for each in json.loads(done.stdout)["left_out"]}
     lost = {("queues", "log"), ("parameters", "move")}
     assert left_out >= lost
-    assert left_out - lost <= {("vhosts", "shop"), ("bindings", " → log (log)")}
+    assert left_out - lost <= {("bindings", " → log (log)")}
     assert (await asking(stack.http_port)("/api/vhost-limits"))[1] == [{"vhost": "shop", "value": {"max-queues": 100}}]
+    told = (await asking(stack.http_port)("/api/vhosts/shop"))[1]
+    assert (told["description"], told["tags"]) == ("of the shop", ["a", "b"])
     await _compare(ask, asking(stack.http_port))
     await asyncio.to_thread(_sign_in, stack)
     told = await _with_newer_hashes(asking(stack.http_port))

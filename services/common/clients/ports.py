@@ -35,13 +35,14 @@ class Ports:
     async def put(self, name: str, terms: Terms) -> Port:
         """Adds a port, or replaces the one of that name; gateways open it a moment later, and say so.
 
-        Raises SyntaxFault if it names something unknown, PreconditionFailed if another port has its address, and
-        AccessRefused if a port of the settings has that name.
+        Raises SyntaxFault if it names something unknown, PreconditionFailed if another port has its address, be it one
+        of the settings in all gateways, and AccessRefused if a port of the settings has that name.
         """
         _check_name(name)
         _check_kinds(terms)
         await self._check_provider(terms.authentication_provider)
         port = Port(name=name, **terms.model_dump(exclude_unset=True))
+        _check_address(port, await self._everywhere())
         await self._put(port)
         return port
 
@@ -51,6 +52,12 @@ class Ports:
         _check_address(port, _ports_in(read.records))
         record = Record(kind=ports.RECORD_KIND, key=port.name, value=port.to_json())
         await self._store.put_records([record], unchanged=read.unchanged)
+
+    async def _everywhere(self) -> list[Port]:
+        """Those of the settings that every gateway has: what is at their addresses could be opened nowhere."""
+        of_settings = [each for each in await self.ports() if each.of_settings]
+        gateways = {where.gateway for each in of_settings for where in each.gateways}
+        return [each.port for each in of_settings if len(each.gateways) == len(gateways)]
 
     async def has_provider(self, name: str) -> bool:
         """Whether there is an authentication provider of that name: on record, or of a kind that needs no options."""

@@ -6,7 +6,7 @@ Nothing is global: tests run several services in one process.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator, Mapping
 from itertools import chain, islice
 from typing import Final, NamedTuple
 
@@ -77,17 +77,17 @@ class Meters:
             except Exception as fault:  # noqa: BLE001 - the others find out theirs
                 contained("surveying for metrics", fault)
 
-    def measured(self, *, per_object: bool = False) -> Iterator[Measured]:
-        """All metrics in portions; an instrument may have several portions. One that cannot be read hides no other."""
+    def measured(self, *, per_object: bool = False, names: Collection[str] = ()) -> Iterator[Measured]:
+        """All metrics, or those, in portions; each may have several. One that cannot be read hides no other."""
         for instrument, read in self._readers:
-            if instrument.per_object and not per_object:
+            if (instrument.per_object and not per_object) or (names and instrument.prometheus not in names):
                 continue
             try:
                 yield from _portions(instrument, read)
             except Exception as fault:  # noqa: BLE001 - the others are read
                 contained("reading a metric", fault, metric=instrument.name)
         for instrument, histograms in self._histograms:
-            if histograms:
+            if histograms and (not names or instrument.prometheus in names):
                 yield Measured(instrument, [], list(histograms.items()))
 
 

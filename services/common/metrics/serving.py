@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Collection
 from typing import Any
 
 from services.common.metrics.meters import AT_ONCE, Meters, family
@@ -20,15 +20,15 @@ class Serving(MetricsServicer):
 
     async def Collect(self, request: pb.CollectRequest, context: Any) -> AsyncIterator[pb.Collected]:  # noqa: ANN401, ARG002 - generic in its stubs only
         if self.meters:
-            async for said in collected(self.meters, per_object=request.per_object):
+            async for said in collected(self.meters, per_object=request.per_object, names=set(request.names)):
                 yield said
 
 
-async def collected(meters: Meters, *, per_object: bool) -> AsyncIterator[pb.Collected]:
+async def collected(meters: Meters, *, per_object: bool, names: Collection[str] = ()) -> AsyncIterator[pb.Collected]:
     """Portions of some hundred samples, with a turn of the loop between them."""
     await meters.survey()
     said, room = _nothing(meters), AT_ONCE
-    for each in meters.measured(per_object=per_object):
+    for each in meters.measured(per_object=per_object, names=names):
         said.families.append(family(each))
         room -= len(each.samples) + len(each.histograms)
         if room <= 0:

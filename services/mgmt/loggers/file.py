@@ -24,7 +24,7 @@ from services.rpc.logs_pb2 import Line
 _MB: Final = 1 << 20
 _LARGEST: Final = 1024
 _HISTORY: Final = 1000
-_FORMER: Final = re.compile(rf"\.(\d+|gz|part|{SUFFIX[1:]})$")
+_FORMER: Final = re.compile(rf"\.(\d+|gz|part|lock|{SUFFIX[1:]})$")
 _STANDING_BY: Final = 2000
 """Lines that are kept while another process writes: when that ends, some may not be in the file."""
 
@@ -64,7 +64,7 @@ class FileSink(Outbox):
         self._stood_by = deque(due, maxlen=_STANDING_BY)
 
     def _write_some(self, due: list[Line]) -> None:
-        """Until the file is full. Another may take the next at once: it is to know by then what is in this one."""
+        """Until the file is full, or gone. Who takes the next knows by then what is in this one."""
         due[:] = self._positions.new(due)
         try:
             self._file.write(self._layout(line).encode(errors="replace") for line in due)

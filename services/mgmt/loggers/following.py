@@ -122,7 +122,7 @@ def _place(lines: Sequence[Line], told: Lines) -> None:
     now, its = now_us(), told.now_us or epoch_ns() // 1000
     for line in lines:
         line.process = told.process
-        line.known_us = now - max(its - line.time_us, 0)
+        line.known_us = now - (line.age_us if line.HasField("age_us") else max(its - line.time_us, 0))
 
 
 def _missing(count: int, before: Line) -> Line:

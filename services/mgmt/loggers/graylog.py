@@ -35,9 +35,10 @@ class GraylogSink(Outbox):
         self._writer: asyncio.StreamWriter | None = None
 
     async def _deliver(self, lines: Sequence[Line]) -> None:
+        told = b"".join(map(self._gelf, lines))  # which takes this process's time, and not the receiver's
         try:
             async with asyncio.timeout(_PATIENCE):
-                await self._send(b"".join(map(self._gelf, lines)))
+                await self._send(told)
         except (OSError, TimeoutError) as error:
             self._abort()
             raise OSError(f"{self._to[0]}:{self._to[1]} does not take them: {error}") from None

@@ -1,6 +1,8 @@
 """A file that begins anew when it is full, or each day, with some of its predecessors beside it. Waits for a disk.
 
-Who writes it holds a lock on it: another management process of the same machine stands by until this one ends.
+Who writes it holds a lock that lies beside it, also while it makes archives of former ones, and one on the file itself:
+another management process of the same machine stands by until this one ends. Others may move the file, cut it or delete
+it at any moment, as logrotate does.
 """
 
 from __future__ import annotations
@@ -55,6 +57,7 @@ class RollingFile:
         self._today = today
         self._opened = opened
         self._file: int | None = None
+        self._lock: int | None = None
         self._size = 0
         self._day = today()
         self._begins = wanted.on_restart
@@ -65,16 +68,24 @@ class RollingFile:
         """Whether it is written here from now on, and not by another process. Raises OSError."""
         self.written = 0
         if self._file is not None and not self._is_at_its_path(self._file):
-            self.close()  # somebody has moved it, or deleted it
-        return self._file is not None or self._open()
+            self._leave()  # somebody has moved it, or deleted it
+        if self._file is None:
+            return self._open()
+        self._size = os.fstat(self._file).st_size  # somebody may have cut it
+        return True
 
     def write(self, texts: Iterable[bytes]) -> None:
         """Those that are `written` then; for the others it has to `roll`. It is held. Raises OSError."""
         for text in texts:
             if self._is_due(len(text)):
-                return
+                break
             self._write(text)
             self.written += 1
+        if self._is_deleted():  # meanwhile, and so are these; who moved it, and packs it, may have some of them
+            self.written = 0
+
+    def _is_deleted(self) -> bool:
+        return self._file is not None and not os.fstat(self._file).st_nlink
 
     def _write(self, text: bytes) -> None:
         assert self._file is not None
@@ -98,6 +109,8 @@ class RollingFile:
 
     def _open(self) -> bool:
         self._wanted.path.parent.mkdir(parents=True, exist_ok=True)
+        if not self._is_alone():
+            return False
         file = os.open(self._wanted.path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, _MODE)
         if not self._holds(file):
             os.close(file)
@@ -108,13 +121,19 @@ class RollingFile:
         self._opened()
         return True
 
+    def _is_alone(self) -> bool:
+        """Has the lock, which stays where the file goes."""
+        if self._lock is None:
+            lock = os.open(lock_of(self._wanted.path), os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, _MODE)
+            if not _locked(lock):
+                os.close(lock)
+                return False
+            self._lock = lock
+        return True
+
     def _holds(self, file: int) -> bool:
         """Alone, and what is at the path: another may have renamed it meanwhile."""
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            return False
-        return self._is_at_its_path(file)
+        return _locked(file) and self._is_at_its_path(file)
 
     def _is_at_its_path(self, file: int) -> bool:
         with suppress(OSError):
@@ -122,10 +141,12 @@ class RollingFile:
         return False
 
     def roll(self) -> None:
-        """It begins anew when it is held again, by whoever is first. Raises OSError; then it goes on where it was."""
+        """It begins anew when it is held again. Raises OSError; then it goes on where it was."""
+        if self._file is None or not self._is_at_its_path(self._file):
+            return  # somebody has rolled it already
         former = self._next_of_day() if self._wanted.daily else self._shifted()
         self._wanted.path.replace(former)
-        self.close()
+        self._leave()
         if self._wanted.compress:
             _compress(former)
         self._forget()
@@ -166,11 +187,30 @@ class RollingFile:
                 if found["day"]:
                     yield date.fromisoformat(found["day"]), int(found["of_day"]), file
 
-    def close(self) -> None:
-        """Another may write it then."""
+    def _leave(self) -> None:
         if self._file is not None:
             os.close(self._file)
             self._file = None
+
+    def close(self) -> None:
+        """Another may write it then."""
+        self._leave()
+        if self._lock is not None:
+            os.close(self._lock)
+            self._lock = None
+
+
+def lock_of(path: Path) -> Path:
+    """Hidden, so that nobody who moves logs moves it."""
+    return path.with_name(f".{path.name}.lock")
+
+
+def _locked(file: int) -> bool:
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
 
 
 def files(path: Path) -> list[Path]:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
@@ -66,12 +66,16 @@ class Gathering:
         self._ready = ready
         self._few = FewLines()
 
-    async def gather(self, *, per_object: bool) -> list[ProcessMetrics]:
-        """In the order of their names, each once. One that does not answer in time is in it, without families."""
+    async def gather(self, *, per_object: bool, names: Collection[str] = ()) -> list[ProcessMetrics]:
+        """In the order of their names, each once. One that does not answer in time is in it, without families.
+
+        `names` are of the instruments that are wanted, if not all; a process of a former release tells all.
+        """
         with contextlib.suppress(BrokerError):  # without the store there are those that were known before
             await self._ready()
-        asked = [self._of(*each, per_object=per_object) for each in self._all()]
-        told = await asyncio.gather(self._here(per_object=per_object), *asked)
+        request = pb.CollectRequest(per_object=per_object, names=names)
+        asked = [self._of(*each, request) for each in self._all()]
+        told = await asyncio.gather(self._here(request), *asked)
         return _each_once(told)
 
     def _all(self) -> Iterator[tuple[str, str, str]]:
@@ -79,18 +83,18 @@ class Gathering:
             for process, address in processes.items():
                 yield service, process, address
 
-    async def _here(self, *, per_object: bool) -> ProcessMetrics:
+    async def _here(self, request: pb.CollectRequest) -> ProcessMetrics:
         told = ProcessMetrics(self._own.service, self._own.process, answered=True)
-        async for said in collected(self._own, per_object=per_object):
+        async for said in collected(self._own, per_object=request.per_object, names=set(request.names)):
             told.take(said)
         return told
 
-    async def _of(self, service: str, process: str, address: str, *, per_object: bool) -> ProcessMetrics:
+    async def _of(self, service: str, process: str, address: str, request: pb.CollectRequest) -> ProcessMetrics:
         told = ProcessMetrics(service, process)
         channel = connect(address)
         stub: MetricsAsyncStub = MetricsStub(channel)
         try:
-            async for said in stream(stub.Collect(pb.CollectRequest(per_object=per_object), timeout=DEADLINE)):
+            async for said in stream(stub.Collect(request, timeout=DEADLINE)):
                 told.take(said)
             told.answered = True
         except BrokerError as failure:

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Mapping, Sequence
-from typing import Any, Final, TypeVar
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final
 
 from services.mgmt.model.configured_object import ConfiguredObject
 from services.mgmt.model.faults import IllegalConfiguration
+from services.mgmt.model.sorting import as_text, places
+from services.mgmt.model.steps import Steps
 
 Look = Callable[[ConfiguredObject, str], Any]
 Read = Callable[[list[ConfiguredObject], str], list[Any]]
 """An attribute or a statistic of many."""
-_T = TypeVar("_T")
-Steps = Generator[None, None, _T]
-"""Of something that takes long: none of them does; what comes of it is returned."""
 MOST_ORDERS: Final = 10
 """What objects are sorted by: of thousands each takes its time."""
 _AT_ONCE: Final = 500  # objects of which a value is read
@@ -39,11 +38,6 @@ def filtered(
     return fitting
 
 
-def as_text(value: object) -> str:
-    """As a filter of a URL writes it."""
-    return str(value).lower() if isinstance(value, bool) else "" if value is None else str(value)
-
-
 def ordered(
     found: list[ConfiguredObject], order: str, kind: type[ConfiguredObject], read: Read
 ) -> Steps[list[ConfiguredObject]]:
@@ -60,21 +54,6 @@ def ordered(
         for start in range(0, len(found), _AT_ONCE):
             values += read(found[start : start + _AT_ONCE], name)
             yield
-        keys = keys_of(values)
-        yield
-        places = sorted(range(len(found)), key=keys.__getitem__, reverse=direction == "desc")
-        found = [found[place] for place in places]
+        found = [found[place] for place in (yield from places(values, descending=direction == "desc"))]
         yield
     return found
-
-
-def keys_of(values: list[Any]) -> list[Any]:
-    """To sort by: the values themselves where all are of one kind, as they mostly are."""
-    return values if set(map(type, values)) in ({int}, {str}) else list(map(sortable, values))
-
-
-def sortable(value: object) -> tuple[int, Any]:
-    """Numbers before texts, and nothing before both: so that values of all types can be compared."""
-    if value is None:
-        return 0, 0
-    return (1, value) if isinstance(value, int | float) else (2, as_text(value))

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final, TypeVar
 
+from services.mgmt.model.sorting import places
+from services.mgmt.model.steps import Steps
+from services.mgmt.turns import in_steps
+
 _R = TypeVar("_R", bound=Mapping[str, Any])
 _Row = dict[str, Any]
-_TURN: Final = 200  # rows
+_AT_ONCE: Final = 50
+"""Rows of which a value is made in a step."""
 _PLACE: Final = ("vhost", "name", "source", "destination", "routing_key", "user", "exchange")
 
 
@@ -20,29 +24,32 @@ def value_in(column: str, tell: Callable[[_R], _Row], quick: Mapping[str, Callab
 
 
 async def in_order(rows: Iterable[_R], value_of: Callable[[_R], Any], *, descending: bool) -> list[_R]:
-    """Numbers before texts, and missing values before both. What rows have may have to be made: in turns."""
-    found, values = list(rows), list[Any]()
-    for start in range(0, len(found), _TURN):
-        values.extend(map(value_of, found[start : start + _TURN]))
-        await asyncio.sleep(0)
-    # Of thousands, numbers alone, or texts, are sorted in a fraction of the time.
-    keys = values if set(map(type, values)) in ({int}, {str}) else list(map(_key, values))
-    return [found[place] for place in sorted(range(len(found)), key=keys.__getitem__, reverse=descending)]
+    """Numbers before texts; what is missing is 0, as in RabbitMQ. What rows have may have to be made: in turns."""
+    return await in_steps(_ordered(list(rows), value_of, descending=descending))
+
+
+def _ordered(found: list[_R], value_of: Callable[[_R], Any], *, descending: bool) -> Steps[list[_R]]:
+    values = list[Any]()
+    for row in found:
+        value = value_of(row)
+        values.append(0 if value is None else value)
+        if not len(values) % _AT_ONCE:
+            yield
+    return [found[place] for place in (yield from places(values, descending=descending))]
 
 
 async def in_place(rows: Iterable[_R]) -> list[_R]:
     """By virtual host and name, or by what each has instead: where nobody says another order, as in RabbitMQ."""
-    found = list(rows)
+    return await in_steps(placed(list(rows)))
+
+
+def placed(found: list[_R]) -> Steps[list[_R]]:
+    """The same in steps."""
     for name in reversed([name for name in _PLACE if found and name in found[0]]):
-        found.sort(key=lambda row: str(row.get(name, "")))
-        await asyncio.sleep(0)
+        values = [str(row.get(name, "")) for row in found]
+        yield
+        found = [found[place] for place in (yield from places(values))]
     return found
-
-
-def _key(value: Any) -> tuple[int, Any]:  # noqa: ANN401 - whatever JSON has
-    if isinstance(value, int | float):
-        return 1, value
-    return (0, "") if value is None else (2, str(value))
 
 
 def shown(row: _Row, columns: str) -> _Row:

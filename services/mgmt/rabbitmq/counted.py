@@ -7,13 +7,13 @@ from operator import itemgetter
 from typing import Any, Final
 
 from services.common.topology.policies import Policy
+from services.mgmt.rabbitmq.described import CLASSIC, described
 from services.mgmt.rabbitmq.objects import Row
 from services.mgmt.rabbitmq.sections import Broker
 from services.mgmt.tree.counts import Row as Counts
 from services.rpc.counts_pb2 import Consumer
 
 _NOTHING: Final = Counts(0, 0, 0)
-_CLASSIC: Final = "classic"
 _KEPT: Final = ("name", "vhost", "durable", "auto_delete", "exclusive", "arguments")
 """Fields of a queue that are told as they are kept."""
 
@@ -23,6 +23,7 @@ class Counted:
 
     def __init__(self, broker: Broker) -> None:
         self._objects = broker.objects
+        self._house = broker.house
         self._rows = broker.house.counts.last.rows
         self._consumers = broker.house.counts.last.consumers
         rows = self._rows.get
@@ -89,12 +90,12 @@ class Counted:
 
     def host(self, name: str) -> Row:
         """A row of a list of virtual hosts."""
+        metadata = described(self._house, name)
         return {
             "name": name,
-            "description": "",
-            "tags": [],
-            "metadata": {"description": "", "tags": []},
-            "default_queue_type": _CLASSIC,
+            "default_queue_type": CLASSIC,
+            **metadata,
+            "metadata": metadata,
             "tracing": False,
             "cluster_state": {},
             **self.totals([name]),
@@ -120,7 +121,7 @@ class Counted:
 
 
 def _type(row: Row) -> str:
-    kind: str = row["arguments"].get("x-queue-type", _CLASSIC)
+    kind: str = row["arguments"].get("x-queue-type", CLASSIC)
     return kind
 
 

@@ -43,6 +43,10 @@ LIMITS: Final = "limits"
 """What such a parameter is called."""
 
 
+LONGEST_DESCRIPTION: Final = 1 << 15
+_SAID: Final = {"description", "tags", "default_queue_type"}
+
+
 def _by_name(value: object) -> object:
     """Newer versions have a list of them in virtual hosts."""
     if not isinstance(value, list):
@@ -205,12 +209,27 @@ class PlacedTopicPermission(TopicPermissionForm, _InVirtualHost):
     user: str = Field(min_length=1, max_length=255)
 
 
-class NamedVirtualHost(_Form):
-    """What may be said of one beside its name has no meaning here."""
+class Metadata(_Form):
+    """What may be said of a virtual host; None: nothing is."""
+
+    description: Annotated[str, Field(max_length=LONGEST_DESCRIPTION)] | None = None
+    tags: Tags | None = None
+    default_queue_type: Short | None = None
+
+
+class VirtualHostForm(Metadata):
+    """A virtual host. Newer versions say the same twice."""
+
+    metadata: Metadata = Metadata()
+
+    @property
+    def said(self) -> dict[str, Any]:
+        """What is said, by name."""
+        return self.metadata.model_dump(exclude_none=True) | self.model_dump(exclude_none=True, include=_SAID)
+
+
+class NamedVirtualHost(VirtualHostForm):
+    """The same with its name, in definitions."""
 
     name: Short = Field(min_length=1)
     limits: Annotated[dict[str, Limit], BeforeValidator(_by_name)] = Field(default_factory=dict)
-    metadata: Any = None
-    description: Any = None
-    tags: Any = None
-    default_queue_type: str | None = None

@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from services.common.limits import USER, VIRTUAL_HOST
 from services.common.release import RELEASE
+from services.mgmt.rabbitmq.described import described
 from services.mgmt.rabbitmq.forms import LIMITS, VIRTUAL_HOST_LIMITS
 from services.mgmt.rabbitmq.grants import permissions, topic_permissions
 from services.mgmt.rabbitmq.objects import Objects, Row
@@ -39,7 +40,7 @@ async def give(house: House, objects: Objects) -> dict[str, Any]:
             }
             for user in await house.users.all()
         ],
-        "vhosts": [{"name": name} for name in hosts],
+        "vhosts": [{"name": name, **_metadata(house, name)} for name in hosts],
         "permissions": permissions(granted, hosts),
         "topic_permissions": topic_permissions(granted),
         "parameters": [
@@ -65,6 +66,12 @@ async def give_virtual_host(house: House, objects: Objects, name: str) -> dict[s
         "policies": [_without_host(row) for row in objects.governed.rows(name, operator=False)],
         **_topology(objects, [name], without=("vhost",)),
     }
+
+
+def _metadata(house: House, virtual_host: str) -> Row:
+    """As `rabbitmqctl export_definitions` has it; without it where nothing is said."""
+    metadata = described(house, virtual_host)
+    return {"metadata": metadata} if any(metadata.values()) else {}
 
 
 def _limits(values: Mapping[str, int]) -> dict[str, Any]:

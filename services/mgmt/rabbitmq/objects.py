@@ -12,6 +12,8 @@ from urllib.parse import quote_plus
 
 from services.common.errors import NotFound
 from services.mgmt.locked import check_shared
+from services.mgmt.model.steps import Steps
+from services.mgmt.rabbitmq.columns import placed
 from services.mgmt.rabbitmq.plain import plain
 from services.mgmt.rabbitmq.policies import GovernedQueues
 from services.mgmt.tree.destinations import PREDECLARED
@@ -84,6 +86,13 @@ class Objects:
         rows = self._still(virtual_host)
         return self._remade(virtual_host) if rows is None else iter(rows)
 
+    def queues_in_place(self, virtual_host: str) -> Steps[list[Row]]:
+        """The same by name, in steps: after a change they are sorted once."""
+        rows, kept = self.queues(virtual_host), self._rows[virtual_host]
+        if len(kept.in_place) != len(rows):
+            kept.in_place[:] = yield from placed(rows)
+        return kept.in_place
+
     def _still(self, virtual_host: str) -> list[Row] | None:
         """None where a queue has changed."""
         former = self._rows.get(virtual_host)
@@ -97,7 +106,7 @@ class Objects:
         for each in kept:
             rows.append(known.get(id(each)) or _queue(each.value))
             yield rows[-1]
-        self._rows[virtual_host] = _Rows(kept, rows)
+        self._rows[virtual_host] = _Rows(kept, rows, [])
 
     def _queues(self, virtual_host: str) -> list[Kept]:
         return self._house.mirror.grouped("queue", "virtual_host").get(virtual_host, [])
@@ -187,6 +196,8 @@ class _Rows(NamedTuple):
 
     made_of: list[Kept]
     rows: list[Row]
+    in_place: list[Row]
+    """By name, once somebody has wanted them so."""
 
     def by_record(self) -> dict[int, Row]:
         """Records are the same objects as long as they say the same."""

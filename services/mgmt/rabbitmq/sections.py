@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Final, NamedTuple
 
 from services.common.access.records import Permission, TopicPermission
 from services.common.errors import BrokerError, SyntaxFault
 from services.common.limits import USER, VIRTUAL_HOST, Subject
 from services.mgmt.rabbitmq.changes import BindingEnds, Changes
+from services.mgmt.rabbitmq.described import TYPES, describe
 from services.mgmt.rabbitmq.forms import (
     VIRTUAL_HOST_LIMITS,
     NamedExchange,
@@ -28,6 +29,7 @@ from services.mgmt.rabbitmq.policies import OPERATORS
 from services.mgmt.rabbitmq.users import put_user
 from services.mgmt.tree.house import House
 
+_TYPE: Final = "default_queue_type"
 _NO_MEANING: Final = {"internal_cluster_id"}
 """Of the cluster that it comes from, and of nothing in it."""
 _PLUGINS: Final = {
@@ -51,18 +53,13 @@ class Broker(NamedTuple):
 
 async def _virtual_host(broker: Broker, item: Mapping[str, Any]) -> str:
     told = NamedVirtualHost.model_validate(item)
+    said = dict(told.said)
+    lost = said.pop(_TYPE) if said.get(_TYPE) not in (None, *TYPES) else ""
     await broker.changes.create_virtual_host(told.name)
+    await describe(broker.house, told.name, said)
     if told.limits:
         await broker.house.grants.put_limits(Subject(VIRTUAL_HOST, told.name), told.limits)
-    return "; ".join(_lost(told))
-
-
-def _lost(told: NamedVirtualHost) -> Iterator[str]:
-    if told.default_queue_type not in (None, "undefined", "classic", "quorum"):
-        yield f"queues are classic where nothing is said, not {told.default_queue_type}"
-    metadata = told.metadata if isinstance(told.metadata, dict) else {}
-    if any(metadata.get(name) or each for name, each in (("description", told.description), ("tags", told.tags))):
-        yield "without its description and tags: there are none here"
+    return f"queues are classic where nothing is said, not {lost}" if lost else ""
 
 
 async def _user(broker: Broker, item: Mapping[str, Any]) -> str:

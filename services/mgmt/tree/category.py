@@ -16,8 +16,8 @@ from services.common.errors import NotFound
 from services.mgmt.access.operations import CONFIGURE, OBSERVE
 from services.mgmt.model.configured_object import ACTIVE, Begun, ConfiguredObject, Made
 from services.mgmt.model.faults import IllegalTransition, NotOffered
-from services.mgmt.model.listing import Steps
 from services.mgmt.model.shared_steps import SharedSteps
+from services.mgmt.model.steps import Steps
 from services.mgmt.tree.counted import Sum
 from services.mgmt.tree.counters import Counted, grown
 from services.mgmt.tree.mirror import OVERLAY
@@ -175,8 +175,9 @@ class Keeper(ABC):
     ) -> ConfiguredObject | None:
         """Of thousands, one change leaves all others as they are."""
         its = former.get(own["name"])
-        same = its and its.actual is own and its.incarnation == incarnation and not self.house.overlays
-        return its if same else None
+        if its is None or its.actual is not own or its.incarnation != incarnation:
+            return None
+        return None if self.house.overlays and self.house.overlay(its) else its
 
     def _make(self, parent: ConfiguredObject | None, own: dict[str, Any], incarnation: str) -> ConfiguredObject:
         found = self.kind(parent, own, incarnation)

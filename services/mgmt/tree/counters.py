@@ -1,4 +1,5 @@
-"""What processes have counted since they began: asked of all of them on request, at most five seconds old.
+"""What processes have counted since they began: asked of all of them while there are requests, at most five
+seconds old.
 
 A counter is its process's own, so it is known by process: what one has counted that is gone is in no sum any more, and
 what was reset is taken off of each by itself.
@@ -8,14 +9,14 @@ from __future__ import annotations
 
 import asyncio
 from collections import defaultdict
-from collections.abc import Awaitable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Collection, Iterable, Mapping, Sequence
 from typing import Final, Protocol
 
 from services.common.config import Settings
 from services.common.metrics.each import OTHERS
 from services.mgmt.metrics.gather import ProcessMetrics, samples_of
 from services.mgmt.tree.counted import WANTED, Addend, Sum
-from services.mgmt.tree.recent import Recent
+from services.mgmt.tree.recent import Followed
 from services.rpc import metrics_pb2 as pb
 
 _ALL: Final = ""
@@ -33,27 +34,31 @@ _NONE: Final[Mapping[Labels, Mapping[str, float]]] = {}
 class Gather(Protocol):
     """As services.mgmt.metrics.gather.Gathering does."""
 
-    def __call__(self, *, per_object: bool) -> Awaitable[list[ProcessMetrics]]:
-        """What each process says."""
+    def __call__(self, *, per_object: bool, names: Collection[str]) -> Awaitable[list[ProcessMetrics]]:
+        """What each process says of those instruments."""
 
 
-class Counters(Recent):
+class Counters(Followed):
     """Keeps what was told last."""
 
     def __init__(self, gather: Gather, settings: Settings) -> None:
-        super().__init__()
+        super().__init__("counters of processes")
         self._gather = gather
         self._apart = settings.metrics_queues or settings.metrics_exchanges or settings.metrics_connections
         self._last: Mapping[str, _Samples] = {}
 
-    async def recent_apart(self) -> None:
+    async def fresh(self) -> None:
+        """Returns when they are of the last five seconds. Those of thousands of objects take long to be told."""
+        await (self.followed() if self._apart else self.recent())
+
+    async def fresh_apart(self) -> None:
         """The same of those of single objects: nobody is asked for what the settings do not want counted."""
         if self._apart:
-            await self.recent()
+            await self.fresh()
 
     async def _ask(self) -> None:
         taken = defaultdict[str, _Taken](_taken)
-        for told in await self._gather(per_object=self._apart):
+        for told in await self._gather(per_object=self._apart, names=WANTED):
             for family in told.families:
                 if family.name in WANTED:
                     _take(taken[family.name], told.process, family)

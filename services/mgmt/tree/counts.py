@@ -11,20 +11,16 @@ import structlog
 
 from services.common.clients.calls import stream
 from services.common.clients.partition_table import PartitionTable
-from services.common.clock import monotonic
 from services.common.containment import contained
 from services.common.errors import BrokerError
 from services.common.grpc_channel import connect
-from services.common.runtime import Tasks
-from services.mgmt.tree.recent import Recent
+from services.mgmt.tree.recent import Followed
 from services.rpc import counts_pb2 as pb
 from services.rpc.counts_pb2_grpc import CountsStub
 
 if TYPE_CHECKING:
     from services.rpc.counts_pb2_grpc import CountsAsyncStub
 
-_EVERY: Final = 2.0  # seconds
-_WANTED: Final = 30.0  # after the last request no process is asked any more
 _DEADLINE: Final = 2.5
 
 log = structlog.get_logger()
@@ -52,33 +48,18 @@ class Counts:
             self.consumers[consumer.queue_id].append(consumer)
 
 
-class Collector(Recent):
-    """`last` is what was told last."""
+class Collector(Followed):
+    """`last` is what was told last. A queue process that does not answer in time is left out."""
 
     def __init__(self, table: PartitionTable) -> None:
-        super().__init__()
+        super().__init__("counts of queues")
         self.last = Counts()
         self._table = table
-        self._asked = 0.0
-        self._tasks = Tasks()
-        self._running: asyncio.Task[None] | None = None
-
-    async def stop(self) -> None:
-        """Stops asking."""
-        await self._tasks.stop()
 
     async def fresh(self) -> Counts:
-        """Counts that are at most five seconds old. A queue process that does not answer in time is left out."""
-        self._asked = monotonic()
-        if self._running is None or self._running.done():
-            self._running = self._tasks.start(self._keep(), "counts of queues")
-        await self.recent()
+        """Counts that are at most five seconds old."""
+        await self.followed()
         return self.last
-
-    async def _keep(self) -> None:
-        while monotonic() - self._asked < _WANTED:
-            await self.younger_than(_EVERY)
-            await asyncio.sleep(_EVERY)
 
     async def _ask(self) -> None:
         counts = Counts()

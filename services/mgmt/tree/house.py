@@ -29,7 +29,7 @@ from services.mgmt.tree.counters import Counters, Gather
 from services.mgmt.tree.counts import Collector
 from services.mgmt.tree.forgetting import Forgetting
 from services.mgmt.tree.gateways import Gateways
-from services.mgmt.tree.mirror import KINDS, OVERLAY, Kept, Mirror
+from services.mgmt.tree.mirror import KINDS, OVERLAY, Kept, Mirror, host_incarnation
 from services.mgmt.tree.purging import Purging
 from services.mgmt.tree.topology import Topology
 from services.mgmt.users import Users
@@ -88,6 +88,7 @@ class House:
         """Follows nothing any more."""
         await self._tasks.stop()
         await self.counts.stop()
+        await self.counters.stop()
         await self.loggers.stop()
 
     # -------------------------------------------------------------- what only management knows
@@ -99,7 +100,11 @@ class House:
 
     def overlay(self, found: ConfiguredObject) -> dict[str, Any]:
         """Of an object; empty where nothing is kept."""
-        kept = self.overlays.get(key_of(found))
+        return self.kept_at(key_of(found))
+
+    def kept_at(self, key: str) -> dict[str, Any]:
+        """The same by the object's key."""
+        kept = self.overlays.get(key)
         return dict(kept.value) if kept else {}
 
     async def keep(
@@ -110,16 +115,22 @@ class House:
 
     async def change_kept(self, found: ConfiguredObject, change: Change, who: str, *, created: bool = False) -> None:
         """The same of what depends on what is kept: one change after the other, of what the one before has left."""
-        async with self._keeping.setdefault(key_of(found), asyncio.Lock()):
-            await self._change_kept(found, change, who, created=created)
+        await self.change_at(key_of(found), change, who, created=created, transient=not found.value("durable"))
+
+    async def change_at(
+        self, key: str, change: Change, who: str, *, created: bool = False, transient: bool = False
+    ) -> None:
+        """The same by the object's key."""
+        async with self._keeping.setdefault(key, asyncio.Lock()):
+            await self._change_at(key, change, who, created=created, transient=transient)
 
     @decided_again
-    async def _change_kept(self, found: ConfiguredObject, change: Change, who: str, *, created: bool) -> None:
-        now, kept = epoch_ms(), self.overlay(found)
+    async def _change_at(self, key: str, change: Change, who: str, *, created: bool, transient: bool) -> None:
+        now, kept = epoch_ms(), self.kept_at(key)
         by = {"createdBy": who, "createdTime": now} if created else {}
         value = {**kept, **by, "lastUpdatedBy": who, "lastUpdatedTime": now, **change(kept)}
-        record = Record(kind=OVERLAY, key=key_of(found), value=json.dumps(value, ensure_ascii=False).encode())
-        record.transient = not found.value("durable")
+        record = Record(kind=OVERLAY, key=key, value=json.dumps(value, ensure_ascii=False).encode())
+        record.transient = transient
         await self.mirror.put(self.store, [record], unchanged=[Unchanged(kind=OVERLAY, key=record.key)])
         await self.arrived(OVERLAY, lambda: self._has(record))
 
@@ -144,6 +155,11 @@ class House:
 def key_of(found: ConfiguredObject) -> str:
     """Of the record of what is kept of an object. The next of its name is another one where its owner can tell."""
     return json.dumps([found.category, *found.path, found.incarnation], ensure_ascii=False)
+
+
+def key_of_host(mirror: Mirror, name: str) -> str:
+    """The same of a virtual host, by its name."""
+    return json.dumps(["VirtualHost", name, name, host_incarnation(mirror, name)], ensure_ascii=False)
 
 
 def check_length(wanted: Mapping[str, Any]) -> None:

@@ -10,7 +10,7 @@ from services.common import plugins
 from services.common.errors import NotFound
 from services.mgmt.model.configured_object import ConfiguredObject
 from services.mgmt.model.faults import IllegalConfiguration
-from services.mgmt.model.listing import Steps
+from services.mgmt.model.steps import Steps
 from services.mgmt.preferences.preferences import Preferences
 from services.mgmt.tree.category import Category, Source
 from services.mgmt.tree.house import House
@@ -42,8 +42,8 @@ class Tree:
             (Source.COUNTS, house.counts.fresh),
             (Source.CONNECTIONS, house.connected.recent),
             (Source.LOG_FILES, house.loggers.files.look),
-            (Source.COUNTERS, house.counters.recent),
-            (Source.COUNTERS_APART, house.counters.recent_apart),
+            (Source.COUNTERS, house.counters.fresh),
+            (Source.COUNTERS_APART, house.counters.fresh_apart),
         ):
             if source in wanted:
                 await ask()

@@ -169,6 +169,20 @@ async def test_large_snapshots_come_in_parts(house: House) -> None:
     assert sum(len(part.records) for part in parts) == 2500
 
 
+async def test_some_kinds_are_listed_alone(house: House) -> None:
+    """By their last change, whatever became of them before; a restart makes no difference."""
+    await put(house, record("a", "1"), record("b", "1"), record("u", "1", kind="user"), record("x", kind="port"))
+    await put(house, record("a", "2"), deletes=[record("b"), record("x", kind="port")])
+    await put(house, record("b", "3"))
+    await put(house, record("u", "4", kind="user"))
+    for _ in range(2):
+        assert list(listed(house, "user", "queue", "port").items()) == [("a", "2"), ("b", "3"), ("u", "4")]
+        assert list(listed(house)) == ["a", "b", "u"]
+        assert (listed(house, "queue"), listed(house, "port")) == ({"a": "2", "b": "3"}, {})
+        assert house.engine.records.value_of("port", "x") is None
+        await house.restart()
+
+
 async def test_a_watcher_far_behind_starts_over(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
     """Deletions are remembered for a time only; a watcher that missed some gets a snapshot."""
     monkeypatch.setattr(records_module, "TOMBSTONES", 2)

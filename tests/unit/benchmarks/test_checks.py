@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from benchmarks.checks import Share, share
+from benchmarks.profiles import stacks
 
 
 def test_what_counts() -> None:
@@ -16,6 +17,6 @@ def test_what_counts() -> None:
         "MainThread;declare_queue (/x/services/gateway/operations/needs.py:90) 5",
         "no line of a profile",
     ]
-    assert share(lines) == Share(10, 100)
-    assert share(lines).percent == 10
+    assert share(stacks(lines)) == Share(10, 100)
+    assert share(stacks(lines)).percent == 10
     assert share([]).percent == 0

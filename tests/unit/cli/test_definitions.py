@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 
 from services.__main__ import app
 from services.cli.definitions import _fetched, _write
-from services.cli.definitions_fetched import address_of, fetched, user_of
+from services.cli.definitions_fetched import address_of, fetched, user_of, with_metadata
 from services.cli.definitions_shown import lines
 from services.common.clients.mgmt import MgmtClient
 from services.common.definitions import LeftOut, Taken
@@ -69,6 +69,18 @@ def test_fetched() -> None:
     finally:
         server.shutdown()
         server.server_close()
+
+
+def test_what_is_said_of_virtual_hosts() -> None:
+    """Comes with definitions that lack it; what is no such thing is left as it is."""
+    hosts = json.dumps([{"name": "a", "metadata": {"description": "one"}}, {"name": "c", "metadata": {}}]).encode()
+    given = {"vhosts": [{"name": "a"}, {"name": "b"}, {"name": "c", "metadata": {"tags": ["x"]}}], "queues": []}
+    expected = [{"name": "a", "metadata": {"description": "one"}}, *given["vhosts"][1:]]
+    assert json.loads(with_metadata(json.dumps(given).encode(), hosts)) == {"vhosts": expected, "queues": []}
+    for other in (b"", b"{}", b"[1]", b'{"vhosts": [7]}', b'{"vhosts": {"a": 1}}'):
+        assert with_metadata(other, hosts) == other
+    for other in (b"", b"{}", b'{"error": "x"}', b"[7]", b'[{"name": "a"}]', b'[{"name": [], "metadata": {}}]'):
+        assert with_metadata(b'{"vhosts": [{"name": "a"}]}', other) == b'{"vhosts": [{"name": "a"}]}'
 
 
 def _speaks_amqp(listening: socket) -> None:

@@ -117,7 +117,7 @@ async def test_for_other_loggers(capsys: pytest.CaptureFixture[str], monkeypatch
     logging.getLogger("a.library").info("of a %s", "library")
     logging.getLogger("another").info("nobody wants it")
     own, of_library = RECENT.since(0, 10)
-    assert own[2:] == ("DEBUG", __name__, "queue", "queue-7", own.text, {"virtual_host": "/", "user": "me"})
+    assert own[2:-1] == ("DEBUG", __name__, "queue", "queue-7", own.text, {"virtual_host": "/", "user": "me"})
     assert own.text == "said count=3 user=me virtual_host=/"
     assert of_library[2:6] == ("INFO", "a.library", "", "queue-7")
     assert capsys.readouterr().err == ""

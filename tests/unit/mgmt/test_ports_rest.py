@@ -7,6 +7,8 @@ from typing import Any
 import pytest
 
 from services.common.clients.mgmt import MgmtClient
+from services.common.ports.port import Port
+from services.common.ports.state import Account, Served
 from services.rpc.store_pb2 import Record
 from tests.support.fake_store import FakeStore
 from tests.support.rest import Get
@@ -69,6 +71,19 @@ async def test_an_address_that_another_has(get: Get, host: str, free: bool) -> N
     status, body, _ = await get(f"{_PORTS}/second", "guest:guest", "PUT", {"port": 5673, "host": host})
     assert status == (200 if free else 409)
     assert free or body["reason"] == "port 'first' is at 127.0.0.1:5673 already"
+
+
+@pytest.mark.parametrize(("ports", "refused"), [((5700, 5700), True), ((5700, 5701), False)])
+async def test_an_address_of_the_settings(get: Get, store: FakeStore, ports: tuple[int, ...], refused: bool) -> None:
+    """Of all gateways: it could be opened nowhere. Where only some have it, the others open it."""
+    for number, port in enumerate(ports):
+        name, served = f"gateway-{number}", Served(port=Port(name="amqp", host="", port=port))
+        account = Account(instance=name, served=(served,)).model_dump_json().encode()
+        store.put([Record(kind="port_state", key=name, value=account)])
+        store.put([Record(kind="watcher", key=name, value=b'{"role": "gateway"}')])
+    status, body, _ = await get(f"{_PORTS}/inner", "guest:guest", "PUT", {"port": 5700})
+    assert status == (409 if refused else 200)
+    assert not refused or body["reason"] == "port 'amqp' is at *:5700 already"
 
 
 async def test_one_that_cannot_be_read(get: Get, store: FakeStore) -> None:

@@ -9,8 +9,10 @@ from typing import Any, Final
 
 from services.mgmt.model.configured_object import ConfiguredObject
 from services.mgmt.model.faults import IllegalConfiguration
-from services.mgmt.model.listing import MOST_ORDERS, Steps, keys_of
+from services.mgmt.model.listing import MOST_ORDERS
 from services.mgmt.model.query.compiled import Column, Compiler, NotParsed, Order, Value
+from services.mgmt.model.sorting import places
+from services.mgmt.model.steps import Steps
 
 USUALLY = "id, name"
 _MOST_COLUMNS: Final = 100
@@ -88,9 +90,7 @@ def _sorted(found: list[ConfiguredObject], order: Order, value: Value) -> Steps[
     for each in found:
         values.append(value(each))
         yield
-    keys = keys_of(values)
-    places = sorted(range(len(found)), key=keys.__getitem__, reverse=order.descending)
-    return [found[place] for place in places]
+    return [found[place] for place in (yield from places(values, descending=order.descending))]
 
 
 def _rows(page: list[ConfiguredObject], columns: list[Column]) -> Steps[list[list[Any]]]:

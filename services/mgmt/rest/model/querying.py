@@ -20,9 +20,9 @@ from services.common.errors import NotFound
 from services.common.invalid import told
 from services.mgmt.access.operations import CONFIGURE
 from services.mgmt.model.faults import IllegalConfiguration
-from services.mgmt.model.listing import Steps
 from services.mgmt.model.query import query as queries
 from services.mgmt.model.query.compiled import LONGEST, Compiler, NotParsed
+from services.mgmt.model.steps import Steps
 from services.mgmt.rest.basic import Doors
 from services.mgmt.rest.bodies import body as body_of
 from services.mgmt.rest.model.answers import Route, documented

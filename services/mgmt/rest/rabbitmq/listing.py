@@ -51,7 +51,8 @@ async def listed(
 ) -> Response:
     """An answer. `tell` makes of a row what is told of it; `quick` are columns that can be had without: all of them.
 
-    Rows that have the same in the column that is wanted, or all, are by their place; without `by_place` as they come.
+    Rows that have the same in the column that is wanted, or all, are by their place; without `by_place` as they come,
+    such as those that are by their place already.
     """
     found = await _named(rows, wanted) if wanted.page else rows
     found = await in_place(found) if by_place else found

@@ -19,6 +19,7 @@ from services.mgmt.rest.rabbitmq.connections import Connected
 from services.mgmt.rest.rabbitmq.listing import Query_, listed
 from services.mgmt.rest.rabbitmq.paths import API
 from services.mgmt.tree.asked_about import properties_of
+from services.mgmt.turns import in_steps
 
 _ONE = "/{vhost:encoded}/{name:encoded}"
 
@@ -32,8 +33,8 @@ def queue_routes(doors: Doors, broker: Broker) -> APIRouter:
     async def rows(caller: Caller, vhost: str | None, wanted: Query_) -> Response:
         await objects.known(counted=True)
         counted = Counted(broker)
-        found = [row for host in caller.seen(objects, vhost) for row in objects.queues(host)]
-        return await listed(found, wanted, counted.queue, counted.quick)
+        found = [row for host in caller.seen(objects, vhost) for row in await in_steps(objects.queues_in_place(host))]
+        return await listed(found, wanted, counted.queue, counted.quick, by_place=False)
 
     @router.get("", summary="Queues")
     async def list_queues(wanted: Query_, caller: Caller = asks) -> Response:

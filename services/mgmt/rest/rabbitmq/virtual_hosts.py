@@ -4,20 +4,23 @@ from __future__ import annotations
 
 from typing import Any
 
-from fastapi import APIRouter, Response
+from fastapi import APIRouter, Request, Response
 from fastapi.responses import JSONResponse
 
+from services.common.access import questions
 from services.common.access.action import Action, Kind
 from services.common.access.asked import Asked
 from services.common.access.records import EVERYTHING, Permission
+from services.common.errors import SyntaxFault
 from services.mgmt.access.operations import CONFIGURE
 from services.mgmt.rabbitmq.columns import shown
 from services.mgmt.rabbitmq.counted import Counted
-from services.mgmt.rabbitmq.forms import NamedVirtualHost
+from services.mgmt.rabbitmq.described import CLASSIC, TYPES, describe
+from services.mgmt.rabbitmq.forms import NamedVirtualHost, VirtualHostForm
 from services.mgmt.rabbitmq.grants import permissions, topic_permissions
 from services.mgmt.rabbitmq.sections import Broker
 from services.mgmt.rest.basic import Doors
-from services.mgmt.rest.rabbitmq.answers import PUT, Route, documented, put
+from services.mgmt.rest.rabbitmq.answers import PUT, Route, body_of, documented, put, read
 from services.mgmt.rest.rabbitmq.caller import Caller, who_asks
 from services.mgmt.rest.rabbitmq.listing import Query_, listed
 from services.mgmt.rest.rabbitmq.paths import API
@@ -45,17 +48,21 @@ def virtual_host_routes(doors: Doors, broker: Broker) -> APIRouter:
         caller.seen(objects, name)
         return JSONResponse(shown(Counted(broker).host(name), columns))
 
-    @router.put("/{name:encoded}", summary="Create a virtual host", **PUT)
-    async def put_virtual_host(name: str, caller: Caller = asks) -> Response:
+    @router.put("/{name:encoded}", summary="Create a virtual host", openapi_extra=body_of(VirtualHostForm), **PUT)
+    async def put_virtual_host(name: str, request: Request, caller: Caller = asks) -> Response:
         """201 where it is new, and its creator may do everything in it, as in RabbitMQ; 204 where it existed.
 
-        What the body says has no meaning here.
+        Its description, tags and default type of queues are what is said; what is not said stays.
         """
         caller.check(Asked(Action.CREATE, Kind.VIRTUALHOST, name, name))
         await objects.known()
+        said = _said(await read(request, VirtualHostForm))
+        if said and objects.has_virtual_host(name):
+            caller.check(questions.update(Kind.VIRTUALHOST, name, name, said))
         created = await broker.changes.create_virtual_host(NamedVirtualHost(name=name).name)
         if created:
             await _permit(broker, caller.asker.name, name)
+        await describe(broker.house, name, said)
         return put(created=created)
 
     @router.delete("/{name:encoded}", summary="Delete a virtual host", status_code=204)
@@ -67,6 +74,13 @@ def virtual_host_routes(doors: Doors, broker: Broker) -> APIRouter:
         await broker.changes.delete_virtual_host(name)
 
     return router
+
+
+def _said(told: VirtualHostForm) -> dict[str, Any]:
+    """Raises SyntaxFault."""
+    if (kind := told.said.get("default_queue_type", CLASSIC)) not in TYPES:
+        raise SyntaxFault(f"default_queue_type: queues are classic where nothing is said, not {kind}")
+    return told.said
 
 
 async def _permit(broker: Broker, user: str, virtual_host: str) -> None:

@@ -123,3 +123,14 @@ def test_what_the_system_says() -> None:
         "process_start_time_seconds",
     }
     assert all(value > 0 for value in told.values())
+
+
+async def test_some_instruments_alone() -> None:
+    """Nobody reads the others, nor tells them."""
+    meters = Meters("queue", "queue-1")
+    meters.read(THINGS, lambda: [(("a",), 3)])
+    meters.read(replace(THINGS, name="hopline.others"), lambda: pytest.fail("it is read"))
+    meters.histogram(WAIT)
+    names = {THINGS.prometheus}
+    told = [family.name async for said in collected(meters, per_object=True, names=names) for family in said.families]
+    assert told == [THINGS.prometheus]

@@ -6,6 +6,7 @@ import asyncio
 import json
 import re
 import socket
+import time
 from collections.abc import AsyncIterator, Callable, Iterator
 
 import pytest
@@ -179,6 +180,23 @@ async def test_the_end_of_a_graylog_that_takes_nothing(server: _Graylog, monkeyp
     writer.write(bytes(64 << 20))  # as much as its machine and this one do not keep
     await sink.close()
     assert writer.transport.get_write_buffer_size() == 0
+
+
+async def test_a_busy_machine(server: _Graylog, monkeypatch: pytest.MonkeyPatch) -> None:
+    """How long it takes to write lines as GELF is not held against who is to take them: none ever got there then."""
+    monkeypatch.setattr(graylog, "_PATIENCE", 0.5)
+    troubles, sink, write = list[str](), _sink(server.port), json.dumps
+
+    def slow(*told: object, **how: object) -> str:
+        time.sleep(0.6)
+        return write(*told, **how)  # type: ignore[arg-type]  # as it was called
+
+    monkeypatch.setattr(sink, "_troubled", lambda error: troubles.append(str(error)))
+    monkeypatch.setattr(graylog.json, "dumps", slow)
+    sink.take([_line("a thing")])
+    await _until(lambda: troubles or server.texts == ["a thing"])
+    assert not troubles
+    await sink.close()
 
 
 async def test_a_graylog_that_takes_nothing(server: _Graylog, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -68,6 +68,18 @@ async def test_a_clock_that_differs(elsewhere: RecentLines, taken: list[Line]) -
     assert [line.text for line in taken if line.known_us >= since] == ["then"]
 
 
+@pytest.mark.parametrize("step_ns", [-HOUR_NS, HOUR_NS], ids=["back", "on"])
+async def test_a_clock_that_is_set(step_ns: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """After a line was logged, and before it is told: its age is counted by another clock."""
+    process, lines = RecentLines(), list[Line]()
+    since = now_us()
+    _say(process, "said")
+    monkeypatch.setattr(log_serving, "epoch_ns", lambda: epoch_ns() + step_ns)
+    process.closing = True
+    await Following(dict, _nothing, lines.extend)._each(followed(process))
+    assert [since <= line.known_us <= now_us() for line in lines] == [True]
+
+
 async def test_a_process_of_a_former_release(elsewhere: RecentLines) -> None:
     """It does not say what its clock is: that is taken for this machine's."""
     lines = list[Line]()
@@ -76,6 +88,8 @@ async def test_a_process_of_a_former_release(elsewhere: RecentLines) -> None:
     async def told() -> AsyncIterator[log_serving.Lines]:
         async for batch in followed(elsewhere):
             batch.ClearField("now_us")
+            for line in batch.lines:
+                line.ClearField("age_us")
             yield batch
 
     _say(elsewhere, "said")

@@ -6,13 +6,14 @@ import errno
 import gzip
 import os
 import shutil
+from collections.abc import Iterator
 from datetime import date, timedelta
 from pathlib import Path
 from typing import IO
 
 import pytest
 
-from services.mgmt.loggers.rolling import Rolling, RollingFile, files
+from services.mgmt.loggers.rolling import Rolling, RollingFile, files, lock_of
 
 DAY = date(2026, 11, 27)
 
@@ -39,7 +40,8 @@ def write(file: RollingFile, texts: list[bytes]) -> bool:
 
 
 def names(folder: Path) -> list[str]:
-    return sorted(each.name for each in folder.iterdir())
+    """But for the lock, which is hidden."""
+    return sorted(each.name for each in folder.iterdir() if not each.name.startswith("."))
 
 
 def test_when_it_is_full(tmp_path: Path) -> None:
@@ -115,6 +117,78 @@ def test_a_file_that_somebody_moved(tmp_path: Path) -> None:
     path.rename(tmp_path / "moved")
     write(file, [b"2\n"])
     assert (path.read_bytes(), (tmp_path / "moved").read_bytes()) == (b"2\n", b"1\n")
+
+
+def test_nobody_rolls_while_another_makes_an_archive(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The former file is that of the archive until it is done: who shifted it then had another one deleted."""
+    wanted, copy, tried = Rolling(tmp_path / "a.log", largest=4, history=3, compress=True), shutil.copyfileobj, []
+    first, second = RollingFile(wanted), RollingFile(wanted)
+
+    def slow(read: IO[bytes], written: IO[bytes], length: int) -> None:
+        if not tried:
+            tried.append(write(second, [b"two\n", b"six\n", b"ten\n"]))
+        copy(read, written, length)
+
+    monkeypatch.setattr(shutil, "copyfileobj", slow)
+    assert write(first, [b"one\n", b"two\n"])
+    assert tried == [False]
+    first.close()
+    assert write(second, [b"six\n"])
+    assert names(tmp_path) == ["a.log", "a.log.1.gz", "a.log.2.gz"]
+    archives = [gzip.decompress((tmp_path / f"a.log.{number}.gz").read_bytes()) for number in (2, 1)]
+    assert [*archives, wanted.path.read_bytes()] == [b"one\n", b"two\n", b"six\n"]
+
+
+@pytest.mark.parametrize("deleted", [False, True])
+@pytest.mark.parametrize("full", [False, True])
+@pytest.mark.parametrize("again", [False, True])
+def test_a_file_that_somebody_moves_meanwhile(tmp_path: Path, deleted: bool, full: bool, again: bool) -> None:
+    """As logrotate does amid a batch, which makes the next as well or has packed this: each line is in one of them."""
+    path, moved = tmp_path / "a.log", tmp_path / "moved"
+    file = RollingFile(Rolling(path, largest=8 if full else 100))
+
+    def texts() -> Iterator[bytes]:
+        yield b"one\n"
+        path.rename(moved)
+        if again:
+            path.touch()
+        if deleted:
+            moved.unlink()
+        yield b"two\n"
+        yield b"six\n"
+
+    assert file.hold()
+    file.write(texts())
+    done = file.written
+    if done < 3:
+        file.roll()
+    assert write(file, [b"one\n", b"two\n", b"six\n"][done:])
+    assert not (tmp_path / "a.log.1").exists() or deleted
+    there = [each.read_bytes() for each in (moved, tmp_path / "a.log.1", path) if each.exists()]
+    assert b"".join(there) == b"one\ntwo\nsix\n"
+
+
+def test_a_file_that_somebody_cuts(tmp_path: Path) -> None:
+    """As logrotate does that copies it: it is full when it is full again."""
+    path = tmp_path / "a.log"
+    file = RollingFile(Rolling(path, largest=8))
+    write(file, [b"one\n", b"two\n"])
+    os.truncate(path, 0)
+    write(file, [b"six\n", b"ten\n"])
+    assert names(tmp_path) == ["a.log"]
+    assert path.read_bytes() == b"six\nten\n"
+
+
+@pytest.mark.parametrize("lock", [False, True])
+def test_a_lock_that_is_gone(tmp_path: Path, lock: bool) -> None:
+    """One on the file itself is left, which keeps others out as well."""
+    wanted = Rolling(tmp_path / "a.log")
+    first, second = RollingFile(wanted), RollingFile(wanted)
+    assert write(first, [b"one\n"])
+    (lock_of(wanted.path) if lock else wanted.path).unlink()
+    assert not write(second, [b"not\n"])
+    first.close()
+    assert write(second, [b"yes\n"])
 
 
 def test_a_file_that_is_gone(tmp_path: Path) -> None:

@@ -81,28 +81,30 @@ async def test_guest_stays_here(asked: Asked) -> None:
     await client.close()
 
 
+NOT_ALL: dict[str, Any] = {
+    "vhosts": [
+        {
+            "name": "shop",
+            "limits": [{"name": "max-queues", "value": 5}],
+            "metadata": {"description": "", "tags": []},
+        },
+        {"name": "told", "metadata": {"description": "of the shop", "default_queue_type": "stream"}},
+    ],
+    "users": [user("old", hashing_algorithm=f"{HASHING}crc32"), user("certified", password_hash="")],
+    "permissions": [{"user": "anna", "vhost": "gone", "configure": "", "write": "", "read": ""}],
+    "parameters": [{"component": "shovel", "vhost": "shop", "name": "move", "value": {}}],
+    "policies": [{"vhost": "shop", "name": "ha", "pattern": ".*", "definition": {}}],
+    "queues": [queue("log", arguments={"x-queue-type": "stream"}), queue("plain"), queue("x", "gone"), 7],
+    "exchanges": [{"name": "hash", "vhost": "shop", "type": "x-consistent-hash", "durable": True}],
+    "bindings": [{"source": "hash", "vhost": "shop", "destination": "plain", "routing_key": "1"}],
+    "global_parameters": [{"name": ["odd"], "value": 1}, {"name": "internal_cluster_id", "value": "c"}],
+    "quotas": [1],
+}
+
+
 async def test_what_cannot_be_taken(asked: Asked) -> None:
     """Is told by name, with the reason, and holds up nothing else."""
-    exported = {
-        "vhosts": [
-            {
-                "name": "shop",
-                "limits": [{"name": "max-queues", "value": 5}],
-                "metadata": {"description": "", "tags": []},
-            },
-            {"name": "told", "metadata": {"description": "of the shop", "tags": []}},
-        ],
-        "users": [user("old", hashing_algorithm=f"{HASHING}crc32"), user("certified", password_hash="")],
-        "permissions": [{"user": "anna", "vhost": "gone", "configure": "", "write": "", "read": ""}],
-        "parameters": [{"component": "shovel", "vhost": "shop", "name": "move", "value": {}}],
-        "policies": [{"vhost": "shop", "name": "ha", "pattern": ".*", "definition": {}}],
-        "queues": [queue("log", arguments={"x-queue-type": "stream"}), queue("plain"), queue("x", "gone"), 7],
-        "exchanges": [{"name": "hash", "vhost": "shop", "type": "x-consistent-hash", "durable": True}],
-        "bindings": [{"source": "hash", "vhost": "shop", "destination": "plain", "routing_key": "1"}],
-        "global_parameters": [{"name": ["odd"], "value": 1}, {"name": "internal_cluster_id", "value": "c"}],
-        "quotas": [1],
-    }
-    status, told = await asked("POST", "definitions", exported)
+    status, told = await asked("POST", "definitions", NOT_ALL)
     assert status == 200
     assert told["taken"] == {
         "vhosts": 2,
@@ -118,7 +120,8 @@ async def test_what_cannot_be_taken(asked: Asked) -> None:
     reasons = {(each["kind"], each["name"]): each["reason"] for each in told["left_out"]}
     assert ("vhosts", "shop") not in reasons
     assert await asked.get("vhost-limits") == [{"vhost": "shop", "value": {"max-queues": 5}}]
-    assert "without its description" in reasons["vhosts", "told"]
+    assert reasons["vhosts", "told"] == "queues are classic where nothing is said, not stream"
+    assert (await asked.get("vhosts/told"))["metadata"] == {"description": "of the shop", "tags": []}
     assert "rabbit_password_hashing_crc32" in reasons["users", "old"]
     assert "needs a password" in reasons["users", "certified"]
     assert reasons["permissions", "anna"] == "vhost 'gone' not found"
@@ -131,6 +134,35 @@ async def test_what_cannot_be_taken(asked: Asked) -> None:
     assert reasons["global_parameters", "['odd']"] == "there are no global parameters here"
     assert "no such section" in reasons["quotas", "all"]
     assert [each["name"] for each in await asked.get("queues/shop")] == ["plain"]
+
+
+async def test_what_is_said_of_virtual_hosts(asked: Asked) -> None:
+    """Is shown as RabbitMQ shows it, in the tree too, given on, and gone with the virtual host."""
+    metadata = {"description": "of the shop", "tags": ["a", "b"], "default_queue_type": "quorum"}
+    # As rabbitmqctl exports tags that it was given, and as newer versions say it twice.
+    first = {"name": "shop", "metadata": {**metadata, "tags": "a, b"}}
+    second = {"name": "other", "description": "two", "tags": ["c"], "metadata": {"description": "two"}}
+    nothing = {"name": "/", "metadata": {"description": "", "tags": []}}
+    assert await asked("POST", "definitions", {"vhosts": [first, second, nothing]}) == (204, None)
+    told = await asked.get("vhosts/shop")
+    assert told["metadata"] == metadata == {key: told[key] for key in metadata}
+    exported = {each["name"]: each.get("metadata") for each in (await asked.get("definitions"))["vhosts"]}
+    assert exported == {"/": None, "shop": metadata, "other": {"description": "two", "tags": ["c"]}}
+    [there] = await asked.get("latest/virtualhost/other/other?actuals=true&singletonModelObjectResponseAsList=true")
+    assert there["description"] == "two"
+    await asked("DELETE", "vhosts/other")
+    await asked("PUT", "vhosts/other")
+    assert (await asked.get("vhosts/other"))["metadata"] == {"description": "", "tags": []}
+
+
+async def test_what_a_request_says_of_a_virtual_host(asked: Asked) -> None:
+    """What it does not say stays; a type of queues that there is not is refused, and changes nothing."""
+    assert (await asked("PUT", "vhosts/shop", {"description": "one", "tags": "a,b", "tracing": False}))[0] == 201
+    assert (await asked("PUT", "vhosts/shop", {"description": "two"}))[0] == 204
+    assert (await asked("PUT", "vhosts/shop", {}))[0] == 204
+    for wrong in ({"default_queue_type": "stream", "tags": ""}, {"description": 1}, {"tags": {}}):
+        assert (await asked("PUT", "vhosts/shop", wrong))[0] == 400
+    assert (await asked.get("vhosts/shop"))["metadata"] == {"description": "two", "tags": ["a", "b"]}
 
 
 async def test_an_empty_password(asked: Asked) -> None:

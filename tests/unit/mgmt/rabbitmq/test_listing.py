@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from services.common.errors import SyntaxFault
+from services.mgmt import turns as turns_of_the_loop
 from services.mgmt.rabbitmq import columns
 from services.mgmt.rest.rabbitmq.listing import Wanted, listed
 from services.mgmt.tree import matching
@@ -80,6 +81,17 @@ async def test_rows_that_have_the_same(sort: str, order: str, backwards: bool) -
     assert told == (order[::-1] if backwards else order)
 
 
+@pytest.mark.parametrize("backwards", [False, True])
+async def test_what_is_missing_is_nought(backwards: bool) -> None:
+    """As in RabbitMQ: among those that have 0, by virtual host and name, after what is less; and before texts."""
+    values: dict[str, Any] = {"a": 3, "b": None, "c": 0, "d": -1, "e": None, "f": 0, "g": 2.5, "h": "text"}
+    rows = [
+        {"vhost": "/", "name": name} | ({"n": value} if value is not None else {}) for name, value in values.items()
+    ]
+    told = await _told(rows, Wanted(page=1, sort="n", sort_reverse=backwards))
+    assert told == ("h a g f e c b d" if backwards else "d b c e f g a h")
+
+
 async def test_connections_that_have_the_same() -> None:
     """As they came, and backwards the whole, with or without a column."""
     rows = [{"vhost": "/", "name": name, "user": "u"} for name in ("1.9", "1.10")]
@@ -103,7 +115,8 @@ async def test_by_what_no_row_has() -> None:
 
 async def test_others_are_served_while_values_are_made(monkeypatch: pytest.MonkeyPatch) -> None:
     """By which thousands are sorted: in turns."""
-    monkeypatch.setattr(columns, "_TURN", 1)
+    monkeypatch.setattr(columns, "_AT_ONCE", 1)
+    monkeypatch.setattr(turns_of_the_loop, "TURN", 0)
     turns = 0
 
     def value_of(row: dict[str, Any]) -> int:

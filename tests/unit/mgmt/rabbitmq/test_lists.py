@@ -11,10 +11,12 @@ from unittest.mock import AsyncMock
 
 import pytest
 
+from services.mgmt import turns as turns_of_the_loop
 from services.mgmt.rabbitmq.lists import pages
 from services.mgmt.rabbitmq.objects import Objects
 from services.mgmt.tree.counts import Counts, Row
 from services.mgmt.tree.mirror import Mirror
+from services.mgmt.turns import at_once
 from services.rpc import objects_pb2 as pb
 from services.rpc.store_pb2 import Record, Records
 
@@ -63,8 +65,11 @@ async def broker() -> Any:
     ],
     ids=["all", "some", "the first", "sorted", "bindings"],
 )
-async def test_turns(broker: Any, asked: pb.ListRequest, found: int, turns: int) -> None:
-    """Each few hundred rows, while it is seen which fit, while they are sorted, and between pages."""
+async def test_turns(
+    broker: Any, asked: pb.ListRequest, found: int, turns: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each few hundred rows, while it is seen which fit, in each step while they are sorted, and between pages."""
+    monkeypatch.setattr(turns_of_the_loop, "TURN", 0)
     had = 0
 
     async def have_turns() -> None:
@@ -82,6 +87,20 @@ async def test_turns(broker: Any, asked: pb.ListRequest, found: int, turns: int)
     other.cancel()
     assert count == found
     assert had >= turns
+
+
+async def test_the_order_of_rows_is_kept(broker: Any) -> None:
+    """By name; who wants it while others sort, or after a change, has all of what there is."""
+    objects, mirror = broker.objects, broker.house.mirror
+    names = sorted(f"q{number}" for number in range(_MANY))
+    begun = objects.queues_in_place("/")
+    next(begun)
+    found = at_once(objects.queues_in_place("/"))
+    assert [row["name"] for row in found] == [row["name"] for row in at_once(begun)] == names
+    assert at_once(objects.queues_in_place("/")) is found
+    await mirror.follow(_change(_queue(_MANY)))
+    assert [row["name"] for row in at_once(objects.queues_in_place("/"))] == sorted([*names, f"q{_MANY}"])
+    assert at_once(objects.queues_in_place("nowhere")) == []
 
 
 async def test_rows_are_kept(broker: Any) -> None:

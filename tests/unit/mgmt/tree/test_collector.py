@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from services.common.clients.partition_table import PartitionTable
-from services.mgmt.tree import counts, recent
+from services.mgmt.tree import recent
 from services.mgmt.tree.counts import Collector, Counts, Row
 from services.rpc import counts_pb2 as pb
 
@@ -44,8 +44,8 @@ async def test_not_before_somebody_asks(asked: Asked) -> None:
 
 async def test_not_for_ever(asked: Asked, monkeypatch: pytest.MonkeyPatch) -> None:
     """It goes on in the background for a while after the last question, and ends by itself."""
-    monkeypatch.setattr(counts, "_EVERY", 0.0)
-    monkeypatch.setattr(counts, "_WANTED", 0.05)
+    monkeypatch.setattr(recent, "_EVERY", 0.0)
+    monkeypatch.setattr(recent, "_WANTED", 0.05)
     await asked.fresh()
     running = asked._running
     assert running

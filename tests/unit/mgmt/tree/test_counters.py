@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 
@@ -31,8 +33,9 @@ class _Gather:
         self.told = list(told)
         self.asked: list[bool] = []
 
-    async def __call__(self, *, per_object: bool) -> list[ProcessMetrics]:
+    async def __call__(self, *, per_object: bool, names: Collection[str]) -> list[ProcessMetrics]:
         self.asked.append(per_object)
+        assert {family.name for each in self.told for family in each.families} <= set(names)
         return self.told
 
 
@@ -64,7 +67,7 @@ async def test_a_queue_of_which_nothing_was_counted_where_others_are(tmp_path: P
     """Has none; where nobody counts queues apart nothing is known of it."""
     found = _counters(tmp_path, _Gather(_told("a", {}), _told("b", {})), metrics_queues=True)
     assert found.counted(QUEUE, "/", "q") == {}
-    await found.recent_apart()
+    await found.fresh_apart()
     assert grown(found.counted(QUEUE, "/", "q"), {}) == {"totalEnqueuedMessages": 10}
     assert grown(found.counted(QUEUE, "/", "other"), {}) == {"totalEnqueuedMessages": 0}
 
@@ -79,16 +82,30 @@ async def test_one_that_is_among_the_others_is_not_known(tmp_path: Path) -> None
     assert grown(found.counted(EXCHANGE, "/", "e"), {}) == {"messagesIn": 7}
 
 
-async def test_who_is_asked_how_often(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_who_is_asked_how_often(tmp_path: Path) -> None:
     """Once in five seconds, and of single objects nobody where the settings do not want them counted."""
     gather = _Gather()
     found = _counters(tmp_path, gather)
-    await found.recent_apart()
+    await found.fresh_apart()
     assert gather.asked == []
     for _ in range(3):
-        await found.recent()
+        await found.fresh()
     assert gather.asked == [False]
     await found.now()
-    monkeypatch.setattr(recent, "OLDEST", 0.0)
-    await _counters(tmp_path, gather, metrics_exchanges=True).recent_apart()
+    apart = _counters(tmp_path, gather, metrics_exchanges=True)
+    for _ in range(3):
+        await apart.fresh_apart()
     assert gather.asked == [False, False, True]
+    await apart.stop()
+
+
+async def test_nobody_waits_while_there_are_requests(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Those of single objects take long to be told: they are asked for before they are too old."""
+    monkeypatch.setattr(recent, "_EVERY", 0.01)
+    gather = _Gather()
+    found = _counters(tmp_path, gather, metrics_queues=True)
+    await found.fresh_apart()
+    async with asyncio.timeout(60):
+        while len(gather.asked) < 3:
+            await asyncio.sleep(0.01)
+    await found.stop()
