@@ -142,11 +142,8 @@ class Database:
             if self._interrupted:
                 raise ResourceError("the look-up was broken off")
             files = self._files(parts)
-            chosen = {
-                name: self._known.spans.with_any(self._known.spans.about(files[name], part.time_us), part.having)
-                for name, part in parts.items()
-            }
-            if self._damage(parts, chosen):
+            chosen = {name: self._chosen(part, files[name]) for name, part in parts.items()}
+            if self._damage(parts, chosen) or self._interrupted:
                 continue
             try:
                 rows = self._read(sql, parts, parameters, chosen)
@@ -226,6 +223,11 @@ class Database:
             )
             for name, part in parts.items()
         }
+
+    def _chosen(self, part: Part, files: list[str]) -> list[str]:
+        """Those that can have what is wanted."""
+        spans = self._known.spans
+        return spans.with_any(spans.about(files, part.time_us), part.having, self._goes_on)
 
     def _read(
         self, sql: str, parts: Mapping[str, Part], parameters: Mapping[str, Any], files: Mapping[str, list[str]]
