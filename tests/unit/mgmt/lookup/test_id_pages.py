@@ -10,7 +10,7 @@ import pytest
 
 from services.mgmt.lookup import id_pages
 from services.mgmt.lookup.id_pages import that_may_have
-from services.mgmt.lookup.raw_pages import Chunk, chunk_of
+from services.mgmt.lookup.raw_pages import Chunk, Page, chunk_of
 
 IDS = sorted(f"id-{number * 7919 % 100_003:06}" for number in range(5000))
 SMALL = {"data_page_size": 1024, "write_page_checksum": True}
@@ -108,7 +108,12 @@ def test_one_page_is_decompressed(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     path, chunks = _written(tmp_path, IDS, compression="zstd", use_dictionary=False, write_batch_size=100, **SMALL)
     looked_at: list[int] = []
     content = id_pages._content
-    monkeypatch.setattr(id_pages, "_content", lambda page, codec: looked_at.append(page.size) or content(page, codec))
+
+    def content_noted(page: Page, codec: Any) -> bytes:
+        looked_at.append(page.size)
+        return content(page, codec)
+
+    monkeypatch.setattr(id_pages, "_content", content_noted)
     for name in (IDS[2345], f"{IDS[2345]}-not"):
         looked_at.clear()
         assert that_may_have(path, chunks[1:2], name) == [name in IDS]
