@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from array import array
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Sequence
 from itertools import islice, pairwise
 from typing import Any, NamedTuple
 
@@ -69,8 +69,10 @@ class IdFiles:
         """Kind, first and last uid and time (µs) of the newest rows of the id, `most` of each row group at most; in no
         order. Ends early when `go_on` says no. Raises one of FAULTS.
         """
-        self._learn_some(files)
-        return [row for path in files if go_on() for row in self._in_file(path, name, most)]
+        versions = [(path, version_of(path)) for path in files]
+        for path, version in islice(filter(self._is_unknown_and_small, versions), _LEARNT_AT_ONCE):
+            self._few.learn(path, version, _ids(path))
+        return [row for path, version in versions if go_on() for row in self._in_file(path, version, name, most)]
 
     def names(self, files: Sequence[str], uids: Collection[int], go_on: Callable[[], bool]) -> list[Row]:
         """Kind, id, first and last uid of all rows that name one of `uids`. Raises one of FAULTS.
@@ -94,18 +96,13 @@ class IdFiles:
             with_any = (group for its in some if _that_name(_uids(file, its), asked) for group in its)
             return [row for group in with_any for row in _naming(file, group, asked)]
 
-    def _learn_some(self, files: Sequence[str]) -> None:
-        """Which ids some of the small files have, of which that is not known: of all at once it would take a second."""
-        for path, version in islice(filter(self._is_unknown_and_small, _versions(files)), _LEARNT_AT_ONCE):
-            self._few.learn(path, version, _ids(path))
-
     def _is_unknown_and_small(self, file: tuple[str, Version | None]) -> bool:
+        """Of such files some are learnt at a time: all at once would take a second."""
         path, version = file
         known = self._known.of(path, version) if version else None
         return known is not None and known.rows <= FEW and not self._few.knows(path, version)
 
-    def _in_file(self, path: str, name: str, most: int) -> list[Row]:
-        version = version_of(path)
+    def _in_file(self, path: str, version: Version | None, name: str, most: int) -> list[Row]:
         if self._few.lacks(path, version, name):
             return []
         known = self._known.of(path, version)
@@ -141,10 +138,6 @@ def _rows(file: pq.ParquetFile, group: int, name: str, most: int) -> list[Row]:
     ids = file.read_row_group(group, columns=["id"], use_threads=False)["id"]
     which = pc.indices_nonzero(pc.equal(ids, name))
     return _newest(file.read_row_group(group, columns=_COLUMNS, use_threads=False).take(which), most) if which else []
-
-
-def _versions(files: Sequence[str]) -> Iterator[tuple[str, Version | None]]:
-    return ((path, version_of(path)) for path in files)
 
 
 def _ids(path: str) -> list[str]:
