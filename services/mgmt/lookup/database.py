@@ -13,6 +13,7 @@ import pyarrow as pa
 import structlog
 
 from services.common.errors import InternalError, ResourceError, Unavailable
+from services.mgmt.ledger.schema import TABLES
 from services.mgmt.ledger.tables import NAMES
 from services.mgmt.lookup.hours import filed, filed_hours
 from services.mgmt.lookup.id_files import FAULTS as FAULTS_OF_IDS
@@ -47,7 +48,8 @@ class Part(NamedTuple):
     @property
     def wanted(self) -> Wanted:
         """What is read of its files."""
-        return Wanted(frozenset(_WORDS.findall(f"{self.columns} {self.condition}")), self.having, self.within)
+        columns, compared = (frozenset(_WORDS.findall(words)) for words in (self.columns, self.condition))
+        return Wanted(columns | compared, self.having, self.within, compared, frozenset(TABLES[self.table].names))
 
 
 @dataclass(slots=True)

@@ -8,16 +8,21 @@ pages, which are sorted, one can have it.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from itertools import pairwise
-from typing import Any
 
-import pyarrow as pa
-
-from services.mgmt.lookup.raw_pages import DATA, DICTIONARY, IN_DICTIONARY, PLAIN, Chunk, Page, is_sound, pages_of
-
-_STATISTICS, _GREATEST, _LEAST = 5, 5, 6  # parquet.thrift: of DataPageHeader, and of Statistics
-_CODECS = {"UNCOMPRESSED": "", "ZSTD": "zstd", "SNAPPY": "snappy"}
+from services.mgmt.lookup.raw_pages import (
+    DATA,
+    DICTIONARY,
+    IN_DICTIONARY,
+    PLAIN,
+    Chunk,
+    Page,
+    decompressed,
+    ends_of,
+    is_sound,
+    pages_of,
+)
 
 
 def that_may_have(path: str, chunks: Sequence[Chunk], text: str) -> list[bool]:
@@ -35,22 +40,19 @@ def that_may_have(path: str, chunks: Sequence[Chunk], text: str) -> list[bool]:
 
 def _may_have(file: int, chunk: Chunk, wanted: bytes) -> bool:
     try:
-        name = _CODECS[chunk.codec]
-        codec = pa.Codec(name) if name else None
-        return _are_in(pages_of(os.pread(file, chunk.size, chunk.begin)), wanted, codec)
+        return _are_in(list(pages_of(os.pread(file, chunk.size, chunk.begin))), wanted, chunk.codec)
     except Exception:  # noqa: BLE001 - headers have no checksum: whatever a damaged one says, Arrow decides
         return True
 
 
-def _are_in(pages: Iterator[Page], wanted: bytes, codec: Any) -> bool:  # noqa: ANN401 - pyarrow has no types
-    every = list(pages)
-    near = [(page, _content(page, codec)) for page in _near(every, wanted)]
-    if near and all(_is_from_to(content, *_ends(page)) for page, content in near):
+def _are_in(pages: Sequence[Page], wanted: bytes, codec: str) -> bool:
+    near = [(page, _content(page, codec)) for page in _near(pages, wanted)]
+    if near and all(_is_from_to(content, *ends_of(page)) for page, content in near):
         return any(_written(wanted) in content for _, content in near)
-    return _is_anywhere(every, wanted, codec)
+    return _is_anywhere(pages, wanted, codec)
 
 
-def _is_anywhere(pages: Sequence[Page], wanted: bytes, codec: Any) -> bool:  # noqa: ANN401 - as above
+def _is_anywhere(pages: Sequence[Page], wanted: bytes, codec: str) -> bool:
     has_dictionary = False
     for page in pages:
         if page.kind == DATA and page.encoding in IN_DICTIONARY and not has_dictionary:
@@ -65,18 +67,10 @@ def _near(pages: Sequence[Page], wanted: bytes) -> Sequence[Page]:
     """Those of sorted pages that can have it, as their headers say; none where these do not tell."""
     if not all(page.kind == DATA and page.encoding == PLAIN for page in pages):
         return []
-    ends = [_ends(page) for page in pages]
-    if not all(least and greatest for least, greatest in ends):
-        return []
-    if any(before[1] > after[0] for before, after in pairwise(ends)):
+    ends = [ends_of(page) for page in pages]
+    if not all(ends) or any(before[1] > after[0] for before, after in pairwise(ends)):
         return []
     return [page for page, (least, greatest) in zip(pages, ends, strict=True) if least <= wanted <= greatest]
-
-
-def _ends(page: Page) -> tuple[bytes, bytes]:
-    """The least and the greatest text, as the header says; empty where it does not."""
-    statistics = page.about.get(_STATISTICS) or {}
-    return statistics.get(_LEAST, b""), statistics.get(_GREATEST, b"")
 
 
 def _is_from_to(content: bytes, least: bytes, greatest: bytes) -> bool:
@@ -90,7 +84,7 @@ def _written(text: bytes) -> bytes:
     return len(text).to_bytes(4, "little") + text
 
 
-def _is_in(page: Page, wanted: bytes, codec: Any) -> bool:  # noqa: ANN401 - as above
+def _is_in(page: Page, wanted: bytes, codec: str) -> bool:
     content = _content(page, codec)
     if page.kind == DATA and page.encoding in IN_DICTIONARY:
         return False  # the page before has what it may have
@@ -99,8 +93,7 @@ def _is_in(page: Page, wanted: bytes, codec: Any) -> bool:  # noqa: ANN401 - as 
     return _written(wanted) in content
 
 
-def _content(page: Page, codec: Any) -> bytes:  # noqa: ANN401 - as above
+def _content(page: Page, codec: str) -> bytes:
     if page.checksum is not None and not is_sound(page):
         raise ValueError("the page is damaged")
-    content: bytes = codec.decompress(page.data, page.size, asbytes=True) if codec else page.data
-    return content
+    return decompressed(page, codec)

@@ -109,7 +109,7 @@ def test_one_page_is_decompressed(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     looked_at: list[int] = []
     content = id_pages._content
 
-    def content_noted(page: Page, codec: Any) -> bytes:
+    def content_noted(page: Page, codec: str) -> bytes:
         looked_at.append(page.size)
         return content(page, codec)
 
