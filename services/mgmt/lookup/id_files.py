@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from services.mgmt.ledger.footers import column_paths
+from services.mgmt.ledger.footers import column_paths, opened
 from services.mgmt.lookup.few_ids import FEW, FewIds
 from services.mgmt.lookup.id_pages import that_may_have
 from services.mgmt.lookup.raw_pages import Chunk, chunk_of
@@ -87,7 +87,7 @@ class IdFiles:
         known = self._spans.of(path, version)
         if known is not None and not _groups_with_any(known, asked):
             return []
-        with pq.ParquetFile(path, pre_buffer=False, page_checksum_verification=True) as file:
+        with opened(path, pre_buffer=False) as file:
             if known is None:
                 known = self._spans.learn(path, version, _spans_of(file.metadata))
             groups = _groups_with_any(known, asked)
@@ -108,7 +108,7 @@ class IdFiles:
         known = self._known.of(path, version)
         if known is not None and not any(that_may_have(path, [known.chunks[one] for one in known.with_id(name)], name)):
             return []
-        with pq.ParquetFile(path, pre_buffer=False, page_checksum_verification=True) as file:
+        with opened(path, pre_buffer=False) as file:
             if known is None:
                 known = self._known.learn(path, version, _read(file.metadata))
             return [row for group in known.with_id(name) for row in _rows(file, group, name, most)]
@@ -141,7 +141,7 @@ def _rows(file: pq.ParquetFile, group: int, name: str, most: int) -> list[Row]:
 
 
 def _ids(path: str) -> list[str]:
-    with pq.ParquetFile(path, pre_buffer=False, page_checksum_verification=True) as file:
+    with opened(path, pre_buffer=False) as file:
         found: list[str] = file.read(columns=["id"], use_threads=False)["id"].to_pylist()
         return found
 

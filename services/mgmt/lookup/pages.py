@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, TypeAlias
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from services.mgmt.ledger.footers import column_names, column_paths
+from services.mgmt.ledger.footers import column_paths, opened
 from services.mgmt.lookup.page_ends import require_ends
 from services.mgmt.lookup.raw_pages import is_as_written
 
@@ -69,9 +69,9 @@ class Pages:
         sound = sound if known == version else set()
         with (
             Path(path).open("rb") as raw,
-            pq.ParquetFile(path, pre_buffer=False, page_checksum_verification=True) as file,
+            opened(path, pre_buffer=False) as file,
         ):
-            for group, name, check in _checks(file.metadata, wanted):
+            for group, name, check in _checks(file, wanted):
                 if (group, name, check) in sound:
                     continue
                 if not go_on():
@@ -83,10 +83,10 @@ class Pages:
         self._sound[path] = version, sound
 
 
-def _checks(footer: Any, wanted: Wanted) -> Iterator[tuple[int, str, _Check]]:  # noqa: ANN401 - pyarrow has no types
-    there = column_names(footer)
+def _checks(file: pq.ParquetFile, wanted: Wanted) -> Iterator[tuple[int, str, _Check]]:
+    there = frozenset(file.schema_arrow.names)
     _require_names(there, wanted)
-    for group in _groups(footer, wanted):
+    for group in _groups(file.metadata, wanted):
         yield from ((group, name, _require_sound) for name in sorted(wanted.columns & there))
         yield from ((group, name, _require_ends) for name in sorted(wanted.compared & there))
 

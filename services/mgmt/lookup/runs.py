@@ -12,8 +12,8 @@ from collections.abc import Callable, Collection
 
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
+from services.mgmt.ledger.footers import opened
 from services.mgmt.lookup.versions import Remembered, Version
 
 _REMEMBERED = 20_000  # files
@@ -64,7 +64,7 @@ def _is_in(ends: _Ends[int], uid: int) -> bool:
 
 
 def _read(path: str, groups: Collection[int]) -> dict[int, _Ends[int]]:
-    with pq.ParquetFile(path, pre_buffer=False, page_checksum_verification=True) as file:
+    with opened(path, pre_buffer=False) as file:
         return {group: _runs(file.read_row_group(group, columns=_UIDS, use_threads=False)) for group in groups}
 
 

@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from services.common.uid import SEQUENCE_BITS
-from services.mgmt.ledger.footers import column_paths
+from services.mgmt.ledger.footers import column_paths, opened
 from services.mgmt.lookup.runs import Runs
 from services.mgmt.lookup.versions import Remembered, Version, version_of
 
@@ -84,7 +84,7 @@ def _meet(one: Span, other: Span) -> bool:
 
 
 def _parts_of(path: str) -> list[_Part]:
-    with pq.ParquetFile(path, pre_buffer=False, page_checksum_verification=True) as file:
+    with opened(path, pre_buffer=False) as file:
         groups = range(file.metadata.num_row_groups)
         return [_Part(group, span) for group in groups for span in _spans_of_group(file, group)]
 
@@ -108,8 +108,9 @@ def _by_origin(file: pq.ParquetFile, number: int) -> list[Span]:
 
 
 def _time_of(path: str) -> Span:
-    footer = pq.read_metadata(path)
-    told = [_statistics(footer, number, "time") for number in range(footer.num_row_groups)]
+    with opened(path, pre_buffer=False) as file:
+        groups = range(file.metadata.num_row_groups)
+        told = [_statistics(file.metadata, number, "time") for number in groups]
     spans = [span for span in told if span]
     return (min(begin for begin, _ in spans), max(end for _, end in spans)) if spans and all(told) else _ANYTHING
 
