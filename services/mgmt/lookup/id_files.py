@@ -25,7 +25,7 @@ from services.mgmt.lookup.versions import Remembered, Version, version_of
 
 _REMEMBERED = 2000  # files
 _TOGETHER = 16  # row groups
-_LEARNT_AT_ONCE = 16  # files, in four milliseconds each
+_LEARNT_AT_ONCE = 8  # files, in four milliseconds each
 _COLUMNS = ("kind", "first_uid", "last_uid", "time")
 _UIDS = ("first_uid", "last_uid")
 _NAMES = ("kind", "id", *_UIDS)
