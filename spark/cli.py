@@ -232,9 +232,19 @@ def report(
             session = build_session(master, memory, java_options=java)
             end_on_interrupt(session.sparkContext)
             run_all(session, sources, out, only or (), console)
+        else:
+            _tell_of_others(out)
         typer.echo(write_report(out))
 
     _failing_in_a_line(work)
+
+
+def _tell_of_others(out: str) -> None:
+    """Whoever reads the page may wait for what is not on it."""
+    from spark.alone import at_work
+
+    if others := at_work(out, names()):
+        typer.echo(f"a run is at work on {', '.join(others)}: the page has what was finished before", err=True)
 
 
 def _sources(

@@ -9,13 +9,14 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from benchmarks.ledger.day import STAGES, Day, Ints, Rows
+from services.mgmt.ledger.pace import no_rest
+from services.mgmt.ledger.parquet import writing
+from services.mgmt.ledger.schema import ROW_GROUP, TABLES
 
 _PARTITIONS = 64
 _MOST_ROWS = 1_000_000  # in a file of an hour that is over
-ROW_GROUP = {"stages": 65_536, "ids": 8_192}
 
 
 def generate(
@@ -40,10 +41,10 @@ def generate(
         hour = starts + timedelta(hours=number)
         seen = day.hour()
         count = parts if number == hours - 1 else -(-len(seen.time) // _MOST_ROWS)
-        for name, piece in enumerate(_pieces(seen, count)):
+        for part, piece in enumerate(_pieces(seen, count)):
             ids = _ids(piece.where(piece.stage == 0))
-            _write(_stages(piece, queues), folder / "stages", hour, str(name), row_group["stages"])
-            _write(ids, folder / "ids", hour, str(name), row_group["ids"])
+            _write(_stages(piece, queues), "stages", folder, hour, part, row_group["stages"])
+            _write(ids, "ids", folder, hour, part, row_group["ids"])
             filed += ids.num_rows
     return filed
 
@@ -148,7 +149,11 @@ def _ranges(firsts: Ints, lasts: Ints, offsets: Ints) -> pa.ListArray:
     return pa.ListArray.from_arrays(pa.array(offsets.astype(np.int32)), pairs)
 
 
-def _write(table: pa.Table, folder: Path, hour: datetime, name: str, row_group: int) -> None:
-    place = folder / f"date={hour:%Y-%m-%d}" / f"hour={hour:%H}"
+def _write(table: pa.Table, name: str, folder: Path, hour: datetime, part: int, row_group: int) -> None:
+    """As it is filed: with its encodings, and with checksums of pages, without which a look-up decodes all it reads."""
+    place = folder / name / f"date={hour:%Y-%m-%d}" / f"hour={hour:%H}"
     place.mkdir(parents=True, exist_ok=True)
-    pq.write_table(table, place / f"{name}.parquet", row_group_size=row_group, compression="zstd")
+    rows = table.cast(TABLES[name])
+    with writing(place / f"{part}.parquet", name, no_rest) as add:
+        for start in range(0, len(rows), row_group):
+            add(rows[start : start + row_group])

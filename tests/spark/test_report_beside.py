@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from spark.alone import alone
+from spark.alone import alone, at_work
 from spark.cli import app
 from spark.errors import AnalysisError
 from spark.output import forget_summary, write_summary
@@ -32,23 +32,38 @@ def out(tmp_path: Path) -> str:
     return str(tmp_path)
 
 
-def _page(out: str) -> str:
+def _page(out: str, told: str = "") -> str:
     ended = CliRunner().invoke(app, ["report", "--no-run", "--out", out])
-    assert (ended.exit_code, ended.stdout, ended.stderr) == (0, f"{out}/report.html\n", "")
+    assert (ended.exit_code, ended.stdout, ended.stderr) == (0, f"{out}/report.html\n", told)
     return Path(out, "report.html").read_text()
 
 
 def test_beside_a_run(out: str) -> None:
     """A page without a run is of what is finished: also of what a run holds that has not begun to write, and without
-    what it writes; all of that is on the next page.
+    what it writes; all of that is on the next page. The run is told of, as long as it is at work.
     """
-    both = "<h2>What became of every message</h2>", "<h2>Fan-out</h2>"
+    both, told = (
+        ("<h2>What became of every message</h2>", "<h2>Fan-out</h2>"),
+        "a run is at work on audit: the page has ",
+    )
+    told += "what was finished before\n"
     with alone(out, "audit"):
-        assert all(title in _page(out) for title in both)
+        assert all(title in _page(out, told) for title in both)
         forget_summary(AUDIT, out)
-        assert [title in _page(out) for title in both] == [False, True]
+        assert [title in _page(out, told) for title in both] == [False, True]
         write_summary(AUDIT, SUMMARY, out)
-        assert all(title in _page(out) for title in both)
+        assert all(title in _page(out, told) for title in both)
+    assert all(title in _page(out) for title in both)
+
+
+def test_beside_several_runs(out: str) -> None:
+    """Of all of them is told; to look for them makes no folder, and keeps no run from its own."""
+    with alone(out, "fan-out"), alone(out, "latencies"):
+        assert at_work(out, ["audit", "fan-out", "latencies", "trace-quality"]) == ["fan-out", "latencies"]
+    assert not Path(out, "trace-quality").exists()
+    assert at_work(out, ["audit", "fan-out"]) == at_work("s3://elsewhere", ["audit"]) == []
+    with alone(out, "audit"):
+        pass
 
 
 def _begun(out: str) -> None:

@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from services.mgmt.ledger.arrow_errors import as_known_errors
-from services.mgmt.ledger.footers import column_names
+from services.mgmt.ledger.footers import column_names, opened
 from services.mgmt.ledger.pace import Rest
 from services.mgmt.ledger.schema import FEW_VALUES, NUMBERS, REPEATED, ROW_GROUP, SORTED_BY, TABLES
 
@@ -81,7 +81,8 @@ def read(path: Path, table: str, rest: Rest, groups: Sequence[int] | None = None
     OSError or ValueError.
     """
     columns = []
-    footer = pq.read_metadata(path)
+    with opened(path) as file:
+        footer = file.metadata
     groups = range(footer.num_row_groups) if groups is None else groups
     count = sum(footer.row_group(group).num_rows for group in groups)
     there = column_names(footer)

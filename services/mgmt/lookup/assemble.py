@@ -49,7 +49,7 @@ def begin_of(way: Way, match: Match) -> int:
 
 def _message(uid: int, rows: list[StageRow], predecessor: int | None, record: Record) -> Message:
     ordered = sorted(rows, key=lambda row: (row.time_us, _ORDER.get(row.stage, 0), row.row))
-    steps = [_step(row, _wait_us(ordered[:number], row), uid) for number, row in enumerate(ordered)]
+    steps = _with_queues([_step(row, _wait_us(ordered[:number], row), uid) for number, row in enumerate(ordered)])
     copies = _copies(steps, record)
     own = any(_is_refusal(step) for step in steps)
     ended = own or (bool(copies) and all(copy.ended for copy in copies))
@@ -77,6 +77,22 @@ def _copies(steps: list[Step], record: Record) -> list[Copy]:
     decisive = [step for step in in_queues if step.stage not in _ASIDE and not _was_followed(step, in_queues)]
     last = {_place(step): step for some in (in_queues, decisive) for step in some}
     return [_copy(step, steps, record) for step in last.values()]
+
+
+def _with_queues(steps: list[Step]) -> list[Step]:
+    """An owner that comes after a queue was deleted knows its partition only: of a message's copies it means the one
+    that is there.
+    """
+    there: dict[tuple[str, int | None], set[str]] = {}
+    for step in steps:
+        if step.queue and step.partition is not None:
+            there.setdefault((step.virtual_host, step.partition), set()).add(step.queue)
+
+    def named(step: Step) -> Step:
+        queues = there.get((step.virtual_host, step.partition), set()) if not step.queue else set()
+        return step.model_copy(update={"queue": next(iter(queues))}) if len(queues) == 1 else step
+
+    return [named(step) for step in steps]
 
 
 def _was_followed(step: Step, in_queues: list[Step]) -> bool:
@@ -130,7 +146,7 @@ def _never_came(routed: Step, refusal: Step) -> Copy:
 
 def _is_refusal(step: Step) -> bool:
     """Its publisher knows that it went nowhere."""
-    return step.stage in _ENDS_MESSAGE and not step.queue
+    return step.stage in _ENDS_MESSAGE and not step.queue and step.partition is None
 
 
 def _concerns(gap: Gap, messages: list[Message]) -> bool:

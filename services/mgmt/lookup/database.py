@@ -13,6 +13,7 @@ import pyarrow as pa
 import structlog
 
 from services.common.errors import InternalError, ResourceError, Unavailable
+from services.mgmt.ledger.schema import TABLES
 from services.mgmt.ledger.tables import NAMES
 from services.mgmt.lookup.hours import filed, filed_hours
 from services.mgmt.lookup.id_files import FAULTS as FAULTS_OF_IDS
@@ -47,7 +48,8 @@ class Part(NamedTuple):
     @property
     def wanted(self) -> Wanted:
         """What is read of its files."""
-        return Wanted(frozenset(_WORDS.findall(f"{self.columns} {self.condition}")), self.having, self.within)
+        columns, compared = (frozenset(_WORDS.findall(words)) for words in (self.columns, self.condition))
+        return Wanted(columns | compared, self.having, self.within, compared, frozenset(TABLES[self.table].names))
 
 
 @dataclass(slots=True)
@@ -142,11 +144,8 @@ class Database:
             if self._interrupted:
                 raise ResourceError("the look-up was broken off")
             files = self._files(parts)
-            chosen = {
-                name: self._known.spans.with_any(self._known.spans.about(files[name], part.time_us), part.having)
-                for name, part in parts.items()
-            }
-            if self._damage(parts, chosen):
+            chosen = {name: self._chosen(part, files[name]) for name, part in parts.items()}
+            if self._damage(parts, chosen) or self._interrupted:
                 continue
             try:
                 rows = self._read(sql, parts, parameters, chosen)
@@ -226,6 +225,11 @@ class Database:
             )
             for name, part in parts.items()
         }
+
+    def _chosen(self, part: Part, files: list[str]) -> list[str]:
+        """Those that can have what is wanted."""
+        spans = self._known.spans
+        return spans.with_any(spans.about(files, part.time_us), part.having, self._goes_on)
 
     def _read(
         self, sql: str, parts: Mapping[str, Part], parameters: Mapping[str, Any], files: Mapping[str, list[str]]

@@ -10,20 +10,22 @@ from __future__ import annotations
 from array import array
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Collection, Sequence
-from itertools import pairwise
+from itertools import islice, pairwise
 from typing import Any, NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from services.mgmt.ledger.footers import column_paths
+from services.mgmt.ledger.footers import column_paths, opened
+from services.mgmt.lookup.few_ids import FEW, FewIds
 from services.mgmt.lookup.id_pages import that_may_have
 from services.mgmt.lookup.raw_pages import Chunk, chunk_of
-from services.mgmt.lookup.versions import Remembered, version_of
+from services.mgmt.lookup.versions import Remembered, Version, version_of
 
 _REMEMBERED = 2000  # files
 _TOGETHER = 16  # row groups
+_LEARNT_AT_ONCE = 8  # files, in four milliseconds each
 _COLUMNS = ("kind", "first_uid", "last_uid", "time")
 _UIDS = ("first_uid", "last_uid")
 _NAMES = ("kind", "id", *_UIDS)
@@ -44,6 +46,7 @@ class _Groups(NamedTuple):
     least: list[str]  # of each row group
     greatest: list[str]
     chunks: list[Chunk]
+    rows: int
 
     def with_id(self, name: str) -> range:
         """Those that can have it: several have what comes very often."""
@@ -60,12 +63,16 @@ class IdFiles:
     def __init__(self) -> None:
         self._known: Remembered[_Groups] = Remembered(_REMEMBERED)
         self._spans: Remembered[array[int]] = Remembered(_REMEMBERED)
+        self._few = FewIds()
 
     def rows(self, files: Sequence[str], name: str, most: int, go_on: Callable[[], bool]) -> list[Row]:
         """Kind, first and last uid and time (µs) of the newest rows of the id, `most` of each row group at most; in no
         order. Ends early when `go_on` says no. Raises one of FAULTS.
         """
-        return [row for path in files if go_on() for row in self._in_file(path, name, most)]
+        versions = [(path, version_of(path)) for path in files]
+        for path, version in islice(filter(self._is_unknown_and_small, versions), _LEARNT_AT_ONCE):
+            self._few.learn(path, version, _ids(path))
+        return [row for path, version in versions if go_on() for row in self._in_file(path, version, name, most)]
 
     def names(self, files: Sequence[str], uids: Collection[int], go_on: Callable[[], bool]) -> list[Row]:
         """Kind, id, first and last uid of all rows that name one of `uids`. Raises one of FAULTS.
@@ -80,7 +87,7 @@ class IdFiles:
         known = self._spans.of(path, version)
         if known is not None and not _groups_with_any(known, asked):
             return []
-        with pq.ParquetFile(path, pre_buffer=False, page_checksum_verification=True) as file:
+        with opened(path, pre_buffer=False) as file:
             if known is None:
                 known = self._spans.learn(path, version, _spans_of(file.metadata))
             groups = _groups_with_any(known, asked)
@@ -89,12 +96,19 @@ class IdFiles:
             with_any = (group for its in some if _that_name(_uids(file, its), asked) for group in its)
             return [row for group in with_any for row in _naming(file, group, asked)]
 
-    def _in_file(self, path: str, name: str, most: int) -> list[Row]:
-        version = version_of(path)
+    def _is_unknown_and_small(self, file: tuple[str, Version | None]) -> bool:
+        """Of such files some are learnt at a time: all at once would take a second."""
+        path, version = file
+        known = self._known.of(path, version) if version else None
+        return known is not None and known.rows <= FEW and not self._few.knows(path, version)
+
+    def _in_file(self, path: str, version: Version | None, name: str, most: int) -> list[Row]:
+        if self._few.lacks(path, version, name):
+            return []
         known = self._known.of(path, version)
         if known is not None and not any(that_may_have(path, [known.chunks[one] for one in known.with_id(name)], name)):
             return []
-        with pq.ParquetFile(path, pre_buffer=False, page_checksum_verification=True) as file:
+        with opened(path, pre_buffer=False) as file:
             if known is None:
                 known = self._known.learn(path, version, _read(file.metadata))
             return [row for group in known.with_id(name) for row in _rows(file, group, name, most)]
@@ -112,7 +126,9 @@ def _read(footer: Any) -> _Groups:  # noqa: ANN401 - pyarrow has no types
     told = [column.statistics for column in columns]
     if not all(statistics and statistics.has_min_max for statistics in told):
         raise NotSorted
-    groups = _Groups([one.min for one in told], [one.max for one in told], list(map(chunk_of, columns)))
+    groups = _Groups(
+        [one.min for one in told], [one.max for one in told], list(map(chunk_of, columns)), footer.num_rows
+    )
     if any(before > after for some in (groups.least, groups.greatest) for before, after in pairwise(some)):
         raise NotSorted
     return groups
@@ -122,6 +138,12 @@ def _rows(file: pq.ParquetFile, group: int, name: str, most: int) -> list[Row]:
     ids = file.read_row_group(group, columns=["id"], use_threads=False)["id"]
     which = pc.indices_nonzero(pc.equal(ids, name))
     return _newest(file.read_row_group(group, columns=_COLUMNS, use_threads=False).take(which), most) if which else []
+
+
+def _ids(path: str) -> list[str]:
+    with opened(path, pre_buffer=False) as file:
+        found: list[str] = file.read(columns=["id"], use_threads=False)["id"].to_pylist()
+        return found
 
 
 def _spans_of(footer: Any) -> array[int]:  # noqa: ANN401 - pyarrow has no types

@@ -9,12 +9,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from services.mgmt.ledger.footers import column_names, column_paths
+from services.mgmt.ledger.footers import column_paths, opened
+from services.mgmt.lookup.page_ends import require_ends
 from services.mgmt.lookup.raw_pages import is_as_written
 
 _REMEMBERED = 20_000  # files
@@ -22,7 +23,8 @@ FAULTS = (OSError, ValueError, TypeError, pa.ArrowException)
 """What damaged files come to."""
 
 Span = tuple[int, int]
-_Key = tuple[str, frozenset[str], tuple[object, ...]]
+_Key = tuple[str, frozenset[str], frozenset[str], tuple[object, ...]]
+_Check: TypeAlias = "Callable[[int, pq.ParquetFile, int, str], None]"
 
 Within = Mapping[str, tuple[Any, Any]]
 """Columns, and between which values all rows have theirs that are looked for."""
@@ -36,20 +38,24 @@ class Wanted(NamedTuple):
     columns: frozenset[str]
     uids: Sequence[Span] | None = None
     within: Within = EVERYWHERE
+    compared: frozenset[str] = frozenset()
+    """Those of the columns by whose values rows are chosen: by them DuckDB passes pages over."""
+    known: frozenset[str] = frozenset()
+    """All columns of the table, where that is to be looked at."""
 
 
 class Pages:
     """For several threads."""
 
     def __init__(self) -> None:
-        self._sound: dict[str, tuple[object, set[tuple[int, str]]]] = {}
+        self._sound: dict[str, tuple[object, set[tuple[int, str, _Check]]]] = {}
         self._done: dict[_Key, object] = {}  # what was looked at in all of a file, whose footer need not be read again
 
     def verify(self, path: str, version: object, wanted: Wanted, go_on: Callable[[], bool]) -> None:
         """Raises one of FAULTS for damage; ends early when `go_on` says no. `version` tells a file from another one
         of its name.
         """
-        key = path, wanted.columns, tuple(wanted.within.items())
+        key = path, wanted.columns, wanted.compared, tuple(wanted.within.items())
         if wanted.uids is None and version is not None and self._done.get(key) == version:
             return
         self._verify(path, version, wanted, go_on)
@@ -63,19 +69,42 @@ class Pages:
         sound = sound if known == version else set()
         with (
             Path(path).open("rb") as raw,
-            pq.ParquetFile(path, pre_buffer=False, page_checksum_verification=True) as file,
+            opened(path, pre_buffer=False) as file,
         ):
-            there = wanted.columns & column_names(file.metadata)
-            for group in _groups(file.metadata, wanted):
-                for name in sorted(name for name in there if (group, name) not in sound):
-                    if not go_on():
-                        return
-                    if not _is_as_written(raw.fileno(), file.metadata.row_group(group), name):
-                        _look_at(file, group, name)
-                    sound.add((group, name))
+            for group, name, check in _checks(file, wanted):
+                if (group, name, check) in sound:
+                    continue
+                if not go_on():
+                    return
+                check(raw.fileno(), file, group, name)
+                sound.add((group, name, check))
         if len(self._sound) >= _REMEMBERED:
             self._sound.clear()
         self._sound[path] = version, sound
+
+
+def _checks(file: pq.ParquetFile, wanted: Wanted) -> Iterator[tuple[int, str, _Check]]:
+    there = frozenset(file.schema_arrow.names)
+    _require_names(there, wanted)
+    for group in _groups(file.metadata, wanted):
+        yield from ((group, name, _require_sound) for name in sorted(wanted.columns & there))
+        yield from ((group, name, _require_ends) for name in sorted(wanted.compared & there))
+
+
+def _require_names(there: frozenset[str], wanted: Wanted) -> None:
+    """A file of an older release lacks columns, one of a later has others. In none has one another name."""
+    lacking, unknown = (wanted.columns & wanted.known) - there, there - wanted.known
+    if there and wanted.known and lacking and unknown:
+        raise ValueError(f"it has a column {min(unknown)!r} and none called {min(lacking)!r}")
+
+
+def _require_sound(raw: int, file: pq.ParquetFile, group: int, name: str) -> None:
+    if not _is_as_written(raw, file.metadata.row_group(group), name):
+        _look_at(file, group, name)
+
+
+def _require_ends(raw: int, file: pq.ParquetFile, group: int, name: str) -> None:
+    require_ends(raw, file.metadata.row_group(group), name)
 
 
 def _is_as_written(raw: int, group: Any, name: str) -> bool:  # noqa: ANN401 - pyarrow has no types

@@ -7,10 +7,15 @@ import zlib
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
+import pyarrow as pa
+
 PLAIN, IN_DICTIONARY = 0, (2, 8)  # parquet.thrift, Encoding
 _LEVELS = 3  # Encoding, of how deep a value is nested
+STATISTICS, _GREATEST, _LEAST = 5, 5, 6  # of DataPageHeader, and of Statistics
 _NAMES = {0: "PLAIN", 2: "PLAIN_DICTIONARY", 5: "DELTA_BINARY_PACKED", 8: "RLE_DICTIONARY"}
 DATA, DICTIONARY = 0, 2  # PageType
+CODECS: Mapping[str, str] = {"UNCOMPRESSED": "", "ZSTD": "zstd", "SNAPPY": "snappy"}
+"""Of those that can be read here, what Arrow calls them; "" for none."""
 _LARGEST = 64 << 20  # bytes of a page: of what is larger the header is damaged
 
 # Thrift's compact protocol: types of fields, of which page headers have these.
@@ -44,6 +49,19 @@ def chunk_of(column: Any) -> Chunk:  # noqa: ANN401 - pyarrow has no types
     if column.has_dictionary_page and column.dictionary_page_offset:
         begin = min(begin, column.dictionary_page_offset)
     return Chunk(begin, column.total_compressed_size, column.compression)
+
+
+def ends_of(page: Page) -> tuple[bytes, ...]:
+    """The least and the greatest value of a page with data, as its header says; none where it does not."""
+    statistics = page.about.get(STATISTICS) or {}
+    return (statistics[_LEAST], statistics[_GREATEST]) if {_LEAST, _GREATEST} <= statistics.keys() else ()
+
+
+def decompressed(page: Page, codec: str) -> bytes:
+    """What it has. Raises one of Arrow's errors, KeyError for a codec that is none of CODECS."""
+    name = CODECS[codec]
+    content: bytes = pa.Codec(name).decompress(page.data, page.size, asbytes=True) if name else page.data
+    return content
 
 
 def is_sound(page: Page) -> bool:

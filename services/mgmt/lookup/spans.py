@@ -1,61 +1,81 @@
-"""Which files can speak of a uid, or of a time, by their footers. Files never change, so each is asked once."""
+"""Which files can speak of a uid, or of a time, by their footers, and by what else was read.
+
+Files never change, so each is asked once; one that is put in the place of another, as a damaged one is restored, is
+asked anew.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, TypeVar
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from services.common.uid import SEQUENCE_BITS
-from services.mgmt.ledger.footers import column_paths
+from services.mgmt.ledger.footers import column_paths, opened
+from services.mgmt.lookup.runs import Runs
+from services.mgmt.lookup.versions import Remembered, Version, version_of
 
 _REMEMBERED = 20_000  # files
 _UNREADABLE = (OSError, ValueError, pa.ArrowException)
-_ANYTHING = (0, (1 << 63) - 1)
 
 Span = tuple[int, int]
 
-_T = TypeVar("_T")
+_ANYTHING: Span = (0, (1 << 63) - 1)
+
+
+class _Part(NamedTuple):
+    """Uids of one origin that a row group may have."""
+
+    group: int
+    span: Span
 
 
 class Spans:
     """Remembers which uids each file has: spans of each origin, for between two of them lie all others."""
 
     def __init__(self) -> None:
-        self._known: dict[str, list[Span]] = {}
-        self._times: dict[str, Span] = {}
+        self._uids: Remembered[list[_Part]] = Remembered(_REMEMBERED)
+        self._times: Remembered[Span] = Remembered(_REMEMBERED)
+        self._runs = Runs()
 
-    def with_any(self, files: list[str], uids: Sequence[Span] | None) -> list[str]:
+    def with_any(self, files: list[str], uids: Sequence[Span] | None, go_on: Callable[[], bool]) -> list[str]:
         """Those that can have some of `uids`; also those that cannot be read, for their reader will say why.
 
-        All of them where `uids` is None.
+        All of them where `uids` is None. Where one uid is asked for, and `go_on` does not say no, they have it.
         """
-        if uids is None:
-            return files
-        return [path for path in files if any(_meet(span, some) for span in self._spans(path) for some in uids)]
+        return files if uids is None else [path for path in files if self._has_any(path, uids, go_on)]
 
     def about(self, files: list[str], time_us: Span | None) -> list[str]:
         """Those that have rows of about that time; all of them where it is None."""
         return files if time_us is None else [path for path in files if _meet(self._time(path), time_us)]
 
-    def _spans(self, path: str) -> list[Span]:
-        return self._remembered(self._known, path, _spans_of, [_ANYTHING])
+    def _has_any(self, path: str, uids: Sequence[Span], go_on: Callable[[], bool]) -> bool:
+        if (version := version_of(path)) is None:
+            return True
+        if (parts := self._parts(path, version)) is None:
+            return True
+        groups = {part.group for part in parts if any(_meet(part.span, some) for some in uids)}
+        one = len(uids) == 1 and uids[0][0] == uids[0][1]
+        return self._runs.have(path, version, groups, uids[0][0], go_on) if one else bool(groups)
+
+    def _parts(self, path: str, version: Version) -> list[_Part] | None:
+        if (found := self._uids.of(path, version)) is None:
+            try:
+                found = self._uids.learn(path, version, _parts_of(path))
+            except _UNREADABLE:
+                return None
+        return found
 
     def _time(self, path: str) -> Span:
-        return self._remembered(self._times, path, _time_of, _ANYTHING)
-
-    def _remembered(self, known: dict[str, _T], path: str, read: Callable[[str], _T], unknown: _T) -> _T:
-        if (found := known.get(path)) is None:
+        version = version_of(path)
+        if (found := self._times.of(path, version)) is None:
             try:
-                found = read(path)
+                found = self._times.learn(path, version, _time_of(path))
             except _UNREADABLE:
-                return unknown
-            if len(known) >= _REMEMBERED:
-                known.clear()
-            known[path] = found
+                return _ANYTHING
         return found
 
 
@@ -63,10 +83,10 @@ def _meet(one: Span, other: Span) -> bool:
     return one[0] <= other[1] and other[0] <= one[1]
 
 
-def _spans_of(path: str) -> list[Span]:
-    with pq.ParquetFile(path, pre_buffer=False, page_checksum_verification=True) as file:
+def _parts_of(path: str) -> list[_Part]:
+    with opened(path, pre_buffer=False) as file:
         groups = range(file.metadata.num_row_groups)
-        return [span for group in groups for span in _spans_of_group(file, group)]
+        return [_Part(group, span) for group in groups for span in _spans_of_group(file, group)]
 
 
 def _spans_of_group(file: pq.ParquetFile, number: int) -> list[Span]:
@@ -88,8 +108,9 @@ def _by_origin(file: pq.ParquetFile, number: int) -> list[Span]:
 
 
 def _time_of(path: str) -> Span:
-    footer = pq.read_metadata(path)
-    told = [_statistics(footer, number, "time") for number in range(footer.num_row_groups)]
+    with opened(path, pre_buffer=False) as file:
+        groups = range(file.metadata.num_row_groups)
+        told = [_statistics(file.metadata, number, "time") for number in groups]
     spans = [span for span in told if span]
     return (min(begin for begin, _ in spans), max(end for _, end in spans)) if spans and all(told) else _ANYTHING
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+import os
 from typing import Generic, NamedTuple, TypeVar
 
 _T = TypeVar("_T")
@@ -19,7 +19,7 @@ class Version(NamedTuple):
 def version_of(path: str) -> Version | None:
     """None where it is gone."""
     try:
-        found = Path(path).stat()
+        found = os.stat(path)  # noqa: PTH116 - asked for each file of a day, and a Path takes four times as long
     except OSError:
         return None
     return Version(found.st_ino, found.st_mtime_ns, found.st_size)

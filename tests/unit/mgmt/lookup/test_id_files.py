@@ -105,10 +105,44 @@ def test_files_without_it(tmp_path: Path) -> None:
 
 def test_not_decoded_without_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A file is not opened a second time for an id that it might have and has not: of random ids, every file might."""
+    monkeypatch.setattr(id_files, "FEW", 0)
     path, files = _file(tmp_path, IDS), IdFiles()
     files.rows([path], "id-07", 1, lambda: True)
     monkeypatch.setattr(pq, "ParquetFile", None)
     assert files.rows([path], "id-075", 1, lambda: True) == []
+
+
+def test_small_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a small file has is known from its second look-up on: from then on it is looked into for what it has."""
+    path, files = _file(tmp_path, IDS), IdFiles()
+    files.rows([path], "id-07", 1, lambda: True)
+    assert files.rows([path], "id-075", 1, lambda: True) == []
+    monkeypatch.setattr(id_files, "that_may_have", None)
+    assert files.rows([path], "id-076", 1, lambda: True) == []
+    with pytest.raises(TypeError):
+        files.rows([path], "id-06", 1, lambda: True)
+    monkeypatch.undo()
+    assert len(files.rows([path], "id-06", 1, lambda: True)) == 1
+    _replace(path, sorted([*IDS, "id-075"]))
+    assert len(files.rows([path], "id-075", 1, lambda: True)) == 1
+
+
+def test_some_small_files_at_a_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A look-up learns what some have, until all are known: a day of them would take long."""
+    monkeypatch.setattr(id_files, "_LEARNT_AT_ONCE", 2)
+    read: list[str] = []
+    ids = id_files._ids
+
+    def read_and_note(path: str) -> list[str]:
+        read.append(path)
+        return ids(path)
+
+    monkeypatch.setattr(id_files, "_ids", read_and_note)
+    for number in range(5):
+        (tmp_path / str(number)).mkdir()
+    paths, files = [_file(tmp_path / str(number), IDS) for number in range(5)], IdFiles()
+    learnt = [len(files.rows(paths, "z", 1, lambda: True)) or len(read) for _ in range(6)]
+    assert learnt == [0, 2, 4, 5, 5, 5]
 
 
 def _replace(path: str, ids: list[str]) -> None:

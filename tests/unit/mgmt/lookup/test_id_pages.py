@@ -8,8 +8,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from services.mgmt.lookup import id_pages
 from services.mgmt.lookup.id_pages import that_may_have
-from services.mgmt.lookup.raw_pages import Chunk, chunk_of
+from services.mgmt.lookup.raw_pages import Chunk, Page, chunk_of
 
 IDS = sorted(f"id-{number * 7919 % 100_003:06}" for number in range(5000))
 SMALL = {"data_page_size": 1024, "write_page_checksum": True}
@@ -87,3 +88,33 @@ def test_any_bit_is_flipped(tmp_path: Path, compression: str, dictionary: bool) 
         damaged.write_bytes(data)
         assert that_may_have(str(damaged), [chunk], IDS[7]) == [True], bit
         data[bit // 8] ^= 1 << bit % 8
+
+
+@pytest.mark.parametrize("place", [0, 7, 8, 15, 16, 23])
+def test_any_bit_is_flipped_of_several_pages(tmp_path: Path, place: int) -> None:
+    """The same where a page is chosen by what its header says: for its first id, and its last."""
+    settings = {"compression": "none", "use_dictionary": False, "write_batch_size": 8, **SMALL, "data_page_size": 1}
+    path, [chunk] = _written(tmp_path, IDS[:24], **settings)
+    data, damaged = bytearray(Path(path).read_bytes()), tmp_path / "damaged"
+    for bit in range(8 * chunk.begin, 8 * (chunk.begin + chunk.size)):
+        data[bit // 8] ^= 1 << bit % 8
+        damaged.write_bytes(data)
+        assert that_may_have(str(damaged), [chunk], IDS[place]) == [True], bit
+        data[bit // 8] ^= 1 << bit % 8
+
+
+def test_one_page_is_decompressed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of several pages, which are sorted, the one is looked into whose header says that it can have the id."""
+    path, chunks = _written(tmp_path, IDS, compression="zstd", use_dictionary=False, write_batch_size=100, **SMALL)
+    looked_at: list[int] = []
+    content = id_pages._content
+
+    def content_noted(page: Page, codec: str) -> bytes:
+        looked_at.append(page.size)
+        return content(page, codec)
+
+    monkeypatch.setattr(id_pages, "_content", content_noted)
+    for name in (IDS[2345], f"{IDS[2345]}-not"):
+        looked_at.clear()
+        assert that_may_have(path, chunks[1:2], name) == [name in IDS]
+        assert len(looked_at) == 1

@@ -155,3 +155,32 @@ def test_one_column_at_a_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(pages, "is_as_written", lambda *_: False)
     Pages().verify(str(_file(tmp_path, 1)), 1, Wanted(frozenset({"stage", "queue", "uids"})), lambda: True)
     assert read == [["queue"], ["stage"], ["uids"]]
+
+
+def test_a_name_of_a_column_is_damaged(tmp_path: Path) -> None:
+    """Footers have no checksum: a file in which a column has another name is passed over and named, the other is read;
+    also where it is the only one.
+    """
+    path = _file(tmp_path, 1)
+    opened = Database(tmp_path)
+    whole = path.read_bytes()
+    for column in ("stage", "queue", "uids"):
+        path.write_bytes(whole.replace(column.encode(), column[:-1].encode() + b"X"))
+        assert (_rows(opened), len(opened.damaged)) == ([], 1)
+    _file(tmp_path, 2)
+    others = _rows(opened)
+    assert (len(others), len(opened.damaged)) == (300, 1)
+    path.write_bytes(whole)
+    assert (len(_rows(opened)), opened.damaged) == (600, [])
+
+
+@pytest.mark.parametrize(("without", "more"), [(["target"], []), ([], ["later"])])
+def test_of_another_release(tmp_path: Path, without: list[str], more: list[str]) -> None:
+    """A file that lacks a column, or has one more, is not damaged."""
+    path = _file(tmp_path, 1)
+    table = pq.read_table(path).drop_columns(without)
+    for name in more:
+        table = table.append_column(name, table["queue"])
+    pq.write_table(table, path)
+    known = frozenset(STAGES.names)
+    Pages().verify(str(path), 1, Wanted(known, known=known), lambda: True)

@@ -7,6 +7,7 @@ import json
 import os
 from pathlib import Path
 from typing import Any
+from urllib.request import urlopen
 
 import pytest
 
@@ -173,6 +174,36 @@ async def test_links_while_jaeger_is_there() -> None:
     assert len(await jaeger.links([TRACE])) == 1
     now = 11.0
     assert await jaeger.links([TRACE]) == []
+
+
+async def test_a_link_opens_the_trace_of_the_message(ledger: LedgerFiles) -> None:
+    """Whatever a message is asked for by, its link opens the page of its own trace; one without a trace has none."""
+    for number in (1, 2):
+        ledger.stage("received", uid(number))
+        ledger.named(f"order-{number}", uid(number))
+    ledger.named(TRACE, uid(1), kind="trace_id")
+    ledger.file()
+    opened: list[str] = []
+
+    async def page(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """As Jaeger's, whose pages of traces are below /trace/."""
+        if request := await reader.readline():
+            opened.append(request.split()[1].decode())
+            writer.write(b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\nconnection: close\r\n\r\n")
+        writer.close()
+
+    server = await asyncio.start_server(page, "127.0.0.1", 0)
+    url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
+    look_up = LookUp(ledger.folder, jaeger=Jaeger(url))
+    for asked in ("order-1", str(uid(1)), TRACE):
+        [journey] = (await look_up.trace(asked)).journeys
+        [link] = journey.jaeger
+        await asyncio.to_thread(urlopen, link)
+    assert opened == [f"/trace/{TRACE}"] * 3
+    [journey] = (await look_up.trace("order-2")).journeys
+    assert journey.jaeger == []
+    await look_up.stop()
+    server.close()
 
 
 async def test_no_links() -> None:

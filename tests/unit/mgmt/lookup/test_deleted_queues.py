@@ -1,0 +1,41 @@
+"""Copies of messages in queues that were deleted while nobody owned their partition."""
+
+from __future__ import annotations
+
+import pytest
+
+from services.mgmt.lookup.lookup import LookUp
+from tests.support.ledger_files import MS, LedgerFiles, uid
+
+
+@pytest.mark.parametrize("others", [[], ["other"]])
+async def test_dropped_with_a_queue_that_is_gone(ledger: LedgerFiles, look_up: LookUp, others: list[str]) -> None:
+    """Whoever has the partition next does not know what a deleted queue was called: the message's copy that was in this
+    partition has ended, and no other.
+    """
+    ledger.stage("received", uid(1))
+    for queue, partition in [("q", 7), *((queue, 8) for queue in others)]:
+        ledger.stage("routed", uid(1), at=MS, queue=queue, partition=partition)
+        ledger.stage("enqueued", uid(1), at=2 * MS, queue=queue, partition=partition, epoch=1)
+    ledger.stage("recovered", uid(1), at=3 * MS, queue="", partition=7, epoch=2, reason="journal")
+    ledger.stage("dropped", uid(1), at=4 * MS, queue="", service="queue", partition=7, epoch=2, reason="queue_deleted")
+    ledger.file()
+    [journey] = (await look_up.trace(str(uid(1)))).journeys
+    [message] = journey.messages
+    assert (message.steps[-1].stage, message.steps[-1].queue, message.ended) == ("dropped", "q", not others)
+    assert [(copy.queue, copy.state, copy.ended) for copy in message.copies] == [
+        ("q", "dropped", True),
+        *((queue, "enqueued", False) for queue in others),
+    ]
+
+
+async def test_dropped_with_one_of_two_queues_that_are_gone(ledger: LedgerFiles, look_up: LookUp) -> None:
+    """Where a message had several copies in the partition, it is not known which has ended: none is said to have."""
+    ledger.stage("received", uid(1))
+    for queue in ("a", "b"):
+        ledger.stage("enqueued", uid(1), at=2 * MS, queue=queue, partition=7, epoch=1)
+    ledger.stage("dropped", uid(1), at=4 * MS, queue="", service="queue", partition=7, epoch=2, reason="queue_deleted")
+    ledger.file()
+    [journey] = (await look_up.trace(str(uid(1)))).journeys
+    [message] = journey.messages
+    assert (message.ended, [copy.ended for copy in message.copies]) == (False, [False, False])
