@@ -154,8 +154,7 @@ class PeerLink(Holder):
         consumers, self._consumers = self._consumers, {}
         for_each("detaching a consumer", consumers.values(), partial(self._leave_queue, now=now))
         self._awaiting.clear()
-        for partition in self._host.registry.partitions.values():
-            partition.recalled = {recalled for recalled in partition.recalled if recalled[0] is not self}
+        self._host.registry.not_recalled(self)
         self._transactions.close()
         if self._tells:
             self._host.departed[self.origin] = self

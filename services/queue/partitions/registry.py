@@ -189,6 +189,11 @@ class Registry:
             _end(queue, pb.NOT_OWNER)
         self._unseal_all(partition)
 
+    def not_recalled(self, link: object) -> None:
+        """The link is gone: none of its consumers is waited for."""
+        for partition in self.partitions.values():
+            partition.recalled = {recalled for recalled in partition.recalled if recalled[0] is not link}
+
     def drop(self, partition: Partition) -> None:
         """Another process owns the partition: ends its queues, tells their consumers, gives their memory back."""
         self._withdraw(partition)
