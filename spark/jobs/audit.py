@@ -28,6 +28,7 @@ from spark.journeys import Plain, journeys, kinds
 from spark.places import all_gaps, all_terms, ending_alone, names, places, record, table_of
 from spark.ranges import Bools, Columns, Measure
 from spark.terms import Term, troubled
+from spark.unnamed import with_queues
 
 ENDS = ("accepted", "rejected", "expired", "dead_lettered", "moved", "dropped")
 _ENDED = kinds(*ENDS)
@@ -175,7 +176,7 @@ def transform(inputs: Inputs) -> dict[str, DataFrame]:
     moment = as_of(inputs.options.get("as-of", ""), live=inputs.live, now=datetime.now(UTC))
     known, gaps = places(inputs.stages), all_gaps(inputs.gaps)
     terms, extent = all_terms(known, gaps), record(known, gaps, moment, inputs.unread)
-    segments = journeys(_needed(inputs.stages, terms), OF_COPIES, OF_MESSAGES, plain=PLAIN)
+    segments = journeys(_needed(with_queues(inputs.stages, known), terms), OF_COPIES, OF_MESSAGES, plain=PLAIN)
     judged = judge(segments, known, terms, extent, inputs.number("grace", GRACE_SECONDS))
     # One pass over everything gives this small table, from which the others come without another shuffle.
     return tables(account(judged, names(known)).coalesce(1).cache(), inputs.gaps, extent)
