@@ -28,33 +28,34 @@ $(TOOLS): $(BROKER)
 run: $(BROKER)
 	$(BIN)/hopline up
 
-# Those that mostly wait share the machine: four folders at once, the longest first, by a process each. Workers that share
-# all of them would each import all of them. Others run a whole stack, one after the other, and wait half of the time: what
+# Those that mostly wait share the machine: six folders at once, the longest first, by a process each, without those in them
+# that are named here too. Workers that share all of them would each import all of them. Others run a whole stack, one after the other, and wait half of the time: what
 # only computes has the rest of it, in one process: a second Java would learn all of Spark again. Steady traffic is by itself, since it looks for what is slow; its kills come after it,
 # with the same Spark. So are those in containers, since `nice` does not reach another control group.
-FOLDERS := $(addprefix tests/unit/,mgmt store common gateway queue)
+CONTRACT := tests/contract/gateway tests/contract
+UNITS := $(addprefix tests/unit/,mgmt mgmt/tree mgmt/rabbitmq queue common store gateway)
 FAST := tests/unit tests/contract tests/conformance
 CLIENTS := tests/interop tests/tracing
 COMPUTE := tests/spark tests/simulation
 FATES := $(addprefix tests/fates/test_,steady.py fates.py)
 CONTAINERS := tests/compose tests/chaos
 BY_HAND := tests/upgrade
-TOGETHER := --jobs 4 --keep-going --output-sync=target
+TOGETHER := --jobs 6 --keep-going --output-sync=target
 PAIRWISE := --numprocesses 2 --dist loadfile
 
 test: $(TOOLS)
-	$(MAKE) $(TOGETHER) tests/contract $(FOLDERS) test-others
+	$(MAKE) $(TOGETHER) $(CONTRACT) $(UNITS) test-others
 	$(BIN)/pytest -q $(PAIRWISE) $(CLIENTS)
 	$(MAKE) --jobs 2 test-stacks test-compute
 	$(BIN)/pytest -q --durations 3 $(FATES)
 	$(BIN)/pytest -q --durations 5 $(CONTAINERS)
 
-.PHONY: $(FOLDERS) tests/contract
-$(FOLDERS) tests/contract: $(TOOLS)
-	$(BIN)/pytest -q $@
+.PHONY: $(CONTRACT) $(UNITS)
+$(CONTRACT) $(UNITS): $(TOOLS)
+	$(BIN)/pytest -q $(addprefix --ignore=,$(filter $@/%,$(CONTRACT) $(UNITS))) $@
 
 test-others: $(TOOLS)
-	$(BIN)/pytest -q $(addprefix --ignore=,$(FOLDERS)) tests/unit tests/conformance
+	$(BIN)/pytest -q $(addprefix --ignore=,$(UNITS)) tests/unit tests/conformance
 
 test-stacks: $(TOOLS)
 	$(BIN)/pytest -q --durations 15 $(addprefix --ignore=,$(FAST) $(CLIENTS) $(COMPUTE) tests/fates $(CONTAINERS) $(BY_HAND))
@@ -70,7 +71,7 @@ lint: $(TOOLS)
 	$(BIN)/lint-imports
 
 check: lint
-	$(MAKE) $(TOGETHER) $(FOLDERS) test-others
+	$(MAKE) $(TOGETHER) $(UNITS) test-others
 
 format: $(TOOLS)
 	$(BIN)/ruff format .
