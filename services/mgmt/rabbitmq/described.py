@@ -15,7 +15,7 @@ _BESIDE: Final = "rabbitmq"
 """Where tags and the default type of queues are in the record; no attribute of the tree is called that."""
 _DESCRIPTION: Final = "description"
 CLASSIC: Final = "classic"
-TYPES: Final = frozenset({CLASSIC, "quorum", "undefined"})
+TYPES: Final = frozenset({CLASSIC, "quorum"})
 """Of queues for which clients say none: all that are the same here."""
 
 

@@ -214,13 +214,15 @@ class Metadata(_Form):
 
     description: Annotated[str, Field(max_length=LONGEST_DESCRIPTION)] | None = None
     tags: Tags | None = None
-    default_queue_type: Short | None = None
+    default_queue_type: Annotated[
+        Short | None, BeforeValidator(lambda value: None if value == "undefined" else value)
+    ] = None
 
 
 class VirtualHostForm(Metadata):
     """A virtual host. Newer versions say the same twice."""
 
-    metadata: Metadata = Metadata()
+    metadata: Annotated[Metadata, _NONE_IN_LIST] = Metadata()
 
     @property
     def said(self) -> dict[str, Any]:

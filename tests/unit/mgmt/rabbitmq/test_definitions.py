@@ -142,8 +142,9 @@ async def test_what_is_said_of_virtual_hosts(asked: Asked) -> None:
     # As rabbitmqctl exports tags that it was given, and as newer versions say it twice.
     first = {"name": "shop", "metadata": {**metadata, "tags": "a, b"}}
     second = {"name": "other", "description": "two", "tags": ["c"], "metadata": {"description": "two"}}
-    nothing = {"name": "/", "metadata": {"description": "", "tags": []}}
-    assert await asked("POST", "definitions", {"vhosts": [first, second, nothing]}) == (204, None)
+    nothing = {"name": "/", "metadata": {"description": "", "tags": [], "default_queue_type": "undefined"}}
+    none = [{"name": "/", "metadata": said, "tags": None} for said in (None, [], {})]
+    assert await asked("POST", "definitions", {"vhosts": [first, second, nothing, *none]}) == (204, None)
     told = await asked.get("vhosts/shop")
     assert told["metadata"] == metadata == {key: told[key] for key in metadata}
     exported = {each["name"]: each.get("metadata") for each in (await asked.get("definitions"))["vhosts"]}
