@@ -69,7 +69,9 @@ def _metrics(measured: Iterable[Measured], began_ns: int, time_ns: int) -> Itera
     for instrument, samples, found in measured:
         begin = 0 if instrument.kind is Kind.GAUGE else began_ns
         for labels, value in samples:
-            numbers[instrument].append(NumberDataPoint(_attributes(instrument, labels), begin, time_ns, value))
+            # A truth value is a number here, but none to Protobuf: one that it refuses costs all metrics of the process.
+            number = int(value) if isinstance(value, bool) else value
+            numbers[instrument].append(NumberDataPoint(_attributes(instrument, labels), begin, time_ns, number))
         for labels, histogram in found:
             attributes = _attributes(instrument, labels)
             histograms[instrument].append(_of_histogram(attributes, histogram, began_ns, time_ns))

@@ -2,10 +2,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, HTTPServer
-from threading import Thread
+from collections.abc import Sequence
 
 import pytest
 import structlog
@@ -14,10 +11,11 @@ from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import ExportM
 from services.common.clock import epoch_ns
 from services.common.metrics.catalogue.messages import QUEUE_READY, READY, SETTLED
 from services.common.metrics.catalogue.mgmt import HTTP
-from services.common.metrics.catalogue.queues import JOURNAL
+from services.common.metrics.catalogue.queues import FLOWING, JOURNAL
 from services.common.metrics.exporting import Exporting
 from services.common.metrics.histogram import Histogram
 from services.common.metrics.meters import Measured, Meters
+from tests.support.collector import collector
 
 VARIABLES = ("OTEL_SDK_DISABLED", "OTEL_METRICS_EXPORTER", "OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_METRIC_EXPORT_INTERVAL")
 
@@ -31,34 +29,15 @@ def environment(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def meters() -> Meters:
-    """Of three messages, of which two are settled, one journal frame, and a request over HTTP."""
+    """Of three messages, of which two are settled, one journal frame, a request over HTTP, and publishers that wait."""
     meters = Meters("queue", "queue-1-a")
     meters.number(READY, lambda: 3)
+    meters.number(FLOWING, lambda: True)
     meters.read(SETTLED, lambda: [(("accepted",), 2), (("rejected",), 0)])
     meters.read(QUEUE_READY, lambda: [(("/", "q"), 3)])
     meters.histogram(JOURNAL).observe(0.002)
     meters.histograms(HTTP)["GET", "404"] = Histogram(HTTP.bounds)
     return meters
-
-
-@contextmanager
-def collector() -> Iterator[tuple[str, list[tuple[str, bytes]]]]:
-    """Its URL, and what it has taken."""
-    taken: list[tuple[str, bytes]] = []
-
-    class Collector(BaseHTTPRequestHandler):
-        def do_POST(self) -> None:
-            taken.append((self.path, self.rfile.read(int(self.headers["Content-Length"]))))
-            self.send_response(200)
-            self.end_headers()
-
-        def log_message(self, *_: object) -> None:
-            pass
-
-    with HTTPServer(("127.0.0.1", 0), Collector) as server:
-        Thread(target=server.serve_forever, daemon=True).start()
-        yield f"http://127.0.0.1:{server.server_port}", taken
-        server.shutdown()
 
 
 async def test_otlp(meters: Meters, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -76,7 +55,7 @@ async def test_otlp(meters: Meters, monkeypatch: pytest.MonkeyPatch) -> None:
     who = {each.key: each.value.string_value for each in resource.resource.attributes}
     assert (who["service.name"], who["service.instance.id"]) == ("hopline-queue", "queue-1-a")
     found = {each.name: each for each in resource.scope_metrics[0].metrics}
-    assert set(found) == {READY.name, SETTLED.name, JOURNAL.name, HTTP.name}
+    assert set(found) == {READY.name, FLOWING.name, SETTLED.name, JOURNAL.name, HTTP.name}
     settled = found[SETTLED.name]
     assert (settled.unit, settled.sum.is_monotonic, settled.sum.aggregation_temporality) == ("{message}", True, 2)
     assert {point.attributes[0].value.string_value: point.as_int for point in settled.sum.data_points} == {
@@ -88,6 +67,7 @@ async def test_otlp(meters: Meters, monkeypatch: pytest.MonkeyPatch) -> None:
     assert (list(point.explicit_bounds), point.count, point.sum) == (list(JOURNAL.bounds), 1, 0.002)
     assert (list(point.bucket_counts)[2], point.HasField("min"), point.HasField("max")) == (1, False, False)
     assert [each.as_int for each in found[READY.name].gauge.data_points] == [3]
+    assert [each.as_int for each in found[FLOWING.name].gauge.data_points] == [1]
     [point] = found[HTTP.name].histogram.data_points
     method, status = point.attributes
     assert (method.value.string_value, status.value.int_value) == ("GET", 404)
