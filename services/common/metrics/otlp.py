@@ -69,7 +69,7 @@ def _metrics(measured: Iterable[Measured], began_ns: int, time_ns: int) -> Itera
     for instrument, samples, found in measured:
         begin = 0 if instrument.kind is Kind.GAUGE else began_ns
         for labels, value in samples:
-            # A truth value is a number here, but none to Protobuf: one that it refuses costs all metrics of the process.
+            # A truth value is a number here, but none to Protobuf, and one that it refuses costs a process all metrics.
             number = int(value) if isinstance(value, bool) else value
             numbers[instrument].append(NumberDataPoint(_attributes(instrument, labels), begin, time_ns, number))
         for labels, histogram in found:

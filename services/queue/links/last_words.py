@@ -1,7 +1,7 @@
 """Of a stream that is over, what clients are done with counts, though it is carried out later.
 
 A gateway that has left does not say it again, and one that comes back says all of it. What they gave back is left out:
-the end of the stream gives it back.
+with the end of the stream it is abandoned, which counts as an attempt.
 """
 
 from __future__ import annotations

@@ -18,7 +18,7 @@ from services.queue.host import Host
 from services.queue.journal.batches import Batches
 from services.queue.journal.content import Source
 from services.queue.journal.ticket import Receipt
-from services.queue.links import publishing, requests
+from services.queue.links import publishing, requests, settling
 from services.queue.links.attaching import decided_first
 from services.queue.links.consumer_events import attached, cancelled, detached
 from services.queue.links.draining import drain
@@ -29,7 +29,6 @@ from services.queue.links.peer_reports import PeerReports
 from services.queue.links.releasing import release_held_by
 from services.queue.links.selecting import Selecting
 from services.queue.links.transactions import Transactions
-from services.queue.machine.claims import FINAL
 from services.queue.machine.columns import Columns, Raw, decoded, queue_ids_of
 from services.queue.machine.consumers import Consumer
 from services.queue.machine.entry import Holder
@@ -37,7 +36,7 @@ from services.queue.machine.newcomer import newcomer
 from services.queue.machine.queue import Queue
 from services.queue.machine.times import put_right
 from services.queue.observe.traced_batch import TracedAnswers, TracedBatch
-from services.queue.partitions.partition import Awaited, Partition, PartitionState
+from services.queue.partitions.partition import Awaited, Partition
 from services.rpc import queue_pb2 as pb
 
 log = structlog.get_logger()
@@ -126,11 +125,13 @@ class PeerLink(Holder):
     def resume(self) -> None:
         """Carries out the frames that have waited for the leases."""
         frames, self._suspended = self._suspended, []
-        for frame, publishes in frames:
+        for number, (frame, publishes) in enumerate(frames, 1):
             try:
                 self.receive(frame, publishes)
             except Exception as fault:  # noqa: BLE001 - as when it is carried out at once
+                self._suspended = frames[number:]
                 self.fail(fault)
+                break
         if frames:
             self._wake()
 
@@ -144,15 +145,17 @@ class PeerLink(Holder):
         self.broken = True
         self._batches.close()
         self._host.links.pop(self, None)
-        self._host.when_certain(self._leave)
+        words, self._suspended = last_words_of(self._suspended), []
+        self._host.when_certain(partial(self._leave, words))
 
-    def _leave(self) -> None:
+    def _leave(self, words: Sequence[pb.Settle]) -> None:
         if self._tells and all(link.origin != self.origin for link in self._host.links):
             self._host.expected.expect(self.origin, _RETURN_SECONDS)
         now = self._host.now()
-        for_each("settling deliveries", last_words_of(self._suspended), partial(self.settle, now=now))
         consumers, self._consumers = self._consumers, {}
         for_each("detaching a consumer", consumers.values(), partial(self._leave_queue, now=now))
+        # Not before: what becomes free by one of them must not be delivered to another consumer of this stream.
+        for_each("settling deliveries", words, partial(self.settle, now=now))
         self._awaiting.clear()
         self._host.registry.not_recalled(self)
         self._transactions.close()
@@ -345,24 +348,11 @@ class PeerLink(Holder):
         self._host.safe_soon(Receipt(partial(self.outbox.settled, self._settling)))
 
     def settle(self, settle: pb.Settle, now: int) -> None:
+        """As the gateway has said it; of a transaction it is kept until that is decided."""
         if settle.transaction:
             self._transactions.settle(settle)
-            return
-        queue = self._host.registry.settling(SlotId(settle.queue_id))
-        if queue is not None:
-            outcome = pb.RETURN if settle.had else settle.outcome
-            queue.settle(outcome, self._settled_here(settle, queue), now)
-        elif partition := self._host.registry.awaited(SlotId(settle.queue_id)):
-            partition.waiting.append(partial(self.settle, settle, now))
-        elif (
-            partition := self._host.registry.partition_of(SlotId(settle.queue_id))
-        ) and partition.state is PartitionState.WRITTEN:
-            self.outbox.frame.unsettled.append(settle)
-
-    def _settled_here(self, settle: pb.Settle, queue: Queue) -> list[int]:
-        if settle.outcome in FINAL:
-            return list(settle.uids)
-        return queue.not_others(settle.uids, self) if self._host.registry.is_in(queue, settle.term) else []
+        else:
+            settling.settle(self._host, self, self.outbox, settle, now)
 
     def _credit_all(self, granted: Iterable[pb.Credit], now: int) -> None:
         for_each("giving a consumer credit", granted, partial(self._credit, now=now), self._not_served)

@@ -139,28 +139,6 @@ async def test_a_stream_that_broke_meanwhile(house: House, host: Host) -> None:
     assert not first.runs[0].redelivered
 
 
-async def test_settlements_of_a_stream_that_ended_meanwhile(house: House, host: Host) -> None:
-    """What clients were done with is settled; what they gave back in it comes back by the end of the stream."""
-    queue_id, hold = await house.declare("q", durable=True), host.leases_hold
-    first, second = await house.link(origin=1001), await house.link(origin=1002)
-    await first.attach(queue_id)
-    await first.publish(queue_id, [b"1", b"2", b"3"], persistent=True)
-    await first.until(lambda: len(first.uids) == 3)
-    [its] = [each for each in host.links if each.origin == 1001]
-    host.leases_hold = bool
-    for outcome, uid in zip((pb.ACCEPT, pb.REJECT, pb.RELEASE), first.uids, strict=True):
-        await first.send(settles=[pb.Settle(queue_id=queue_id, outcome=outcome, uids=[uid])])
-    await first.until(lambda: len(its._suspended) == 3)
-    await first.close()
-    await second.until(lambda: its.broken)
-    host.leases_hold = hold
-    host.resume(valid=True)
-    await second.attach(queue_id)
-    await second.until(lambda: second.bodies)
-    assert second.bodies == [b"3"]
-    assert set(host.registry.queues[queue_id].unsettled) == set(second.uids)
-
-
 @pytest.mark.timeout(20)
 async def test_a_consumer_that_came_and_went(house: House, host: Host) -> None:
     """Its stream broke, and then the partition was lost: the process goes on. It went in circles for ever."""

@@ -1,0 +1,34 @@
+"""What became of deliveries, said to their queue: at once, when its partition is served, or by its next owner."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from services.common.topology.slots import SlotId
+from services.queue.host import Host
+from services.queue.links.outbox import Outbox
+from services.queue.machine.claims import FINAL
+from services.queue.machine.entry import Holder
+from services.queue.machine.queue import Queue
+from services.queue.partitions.partition import PartitionState
+from services.rpc import queue_pb2 as pb
+
+
+def settle(host: Host, holder: Holder, outbox: Outbox, said: pb.Settle, now: int) -> None:
+    """`holder` had been given them; `outbox` is its gateway's, which hears of those that come too late."""
+    queue_id = SlotId(said.queue_id)
+    queue = host.registry.settling(queue_id)
+    if queue is not None:
+        outcome = pb.RETURN if said.had else said.outcome
+        queue.settle(outcome, _its(host, holder, queue, said), now)
+    elif waiting := host.registry.awaited(queue_id):
+        waiting.waiting.append(partial(settle, host, holder, outbox, said, now))
+    elif (partition := host.registry.partition_of(queue_id)) and partition.state is PartitionState.WRITTEN:
+        outbox.frame.unsettled.append(said)
+
+
+def _its(host: Host, holder: Holder, queue: Queue, said: pb.Settle) -> list[int]:
+    """Without those that others have been given since, unless it does not matter who says it."""
+    if said.outcome in FINAL:
+        return list(said.uids)
+    return queue.not_others(said.uids, holder) if host.registry.is_in(queue, said.term) else []
