@@ -2,7 +2,8 @@
 
 Topology (names, bindings, arguments, lives) is said of queues. Whatever carries messages names slots: tables of
 gateways and queue processes, streams between them, the journal. Those call a slot's id `queue_id`, as the contracts do.
-Today every queue has one slot.
+Today every queue has one slot. A router that makes more gives each an id, and before it does, what one slot decides for
+its queue has to be decided over all of them: deletions if unused or empty, lives, counts in answers.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from unittest.mock import Mock, call
 
-from services.queue.links.link import PeerLink
+from services.queue.links.settling import settle
 from services.rpc import queue_pb2 as pb
 from tests.support.queue_machine import Machine
 
@@ -36,9 +36,8 @@ def test_what_the_record_says() -> None:
 
 def test_given_back_untried() -> None:
     """A gateway says so of what it calls restored: a process of a former release would not know another word."""
-    queue, link = Mock(), Mock()
-    link._host.registry.settling.return_value, link._settled_here.return_value = queue, [1]
+    queue, host = Mock(), Mock()
+    host.registry.settling.return_value, queue.not_others.side_effect = queue, lambda uids, _: list(uids)
     for had in (True, False):
-        PeerLink.settle(link, pb.Settle(queue_id=1, outcome=pb.RESTORE, had=had, uids=[1]), now=0)
-    link._transactions.settle.assert_not_called()
+        settle(host, Mock(), Mock(), pb.Settle(queue_id=1, outcome=pb.RESTORE, had=had, uids=[1]), now=0)
     assert queue.settle.mock_calls == [call(pb.RETURN, [1], 0), call(pb.RESTORE, [1], 0)]
