@@ -80,7 +80,7 @@ def told(request: router_pb2.ExplainRequest, headers: dict[str, Any], reply: rou
 def _header(given: str) -> tuple[str, Any]:
     name, equals, value = given.partition("=")
     if not equals or not name.removesuffix(":"):
-        raise SyntaxFault(f"'{given}' is no header: name=text, or name:=JSON for a number, a boolean or null")
+        raise SyntaxFault(f"'{given}' is not understood: name=text, or name:=JSON for a number, a boolean or null")
     if not name.endswith(":"):
         return name, value
     try:

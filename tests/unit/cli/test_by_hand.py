@@ -121,7 +121,7 @@ def test_nothing_waits(mgmt: Told) -> None:
         (("publish",), "a body, or --file FILE"),
         (("publish", "m", "--file", "x"), "a body, or --file FILE"),
         (("publish", "--file", "-", "--password-file", "-"), "standard input has one of them"),
-        (("publish", "m", "--header", "x"), "--header 'x' is no header"),
+        (("publish", "m", "--header", "x"), "--header 'x' is not understood"),
         (("get", "q", "--take", "--reject"), "not both"),
         (("get", "q", "--count", "0"), "--count"),
     ],

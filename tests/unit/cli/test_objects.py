@@ -184,7 +184,7 @@ def test_bindings(mgmt: Told, what: str) -> None:
 @pytest.mark.parametrize(
     ("words", "text"),
     [
-        (("queues", "declare", "q", "--argument", "x"), "--argument 'x' is no header: name=text, or name:=JSON"),
+        (("queues", "declare", "q", "--argument", "x"), "--argument 'x' is not understood: name=text, or name:=JSON"),
         (("queues", "list", "--where", "durable"), "COLUMN=PATTERN is wanted, such as durable=true"),
         (("queues", "purge"), "QUEUE"),
     ],
