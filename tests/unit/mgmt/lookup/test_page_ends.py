@@ -28,8 +28,8 @@ def _column(path: Path, name: str) -> Any:
 
 
 def _require(path: Path, name: str) -> None:
-    with path.open("rb") as file:
-        require_ends(file.fileno(), pq.read_metadata(path).row_group(0), name)
+    with path.open("rb") as raw, pq.ParquetFile(path) as file:
+        require_ends(raw.fileno(), file, 0, name)
 
 
 def _written(folder: Path, values: Any, **settings: Any) -> Path:
@@ -84,6 +84,13 @@ def test_any_bit_of_a_header(tmp_path: Path, asked: int) -> None:
         pytest.param(pa.array([None, *NUMBERS, None], pa.int64()), {"use_dictionary": False}, id="some null"),
         pytest.param(pa.array(NUMBERS, pa.timestamp("us", "UTC")), {"use_dictionary": False}, id="times"),
         pytest.param(pa.array([f"queue {one * 7919 % 997}" for one in NUMBERS]), {}, id="texts in a dictionary"),
+        pytest.param([f"queue {n % 8}" for n in range(40)], {}, id="texts that the dictionary has too"),
+        pytest.param([f"connection {n:02}" for n in range(40)], {"use_dictionary": False}, id="texts"),
+        pytest.param(
+            [None, *NUMBERS, None],
+            {"column_encoding": {"a": "DELTA_BINARY_PACKED"}, "use_dictionary": False},
+            id="deltas",
+        ),
     ],
 )
 def test_what_a_header_says(tmp_path: Path, values: Any, settings: dict[str, Any]) -> None:
@@ -135,7 +142,5 @@ def test_pages_that_cannot_be_taken_apart(tmp_path: Path) -> None:
     path = _written(tmp_path, NUMBERS)
     column, whole = _column(path, "a"), path.read_bytes()
     chunk = chunk_of(column)
-    group = pq.read_metadata(path).row_group(0)
     path.write_bytes(whole[: chunk.begin] + b"\xff" * chunk.size + whole[chunk.begin + chunk.size :])
-    with path.open("rb") as file:
-        require_ends(file.fileno(), group, "a")
+    _require(path, "a")
