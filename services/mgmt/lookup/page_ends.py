@@ -31,14 +31,17 @@ def require_told(path: str | Path, footer: Any, names: Collection[str]) -> None:
     """
     with Path(path).open("rb") as raw:
         for number in range(footer.num_row_groups):
-            for name in names:
-                require_footer(raw.fileno(), footer.row_group(number), name)
+            _require_footer(raw.fileno(), footer.row_group(number), names)
 
 
 def require_footer(raw: int, group: Any, name: str) -> None:  # noqa: ANN401 - as above
     """The same of one column of a row group."""
-    for column in _columns(group, name):
-        with _as_damage(name):
+    _require_footer(raw, group, (name,))
+
+
+def _require_footer(raw: int, group: Any, names: Collection[str]) -> None:  # noqa: ANN401 - as above
+    with _as_damage(", ".join(names)):
+        for column in _columns(group, names):
             _require_told(column, _pages(raw, column))
 
 
@@ -48,7 +51,7 @@ def require_ends(raw: int, file: pq.ParquetFile, number: int, name: str) -> None
     As far as that can be told: nothing is said of columns in lists, nor of pages that are of another version. How
     values are written does not matter: Arrow decodes them.
     """
-    for column in _columns(file.metadata.row_group(number), name):
+    for column in _columns(file.metadata.row_group(number), (name,)):
         with _as_damage(name):
             pages = _pages(raw, column)
             _require_told(column, pages)
@@ -67,9 +70,9 @@ def _as_damage(name: str) -> Iterator[None]:
         raise ValueError(f"what is said of the ends of {name} cannot be read: {failure!r}") from failure
 
 
-def _columns(group: Any, name: str) -> list[Any]:  # noqa: ANN401 - as above
+def _columns(group: Any, names: Collection[str]) -> list[Any]:  # noqa: ANN401 - as above
     columns = map(group.column, range(group.num_columns))
-    return [column for column in columns if column.path_in_schema == name and column.physical_type in _KINDS]
+    return [column for column in columns if column.path_in_schema in names and column.physical_type in _KINDS]
 
 
 def _pages(raw: int, column: Any) -> list[Page]:  # noqa: ANN401 - as above

@@ -5,7 +5,7 @@ from __future__ import annotations
 from services.mgmt.lookup.few_ids import FewIds
 from services.mgmt.lookup.versions import Version
 
-FIRST, SECOND = Version(1, 1, 1), Version(2, 2, 2)
+FIRST, SECOND = Version(1, 1, 1, 1), Version(2, 2, 2, 2)
 
 
 def test_what_it_lacks() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -12,6 +13,7 @@ import pytest
 from services.mgmt.ledger.pace import no_rest
 from services.mgmt.ledger.parquet import write
 from services.mgmt.ledger.schema import TABLES
+from services.mgmt.lookup import page_ends
 from services.mgmt.lookup.database import Database
 from services.mgmt.lookup.page_ends import require_ends
 from services.mgmt.lookup.raw_pages import chunk_of, pages_of
@@ -103,6 +105,37 @@ def test_what_a_header_says(tmp_path: Path, values: Any, settings: dict[str, Any
         end = page.stop // 8 - 5  # before what tells that the ends are exact: the last byte of the least
         path.write_bytes(whole[: end - 1] + bytes([whole[end - 1] ^ 4]) + whole[end:])
         with pytest.raises(ValueError, match="other ends than"):
+            _require(path, "a")
+
+
+@pytest.mark.parametrize("name", ["DELTA_BINARY_PACKED", "PLAIN"])
+def test_a_page_between_the_others(tmp_path: Path, name: str) -> None:
+    """An end that lies between those of the whole column is found too, however values are written."""
+    path = _written(tmp_path, list(range(40)), column_encoding={"a": name}, use_dictionary=False)
+    whole, page = path.read_bytes(), _headers(path, "a")[2]
+    place = page.stop // 8 - 5 - 8  # the lowest byte of the least
+    path.write_bytes(whole[:place] + bytes([whole[place] ^ 1]) + whole[place + 1 :])
+    with pytest.raises(ValueError, match="other ends than the page has"):
+        _require(path, "a")
+
+
+def test_long_headers(tmp_path: Path) -> None:
+    """Ends that are as long as Arrow writes them are compared too."""
+    path = _written(tmp_path, [f"{n:02}" + "x" * 4000 for n in range(40)], use_dictionary=False)
+    _require(path, "a")
+    whole = path.read_bytes()
+    place = whole.rindex(b"39xx")
+    path.write_bytes(whole[:place] + b"38" + whole[place + 2 :])
+    with pytest.raises(ValueError, match="other ends than the footer"):
+        _require(path, "a")
+
+
+def test_whatever_is_raised(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever a damaged header or footer makes somebody raise is told as damage."""
+    path = _written(tmp_path, NUMBERS)
+    for failure in (KeyError(1), AttributeError("a"), IndexError()):
+        monkeypatch.setattr(page_ends, "_require_told", Mock(side_effect=failure))
+        with pytest.raises(ValueError, match="cannot be read"):
             _require(path, "a")
 
 
