@@ -103,7 +103,9 @@ class IdFiles:
         """Of such files some are learnt at a time: all at once would take a second."""
         path, version = file
         known = self._known.of(path, version) if version else None
-        return known is not None and known.rows <= FEW and not self._few.knows(path, version)
+        if known is None or known.rows > FEW or self._few.knows(path, version):
+            return False
+        return self._few.has_room(known.rows)
 
     def _in_file(self, path: str, version: Version | None, name: str, most: int) -> list[Row]:
         if self._few.lacks(path, version, name):
