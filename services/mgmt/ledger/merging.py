@@ -13,11 +13,11 @@ from typing import NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
 from services.mgmt.heap import give_back
 from services.mgmt.ledger import parquet
 from services.mgmt.ledger.arrow_errors import as_known_errors
+from services.mgmt.ledger.footers import opened
 from services.mgmt.ledger.pace import Rest
 from services.mgmt.ledger.schema import REPEATED, ROW_GROUP, SORTED_BY, TABLES
 
@@ -93,7 +93,7 @@ def _divided(paths: Sequence[Path], key: str, rest: Rest) -> tuple[list[_Source]
 
 def _keys(path: Path, name: str, rest: Rest) -> tuple[pa.ChunkedArray, list[int]]:
     """And how many rows each row group has."""
-    with pq.ParquetFile(path, page_checksum_verification=True) as file:
+    with opened(path) as file:
         column = file.read([name], use_threads=False)[name]
         sizes = [file.metadata.row_group(number).num_rows for number in range(file.metadata.num_row_groups)]
     rest()

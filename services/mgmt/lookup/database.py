@@ -26,6 +26,7 @@ log = structlog.get_logger()
 
 _THREADS = 2
 _MEMORY = "256MB"
+_UIDS = ("first_uid", "last_uid")
 _ATTEMPTS = 5  # files are merged, and go away, once in an hour
 
 Row = tuple[Any, ...]
@@ -49,7 +50,9 @@ class Part(NamedTuple):
     def wanted(self) -> Wanted:
         """What is read of its files."""
         columns, compared = (frozenset(_WORDS.findall(words)) for words in (self.columns, self.condition))
-        return Wanted(columns | compared, self.having, self.within, compared, frozenset(TABLES[self.table].names))
+        choosing = frozenset(_UIDS if self.having is not None else ()) | ({"time"} if self.time_us else frozenset())
+        known = frozenset(TABLES[self.table].names)
+        return Wanted(columns | compared, self.having, self.within, compared, known, choosing)
 
 
 @dataclass(slots=True)

@@ -11,7 +11,8 @@ from bisect import bisect_left
 from collections.abc import Iterable
 from typing import Final
 
-from services.mgmt.lookup.versions import Remembered, Version
+from services.mgmt.lookup.counted import Counted
+from services.mgmt.lookup.versions import Version
 
 FEW: Final = 16_384
 """Ids of a file, at most."""
@@ -28,8 +29,7 @@ class FewIds:
 
     def __init__(self, most: int = _MOST) -> None:
         """`most` hashes are remembered."""
-        self._most = most
-        self._forget()
+        self._known: Counted[_Hashes[int]] = Counted(most, _REMEMBERED)
 
     def lacks(self, path: str, version: Version | None, name: str) -> bool:
         """Whether it is known that the file has not the id."""
@@ -44,17 +44,16 @@ class FewIds:
         """Whether somebody has told what the file has."""
         return self._known.of(path, version) is not None
 
-    def learn(self, path: str, version: Version | None, ids: Iterable[str]) -> None:
-        """`ids` are all that the file has."""
-        hashes = array("I", sorted({_hash(each) for each in ids}))
-        if self._number + len(hashes) > self._most:
-            self._forget()
-        self._number += len(hashes)
-        self._known.learn(path, version, hashes)
+    def has_room(self, ids: int) -> bool:
+        """For a file of so many. Nothing is forgotten for it: files that together are too many would push each other
+        out for ever, and each takes milliseconds to learn.
+        """
+        return self._known.has_room(ids)
 
-    def _forget(self) -> None:
-        self._known: Remembered[_Hashes[int]] = Remembered(_REMEMBERED)
-        self._number = 0
+    def learn(self, path: str, version: Version | None, ids: Iterable[str]) -> None:
+        """`ids` are all that the file has; nothing is learnt where there is no room."""
+        hashes = array("I", sorted({_hash(each) for each in ids}))
+        self._known.learn(path, version, hashes, len(hashes))
 
 
 def _hash(name: str) -> int:

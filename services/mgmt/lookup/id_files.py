@@ -20,6 +20,7 @@ import pyarrow.parquet as pq
 from services.mgmt.ledger.footers import column_paths, opened
 from services.mgmt.lookup.few_ids import FEW, FewIds
 from services.mgmt.lookup.id_pages import that_may_have
+from services.mgmt.lookup.page_ends import require_told
 from services.mgmt.lookup.raw_pages import Chunk, chunk_of
 from services.mgmt.lookup.versions import Remembered, Version, version_of
 
@@ -28,6 +29,7 @@ _TOGETHER = 16  # row groups
 _LEARNT_AT_ONCE = 8  # files, in four milliseconds each
 _COLUMNS = ("kind", "first_uid", "last_uid", "time")
 _UIDS = ("first_uid", "last_uid")
+_CHOOSING = (*_UIDS, "time")  # by them files are chosen that are asked for names
 _NAMES = ("kind", "id", *_UIDS)
 
 _ANY_UID = (0, (1 << 63) - 1)
@@ -89,6 +91,7 @@ class IdFiles:
             return []
         with opened(path, pre_buffer=False) as file:
             if known is None:
+                require_told(path, file.metadata, _CHOOSING)
                 known = self._spans.learn(path, version, _spans_of(file.metadata))
             groups = _groups_with_any(known, asked)
             # Many together, as each reading takes as long as what it reads.
@@ -100,7 +103,9 @@ class IdFiles:
         """Of such files some are learnt at a time: all at once would take a second."""
         path, version = file
         known = self._known.of(path, version) if version else None
-        return known is not None and known.rows <= FEW and not self._few.knows(path, version)
+        if known is None or known.rows > FEW or self._few.knows(path, version):
+            return False
+        return self._few.has_room(known.rows)
 
     def _in_file(self, path: str, version: Version | None, name: str, most: int) -> list[Row]:
         if self._few.lacks(path, version, name):
@@ -110,6 +115,7 @@ class IdFiles:
             return []
         with opened(path, pre_buffer=False) as file:
             if known is None:
+                require_told(path, file.metadata, ("id",))
                 known = self._known.learn(path, version, _read(file.metadata))
             return [row for group in known.with_id(name) for row in _rows(file, group, name, most)]
 

@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from services.mgmt.ledger.footers import column_paths, opened
-from services.mgmt.lookup.page_ends import require_ends
+from services.mgmt.lookup.page_ends import require_ends, require_footer
 from services.mgmt.lookup.raw_pages import is_as_written
 
 _REMEMBERED = 20_000  # files
@@ -42,6 +42,8 @@ class Wanted(NamedTuple):
     """Those of the columns by whose values rows are chosen: by them DuckDB passes pages over."""
     known: frozenset[str] = frozenset()
     """All columns of the table, where that is to be looked at."""
+    choosing: frozenset[str] = frozenset()
+    """Those by whose ends in footers files and row groups are chosen, besides those of `within`."""
 
 
 class Pages:
@@ -55,7 +57,7 @@ class Pages:
         """Raises one of FAULTS for damage; ends early when `go_on` says no. `version` tells a file from another one
         of its name.
         """
-        key = path, wanted.columns, wanted.compared, tuple(wanted.within.items())
+        key = path, wanted.columns, wanted.compared, (*wanted.within.items(), *sorted(wanted.choosing))
         if wanted.uids is None and version is not None and self._done.get(key) == version:
             return
         self._verify(path, version, wanted, go_on)
@@ -86,6 +88,9 @@ class Pages:
 def _checks(file: pq.ParquetFile, wanted: Wanted) -> Iterator[tuple[int, str, _Check]]:
     there = frozenset(file.schema_arrow.names)
     _require_names(there, wanted)
+    # Of all row groups: those that seem to have nothing of it are not read.
+    choosing = sorted((wanted.choosing | wanted.within.keys()) & there)
+    yield from ((group, name, _require_footer) for group in range(file.metadata.num_row_groups) for name in choosing)
     for group in _groups(file.metadata, wanted):
         yield from ((group, name, _require_sound) for name in sorted(wanted.columns & there))
         yield from ((group, name, _require_ends) for name in sorted(wanted.compared & there))
@@ -104,7 +109,11 @@ def _require_sound(raw: int, file: pq.ParquetFile, group: int, name: str) -> Non
 
 
 def _require_ends(raw: int, file: pq.ParquetFile, group: int, name: str) -> None:
-    require_ends(raw, file.metadata.row_group(group), name)
+    require_ends(raw, file, group, name)
+
+
+def _require_footer(raw: int, file: pq.ParquetFile, group: int, name: str) -> None:
+    require_footer(raw, file.metadata.row_group(group), name)
 
 
 def _is_as_written(raw: int, group: Any, name: str) -> bool:  # noqa: ANN401 - pyarrow has no types

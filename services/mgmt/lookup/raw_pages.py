@@ -16,6 +16,7 @@ _NAMES = {0: "PLAIN", 2: "PLAIN_DICTIONARY", 5: "DELTA_BINARY_PACKED", 8: "RLE_D
 DATA, DICTIONARY = 0, 2  # PageType
 CODECS: Mapping[str, str] = {"UNCOMPRESSED": "", "ZSTD": "zstd", "SNAPPY": "snappy"}
 """Of those that can be read here, what Arrow calls them; "" for none."""
+_SHORT_HEADER, _LONGEST_HEADER = 512, 32 << 10  # bytes: Arrow writes no ends that are longer than four thousand
 _LARGEST = 64 << 20  # bytes of a page: of what is larger the header is damaged
 
 # Thrift's compact protocol: types of fields, of which page headers have these.
@@ -99,13 +100,41 @@ def pages_of(data: bytes) -> Iterator[Page]:
     while place < len(data):
         begin = place
         header, place = _struct(data, place)
-        size = header[3]
-        if not 0 <= size <= len(data) - place or not 0 <= header[2] <= _LARGEST:
-            raise ValueError("the page is cut off")
-        about = header.get(5 if header[1] == DATA else 7) or {}
-        content = data[place : place + size]
-        yield Page(header[1], about.get(2, -1), header[2], header.get(4), content, place - begin, about)
+        size = _size(header, len(data) - place)
+        yield _page(header, data[place : place + size], place - begin)
         place += size
+
+
+def headers_of(file: int, chunk: Chunk) -> Iterator[Page]:
+    """The same without what pages have: only headers are read."""
+    place, end = chunk.begin, chunk.begin + chunk.size
+    while place < end:
+        header, length = _header(file, place, end)
+        place += length
+        size = _size(header, end - place)
+        yield _page(header, b"", length)
+        place += size
+
+
+def _header(file: int, place: int, end: int) -> tuple[dict[int, Any], int]:
+    """And how long it is: nearly all are short."""
+    try:
+        return _struct(os.pread(file, min(_SHORT_HEADER, end - place), place), 0)
+    except IndexError:
+        return _struct(os.pread(file, min(_LONGEST_HEADER, end - place), place), 0)
+
+
+def _size(header: Mapping[int, Any], left: int) -> int:
+    """Of what follows a header."""
+    size: int = header[3]
+    if not 0 <= size <= left or not 0 <= header[2] <= _LARGEST:
+        raise ValueError("the page is cut off")
+    return size
+
+
+def _page(header: Mapping[int, Any], content: bytes, length: int) -> Page:
+    about = header.get(5 if header[1] == DATA else 7) or {}
+    return Page(header[1], about.get(2, -1), header[2], header.get(4), content, length, about)
 
 
 def _struct(data: bytes, place: int) -> tuple[dict[int, Any], int]:

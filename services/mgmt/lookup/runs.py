@@ -14,7 +14,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from services.mgmt.ledger.footers import opened
-from services.mgmt.lookup.versions import Remembered, Version
+from services.mgmt.lookup.counted import Counted
+from services.mgmt.lookup.versions import Version
 
 _REMEMBERED = 20_000  # files
 _MOST = 1_000_000  # numbers, of 8 bytes
@@ -29,33 +30,20 @@ class Runs:
 
     def __init__(self, most: int = _MOST) -> None:
         """`most` numbers are remembered, two for each run."""
-        self._most = most
-        self._forget()
+        self._known: Counted[dict[int, _Ends[int]]] = Counted(most, _REMEMBERED)
 
     def have(self, path: str, version: Version, groups: Collection[int], uid: int, go_on: Callable[[], bool]) -> bool:
         """Whether one of these row groups of the file has it; also where that cannot be read, or `go_on` says no."""
-        known = self._known.of(path, version)
-        if known is None:
-            known = self._known.learn(path, version, {})
+        known = self._known.of(path, version) or {}
         if missing := [group for group in groups if group not in known]:
             if not go_on():
                 return True
             try:
-                read = _read(path, missing)
+                known = known | _read(path, missing)  # another one: several threads may learn of a file at once
             except _UNREADABLE:
                 return True  # who reads it says why
-            self._make_room(sum(map(len, read.values())))
-            known.update(read)
+            self._known.learn_instead(path, version, known, sum(map(len, known.values())))
         return any(_is_in(known[group], uid) for group in groups)
-
-    def _make_room(self, numbers: int) -> None:
-        if self._numbers + numbers > self._most:
-            self._forget()
-        self._numbers += numbers
-
-    def _forget(self) -> None:
-        self._known: Remembered[dict[int, _Ends[int]]] = Remembered(_REMEMBERED)
-        self._numbers = 0
 
 
 def _is_in(ends: _Ends[int], uid: int) -> bool:

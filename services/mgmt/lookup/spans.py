@@ -15,6 +15,7 @@ import pyarrow.parquet as pq
 
 from services.common.uid import SEQUENCE_BITS
 from services.mgmt.ledger.footers import column_paths, opened
+from services.mgmt.lookup.page_ends import require_told
 from services.mgmt.lookup.runs import Runs
 from services.mgmt.lookup.versions import Remembered, Version, version_of
 
@@ -85,6 +86,7 @@ def _meet(one: Span, other: Span) -> bool:
 
 def _parts_of(path: str) -> list[_Part]:
     with opened(path, pre_buffer=False) as file:
+        require_told(path, file.metadata, ("first_uid", "last_uid"))
         groups = range(file.metadata.num_row_groups)
         return [_Part(group, span) for group in groups for span in _spans_of_group(file, group)]
 
@@ -109,6 +111,7 @@ def _by_origin(file: pq.ParquetFile, number: int) -> list[Span]:
 
 def _time_of(path: str) -> Span:
     with opened(path, pre_buffer=False) as file:
+        require_told(path, file.metadata, ("time",))
         groups = range(file.metadata.num_row_groups)
         told = [_statistics(file.metadata, number, "time") for number in groups]
     spans = [span for span in told if span]

@@ -50,6 +50,32 @@ def _sorted(wanted: list[int], keys: Sequence[Any], *, descending: bool) -> Step
     while len(runs) > 1:
         pairs, runs = [runs[at : at + 2] for at in range(0, len(runs), 2)], []
         for pair in pairs:
-            runs.append(sorted(chain(*pair), key=keys.__getitem__, reverse=descending))
-            yield
+            runs.append((yield from _merged(pair, keys, descending=descending)))
     return runs[0] if runs else []
+
+
+def _merged(pair: Sequence[list[int]], keys: Sequence[Any], *, descending: bool) -> Steps[list[int]]:
+    """One or two runs as one, a slice in each step."""
+    one, other = (*pair, [])[:2]
+    found, first, second = list[int](), 0, 0
+    while (begin := len(found)) < len(one) + len(other):
+        count = min(AT_ONCE, len(one) + len(other) - begin)
+        end = _of_the_one(one[first : first + count], other[second : second + count], count, keys, descending) + first
+        its = chain(one[first:end], other[second : second + count - (end - first)])
+        found += sorted(its, key=keys.__getitem__, reverse=descending)
+        first, second = end, second + count - (end - first)
+        yield
+    return found
+
+
+def _of_the_one(one: list[int], other: list[int], count: int, keys: Sequence[Any], descending: bool) -> int:
+    """How many of the first `count` of both, in order, are of the one; of equal ones it has the first."""
+    least, most = max(0, count - len(other)), min(count, len(one))
+    while least < most:
+        middle = (least + most) // 2
+        mine, its = keys[one[middle]], keys[other[count - middle - 1]]
+        if (mine < its) if descending else (its < mine):
+            most = middle
+        else:
+            least = middle + 1
+    return least

@@ -117,3 +117,12 @@ def test_a_damaged_file_is_told_as_what_it_is(tmp_path: Path) -> None:
     paths[1].write_bytes(b"PAR1 no PAR1")
     with pytest.raises(ValueError, match="arquet"):
         merge(paths, "stages", tmp_path / "whole", no_rest)
+
+
+def test_a_footer_that_would_end_the_process(tmp_path: Path) -> None:
+    """Is found before keys are read by it: Arrow ends the process where a column's nesting does not fit."""
+    path = tmp_path / "a.parquet"
+    schema = pa.schema([pa.field("first_uid", pa.int64(), nullable=False)])
+    pq.write_table(pa.table([pa.array([1], pa.int64())], schema), path, store_schema=False)
+    with pytest.raises(ValueError, match="not as in any table"):
+        merging._keys(path, "first_uid", no_rest)

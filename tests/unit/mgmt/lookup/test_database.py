@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import os
 import shutil
 from pathlib import Path
 from typing import Any
@@ -132,6 +133,20 @@ def test_damaged_file_is_restored(ledger: LedgerFiles) -> None:
         ([uid(1)], ["2.parquet"]),
         ([uid(1)], []),
     ]
+
+
+def test_restored_with_its_time(ledger: LedgerFiles) -> None:
+    """Also where the restored file has the place, the size and the time of change of the damaged one."""
+    ledger.stage("received", uid(1))
+    ledger.file()
+    [path] = (ledger.folder / "stages").rglob("*.parquet")
+    whole, opened, time = path.read_bytes(), Database(ledger.folder), path.stat().st_mtime_ns
+    path.write_bytes(bytes(len(whole)))
+    os.utime(path, ns=(time, time))
+    assert (_uids(opened), len(opened.damaged)) == ([], 1)
+    path.write_bytes(whole)
+    os.utime(path, ns=(time, time))
+    assert (_uids(opened), opened.damaged) == ([uid(1)], [])
 
 
 @pytest.mark.parametrize("column", ["first_uid", "uids", "stage"])

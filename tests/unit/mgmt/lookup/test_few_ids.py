@@ -5,7 +5,7 @@ from __future__ import annotations
 from services.mgmt.lookup.few_ids import FewIds
 from services.mgmt.lookup.versions import Version
 
-FIRST, SECOND = Version(1, 1, 1), Version(2, 2, 2)
+FIRST, SECOND = Version(1, 1, 1, 1), Version(2, 2, 2, 2)
 
 
 def test_what_it_lacks() -> None:
@@ -32,11 +32,15 @@ def test_another_file_of_the_name() -> None:
 
 
 def test_bound() -> None:
-    """What would be too much is forgotten, and can be learnt again."""
+    """What would be too much is not learnt, and nothing is forgotten for it; what is replaced counts no more."""
     few = FewIds(most=3)
     few.learn("a", FIRST, ["one", "two"])
     few.learn("b", FIRST, ["three", "four"])
-    assert (few.knows("a", FIRST), few.knows("b", FIRST)) == (False, True)
-    few.learn("a", FIRST, ["one"])
+    assert (few.knows("a", FIRST), few.knows("b", FIRST)) == (True, False)
+    assert [few.has_room(count) for count in (1, 2)] == [True, False]
+    few.learn("a", FIRST, ["one", "two"])  # by another thread
+    few.learn("b", FIRST, ["three"])
     assert few.knows("b", FIRST)
-    assert few.lacks("a", FIRST, "two")
+    few.learn("a", SECOND, ["one"])
+    few.learn("c", FIRST, ["five"])
+    assert [few.knows(*file) for file in (("a", SECOND), ("b", FIRST), ("c", FIRST))] == [True] * 3

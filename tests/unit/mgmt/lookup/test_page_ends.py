@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -12,6 +13,7 @@ import pytest
 from services.mgmt.ledger.pace import no_rest
 from services.mgmt.ledger.parquet import write
 from services.mgmt.ledger.schema import TABLES
+from services.mgmt.lookup import page_ends
 from services.mgmt.lookup.database import Database
 from services.mgmt.lookup.page_ends import require_ends
 from services.mgmt.lookup.raw_pages import chunk_of, pages_of
@@ -28,8 +30,8 @@ def _column(path: Path, name: str) -> Any:
 
 
 def _require(path: Path, name: str) -> None:
-    with path.open("rb") as file:
-        require_ends(file.fileno(), pq.read_metadata(path).row_group(0), name)
+    with path.open("rb") as raw, pq.ParquetFile(path) as file:
+        require_ends(raw.fileno(), file, 0, name)
 
 
 def _written(folder: Path, values: Any, **settings: Any) -> Path:
@@ -84,6 +86,13 @@ def test_any_bit_of_a_header(tmp_path: Path, asked: int) -> None:
         pytest.param(pa.array([None, *NUMBERS, None], pa.int64()), {"use_dictionary": False}, id="some null"),
         pytest.param(pa.array(NUMBERS, pa.timestamp("us", "UTC")), {"use_dictionary": False}, id="times"),
         pytest.param(pa.array([f"queue {one * 7919 % 997}" for one in NUMBERS]), {}, id="texts in a dictionary"),
+        pytest.param([f"queue {n % 8}" for n in range(40)], {}, id="texts that the dictionary has too"),
+        pytest.param([f"connection {n:02}" for n in range(40)], {"use_dictionary": False}, id="texts"),
+        pytest.param(
+            [None, *NUMBERS, None],
+            {"column_encoding": {"a": "DELTA_BINARY_PACKED"}, "use_dictionary": False},
+            id="deltas",
+        ),
     ],
 )
 def test_what_a_header_says(tmp_path: Path, values: Any, settings: dict[str, Any]) -> None:
@@ -96,6 +105,37 @@ def test_what_a_header_says(tmp_path: Path, values: Any, settings: dict[str, Any
         end = page.stop // 8 - 5  # before what tells that the ends are exact: the last byte of the least
         path.write_bytes(whole[: end - 1] + bytes([whole[end - 1] ^ 4]) + whole[end:])
         with pytest.raises(ValueError, match="other ends than"):
+            _require(path, "a")
+
+
+@pytest.mark.parametrize("name", ["DELTA_BINARY_PACKED", "PLAIN"])
+def test_a_page_between_the_others(tmp_path: Path, name: str) -> None:
+    """An end that lies between those of the whole column is found too, however values are written."""
+    path = _written(tmp_path, list(range(40)), column_encoding={"a": name}, use_dictionary=False)
+    whole, page = path.read_bytes(), _headers(path, "a")[2]
+    place = page.stop // 8 - 5 - 8  # the lowest byte of the least
+    path.write_bytes(whole[:place] + bytes([whole[place] ^ 1]) + whole[place + 1 :])
+    with pytest.raises(ValueError, match="other ends than the page has"):
+        _require(path, "a")
+
+
+def test_long_headers(tmp_path: Path) -> None:
+    """Ends that are as long as Arrow writes them are compared too."""
+    path = _written(tmp_path, [f"{n:02}" + "x" * 4000 for n in range(40)], use_dictionary=False)
+    _require(path, "a")
+    whole = path.read_bytes()
+    place = whole.rindex(b"39xx")
+    path.write_bytes(whole[:place] + b"38" + whole[place + 2 :])
+    with pytest.raises(ValueError, match="other ends than the footer"):
+        _require(path, "a")
+
+
+def test_whatever_is_raised(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever a damaged header or footer makes somebody raise is told as damage."""
+    path = _written(tmp_path, NUMBERS)
+    for failure in (KeyError(1), AttributeError("a"), IndexError()):
+        monkeypatch.setattr(page_ends, "_require_told", Mock(side_effect=failure))
+        with pytest.raises(ValueError, match="cannot be read"):
             _require(path, "a")
 
 
@@ -135,7 +175,5 @@ def test_pages_that_cannot_be_taken_apart(tmp_path: Path) -> None:
     path = _written(tmp_path, NUMBERS)
     column, whole = _column(path, "a"), path.read_bytes()
     chunk = chunk_of(column)
-    group = pq.read_metadata(path).row_group(0)
     path.write_bytes(whole[: chunk.begin] + b"\xff" * chunk.size + whole[chunk.begin + chunk.size :])
-    with path.open("rb") as file:
-        require_ends(file.fileno(), group, "a")
+    _require(path, "a")
