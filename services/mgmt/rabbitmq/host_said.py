@@ -1,4 +1,4 @@
-"""What an item of definitions says of a virtual host, without what cannot be taken: its objects need none of that."""
+"""What requests say of a virtual host, and definitions, without what cannot be taken: its objects need none of that."""
 
 from __future__ import annotations
 
@@ -7,7 +7,9 @@ from typing import Any, Final
 
 from pydantic import ValidationError
 
-from services.mgmt.rabbitmq.forms import SAID, NamedVirtualHost
+from services.common.errors import SyntaxFault
+from services.mgmt.rabbitmq.described import CLASSIC, TYPES
+from services.mgmt.rabbitmq.forms import SAID, NamedVirtualHost, VirtualHostForm
 
 _METADATA: Final = "metadata"
 
@@ -27,6 +29,13 @@ def host_said(item: Mapping[str, Any]) -> tuple[NamedVirtualHost, list[str]]:
         item = _without(item, *map(str, place))
     reasons = [f"{'.'.join(map(str, each['loc']))}: {each['msg']}" for each in wrong.values()]
     return NamedVirtualHost.model_validate(item), reasons
+
+
+def said_in(told: VirtualHostForm) -> dict[str, Any]:
+    """What a request says of it. Raises SyntaxFault for a type of queues that there is not."""
+    if (kind := told.said.get("default_queue_type", CLASSIC)) not in TYPES:
+        raise SyntaxFault(f"default_queue_type: queues are classic where nothing is said, not {kind}")
+    return told.said
 
 
 def _without(item: Mapping[str, Any], first: str, *rest: str) -> Mapping[str, Any]:
