@@ -28,7 +28,11 @@ def _limit(name: str, row: Mapping[str, Any]) -> int | str:
     return found
 
 
-VIRTUAL_HOSTS = (Column("vhost", "name"),)
+VIRTUAL_HOSTS = (
+    Column("vhost", "name"),
+    Column("description", "description"),
+    Column("tags", lambda row: ", ".join(row["tags"])),
+)
 USERS = (
     Column("user", "name"),
     Column("tags", lambda row: ", ".join(row["tags"])),

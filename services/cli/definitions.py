@@ -120,7 +120,11 @@ def _fetched(url: str, password_file: str | None) -> bytes:
     try:
         user, given = user_of(url)
         password = given or read_password(None, password_file, twice=False)
+        warnings = list[str]()
         with bar_beside("asking for definitions"):
-            return fetched(url, user, password)
+            data = fetched(url, user, password, warnings.append)
     except (OSError, ValueError) as error:
         fail(f"no definitions from there: {error}")
+    for line in warnings:
+        typer.echo(line, err=True)
+    return data

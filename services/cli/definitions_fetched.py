@@ -6,6 +6,7 @@ import base64
 import json
 import urllib.error
 import urllib.request
+from collections.abc import Callable
 from contextlib import suppress
 from http.client import HTTPException
 from typing import Final
@@ -37,25 +38,31 @@ class _Stay(urllib.request.HTTPRedirectHandler):
         """To nowhere."""
 
 
-def fetched(url: str, user: str, password: str) -> bytes:
-    """Raises OSError, with what the other side says where it says no."""
+def fetched(url: str, user: str, password: str, warn: Callable[[str], object] = lambda _: None) -> bytes:
+    """Raises OSError, with what the other side says where it says no. `warn` gets a line of what is not told."""
     address = address_of(url)
     data = _asked(address, user, password)
     if urlsplit(address).path.endswith(_PATH):
-        with suppress(OSError):  # who may see the one and not the other gets that
-            hosts = _asked(address.replace(_PATH, _HOSTS), user, password)
-            return with_metadata(data, hosts)
+        try:
+            return with_metadata(data, _asked(_hosts_of(address), user, password))
+        except OSError as error:  # who may see the one and not the other gets that
+            warn(f"descriptions and tags of virtual hosts may be missing: {_HOSTS} is not told: {error}")
     return data
+
+
+def _hosts_of(address: str) -> str:
+    parts = urlsplit(address)
+    return urlunsplit(parts._replace(path=parts.path.removesuffix(_PATH) + _HOSTS))
 
 
 def with_metadata(definitions: bytes, hosts: bytes) -> bytes:
     """Definitions with what is said of virtual hosts: 3.10 gives it on the command line alone."""
     with suppress(ValueError, TypeError, KeyError, AttributeError):  # another's: who takes them says what is wrong
         told = json.loads(definitions)
-        metadata = {each["name"]: each["metadata"] for each in json.loads(hosts)}
+        metadata = {each["name"]: each.get("metadata") for each in json.loads(hosts)}
         for each in told["vhosts"]:
-            if each["name"] in metadata:
-                each.setdefault("metadata", metadata[each["name"]])
+            if (its := metadata.get(each.get("name"))) is not None:
+                each.setdefault("metadata", its)
         return json.dumps(told).encode()
     return definitions
 

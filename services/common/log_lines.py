@@ -1,6 +1,7 @@
 """What this process has logged lately: the last lines, for loggers that are elsewhere (`log_serving.py`).
 
-There are few while nobody follows them, so that a logger that comes later begins with what led to it. Threads log too.
+Also while nobody follows them: who did may have died, and its successor wants what came meanwhile; and a logger that
+comes later begins with what led to it. Threads log too.
 """
 
 from __future__ import annotations
@@ -13,9 +14,12 @@ from typing import Any, Final, NamedTuple
 
 from services.common.clock import epoch_ns, monotonic
 
-_ALONE: Final = 100
-_FOLLOWED: Final = 2000
-"""Lines that are kept: those of some seconds, in which mgmt may be away."""
+_KEPT: Final = 10_000
+"""Lines: those of some seconds, in which mgmt may be away, however much is logged."""
+_ROOM: Final = 4 << 20
+"""Bytes that they take, about."""
+_APIECE: Final = 700
+"""Bytes of one beside its text."""
 _LONGEST: Final = 8 << 10
 """Characters of one."""
 _NAMES: Final = {"warning": "WARN", "critical": "ERROR"}
@@ -44,7 +48,6 @@ class RecentLines:
     def __init__(self) -> None:
         self.closing = False
         """Whether it ends: who follows it is let go."""
-        self.followers = 0
         self.begin("")
 
     def begin(self, instance: str) -> None:
@@ -53,6 +56,7 @@ class RecentLines:
         self.instance = instance
         self._lines: deque[LogLine] = deque()
         self._last = 0
+        self._size = 0
         self._lock = threading.Lock()
 
     def add(self, told: Mapping[str, Any], logger: str, *, own: bool) -> None:
@@ -63,9 +67,10 @@ class RecentLines:
         rest = level, logger, service, self.instance, text_of(told)[:_LONGEST], whose
         with self._lock:
             self._last += 1
-            self._lines.append(LogLine(self._last, epoch_ns() // 1000, *rest, monotonic()))
-            while len(self._lines) > (_FOLLOWED if self.followers else _ALONE):
-                self._lines.popleft()
+            self._lines.append(line := LogLine(self._last, epoch_ns() // 1000, *rest, monotonic()))
+            self._size += _size_of(line)
+            while len(self._lines) > _KEPT or self._size > _ROOM:
+                self._size -= _size_of(self._lines.popleft())
 
     def since(self, number: int, most: int) -> list[LogLine]:
         """The first lines after that one that are known yet; of `most` at once."""
@@ -73,6 +78,10 @@ class RecentLines:
             first = self._last - len(self._lines) + 1
             begin = max(number + 1, first) - first
             return [self._lines[each] for each in range(begin, min(begin + most, len(self._lines)))]
+
+
+def _size_of(line: LogLine) -> int:
+    return _APIECE + len(line.text)
 
 
 def text_of(told: Mapping[str, Any]) -> str:

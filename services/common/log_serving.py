@@ -31,20 +31,15 @@ class LogServing(LogsServicer):
 async def followed(recent: RecentLines) -> AsyncIterator[Lines]:
     """Who it is at first, then the lines that are known, and those that come."""
     yield Lines(process=recent.process)
-    recent.followers += 1
     after = 0
-    try:
-        while True:
-            closing = recent.closing  # before the look: what was logged by then is told yet
-            if lines := recent.since(after, _AT_ONCE):
-                yield Lines(process=recent.process, lines=map(_told, lines), now_us=epoch_ns() // 1000)
-                after = lines[-1].number
-            if len(lines) < _AT_ONCE:
-                if closing:
-                    return
-                await asyncio.sleep(PACE)
-    finally:
-        recent.followers -= 1
+    while True:
+        closing = recent.closing  # before the look: what was logged by then is told yet
+        if lines := recent.since(after, _AT_ONCE):
+            yield Lines(process=recent.process, lines=map(_told, lines), now_us=epoch_ns() // 1000)
+            after = lines[-1].number
+        elif closing:
+            return
+        await asyncio.sleep(0 if len(lines) == _AT_ONCE else PACE)  # others have their turn
 
 
 def _told(line: LogLine) -> Line:

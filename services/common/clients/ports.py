@@ -54,10 +54,12 @@ class Ports:
         await self._store.put_records([record], unchanged=read.unchanged)
 
     async def _everywhere(self) -> list[Port]:
-        """Those of the settings that every gateway has: what is at their addresses could be opened nowhere."""
-        of_settings = [each for each in await self.ports() if each.of_settings]
-        gateways = {where.gateway for each in of_settings for where in each.gateways}
-        return [each.port for each in of_settings if len(each.gateways) == len(gateways)]
+        """Those of the settings that every gateway that lives has: what is at their addresses could be opened nowhere.
+
+        One that has told of no port yet, as one that has just come, may have others, or none.
+        """
+        found, gateways = await self._served()
+        return [each.port for each in found if each.of_settings and len(each.gateways) == len(gateways)]
 
     async def has_provider(self, name: str) -> bool:
         """Whether there is an authentication provider of that name: on record, or of a kind that needs no options."""
@@ -79,11 +81,15 @@ class Ports:
 
     async def ports(self) -> list[Listed]:
         """All ports, with the gateways that serve them."""
+        return (await self._served())[0]
+
+    async def _served(self) -> tuple[list[Listed], list[str]]:
+        """The same, and the gateways that live."""
         records = await self._store.list_records([ports.RECORD_KIND, state.RECORD_KIND, watchers.RECORD_KIND])
         accounts = [Account.model_validate_json(each.value) for each in records if each.kind == state.RECORD_KIND]
         routed = (each for each in records if each.kind == watchers.RECORD_KIND)
         gateways = [each.key for each in routed if watchers.role_in(each.value) == "gateway"]
-        return listed(_ports_in(records), accounts, gateways)
+        return listed(_ports_in(records), accounts, gateways), gateways
 
 
 class PortsClient(Ports, Client):

@@ -17,14 +17,14 @@ from services.mgmt.loggers.kind import EVER, Said, Sink, now_us
 from services.mgmt.loggers.layout import DEFAULT, Layout
 from services.mgmt.loggers.outbox import Outbox, Partly, in_place_of
 from services.mgmt.loggers.positions import SUFFIX, Positions, beside
-from services.mgmt.loggers.rolling import Rolling, RollingFile
+from services.mgmt.loggers.rolling import Rolling, RollingFile, lock_of, longest_beside
 from services.mgmt.model.faults import IllegalConfiguration
 from services.rpc.logs_pb2 import Line
 
 _MB: Final = 1 << 20
 _LARGEST: Final = 1024
 _HISTORY: Final = 1000
-_FORMER: Final = re.compile(rf"\.(\d+|gz|part|lock|{SUFFIX[1:]})$")
+_FORMER: Final = re.compile(rf"\.(\d+|gz|part|{SUFFIX[1:]})$|^\..+\.lock$")
 _STANDING_BY: Final = 2000
 """Lines that are kept while another process writes: when that ends, some may not be in the file."""
 
@@ -141,6 +141,10 @@ class File:
         path = path_of(said, folder)
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
+            with suppress(FileNotFoundError):
+                longest_beside(path).lstat()
+            with suppress(FileNotFoundError):
+                os.close(os.open(lock_of(path), os.O_WRONLY | os.O_CLOEXEC))
             os.close(os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o640))
             # To roll is to rename in the folder.
             if not os.access(path.parent, os.W_OK):

@@ -76,16 +76,16 @@ class RollingFile:
 
     def write(self, texts: Iterable[bytes]) -> None:
         """Those that are `written` then; for the others it has to `roll`. It is held. Raises OSError."""
-        for text in texts:
-            if self._is_due(len(text)):
-                break
-            self._write(text)
-            self.written += 1
-        if self._is_deleted():  # meanwhile, and so are these; who moved it, and packs it, may have some of them
-            self.written = 0
-
-    def _is_deleted(self) -> bool:
-        return self._file is not None and not os.fstat(self._file).st_nlink
+        try:
+            for text in texts:
+                if self._is_due(len(text)):
+                    break
+                self._write(text)
+                self.written += 1
+        finally:
+            # Moved or deleted meanwhile: who packs it may have read to its end before these. Rather twice than nowhere.
+            if self._file is not None and not self._is_at_its_path(self._file):
+                self.written = 0
 
     def _write(self, text: bytes) -> None:
         assert self._file is not None
@@ -203,6 +203,11 @@ class RollingFile:
 def lock_of(path: Path) -> Path:
     """Hidden, so that nobody who moves logs moves it."""
     return path.with_name(f".{path.name}.lock")
+
+
+def longest_beside(path: Path) -> Path:
+    """What lies beside it may have a name that is so long."""
+    return Path(f"{path}.{date.max.isoformat()}.{999_999}.gz.part")
 
 
 def _locked(file: int) -> bool:

@@ -44,7 +44,7 @@ LIMITS: Final = "limits"
 
 
 LONGEST_DESCRIPTION: Final = 1 << 15
-_SAID: Final = {"description", "tags", "default_queue_type"}
+SAID: Final = {"description", "tags", "default_queue_type"}
 
 
 def _by_name(value: object) -> object:
@@ -215,7 +215,7 @@ class Metadata(_Form):
     description: Annotated[str, Field(max_length=LONGEST_DESCRIPTION)] | None = None
     tags: Tags | None = None
     default_queue_type: Annotated[
-        Short | None, BeforeValidator(lambda value: None if value == "undefined" else value)
+        Short | None, BeforeValidator(lambda value: None if value in ("undefined", "") else value)
     ] = None
 
 
@@ -227,7 +227,7 @@ class VirtualHostForm(Metadata):
     @property
     def said(self) -> dict[str, Any]:
         """What is said, by name."""
-        return self.metadata.model_dump(exclude_none=True) | self.model_dump(exclude_none=True, include=_SAID)
+        return self.metadata.model_dump(exclude_none=True) | self.model_dump(exclude_none=True, include=SAID)
 
 
 class NamedVirtualHost(VirtualHostForm):

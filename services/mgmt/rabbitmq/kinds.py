@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, Never
 
 from services.common.access import questions
-from services.common.access.action import Action
+from services.common.access.action import Action, Kind
 from services.common.access.asked import Asked
 from services.common.errors import SyntaxFault
 from services.mgmt.access.operations import CONFIGURE
-from services.mgmt.rabbitmq.forms import ExchangeForm, PolicyForm, QueueForm
+from services.mgmt.rabbitmq.described import describe
+from services.mgmt.rabbitmq.forms import ExchangeForm, PolicyForm, QueueForm, VirtualHostForm
+from services.mgmt.rabbitmq.host_said import said_in
 from services.mgmt.rabbitmq.needs import to_declare_exchange, to_declare_queue
 from services.mgmt.rabbitmq.reading import read
 from services.mgmt.rabbitmq.sections import Broker
@@ -32,6 +34,24 @@ def declared(kind: Any) -> Declared:  # noqa: ANN401 - a number of the contract'
     if kind not in _DECLARED:
         raise SyntaxFault("queues, exchanges and policies are declared and deleted, and nothing else")
     return _DECLARED[kind]
+
+
+async def _describe(broker: Broker, request: pb.DeclareRequest) -> bool:
+    """It is there already: the router creates it."""
+    await describe(broker.house, request.virtual_host, _said_of_host(request))
+    return False
+
+
+def _to_describe(request: pb.DeclareRequest) -> Asked:
+    return questions.update(Kind.VIRTUALHOST, request.virtual_host, request.virtual_host, _said_of_host(request))
+
+
+def _said_of_host(request: pb.DeclareRequest) -> dict[str, Any]:
+    return said_in(read(VirtualHostForm, request.told))
+
+
+def _not_to_delete(_: object) -> Never:
+    raise SyntaxFault("virtual hosts are deleted by the router")
 
 
 async def _declare_queue(broker: Broker, request: pb.DeclareRequest) -> bool:
@@ -83,5 +103,6 @@ _DECLARED: Final[Mapping[int, Declared]] = {
         lambda told: questions.set_policies(told.virtual_host),
         _clear_policy,
     ),
+    pb.VIRTUAL_HOST: Declared(_to_describe, _describe, _not_to_delete, lambda *_: _not_to_delete(_)),
     pb.OPERATOR_POLICY: Declared(lambda _: CONFIGURE, _set_policy, lambda _: CONFIGURE, _clear_policy),
 }

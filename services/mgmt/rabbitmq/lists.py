@@ -13,6 +13,7 @@ from services.common.patterns import fits
 from services.mgmt.rabbitmq.columns import in_order, in_place, value_in
 from services.mgmt.rabbitmq.connected import channels, connection
 from services.mgmt.rabbitmq.counted import Counted
+from services.mgmt.rabbitmq.described import described
 from services.mgmt.rabbitmq.objects import Row
 from services.mgmt.rabbitmq.plain import written
 from services.mgmt.rabbitmq.sections import Broker
@@ -137,6 +138,10 @@ async def _connections(broker: Broker, hosts: list[str]) -> Rows:
     return Rows(connection(each) for each in told if each.virtual_host in there)
 
 
+async def _virtual_hosts(broker: Broker, hosts: list[str]) -> Rows:
+    return Rows({"name": host, **described(broker.house, host)} for host in hosts)
+
+
 _LISTED: Final = {
     pb.QUEUE: _queues,
     pb.EXCHANGE: _exchanges,
@@ -145,6 +150,7 @@ _LISTED: Final = {
     pb.CONNECTION: _connections,
     pb.POLICY: _policies,
     pb.OPERATOR_POLICY: _operator_policies,
+    pb.VIRTUAL_HOST: _virtual_hosts,
 }
 
 

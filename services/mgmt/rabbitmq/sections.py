@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Final, NamedTuple
 
 from services.common.access.records import Permission, TopicPermission
-from services.common.errors import BrokerError, SyntaxFault
+from services.common.errors import BrokerError, SyntaxFault, Unavailable
 from services.common.limits import USER, VIRTUAL_HOST, Subject
 from services.mgmt.rabbitmq.changes import BindingEnds, Changes
 from services.mgmt.rabbitmq.described import TYPES, describe
@@ -17,13 +17,13 @@ from services.mgmt.rabbitmq.forms import (
     NamedPolicy,
     NamedQueue,
     NamedUser,
-    NamedVirtualHost,
     PlacedBinding,
     PlacedLimits,
     PlacedPermission,
     PlacedTopicPermission,
     PolicyForm,
 )
+from services.mgmt.rabbitmq.host_said import host_said
 from services.mgmt.rabbitmq.objects import Objects
 from services.mgmt.rabbitmq.policies import OPERATORS
 from services.mgmt.rabbitmq.users import put_user
@@ -52,14 +52,25 @@ class Broker(NamedTuple):
 
 
 async def _virtual_host(broker: Broker, item: Mapping[str, Any]) -> str:
-    told = NamedVirtualHost.model_validate(item)
+    told, lost = host_said(item)
     said = dict(told.said)
-    lost = said.pop(_TYPE) if said.get(_TYPE) not in (None, *TYPES) else ""
+    if said.get(_TYPE) not in (None, *TYPES):
+        lost.append(f"queues are classic where nothing is said, not {said.pop(_TYPE)}")
     await broker.changes.create_virtual_host(told.name)
-    await describe(broker.house, told.name, said)
-    if told.limits:
+    if told.limits:  # before what is only said of it
         await broker.house.grants.put_limits(Subject(VIRTUAL_HOST, told.name), told.limits)
-    return f"queues are classic where nothing is said, not {lost}" if lost else ""
+    return "; ".join([*lost, *await _described(broker, told.name, said)])
+
+
+async def _described(broker: Broker, name: str, said: Mapping[str, Any]) -> list[str]:
+    """What is lost of it. Raises Unavailable."""
+    try:
+        await describe(broker.house, name, said)
+    except Unavailable:
+        raise
+    except BrokerError as error:
+        return [f"nothing is said of it: {error.text}"]
+    return []
 
 
 async def _user(broker: Broker, item: Mapping[str, Any]) -> str:

@@ -118,6 +118,7 @@ def test_nothing_waits(mgmt: Told) -> None:
 @pytest.mark.parametrize(
     ("words", "text"),
     [
+        (("publish", "t.005", "hello"), "--key KEY"),
         (("publish",), "a body, or --file FILE"),
         (("publish", "m", "--file", "x"), "a body, or --file FILE"),
         (("publish", "--file", "-", "--password-file", "-"), "standard input has one of them"),

@@ -46,7 +46,8 @@ def test_urls(url: str, address: str, user: tuple[str, str]) -> None:
 class _Rabbit(BaseHTTPRequestHandler):
     def do_GET(self) -> None:
         known = self.headers["Authorization"] == "Basic dTpw"
-        self.send_response(301 if self.path == "/moved" else 200 if known else 401)
+        other = {"/moved": 301, "/away/api/vhosts": 503, "/api/definitions/api/vhosts": 503}
+        self.send_response(other.get(self.path, 200 if known else 401))
         self.send_header("Location", "/api/definitions")
         self.end_headers()
         self.wfile.write(self.path.encode() if known else b"{}")
@@ -56,16 +57,24 @@ class _Rabbit(BaseHTTPRequestHandler):
 
 
 def test_fetched() -> None:
-    """As the user who is named; a refusal is shown with its status, and redirects are not followed."""
+    """As the user who is named; a refusal is shown with its status, and redirects are not followed.
+
+    What is not told of virtual hosts is warned of.
+    """
     server = HTTPServer(("127.0.0.1", 0), _Rabbit)
     Thread(target=server.serve_forever, daemon=True).start()
     try:
-        url = f"http://x:y@127.0.0.1:{server.server_port}"
-        assert fetched(url, "u", "p") == b"/api/definitions"
+        url, warnings = f"http://x:y@127.0.0.1:{server.server_port}", list[str]()
+        assert fetched(url, "u", "p", warnings.append) == b"/api/definitions"
+        assert not warnings
         with pytest.raises(OSError, match="401"):
             fetched(url, "u", "wrong")
         with pytest.raises(OSError, match="301"):
             fetched(f"{url}/moved", "u", "p")
+        assert fetched(f"{url}/away/api/definitions", "u", "p", warnings.append) == b"/away/api/definitions"
+        assert ["503" in line for line in warnings] == [True]
+        fetched(f"{url}/api/definitions/api/definitions", "u", "p", warnings.append)
+        assert len(warnings) == 2
     finally:
         server.shutdown()
         server.server_close()
@@ -73,7 +82,9 @@ def test_fetched() -> None:
 
 def test_what_is_said_of_virtual_hosts() -> None:
     """Comes with definitions that lack it; what is no such thing is left as it is."""
-    hosts = json.dumps([{"name": "a", "metadata": {"description": "one"}}, {"name": "c", "metadata": {}}]).encode()
+    hosts = json.dumps(
+        [{"name": "a", "metadata": {"description": "one"}}, {"name": "c", "metadata": {}}, {"name": "b"}]
+    ).encode()
     given = {"vhosts": [{"name": "a"}, {"name": "b"}, {"name": "c", "metadata": {"tags": ["x"]}}], "queues": []}
     expected = [{"name": "a", "metadata": {"description": "one"}}, *given["vhosts"][1:]]
     assert json.loads(with_metadata(json.dumps(given).encode(), hosts)) == {"vhosts": expected, "queues": []}

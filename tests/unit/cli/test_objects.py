@@ -249,12 +249,28 @@ def test_what_mgmt_refuses(mgmt: Told) -> None:
     assert hopline("queues", "list", "--sort", "x", status=1) == "there is no column 'x'; there are name, vhost\n"
 
 
-def test_virtual_hosts(mgmt: Told, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Are a table as well, or JSON."""
+def test_virtual_hosts(mgmt: Told) -> None:
+    """Are a table with what is said of them as well, or JSON."""
+    rows = [
+        {"name": "/", "description": "", "tags": []},
+        {"name": "\x1b[31m", "description": "of the shop", "tags": ["a", "b"]},
+    ]
+    mgmt.pages[pb.VIRTUAL_HOST] = [rows]
+    told = [line.split() for line in hopline("vhosts", "list").splitlines()]
+    assert told == [["vhost", "description", "tags"], ["/", "-", "-"], ["\\x1b[31m", "of", "the", "shop", "a,", "b"]]
+    assert [json.loads(line) for line in hopline("vhosts", "list", "--json").splitlines()] == rows
 
-    async def hosts(_: VirtualHostsClient) -> list[str]:
-        return ["/", "\x1b[31m"]
 
-    monkeypatch.setattr(VirtualHostsClient, "list", hosts)
-    assert hopline("vhosts", "list").splitlines() == ["vhost", "/", "\\x1b[31m"]
-    assert [json.loads(line)["name"] for line in hopline("vhosts", "list", "--json").splitlines()] == ["/", "\x1b[31m"]
+def test_what_is_said_of_a_virtual_host(mgmt: Told, monkeypatch: pytest.MonkeyPatch) -> None:
+    """When it is added, or later: the router adds it, and mgmt is told what is said, if anything is."""
+    added = list[str]()
+
+    async def create(_: VirtualHostsClient, name: str) -> None:
+        added.append(name)
+
+    monkeypatch.setattr(VirtualHostsClient, "create", create)
+    hopline("vhosts", "add", "plain")
+    assert not mgmt.asked
+    hopline("vhosts", "add", "shop", "--description", "", "--tag", "a", "--tag", "b")
+    assert added == ["plain", "shop"]
+    assert mgmt.asked == [(pb.VIRTUAL_HOST, "shop", "shop", {"description": "", "tags": ["a", "b"]})]

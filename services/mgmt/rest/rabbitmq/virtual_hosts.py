@@ -11,13 +11,13 @@ from services.common.access import questions
 from services.common.access.action import Action, Kind
 from services.common.access.asked import Asked
 from services.common.access.records import EVERYTHING, Permission
-from services.common.errors import SyntaxFault
 from services.mgmt.access.operations import CONFIGURE
 from services.mgmt.rabbitmq.columns import shown
 from services.mgmt.rabbitmq.counted import Counted
-from services.mgmt.rabbitmq.described import CLASSIC, TYPES, describe
+from services.mgmt.rabbitmq.described import describe
 from services.mgmt.rabbitmq.forms import NamedVirtualHost, VirtualHostForm
 from services.mgmt.rabbitmq.grants import permissions, topic_permissions
+from services.mgmt.rabbitmq.host_said import said_in
 from services.mgmt.rabbitmq.sections import Broker
 from services.mgmt.rest.basic import Doors
 from services.mgmt.rest.rabbitmq.answers import PUT, Route, body_of, documented, put, read
@@ -56,7 +56,7 @@ def virtual_host_routes(doors: Doors, broker: Broker) -> APIRouter:
         """
         caller.check(Asked(Action.CREATE, Kind.VIRTUALHOST, name, name))
         await objects.known()
-        said = _said(await read(request, VirtualHostForm))
+        said = said_in(await read(request, VirtualHostForm))
         if said and objects.has_virtual_host(name):
             caller.check(questions.update(Kind.VIRTUALHOST, name, name, said))
         created = await broker.changes.create_virtual_host(NamedVirtualHost(name=name).name)
@@ -74,13 +74,6 @@ def virtual_host_routes(doors: Doors, broker: Broker) -> APIRouter:
         await broker.changes.delete_virtual_host(name)
 
     return router
-
-
-def _said(told: VirtualHostForm) -> dict[str, Any]:
-    """Raises SyntaxFault."""
-    if (kind := told.said.get("default_queue_type", CLASSIC)) not in TYPES:
-        raise SyntaxFault(f"default_queue_type: queues are classic where nothing is said, not {kind}")
-    return told.said
 
 
 async def _permit(broker: Broker, user: str, virtual_host: str) -> None:

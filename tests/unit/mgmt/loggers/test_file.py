@@ -12,10 +12,11 @@ from pathlib import Path
 import pytest
 
 from services.mgmt.loggers import outbox, rolling
-from services.mgmt.loggers.file import FileSink
+from services.mgmt.loggers.file import File, FileSink
 from services.mgmt.loggers.layout import DEFAULT, Layout
 from services.mgmt.loggers.outbox import in_place_of
-from services.mgmt.loggers.rolling import Rolling
+from services.mgmt.loggers.rolling import Rolling, lock_of
+from services.mgmt.model.faults import IllegalConfiguration
 from services.rpc.logs_pb2 import Line
 
 
@@ -186,3 +187,22 @@ async def test_a_disk_that_was_full_for_a_while(tmp_path: Path, monkeypatch: pyt
     said = (tmp_path / "log").read_text()
     assert [said.count(each) for each in ("first", "second", "third", "fourth")] == [1, 1, 1, 1]
     await sink.close()
+
+
+@pytest.mark.parametrize("name", ["a" * 255, "a" * 250, ".a.lock", "a.log.1", "a.gz", "a.positions", "locked"])
+def test_a_name_that_no_file_can_have(tmp_path: Path, name: str) -> None:
+    """As long as it may be, where the lock and former files have longer ones; theirs; one whose lock cannot be had."""
+    lock_of(tmp_path / "locked").mkdir()
+    with pytest.raises(IllegalConfiguration, match="fileName"):
+        File().check({**File.defaults, "fileName": name}, tmp_path)
+
+
+@pytest.mark.parametrize("name", ["a" * 200, "x.lock", ".hidden"])
+async def test_a_name_that_is_like_a_lock_s(tmp_path: Path, name: str) -> None:
+    """Is one that loggers may have."""
+    said = {**File.defaults, "fileName": name, "rollDaily": True, "compressOldFiles": True}
+    File().check(said, tmp_path)
+    sink = await File().open(said, tmp_path, None)
+    sink.take(_of("a", 1))
+    await sink.close()
+    assert _ends(tmp_path / name) == ["a1."]

@@ -143,7 +143,10 @@ def test_nobody_rolls_while_another_makes_an_archive(tmp_path: Path, monkeypatch
 @pytest.mark.parametrize("full", [False, True])
 @pytest.mark.parametrize("again", [False, True])
 def test_a_file_that_somebody_moves_meanwhile(tmp_path: Path, deleted: bool, full: bool, again: bool) -> None:
-    """As logrotate does amid a batch, which makes the next as well or has packed this: each line is in one of them."""
+    """As logrotate does amid a batch, which makes the next as well or has packed this: all lines are where it is to be.
+
+    Who packs the other may have read it before they came.
+    """
     path, moved = tmp_path / "a.log", tmp_path / "moved"
     file = RollingFile(Rolling(path, largest=8 if full else 100))
 
@@ -163,9 +166,9 @@ def test_a_file_that_somebody_moves_meanwhile(tmp_path: Path, deleted: bool, ful
     if done < 3:
         file.roll()
     assert write(file, [b"one\n", b"two\n", b"six\n"][done:])
-    assert not (tmp_path / "a.log.1").exists() or deleted
-    there = [each.read_bytes() for each in (moved, tmp_path / "a.log.1", path) if each.exists()]
+    there = [each.read_bytes() for each in (tmp_path / "a.log.1", path) if each.exists()]
     assert b"".join(there) == b"one\ntwo\nsix\n"
+    assert moved.exists() is not deleted
 
 
 def test_a_file_that_somebody_cuts(tmp_path: Path) -> None:
@@ -221,6 +224,23 @@ def test_a_full_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     room = 100
     write(file, [b"two\n", b"six\n"])
     assert (tmp_path / "a.log").read_bytes() == b"one\ntwo\nsix\n"
+
+
+def test_a_full_disk_and_a_file_that_somebody_moved(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Before the disk was full: what was written then is not where the file is to be."""
+    path = tmp_path / "a.log"
+    file, at_once = RollingFile(Rolling(path)), os.write
+
+    def full(descriptor: int, data: memoryview) -> int:
+        if bytes(data) == b"two\n":
+            path.rename(tmp_path / "moved")
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        return at_once(descriptor, data)
+
+    monkeypatch.setattr(os, "write", full)
+    with pytest.raises(OSError, match="No space left"):
+        write(file, [b"one\n", b"two\n"])
+    assert file.written == 0
 
 
 def test_an_archive_that_does_not_fit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from services.common.clients.mgmt import MgmtClient
-from services.common.errors import NotFound, SyntaxFault, Unavailable
+from services.common.errors import BrokerError, NotFound, SyntaxFault, Unavailable
 from services.common.users import User
-from services.mgmt.rabbitmq import definitions, taking
+from services.mgmt.rabbitmq import definitions, sections, taking
 from services.mgmt.users import Users
 from tests.support.exported import EXPORTED, hashed, queue, user
 from tests.unit.mgmt.rabbitmq.conftest import Asked
@@ -156,10 +156,44 @@ async def test_what_is_said_of_virtual_hosts(asked: Asked) -> None:
     assert (await asked.get("vhosts/other"))["metadata"] == {"description": "", "tags": []}
 
 
+@pytest.mark.parametrize(
+    ("said", "lost"),
+    [
+        ({"metadata": {"description": 5, "tags": ["a"]}}, "metadata.description"),
+        ({"tags": [str(number) for number in range(65)], "metadata": {"tags": ["a"]}}, "tags"),
+        ({"tags": ["a"], "metadata": "x"}, "metadata"),
+        ({"tags": ["a"], "metadata": {"default_queue_type": "x" * 256}}, "metadata.default_queue_type"),
+        ({"tags": ["a"], "description": [1]}, "description"),
+    ],
+)
+async def test_what_is_said_wrongly_of_a_virtual_host(asked: Asked, said: dict[str, Any], lost: str) -> None:
+    """Is told; the virtual host is there with all else, and what is in it."""
+    definitions = {"vhosts": [{"name": "shop", "limits": {"max-queues": 5}, **said}], "queues": [queue("plain")]}
+    status, told = await asked("POST", "definitions", definitions)
+    assert (status, told["taken"]) == (200, {"vhosts": 1, "queues": 1})
+    assert [each["reason"].partition(": ")[0] for each in told["left_out"]] == [lost]
+    assert await asked.get("vhost-limits") == [{"vhost": "shop", "value": {"max-queues": 5}}]
+    assert (await asked.get("vhosts/shop"))["metadata"] == {"description": "", "tags": ["a"]}
+
+
+async def test_a_virtual_host_that_cannot_be_described(asked: Asked, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Has its limits all the same, and it is told that nothing is said of it."""
+
+    async def refused(*_: object) -> None:
+        raise BrokerError("no")
+
+    monkeypatch.setattr(sections, "describe", refused)
+    host = {"name": "shop", "limits": {"max-queues": 5}, "metadata": {"description": "x"}}
+    status, told = await asked("POST", "definitions", {"vhosts": [host]})
+    assert (status, told["taken"]) == (200, {"vhosts": 1})
+    assert [each["reason"] for each in told["left_out"]] == ["nothing is said of it: no"]
+    assert await asked.get("vhost-limits") == [{"vhost": "shop", "value": {"max-queues": 5}}]
+
+
 async def test_what_a_request_says_of_a_virtual_host(asked: Asked) -> None:
     """What it does not say stays; a type of queues that there is not is refused, and changes nothing."""
     assert (await asked("PUT", "vhosts/shop", {"description": "one", "tags": "a,b", "tracing": False}))[0] == 201
-    assert (await asked("PUT", "vhosts/shop", {"description": "two"}))[0] == 204
+    assert (await asked("PUT", "vhosts/shop", {"description": "two", "default_queue_type": ""}))[0] == 204
     assert (await asked("PUT", "vhosts/shop", {}))[0] == 204
     for wrong in ({"default_queue_type": "stream", "tags": ""}, {"description": 1}, {"tags": {}}):
         assert (await asked("PUT", "vhosts/shop", wrong))[0] == 400

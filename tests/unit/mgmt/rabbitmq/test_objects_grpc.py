@@ -36,6 +36,20 @@ async def rows(client: ObjectsClient, kind: pb.Kind.ValueType, **more: Any) -> l
     return [row async for page in client.list(pb.ListRequest(kind=kind, **more)) for row in page.rows]
 
 
+async def test_virtual_hosts(asked: Asked, client: ObjectsClient) -> None:
+    """Are listed with what is said of them, which a request changes that is there; the router creates and deletes."""
+    await asked("PUT", "vhosts/shop", {"description": "one"})
+    assert not await client.declare(pb.VIRTUAL_HOST, "shop", "shop", {"description": None, "tags": ["a"]})
+    default = {"name": "/", "description": "", "tags": []}
+    assert await rows(client, pb.VIRTUAL_HOST) == [default, {"name": "shop", "description": "one", "tags": ["a"]}]
+    with pytest.raises(NotFound, match="no vhost 'gone'"):
+        await client.declare(pb.VIRTUAL_HOST, "gone", "gone", {"tags": ["a"]})
+    with pytest.raises(SyntaxFault, match="tags"):
+        await client.declare(pb.VIRTUAL_HOST, "shop", "shop", {"tags": ["a"] * 65})
+    with pytest.raises(SyntaxFault, match="by the router"):
+        await client.delete(pb.DeleteRequest(kind=pb.VIRTUAL_HOST, virtual_host="shop", name="shop"))
+
+
 async def test_queues_and_bindings(asked: Asked, client: ObjectsClient) -> None:
     """Are declared, bound, purged and deleted, and shown as over HTTP; the user of a change is on record, what did not
     change is not."""
