@@ -8,7 +8,8 @@ from typing import Any
 
 from services.common.trace import Gap, Match
 from services.mgmt.lookup.assemble import assemble
-from services.mgmt.lookup.fate import Follower, Record
+from services.mgmt.lookup.blame import Follower
+from services.mgmt.lookup.fate import Record
 from services.mgmt.lookup.stage_row import StageRow
 from services.mgmt.lookup.way import Way
 from tests.support.histories import END, History

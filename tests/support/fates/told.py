@@ -11,8 +11,9 @@ import pyarrow.parquet as pq
 
 from services.common.trace import Match
 from services.mgmt.lookup.assemble import assemble, begin_of
+from services.mgmt.lookup.blame import Follower
 from services.mgmt.lookup.database import Database
-from services.mgmt.lookup.fate import Follower, Record
+from services.mgmt.lookup.fate import Record
 from services.mgmt.lookup.search import Search
 from services.mgmt.lookup.stage_row import StageRow
 from services.mgmt.lookup.way import Way, follow
