@@ -39,8 +39,8 @@ class Window(NamedTuple):
     end: int
 
     def meets(self, begin: int, end: int) -> bool:
-        """Whether some of it is between the two, as far as clocks agree."""
-        return begin <= self.end + SLACK_US and end >= self.begin - SLACK_US
+        """Whether some of it is between the two; the first is by another clock."""
+        return begin <= self.end + SLACK_US and end >= self.begin
 
 
 EVER = Window(_EVER, _NEVER)
@@ -89,4 +89,4 @@ def _in_term(gap: Gap, instance: str | None, begin: int, end: int, window: Windo
     if instance not in {None, gap.instance}:
         return False
     since = max(begin, _EVER if gap.since_us is None else gap.since_us)
-    return since <= end + SLACK_US and window.meets(since, min(gap.time_us, end))
+    return since <= end + SLACK_US and window.meets(since, min(gap.time_us, end + SLACK_US))
