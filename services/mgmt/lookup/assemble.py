@@ -152,12 +152,12 @@ def _concerns(gap: Gap, match: Match, messages: list[Message]) -> bool:
     """
     if any(copy.gap == gap for message in messages for copy in message.copies):
         return True
-    if not messages:
-        return _may_hold(gap, match.uid, [match.time_us] if match.time_us is not None else [])
     steps = [step for message in messages for step in message.steps]
-    for message in messages:
-        if not message.ended and not message.copies and _may_hold(gap, message.uid, _times(message.steps or steps)):
-            return True
+    if not steps:
+        return _is_maker(gap, match.uid) and _is_of_then(gap, [match.time_us] if match.time_us is not None else [])
+    nowhere = (message for message in messages if not message.ended and not message.copies)
+    if any(_may_hold(gap, each) and _is_of_then(gap, _times(each.steps or steps)) for each in nowhere):
+        return True
     last = max(_times(steps))
     going_on = 0 if all(message.ended for message in messages) else WAIT_US
     begun = gap.since_us is None or gap.since_us <= last + going_on
@@ -168,7 +168,15 @@ def _times(steps: list[Step]) -> list[int]:
     return [step.time_us for step in steps]
 
 
-def _may_hold(gap: Gap, uid: int, times: list[int]) -> bool:
-    """Whether it can hold where a message went that was about at these times: who gave it its uid would have said."""
-    window = Window(min(times), max(times) + WAIT_US) if times else EVER
-    return gap.instance.rpartition("-")[2] == str(origin_of(uid)) and covers(gap, window)
+def _may_hold(gap: Gap, message: Message) -> bool:
+    """Whether who was missed would have said where it went: who gave it its uid; or for that one, its next owner."""
+    return _is_maker(gap, message.uid) or (message.predecessor is not None and gap.service == "queue")
+
+
+def _is_maker(gap: Gap, uid: int) -> bool:
+    return gap.instance.rpartition("-")[2] == str(origin_of(uid))
+
+
+def _is_of_then(gap: Gap, times: list[int]) -> bool:
+    """Whether it can hold what happened to a message that was about at these times; at any, where none is known."""
+    return covers(gap, Window(min(times), max(times) + WAIT_US) if times else EVER)
