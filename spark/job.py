@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import inf, nan
+from typing import NamedTuple
 
 from pyspark.sql import DataFrame
 from pyspark.sql.types import DataType, StructField, StructType
@@ -44,12 +45,19 @@ class Inputs:
         return number
 
 
+class Ranked(NamedTuple):
+    """Rows with these values of a column first, in this order, and all others after them."""
+
+    column: str
+    values: tuple[str, ...]
+
+
 @dataclass(frozen=True, slots=True)
 class Table:
     """A table that a job gives: its columns (with comments, which are its documentation) and its order for people."""
 
     schema: StructType
-    order: tuple[str, ...] = ()  # columns; "-name" is descending
+    order: tuple[str | Ranked, ...] = ()  # columns; "-name" is descending
     console_rows: int = 1000  # the JSON for the console has so many rows at the most
 
 

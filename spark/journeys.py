@@ -21,11 +21,13 @@ from spark.schema import STAGE_NAMES
 # What a row says: its stage, but for stages that mean two things.
 KINDS = (
     *(name for name in STAGE_NAMES if name != "settled"),
-    *("accepted", "rejected", "held", "successor", "let_go", "moved"),
+    *("accepted", "rejected", "held", "successor", "let_go", "moved", "in_doubt"),
 )
 
 # Not the end of a copy: an owner that loses a partition drops what is not on disk, and it may be sent again.
 NO_OWNER = "no_owner"
+# Nor known to be one: it was dropped, or another copy in the same partition was (see `spark.unnamed`).
+IN_DOUBT = "in_doubt"
 # No dead letter: somebody had it go on in another queue.
 MOVED = "moved"
 # Nor is this one: it stays, and another message is the same in another queue.
@@ -37,6 +39,7 @@ _STAGES = {
     "rejected": "settled",
     "held": "recovered",
     "let_go": "dropped",
+    "in_doubt": "dropped",
     MOVED: "dead_lettered",
 }
 
@@ -144,8 +147,8 @@ def _kind() -> Column:
     others = (
         ((F.col("stage") == name) & (F.col("reason") != why), KINDS.index(name)) for name, why in told_apart.items()
     )
-    first, *cases = (*others, *plain)
-    return reduce(lambda so_far, case: so_far.when(*case), cases, F.when(*first)).otherwise(special)
+    in_doubt = F.when((F.col("stage") == "dropped") & (F.col("reason") == IN_DOUBT), KINDS.index("in_doubt"))
+    return reduce(lambda so_far, case: so_far.when(*case), (*others, *plain), in_doubt).otherwise(special)
 
 
 def _cutter(

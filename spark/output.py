@@ -17,7 +17,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from spark.errors import AnalysisError
-from spark.job import Job, Table
+from spark.job import Job, Ranked, Table
 from spark.ledger.files import place
 
 
@@ -56,7 +56,7 @@ def _write(table: Table, frame: DataFrame, path: str) -> list[Any]:
     return rows
 
 
-def first_rows(path: str, order: Sequence[str], most: int, **values: object) -> list[dict[str, Any]]:
+def first_rows(path: str, order: Sequence[str | Ranked], most: int, **values: object) -> list[dict[str, Any]]:
     """The first rows of a table in Parquet that have these values, in an order as a `Table` says it.
 
     By DuckDB, for Spark takes longer to begin than a table takes to be read.
@@ -86,11 +86,18 @@ def _written(path: str) -> Dataset:
     return dataset(there.path, filesystem=there.system, format="parquet")
 
 
-def _order(names: Sequence[str]) -> str:
+def _order(names: Sequence[str | Ranked]) -> str:
+    return ", ".join(_rank(name) if isinstance(name, Ranked) else _by(name) for name in names)
+
+
+def _rank(ranked: Ranked) -> str:
+    cases = " ".join(f"WHEN '{value}' THEN {place}" for place, value in enumerate(ranked.values))
+    return f'CASE "{ranked.column}" {cases} ELSE {len(ranked.values)} END'
+
+
+def _by(name: str) -> str:
     """What is unknown comes where Spark has it: before all others, or after them where these descend."""
-    return ", ".join(
-        f'"{name[1:]}" DESC NULLS LAST' if name.startswith("-") else f'"{name}" ASC NULLS FIRST' for name in names
-    )
+    return f'"{name[1:]}" DESC NULLS LAST' if name.startswith("-") else f'"{name}" ASC NULLS FIRST'
 
 
 def _in_utc(value: object) -> object:

@@ -11,15 +11,12 @@ from spark.as_of import AsOf
 from spark.journeys import NO_OWNER, place
 from spark.terms import Gap, Term, Told, Unread, files_to_blame, terms, to_blame
 
+_BLAMED = "array<struct<time: long, words: string, since: long, origin: long>>"
 _TERMS = (
     "partition int, epoch long, current_epoch long, term_began long, owner_ended long, "
-    "hide_time long, hide_since long, gaps array<struct<time: long, words: string>>, sent_hidden boolean"
+    f"hide_time long, hide_since long, gaps {_BLAMED}, sent_hidden boolean"
 )
-_GAPS = (
-    "any_gap long, queue_gap long, any_gaps array<struct<time: long, words: string>>, "
-    "queue_gaps array<struct<time: long, words: string>>, unread long, "
-    "unread_files array<struct<time: long, words: string>>"
-)
+_GAPS = f"any_gaps {_BLAMED}, queue_gaps {_BLAMED}, unread long, unread_files {_BLAMED}"
 KEYS = ("virtual_host", "queue", "partition", "instance", "epoch")
 
 
@@ -49,14 +46,12 @@ def names(places: DataFrame) -> DataFrame:
 
 def record(places: DataFrame, gaps: Sequence[Gap], as_of: AsOf, unread: Sequence[Unread] = ()) -> DataFrame:
     """One row: when the record begins and ends (µs), as of when it is judged and why then, and the gaps of any instance
-    and of queue processes: when the last was noticed, null if there is none, and which there are; and how many files
-    could not be read, and which.
+    and of queue processes; and how many files could not be read, and which.
     """
     extent = places.agg(F.min("first_time").alias("record_begin"), F.max("last_time").alias("record_end"))
     judged = F.col("record_end") if as_of.time is None else F.unix_micros(F.lit(as_of.time))
     queues = [gap for gap in gaps if gap.service != "gateway"]
-    last = [max((gap.time for gap in some), default=None) for some in (gaps, queues)]
-    row = (*last, to_blame(gaps), to_blame(queues), len(unread), files_to_blame(unread))
+    row = (to_blame(gaps), to_blame(queues), len(unread), files_to_blame(unread))
     known = places.sparkSession.createDataFrame([row], _GAPS)
     return extent.withColumns({"as_of": judged, "as_of_why": F.lit(as_of.why)}).crossJoin(F.broadcast(known))
 

@@ -14,7 +14,7 @@ from spark.schema import SILENT
 
 # By which clocks may differ: the owner after a dead one records that later than the death.
 _SLACK = 1_000_000
-_EVER = -(1 << 62)
+_EVER, _NEVER = -(1 << 62), 1 << 62
 _MOST_TO_BLAME = 200  # go with each message under suspicion
 _UNPLACED = 0  # the epoch of copies that no owner has told of
 
@@ -48,10 +48,12 @@ class Unread(NamedTuple):
 
 
 class Blamed(NamedTuple):
-    """A gap, or a file, to blame: for what was heard of last before `time`."""
+    """A gap, or a file, to blame: for what was heard of last before `time`, or is missing of `since` until then."""
 
     time: int
     words: str
+    since: int = _EVER
+    origin: int = -1  # of the instance: it gave its messages their uids
 
 
 class Told(NamedTuple):
@@ -73,13 +75,20 @@ class Term(NamedTuple):
     owner_ended: int | None  # when that owner was missed for good; None: it was not
     hide_time: int | None  # the end of the last gap that may hide what became of copies of this epoch; None: none may
     hide_since: int | None  # the begin of the first; None: not known
-    gaps: list[Blamed]  # any of these may be to blame
+    gaps: list[Blamed]  # any of these may be to blame; of epoch 0, each only for the time of its owner's term
     sent_hidden: bool  # whether a gateway may have sent some meanwhile without a word on record
 
 
 def to_blame(gaps: Iterable[Gap]) -> list[Blamed]:
     """In the order in which they were noticed, so that the first that can have been is to blame."""
-    return sorted(Blamed(gap.time, gap.words) for gap in gaps)[:_MOST_TO_BLAME]
+    return sorted(_blamed(gap) for gap in gaps)[:_MOST_TO_BLAME]
+
+
+def _blamed(gap: Gap, begin: int = _EVER, end: int = _NEVER) -> Blamed:
+    """It, for what is missing between the two."""
+    number = gap.instance.rpartition("-")[2]
+    since = max(begin, _EVER if gap.since is None else gap.since)
+    return Blamed(min(gap.time, end + _SLACK), gap.words, since, int(number) if number.isdecimal() else -1)
 
 
 def files_to_blame(files: Iterable[Unread]) -> list[Blamed]:
@@ -134,8 +143,8 @@ def _of_partition(
     began = {epoch: min(one.began for one in by_epoch[epoch]) for epoch in epochs}
     own = {epoch: gaps.of(one.instance for one in by_epoch[epoch]) for epoch in epochs}
     current = epochs[-1]
-    anybodys = [gap for each in own.values() for gap in each] + gaps.strangers
-    yield Term(number, _UNPLACED, current, began[current], None, None, None, to_blame(anybodys), False)
+    anybodys = _of_owners(epochs, began, own, gaps)
+    yield Term(number, _UNPLACED, current, began[current], None, None, None, anybodys, False)
     for place, epoch in enumerate(epochs):
         later = epochs[place + 1 :]
         hiding = own[epoch] + (gaps.strangers if own[epoch] else [])
@@ -161,6 +170,27 @@ def _of_partition(
             to_blame(owners) + to_blame(gap for gap in hiding if gap not in owners),
             any(_overlaps(gap, since, end) for gap in gaps.of_gateways) if hiding else False,
         )
+
+
+def _of_owners(
+    epochs: Sequence[int], began: Mapping[int, int], own: Mapping[int, Sequence[Gap]], gaps: _Gaps
+) -> list[Blamed]:
+    """The gaps of each owner, for its term; where an epoch is missing, of any queue process. As a look-up does."""
+    found = _of_term(gaps.of_queues, _EVER, began[epochs[0]]) if epochs[0] > 1 else set()
+    for place, epoch in enumerate(epochs):
+        following = epochs[place + 1] if place + 1 < len(epochs) else None
+        end = _NEVER if following is None else began[following]
+        # Nobody is known to come before the first.
+        found |= _of_term(own[epoch], began[epoch] if place else _EVER, end)
+        if following is not None and following > epoch + 1:
+            found |= _of_term(gaps.of_queues, began[epoch], end)
+    return [blamed for _, blamed in sorted(found)][:_MOST_TO_BLAME]
+
+
+def _of_term(gaps: Iterable[Gap], begin: int, end: int) -> set[tuple[int, Blamed]]:
+    """With when each was noticed, which is their order."""
+    of_then = (gap for gap in gaps if _begins_before(gap, end) and gap.time >= begin - _SLACK)
+    return {(gap.time, _blamed(gap, begin, end)) for gap in of_then}
 
 
 def _extent(gaps: Sequence[Gap]) -> tuple[int | None, int | None]:

@@ -230,13 +230,19 @@ def _ends(journey: Journey) -> list[str]:
     """What has become of the message, in each queue where it has not become another."""
     found = []
     for message in journey.messages:
-        own = [step for step in message.steps if not step.queue and step.stage in {"returned", "refused", "dropped"}]
+        own = [step for step in message.steps if _is_its_own(step, message)]
         found += [f"ended: {step.stage}{_because(step.reason)}" for step in own]
         copies = (copy for copy in message.copies if not any(told(message, copy) for told in _TOLD_OTHERWISE))
         found += [_end_of(copy) for copy in copies]
         if any(step.stage == "rolled_back" for step in message.steps):
             found.append("ended: its transaction was rolled back")
     return found
+
+
+def _is_its_own(step: Step, message: Message) -> bool:
+    """Whether it ends the message. One of a queue that is not named is one of the copies', where any is known."""
+    ends = not step.queue and step.stage in {"returned", "refused", "dropped"}
+    return ends and (step.partition is None or not message.copies)
 
 
 def _goes_on(message: Message, copy: Copy) -> bool:
@@ -269,7 +275,8 @@ def _end_of(copy: Copy) -> str:
     ended = "ended" if copy.ended else "not ended"
     plain = f"{what} in queue '{copy.queue}'{_because(copy.reason)}"
     if copy.ended or copy.fate not in _FATES:
-        return f"{ended}: {plain}"
+        after = f", and what came after it may be what is missing of {blame(copy.gap)}" if copy.gap else ""
+        return f"{ended}: {plain}{after}"
     if copy.fate == UNKNOWN and copy.unread:
         return f"unknown: {plain}; what became of it then may be in {copy.unread} of the ledger, which cannot be read"
     if copy.silent:

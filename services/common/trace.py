@@ -114,7 +114,9 @@ class Copy(_Told):
         description="of one that has not ended: waiting, unsettled (a consumer has it), in_flight (too young to "
         "judge), lost (no queue ever had it), lost (persisted), lost (transient), unknown",
     )
-    gap: Gap | None = Field(None, description="that is to blame that no more is known")
+    gap: Gap | None = Field(
+        None, description="that is to blame that no more is known; of one that ended: that may hide what it went on as"
+    )
     unread: str = Field("", description="the damaged file of the ledger that may tell more")
     silent: str = Field("", description="the process that had it last, where that does not answer at the moment")
 
@@ -208,9 +210,7 @@ def nothing(asked: str | Sought, found: Trace) -> str:
     damaged = f"; {len(found.damaged)} damaged files were passed over: {found.damaged[0]} …" if found.damaged else ""
     why = f"; the record is not filed at the moment: {found.trouble}" if found.trouble else ""
     if found.gaps:
-        last, more = found.gaps[0], len(found.gaps) - 1
-        others = f" and {more} other gap{'s' * (more > 1)}" if more else ""
-        why += f"; it may be what is missing of {blame(last)}{others}"
+        why += f"; it may be what is missing of {' or '.join(map(blame, found.gaps))}"
     if found.gone:
         why += f"; it may be what is missing of {' and '.join(found.gone)}, which died just now"
     return f"nothing is on record {what}{searched}{damaged}{why}"
@@ -218,5 +218,9 @@ def nothing(asked: str | Sought, found: Trace) -> str:
 
 def blame(gap: Gap) -> str:
     """The gap, in words."""
-    noticed = datetime.fromtimestamp(gap.time_us / 1e6, UTC)
-    return f"{gap.instance} ({gap.reason}, noticed {noticed:%Y-%m-%d %H:%M:%S}Z)"
+    since = f" since {_second(gap.since_us)}" if gap.since_us is not None else ""
+    return f"{gap.instance} ({gap.reason}{since}, noticed {_second(gap.time_us)})"
+
+
+def _second(time_us: int) -> str:
+    return f"{datetime.fromtimestamp(time_us / 1e6, UTC):%Y-%m-%d %H:%M:%S}Z"

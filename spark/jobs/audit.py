@@ -10,9 +10,11 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import BooleanType, LongType, StringType, StructType, TimestampType
 
 from spark.as_of import as_of
-from spark.job import Inputs, Job, Table, column
+from spark.job import Inputs, Job, Ranked, Table, column
 from spark.jobs.audit_rules import (
     FAULTS,
+    LOST,
+    LOST_PERSISTED,
     LOST_TRANSIENT,
     SUSPECT,
     UNKNOWN,
@@ -42,6 +44,7 @@ OF_COPIES = (
     Measure("last_enqueued_epoch", kinds("enqueued"), "max", "epoch"),
     Measure("enqueued_moment", kinds("enqueued"), "max", "moment"),
     Measure("recovered_moment", kinds("recovered", "held"), "min", "moment"),
+    Measure("in_doubt", kinds("in_doubt")),
     Measure("let_go_epoch", kinds("let_go"), "max", "epoch"),
     Measure("delivered_moment", kinds("delivered"), "max", "moment"),
     Measure("held_moment", kinds("held"), "max", "moment"),
@@ -66,9 +69,11 @@ OF_MESSAGES = (
 
 
 def _settled_and_done(segments: Columns) -> Bools:
-    """Whether copies had one end, and nothing that could have made them two."""
+    """Whether copies had one end, after which nothing can be missing, and nothing that could have made them two."""
     ends = sum(segments[name] for name in ENDS)
-    done: Bools = (ends == 1) & (segments["enqueued"] <= 1) & (segments["delivered_moment"] <= segments["ended_moment"])
+    perhaps_letters = segments["expired"] + segments["rejected"]
+    is_last = (ends == 1) & (perhaps_letters == 0)
+    done: Bools = is_last & (segments["enqueued"] <= 1) & (segments["delivered_moment"] <= segments["ended_moment"])
     return done
 
 
@@ -89,6 +94,9 @@ ACCOUNT = (
     "virtual_host", "queue", "first_uid", "last_uid", "origin", "fate", "reason", "duplicate", "gap", "last_time",
     "messages",
 )  # fmt: skip
+
+# Faults first: a console shows few rows.
+_WORST = (Ranked("fate", (LOST_PERSISTED, LOST)), "-duplicate", Ranked("fate", (UNKNOWN, LOST_TRANSIENT)))
 
 FATES = Table(
     StructType(
@@ -118,12 +126,13 @@ FATES = Table(
             column(
                 "gap",
                 StringType(),
-                "of the record that is to blame, or the file that cannot be read: of unknown, and of lost (transient)",
+                "of the record that is to blame, or the file that cannot be read: of unknown, and of lost (transient); "
+                "of expired and rejected the one right after, which may hide that they were dead-lettered",
             ),
             column("messages", LongType(), ""),
         ]
     ),
-    ("virtual_host", "queue", "-messages"),
+    (*_WORST, "virtual_host", "queue", "-messages"),
 )
 SUSPECTS = Table(
     StructType(
@@ -135,7 +144,7 @@ SUSPECTS = Table(
             column("last_time", TimestampType(), "when the ledger last tells of them"),
         ]
     ),
-    ("virtual_host", "queue", "first_uid"),
+    (*_WORST, "virtual_host", "queue", "first_uid"),
 )
 VERDICT = Table(
     StructType(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import reduce
 from operator import or_
 
@@ -20,7 +21,12 @@ _MISSING = (*FAULTS, LOST_TRANSIENT, "not_enqueued")
 
 # By which clocks may differ: a publisher is told that a message is safe by another process than wrote it down.
 _SLACK = 1_000_000  # µs
+# For so long a gateway, or the owner of a dead letter, waits for an owner that does not answer.
+_WAIT = 60_000_000  # µs
+# By which a dead letter is on record after the end that it comes of, as a rule.
+_AFTER = 1_000_000  # µs
 _EVER = -(1 << 62)
+_SEQUENCE_BITS = 39  # of a uid, below the origin: one run of one process, which has its number in its name
 
 
 def origin() -> Column:
@@ -61,10 +67,20 @@ def reason() -> Column:
 def gap() -> Column:
     """The gap of the record that is to blame that nothing more is known; "" where none is."""
     last = F.col("last_time")
-    of_copy = F.coalesce(_first("gaps", last), _first("queue_gaps", last))
-    words = F.when(F.col("copy"), of_copy).otherwise(_first("any_gaps", F.col("message_time")))
+    of_copy = F.when(_placed(), _first("gaps", last)).otherwise(_hiding_owner())
+    words = F.when(F.col("copy"), of_copy).otherwise(_hiding_maker())
     blamed = (F.col("fate") == UNKNOWN) | ((F.col("fate") == LOST_TRANSIENT) & _hidden() & ~_let_go())
-    return F.coalesce(F.when(blamed, words), F.lit(""))
+    after = F.when(F.col("copy") & F.col("fate").isin("expired", "rejected"), _right_after_end())
+    return F.coalesce(F.when(blamed, words), after, F.lit(""))
+
+
+def _right_after_end() -> Column:
+    """The first gap that may hide that copies, which ended last thing that is known, went on as dead letters."""
+    found = F.filter(
+        "gaps",
+        lambda gap: (gap.time >= F.col("last_time")) & (gap.since <= F.col("last_time") + _AFTER + _SLACK),
+    )
+    return F.get(found, F.lit(0)).words
 
 
 def unread_file() -> Column:
@@ -81,6 +97,34 @@ def unread_file() -> Column:
 def _first(gaps: str, since: Column) -> Column:
     """The first of some gaps, or files, of which some is later than that."""
     return F.get(F.filter(gaps, lambda gap: gap.time >= since), F.lit(0)).words
+
+
+def _hiding_owner() -> Column:
+    """The first gap that can hold what an owner of the partition would have said of a copy that none told of; where no
+    owner is on record, what any queue process would have.
+    """
+    anybodys = F.when(F.col("current_epoch").isNull(), _covering("queue_gaps"))
+    return F.coalesce(_covering("gaps"), anybodys)
+
+
+def _hiding_maker() -> Column:
+    """The first gap that can hold where a message went: of who gave it its uid. Where a queue process did, it may have
+    been another that sent it on.
+    """
+    made = F.shiftright("first", _SEQUENCE_BITS)
+    letters = F.when(_some("successor"), _covering("queue_gaps"))
+    return F.coalesce(_covering("any_gaps", lambda gap: gap.origin == made), letters)
+
+
+def _covering(gaps: str, which: Callable[[Column], Column] = lambda _: F.lit(True)) -> Column:
+    """The first of some gaps that is of when the messages were there, until an owner must have had them: one that was
+    not confirmed may have waited for an owner.
+    """
+    begin = F.least("began", "message_time", "last_time")
+    last = F.greatest("last_time", "message_time")
+    end = F.when(_some("confirmed"), F.col("message_time") + _SLACK).otherwise(last + _WAIT + _SLACK)
+    found = F.filter(gaps, lambda gap: (gap.time >= begin) & (gap.since <= end) & which(gap))
+    return F.get(found, F.lit(0)).words
 
 
 def _reasons_of_fates() -> tuple[tuple[str, Column, str], ...]:
@@ -100,13 +144,14 @@ def duplicate() -> Column:
     """How the messages came twice; "" if they did not."""
     # An owner that dies before an end is on disk has recorded it, and the next one does again: that is no duplicate.
     owners = F.col("last_ended_epoch") - F.col("first_ended_epoch") + 1
+    # The same of a dead letter that one owner had on its way when it handed the partition over, and the next one sends.
     # Nor is it one that a full queue was asked again, and was full again.
     dropped = F.when(_was_no_room(), 0).otherwise(F.col("dropped"))
     ends = (F.col("accepted"), F.col("expired"), F.col("rejected"), dropped)
     succeeded = F.col("dead_lettered") + F.col("moved")
     twice = reduce(or_, (count > owners for count in ends))
     accepted_and_more = _some("accepted") & (F.col("rejected") + F.col("expired") + dropped > 0)
-    went_on = (succeeded > 1) | (_some("accepted") & (succeeded > 0))
+    went_on = (succeeded > owners) | (_some("accepted") & (succeeded > 0))
     # What an owner lost without having confirmed it is sent to the next one, and enqueued again: under another epoch.
     epochs = F.col("last_enqueued_epoch") - F.col("first_enqueued_epoch") + 1
     found_before = F.coalesce(F.col("enqueued_moment") > F.col("recovered_moment"), F.lit(False))
@@ -142,29 +187,23 @@ def _fate_of_copy() -> Column:
     left_alone = _placed() & F.col("owner_ended").isNotNull()
     held = F.greatest("delivered_moment", "held_moment") > F.coalesce("returned_moment", F.lit(0))
     return (
-        ended.when(_let_go(), LOST_TRANSIENT)
+        ended.when(_some("in_doubt"), UNKNOWN)
+        .when(_let_go(), LOST_TRANSIENT)
         .when(_placed() & _gone(), _fate_of_gone(on_disk, perhaps_taken))
         .when(left_alone, F.when(on_disk & ~perhaps_taken, "waiting").otherwise(UNKNOWN))
         .when(_placed() & _hidden() & perhaps_taken, UNKNOWN)
         .when(_placed() & held, "unsettled")
         .when(_placed(), "waiting")
         .when(~promised() & F.col("origin").isin("refused", "rolled_back"), F.col("origin"))
-        .when((F.col("origin") == "unconfirmed") & _perhaps_enqueued(), UNKNOWN)
+        .when((F.col("origin") == "unconfirmed") & _hiding_owner().isNotNull(), UNKNOWN)
         .when(~promised(), "not_enqueued")
-        .otherwise(_missing(F.col("queue_gap") >= F.col("last_time"), F.col("last_time")))
+        .otherwise(_missing(_hiding_owner().isNotNull(), F.col("last_time")))
     )
 
 
 def _let_go() -> Column:
     """Whether the last owner that had it said that it lost it: what it did not have on disk, with the partition."""
     return F.coalesce(F.col("let_go_epoch") >= F.col("epoch"), F.lit(False))
-
-
-def _perhaps_enqueued() -> Column:
-    """Whether an owner of the partition may have had it; where none is on record, any queue process."""
-    last = F.col("last_time")
-    anybodys = F.when(F.col("current_epoch").isNull(), _first("queue_gaps", last))
-    return F.coalesce(_first("gaps", last), anybodys).isNotNull()
 
 
 def _was_no_room() -> Column:
@@ -212,7 +251,7 @@ def _fate_of_message() -> Column:
         .when(_some("dropped_unrouted"), "dropped")
         .when(~promised() & F.col("origin").isin("refused", "rolled_back"), F.col("origin"))
         .when(~promised(), "not_enqueued")
-        .otherwise(_missing(F.col("any_gap") >= F.col("message_time"), F.col("message_time")))
+        .otherwise(_missing(_hiding_maker().isNotNull(), F.col("message_time")))
     )
 
 
@@ -228,7 +267,7 @@ def _origin_of_successor() -> Column:
 
 
 def _missing(unsure: Column, since: Column) -> Column:
-    return F.when(_is_recent(since), "in_flight").when(F.coalesce(unsure, F.lit(False)), UNKNOWN).otherwise(LOST)
+    return F.when(_is_recent(since), "in_flight").when(unsure, UNKNOWN).otherwise(LOST)
 
 
 def _is_recent(since: Column) -> Column:

@@ -10,6 +10,7 @@ import duckdb
 import pyarrow as pa
 
 from spark.errors import AnalysisError
+from spark.job import Ranked
 from spark.output import count_rows, first_rows, plain
 from spark.registry import job
 
@@ -57,7 +58,7 @@ class Whole:
             raise AnalysisError(f"{self._path} cannot be read: run the analysis again ({why})") from None
 
 
-def _order(analysis: str, table: str) -> tuple[str, ...]:
+def _order(analysis: str, table: str) -> tuple[str | Ranked, ...]:
     try:
         outputs = job(analysis).outputs
     except (AnalysisError, ImportError):  # of a plug-in that is not installed any more

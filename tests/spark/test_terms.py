@@ -76,11 +76,19 @@ def test_sent_long_after() -> None:
 
 
 def test_never_enqueued() -> None:
-    """Of copies that no owner told of, the gaps of each owner of their partition may be to blame, in order."""
-    gaps = [gap(B, 300, 330), gap(A, 95, 130), gap(C, 1, 2)]
+    """Of copies that no owner told of, the gap of each owner of their partition may be to blame, for its term."""
+    gaps = [gap(B, 300, 330), gap(A, 95, 130), gap(A, 200, 230), gap(C, 1, 2)]
     (unplaced,) = (one for one in terms(told((1, A, 0), (2, B, 100)), gaps, HEARD) if one.epoch == 0)
-    assert [one.words.partition(" ")[0] for one in unplaced.gaps] == [A, B]
+    found = [(one.words.partition(" ")[0], one.since // S, one.time // S) for one in unplaced.gaps]
+    assert found == [(A, 95, 101), (B, 300, 330)]
     assert (unplaced.owner_ended, unplaced.hide_time) == (None, None)
+
+
+def test_never_enqueued_by_an_unknown_owner() -> None:
+    """Where an epoch has no rows, any queue process may have been the owner meanwhile."""
+    gaps = [gap(C, 50, 130), gap(C, 150, 180)]
+    (unplaced,) = (one for one in terms(told((1, A, 0), (3, B, 100)), gaps, HEARD) if one.epoch == 0)
+    assert [(one.since // S, one.time // S) for one in unplaced.gaps] == [(50, 101)]
 
 
 def test_left_alone() -> None:

@@ -25,7 +25,7 @@ def test_a_look_up_says_what_the_audit_says(tmp_path: Path) -> None:
     file_rows(tmp_path, "stages", deaths())
     file_rows(tmp_path, "gaps", GAPS)
     search = Search(Database(tmp_path))
-    record = Record(search.gaps(_BEGIN), search.followers, _BEGIN + 1000 * 1_000_000)
+    record = Record(search.gaps(_BEGIN), search.followers, _BEGIN + 1000 * 1_000_000, owners=search.owners)
     found = {}
     for number, one in enumerate(TRUTH, 1):
         uid = 10 * number

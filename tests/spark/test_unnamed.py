@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
@@ -49,3 +50,26 @@ def test_copies_elsewhere(spark: SparkSession, tmp_path: Path) -> None:
         ("/", "q", "confirmed", "dropped", "queue_deleted", ""): 10,
         ("/", "other", "confirmed", "waiting", "", ""): 10,
     }
+
+
+@pytest.mark.parametrize(
+    ("more", "fates_of_copies"),
+    [
+        ([], ("unknown", "unknown")),
+        ([stage("recovered", 1, 10, queue="b", reason="journal", **NEXT)], ("dropped", "waiting")),
+        ([stage("settled", 1, 10, at=2, queue="b", epoch=1, partition=1)], ("dropped", "settled")),
+        ([stage("settled", 1, 10, at=2, queue="b", epoch=1, partition=1, outcome="rejected")], ("dropped", "rejected")),
+    ],
+    ids=["either", "the next owner has the other", "the other had ended", "rejected"],
+)
+def test_copies_in_two_queues_of_the_partition(
+    spark: SparkSession, tmp_path: Path, more: list[dict[str, Any]], fates_of_copies: tuple[str, str]
+) -> None:
+    """The drop means the copy that has no other end, and that the next owner does not tell of."""
+    copies = [stage("enqueued", 1, 10, queue=queue, epoch=1, partition=1) for queue in ("a", "b")]
+    routed = [stage("routed", 1, 10, queue=queue, partition=1) for queue in ("a", "b")]
+    end = stage("dropped", 1, 10, queue="", reason="queue_deleted", **NEXT)
+    found = audit_rows(spark, tmp_path, [CONFIRMED[0], CONFIRMED[2], *routed, *copies, *more, end]).tables["fates"]
+    assert [(row["queue"], row["fate"], row["messages"]) for row in sorted(found, key=lambda row: row["queue"])] == [
+        (queue, fate, 10) for queue, fate in zip("ab", fates_of_copies, strict=True)
+    ]

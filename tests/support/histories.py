@@ -11,6 +11,7 @@ from datetime import timedelta
 from random import Random
 from typing import Any
 
+from services.common.uid import SEQUENCE_BITS
 from tests.support.ledger_rows import START, stage
 
 Row = dict[str, Any]
@@ -48,7 +49,7 @@ class History:
 
     @property
     def uid(self) -> int:
-        return 10 * self.number
+        return self.number << SEQUENCE_BITS | 1  # its gateway gave it
 
 
 def histories(count: int, seed: int, older: float = 0.2) -> list[History]:

@@ -148,7 +148,7 @@ def _duplicate(told: list[Row], kinds: list[str], origin: str) -> str:
     delivered = [_when(row) for row in told if row["stage"] == "delivered"]
     owners = max(ended)[0] - min(ended)[0] + 1 if ended else 0
     went_on = ends["dead_lettered"] + ends["moved"]
-    if went_on > 1 or (ends["accepted"] and went_on):
+    if went_on > owners or (ends["accepted"] and went_on):
         return "settled_twice"
     if max(ends.values(), default=0) > owners or (ends["accepted"] and ends.total() > 1 and owners == 1):
         return "settled_twice"

@@ -8,7 +8,8 @@ from typing import Any
 
 from services.common.trace import Gap, Match
 from services.mgmt.lookup.assemble import assemble
-from services.mgmt.lookup.fate import Follower, Record
+from services.mgmt.lookup.blame import Follower
+from services.mgmt.lookup.fate import Record
 from services.mgmt.lookup.stage_row import StageRow
 from services.mgmt.lookup.way import Way
 from tests.support.histories import END, History
@@ -29,7 +30,10 @@ def traced(history: History, gaps: Iterable[dict[str, Any]]) -> tuple[str, str]:
         return [one for one in followers if one.epoch > epoch and one.time_us >= since_us]
 
     match = Match(uid=history.uid, kind="uid", time_us=None)
-    record = Record(ordered, followed, _END_US)
+    told = [row for row in history.rows if row["service"] == "queue" and row["epoch"]]
+    first = {row["epoch"]: row for row in sorted(told, key=lambda row: row["time"], reverse=True)}
+    owners = [Follower(_us(row["time"]), epoch, row["instance"]) for epoch, row in sorted(first.items())]
+    record = Record(ordered, followed, _END_US, owners=lambda *_: owners)
     journey = assemble(match, Way({history.uid: rows} if rows else {}), record)
     if not journey.messages or not journey.messages[0].copies:
         return "unknown" if journey.gaps else "", journey.gaps[0].instance if journey.gaps else ""

@@ -24,7 +24,7 @@ from services.mgmt.lookup.span_search import find_spans
 from services.mgmt.lookup.way import follow
 
 _DAY_US = 24 * 3_600_000_000
-_MOST_GAPS = 10
+_MOST_GAPS = 50
 _SECONDS = 10.0  # after which no further step of a way is looked for
 _SPANS_SECONDS = 2.0  # after which no further file of spans is looked into
 
@@ -102,7 +102,7 @@ class Answers:
 
     def _record(self, gaps: list[Gap]) -> Record:
         search = self._search
-        return Record(gaps, search.followers, epoch_ns() // 1000, search.ends_alone, search.unread)
+        return Record(gaps, search.followers, epoch_ns() // 1000, search.ends_alone, search.unread, search.owners)
 
     def _perhaps_received(self) -> list[Gap]:
         """The newest gaps in which a message may have been received of which no row is on record."""

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from services.common.trace import LOST_TRANSIENT, Copy, Gap, Journey, Match, Message, Step, is_let_go
+from services.common.trace import LOST_TRANSIENT, UNKNOWN, Copy, Gap, Journey, Match, Message, Step, is_let_go
+from services.common.uid import origin_of
+from services.mgmt.lookup.blame import EVER, WAIT_US, Window, after_end, covers
 from services.mgmt.lookup.fate import Fate, Record, fate_of
 from services.mgmt.lookup.stage_row import StageRow
+from services.mgmt.lookup.unnamed import ENDS_COPY, is_unnamed, with_queues
 from services.mgmt.lookup.way import Way
 
 # As they follow each other where the clock does not tell them apart.
@@ -19,7 +22,6 @@ _ORDER = {
         )
     )
 }  # fmt: skip
-_ENDS_COPY = {"settled", "expired", "dead_lettered", "dropped"}
 # Recorded beside the queue's decisions, which go on meanwhile: a message may be settled before it is on disk. One that
 # was copied is as it was.
 _ASIDE = {"persisted", "sent", "copied"}
@@ -37,7 +39,7 @@ def assemble(match: Match, way: Way, record: Record) -> Journey:
     return Journey(
         match=match,
         messages=messages,
-        gaps=[gap for gap in record.gaps if _concerns(gap, messages)],
+        gaps=[gap for gap in record.gaps if _concerns(gap, match, messages)],
         cut_short=way.cut_short,
     )
 
@@ -49,11 +51,21 @@ def begin_of(way: Way, match: Match) -> int:
 
 def _message(uid: int, rows: list[StageRow], predecessor: int | None, record: Record) -> Message:
     ordered = sorted(rows, key=lambda row: (row.time_us, _ORDER.get(row.stage, 0), row.row))
-    steps = _with_queues([_step(row, _wait_us(ordered[:number], row), uid) for number, row in enumerate(ordered)])
-    copies = _copies(steps, record)
-    own = any(_is_refusal(step) for step in steps)
+    told = [_step(row, _wait_us(ordered[:number], row), uid) for number, row in enumerate(ordered)]
+    steps, in_doubt = with_queues(told)
+    copies = [_doubted(copy) if _key(copy) in in_doubt else copy for copy in _copies(steps, record)]
+    own = any(_is_refusal(step) or (is_unnamed(step) and not copies) for step in steps)
     ended = own or (bool(copies) and all(copy.ended for copy in copies))
     return Message(uid=uid, predecessor=predecessor, steps=steps, copies=copies, ended=ended)
+
+
+def _doubted(copy: Copy) -> Copy:
+    """Another in the same partition may have ended, or it."""
+    return copy if copy.ended else copy.model_copy(update={"fate": UNKNOWN, "gap": None})
+
+
+def _key(copy: Copy) -> tuple[str, str]:
+    return copy.virtual_host, copy.queue
 
 
 def _wait_us(earlier: list[StageRow], row: StageRow) -> int:
@@ -79,29 +91,13 @@ def _copies(steps: list[Step], record: Record) -> list[Copy]:
     return [_copy(step, steps, record) for step in last.values()]
 
 
-def _with_queues(steps: list[Step]) -> list[Step]:
-    """An owner that comes after a queue was deleted knows its partition only: of a message's copies it means the one
-    that is there.
-    """
-    there: dict[tuple[str, int | None], set[str]] = {}
-    for step in steps:
-        if step.queue and step.partition is not None:
-            there.setdefault((step.virtual_host, step.partition), set()).add(step.queue)
-
-    def named(step: Step) -> Step:
-        queues = there.get((step.virtual_host, step.partition), set()) if not step.queue else set()
-        return step.model_copy(update={"queue": next(iter(queues))}) if len(queues) == 1 else step
-
-    return [named(step) for step in steps]
-
-
 def _was_followed(step: Step, in_queues: list[Step]) -> bool:
     """Whether an owner that lost the partition dropped it, and it had ended, or the next owner has it: that row comes
     late.
     """
     others = (other for other in in_queues if _place(other) == _place(step))
     return is_let_go(step) and any(
-        (other.epoch or 0) > (step.epoch or 0) or (other.stage in _ENDS_COPY and not is_let_go(other))
+        (other.epoch or 0) > (step.epoch or 0) or (other.stage in ENDS_COPY and not is_let_go(other))
         for other in others
     )
 
@@ -116,9 +112,10 @@ def _copy(last: Step, steps: list[Step], record: Record) -> Copy:
     if refusals and all(step.stage == "routed" for step in its):
         return _never_came(last, refusals[-1])
     let_go = is_let_go(last)
-    ended = last.stage in _ENDS_COPY and not let_go
+    ended = last.stage in ENDS_COPY and not let_go
     told = ended or bool(refusals)
-    fate = Fate(LOST_TRANSIENT) if let_go else Fate("") if told else fate_of(its, steps, record)
+    after = after_end(last, record.gaps) if ended else None
+    fate = Fate(LOST_TRANSIENT) if let_go else Fate("", after) if told else fate_of(its, steps, record)
     return Copy(
         virtual_host=last.virtual_host,
         queue=last.queue,
@@ -149,15 +146,37 @@ def _is_refusal(step: Step) -> bool:
     return step.stage in _ENDS_MESSAGE and not step.queue and step.partition is None
 
 
-def _concerns(gap: Gap, messages: list[Message]) -> bool:
-    """One that is to blame; any, while nothing is known of where a message is; else one of an instance of the way that
-    was noticed on it or soon after, and had begun by then.
+def _concerns(gap: Gap, match: Match, messages: list[Message]) -> bool:
+    """One that is to blame; one that can hold where a message went of which that is not known; else one of an instance
+    of the way that was noticed on it or soon after, and had begun by then.
     """
     if any(copy.gap == gap for message in messages for copy in message.copies):
         return True
-    if not messages or any(not message.ended and not message.copies for message in messages):
-        return True
     steps = [step for message in messages for step in message.steps]
-    last = max(step.time_us for step in steps)
-    begun = gap.since_us is None or gap.since_us <= last
+    if not steps:
+        return _is_maker(gap, match.uid) and _is_of_then(gap, [match.time_us] if match.time_us is not None else [])
+    nowhere = (message for message in messages if not message.ended and not message.copies)
+    if any(_may_hold(gap, each) and _is_of_then(gap, _times(each.steps or steps)) for each in nowhere):
+        return True
+    last = max(_times(steps))
+    going_on = 0 if all(message.ended for message in messages) else WAIT_US
+    begun = gap.since_us is None or gap.since_us <= last + going_on
     return begun and gap.time_us <= last + _GAP_NOTICED_US and any(step.instance == gap.instance for step in steps)
+
+
+def _times(steps: list[Step]) -> list[int]:
+    return [step.time_us for step in steps]
+
+
+def _may_hold(gap: Gap, message: Message) -> bool:
+    """Whether who was missed would have said where it went: who gave it its uid; or for that one, its next owner."""
+    return _is_maker(gap, message.uid) or (message.predecessor is not None and gap.service == "queue")
+
+
+def _is_maker(gap: Gap, uid: int) -> bool:
+    return gap.instance.rpartition("-")[2] == str(origin_of(uid))
+
+
+def _is_of_then(gap: Gap, times: list[int]) -> bool:
+    """Whether it can hold what happened to a message that was about at these times; at any, where none is known."""
+    return covers(gap, Window(min(times), max(times) + WAIT_US) if times else EVER)

@@ -19,27 +19,27 @@ from services.common.trace import (
     Gap,
     Step,
 )
+from services.mgmt.lookup.blame import SLACK_US as _SLACK_US
+from services.mgmt.lookup.blame import WAIT_US, Follower, Window, hiding
 
 # An instance that vanishes is missed after 30 s, and that is filed some ten seconds later.
 _GRACE_US = 60_000_000
-# By which clocks may differ.
-_SLACK_US = 1_000_000
 _PLACED = {"enqueued", "recovered"}
 _ASIDE = {"persisted", "sent", "copied"}  # which say nothing of where it is by then
 _GATEWAY = "gateway"
 _SILENT = "silent"
 
 
-class Follower(NamedTuple):
-    """An owner that took a partition over, and has said of everything in it that it has it."""
-
-    time_us: int
-    epoch: int
-    instance: str
-
-
 Followers: TypeAlias = Callable[[int, int, int], Sequence[Follower]]
 """The owners that took over a partition after an epoch, since a time, in order."""
+
+
+Owners: TypeAlias = Callable[[int, int, int], Sequence[Follower]]
+"""The owners of a partition by epoch, as far as they are known: all takeovers, and who told of it between two times."""
+
+
+def _nobody_known(_partition: int, _since_us: int, _until_us: int) -> Sequence[Follower]:
+    return ()
 
 
 EndsAlone: TypeAlias = Callable[[str, str, int, int], bool]
@@ -66,6 +66,7 @@ class Record(NamedTuple):
     now_us: int
     ends_alone: EndsAlone = _nothing_does
     unread: Unread = _all_read
+    owners: Owners = _nobody_known
 
 
 class Fate(NamedTuple):
@@ -87,18 +88,24 @@ def fate_of(copy: Sequence[Step], message: Sequence[Step], record: Record) -> Fa
 def _fate_of(copy: Sequence[Step], message: Sequence[Step], record: Record) -> Fate:
     placed = [step for step in copy if step.stage in _PLACED and step.partition is not None and step.epoch]
     if not placed:
-        return _never_enqueued(message, record)
+        return _never_enqueued(copy, message, record)
     return _Placed(copy, message, max(placed, key=lambda step: step.epoch or 0), record).fate()
 
 
-def _never_enqueued(message: Sequence[Step], record: Record) -> Fate:
-    last = max(step.time_us for step in message)
-    if last > record.now_us - _GRACE_US:
+def _never_enqueued(copy: Sequence[Step], message: Sequence[Step], record: Record) -> Fate:
+    own = [step for step in message if step.stage in {"received", "confirmed"}]
+    times = [step.time_us for step in (*copy, *own)]
+    if max(times) > record.now_us - _GRACE_US:
         return Fate(IN_FLIGHT)
-    gap = next((gap for gap in record.gaps if gap.time_us >= last), None)
-    if gap:
+    confirms = [step.time_us for step in own if step.stage == "confirmed"]
+    # Its owner had it before it was confirmed; one that was not may have waited for an owner.
+    window = Window(min(times), max(confirms) if confirms else max(times) + WAIT_US)
+    partition = next((step.partition for step in copy if step.partition is not None), -1)
+    later = [gap for gap in record.gaps if gap.time_us >= window.begin]
+    owners = record.owners(partition, *window) if later and partition >= 0 else ()
+    if gap := hiding(later, owners, window):
         return Fate(UNKNOWN, gap)
-    return Fate(LOST if _is_confirmed(message) else "")
+    return Fate(LOST if confirms else "")
 
 
 class _Placed:
@@ -182,7 +189,3 @@ def _is_held(copy: Sequence[Step]) -> bool:
         elif step.stage == "requeued":
             held = False
     return held
-
-
-def _is_confirmed(message: Sequence[Step]) -> bool:
-    return any(step.stage == "confirmed" for step in message)

@@ -11,8 +11,8 @@ from services.common.errors import InternalError
 from services.common.trace import Gap, Match, Name
 from services.common.uid import SEQUENCE_BITS
 from services.mgmt.ledger.instances import HEARD_AGAIN, SILENT
+from services.mgmt.lookup.blame import Follower
 from services.mgmt.lookup.database import Database, Row
-from services.mgmt.lookup.fate import Follower
 from services.mgmt.lookup.hours import HOUR_US, hour_of, parsed, windows
 from services.mgmt.lookup.stage_row import COLUMNS, StageRow
 
@@ -142,6 +142,17 @@ class Search:
         rows = self._database.select("stages", columns, condition, values, hours, within=within)
         return sorted({Follower(*row) for row in rows}, key=lambda follower: follower.epoch)
 
+    def owners(self, partition: int, since_us: int, until_us: int) -> list[Follower]:
+        """The owners of a partition by epoch: those that took it over, and those that told of it in these hours, since
+        when they are known to have had it.
+        """
+        hours = [hour for hour in _from(self._database.hours("stages"), since_us) if hour <= hour_of(until_us)]
+        columns = "epoch, instance, min(epoch_us(time))"
+        condition = "partition = $partition and epoch > 0 and service = 'queue' group by epoch, instance"
+        rows = self._database.select("stages", columns, condition, {"partition": partition}, hours)
+        found = {owner.epoch: owner for owner in sorted(Follower(time, *its) for *its, time in rows)[::-1]}
+        return _by_epoch({**found, **{owner.epoch: owner for owner in self.followers(partition, 0, 0)}})
+
     def ends_alone(self, virtual_host: str, queue: str, since_us: int, until_us: int) -> bool:
         """Whether messages of a queue expired, or were dropped, in these hours."""
         hours = [hour for hour in _from(self._database.hours("stages"), since_us) if hour <= hour_of(until_us)]
@@ -167,6 +178,10 @@ class Search:
     def _speaking_of(self, uid: int, hours: list[int]) -> list[StageRow]:
         rows = self._database.select("stages", COLUMNS, _SPEAKS_OF, {"uid": uid}, hours, having=uid)
         return [StageRow(*row) for row in rows]
+
+
+def _by_epoch(owners: Mapping[int, Follower]) -> list[Follower]:
+    return [owners[epoch] for epoch in sorted(owners)]
 
 
 def _by_uid(uids: Sequence[int], rows: Iterable[Row]) -> dict[int, list[Name]]:

@@ -11,8 +11,9 @@ import pyarrow.parquet as pq
 
 from services.common.trace import Match
 from services.mgmt.lookup.assemble import assemble, begin_of
+from services.mgmt.lookup.blame import Follower
 from services.mgmt.lookup.database import Database
-from services.mgmt.lookup.fate import Follower, Record
+from services.mgmt.lookup.fate import Record
 from services.mgmt.lookup.search import Search
 from services.mgmt.lookup.stage_row import StageRow
 from services.mgmt.lookup.way import Way, follow
@@ -69,7 +70,7 @@ class Fate:
             yield Said(0, "", "unknown" if self._gaps else "", _first_gateway(self._gaps))
 
     def _record(self, gaps: list[Gap]) -> Record:
-        return Record(gaps, self._rows.followers, self.now_us, self._rows.ends_alone)
+        return Record(gaps, self._rows.followers, self.now_us, self._rows.ends_alone, owners=self._rows.owners)
 
     def everything(self) -> Iterator[Said]:
         """Of every copy on record, by any of its ids."""
@@ -117,6 +118,7 @@ class _Rows(Search):
         self._of: defaultdict[int, list[StageRow]] = defaultdict(list)
         self._to: defaultdict[int, list[StageRow]] = defaultdict(list)
         self._followers: defaultdict[int, list[Follower]] = defaultdict(list)
+        self._told_by: defaultdict[int, dict[int, Follower]] = defaultdict(dict)
         self._ending_alone: set[tuple[str, str]] = set()
         self.end_us = 0
         for row in _read(folder, "stages"):
@@ -124,6 +126,10 @@ class _Rows(Search):
             self.end_us = max(self.end_us, time_us)
             if row["stage"] == "taken_over":
                 self._followers[row["partition"]].append(Follower(time_us, row["epoch"], row["instance"]))
+            if row["service"] == "queue" and row["epoch"]:
+                told = Follower(time_us, row["epoch"], row["instance"])
+                by_epoch = self._told_by[row["partition"]]
+                by_epoch[told.epoch] = min(told, by_epoch.get(told.epoch, told))
             alone = row["service"] == "queue" and row["stage"] in _ENDS_ALONE
             if alone and row["reason"] not in {"rejected", "no_owner"}:
                 self._ending_alone.add((row["virtual_host"], row["queue"]))
@@ -153,6 +159,10 @@ class _Rows(Search):
     def followers(self, partition: int, epoch: int, since_us: int) -> list[Follower]:
         later = [one for one in self._followers[partition] if one.epoch > epoch and one.time_us >= since_us - 3.6e9]
         return sorted(later, key=lambda one: one.epoch)
+
+    def owners(self, partition: int, since_us: int, until_us: int) -> list[Follower]:
+        by_epoch = self._told_by[partition] | {one.epoch: one for one in self._followers[partition]}
+        return [by_epoch[epoch] for epoch in sorted(by_epoch)]
 
 
 def _read(folder: Path, table: str) -> Iterator[dict[str, Any]]:

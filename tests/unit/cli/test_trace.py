@@ -167,7 +167,7 @@ def test_a_full_queue() -> None:
 SILENT = Gap(
     time_us=NOON, service="queue", instance="queue-1", first_row=1, last_row=1, count=-1, reason="silent", since_us=NOON
 )
-BLAMED = "queue-1 (silent, noticed 2026-08-21 12:00:00Z)"
+BLAMED = "queue-1 (silent since 2026-08-21 12:00:00Z, noticed 2026-08-21 12:00:00Z)"
 
 
 @pytest.mark.parametrize(
@@ -198,11 +198,20 @@ def test_fates(fate: str, gap: Gap | None, end: str) -> None:
     assert _shown(_journey(_message(7, RECEIVED, copies=(copy,)), gaps=gaps))[-1] == end
 
 
+def test_an_end_that_may_have_gone_on() -> None:
+    """Where its owner died right after it, a dead letter may be missing."""
+    copy = _copy("q", "expired", ended=True).model_copy(update={"gap": SILENT})
+    end = f"ended: expired in queue 'q', and what came after it may be what is missing of {BLAMED}"
+    assert _shown(_journey(_message(7, RECEIVED, copies=(copy,)), gaps=(SILENT,)))[-1] == end
+
+
 def test_nothing_on_record() -> None:
     """Where nothing is found, the gaps are named in which it may have been received."""
     assert nothing("x", Trace(id="x", journeys=[], more=False)) == "nothing is on record of 'x'"
-    two = Trace(id="x", journeys=[], more=False, gaps=[SILENT, SILENT])
-    assert nothing("x", two) == f"nothing is on record of 'x'; it may be what is missing of {BLAMED} and 1 other gap"
+    other = SILENT.model_copy(update={"instance": "queue-2", "since_us": None})
+    two = Trace(id="x", journeys=[], more=False, gaps=[SILENT, other])
+    each = f"{BLAMED} or queue-2 (silent, noticed 2026-08-21 12:00:00Z)"
+    assert nothing("x", two) == f"nothing is on record of 'x'; it may be what is missing of {each}"
     died = Trace(id="x", journeys=[], more=False, gone=["gateway-1", "gateway-2"])
     missing = "it may be what is missing of gateway-1 and gateway-2, which died just now"
     assert nothing("x", died) == f"nothing is on record of 'x'; {missing}"

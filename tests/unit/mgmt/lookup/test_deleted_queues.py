@@ -30,7 +30,7 @@ async def test_dropped_with_a_queue_that_is_gone(ledger: LedgerFiles, look_up: L
 
 
 async def test_dropped_with_one_of_two_queues_that_are_gone(ledger: LedgerFiles, look_up: LookUp) -> None:
-    """Where a message had several copies in the partition, it is not known which has ended: none is said to have."""
+    """Where a message had several copies in the partition, it is not known which has ended: either may have."""
     ledger.stage("received", uid(1))
     for queue in ("a", "b"):
         ledger.stage("enqueued", uid(1), at=2 * MS, queue=queue, partition=7, epoch=1)
@@ -39,3 +39,27 @@ async def test_dropped_with_one_of_two_queues_that_are_gone(ledger: LedgerFiles,
     [journey] = (await look_up.trace(str(uid(1)))).journeys
     [message] = journey.messages
     assert (message.ended, [copy.ended for copy in message.copies]) == (False, [False, False])
+    assert [(copy.fate, copy.gap) for copy in message.copies] == [("unknown", None)] * 2
+
+
+@pytest.mark.parametrize("other", ["settled", "recovered"])
+async def test_the_other_copy_is_known(ledger: LedgerFiles, look_up: LookUp, other: str) -> None:
+    """One that had ended before, or that the next owner has, is not what was in the deleted queue."""
+    ledger.stage("received", uid(1))
+    for queue in ("a", "b"):
+        ledger.stage("enqueued", uid(1), at=2 * MS, queue=queue, partition=7, epoch=1)
+    ledger.stage(other, uid(1), at=3 * MS, queue="b", partition=7, epoch=1 if other == "settled" else 2)
+    ledger.stage("dropped", uid(1), at=4 * MS, queue="", service="queue", partition=7, epoch=2, reason="queue_deleted")
+    ledger.file()
+    [journey] = (await look_up.trace(str(uid(1)))).journeys
+    copies = [(copy.queue, copy.state, copy.ended) for copy in journey.messages[0].copies]
+    assert copies == [("a", "dropped", True), ("b", other, other == "settled")]
+
+
+async def test_no_copy_is_known(ledger: LedgerFiles, look_up: LookUp) -> None:
+    """The drop is the message's end, then."""
+    ledger.stage("received", uid(1))
+    ledger.stage("dropped", uid(1), at=4 * MS, queue="", service="queue", partition=7, epoch=2, reason="queue_deleted")
+    ledger.file()
+    [journey] = (await look_up.trace(str(uid(1)))).journeys
+    assert (journey.messages[0].ended, journey.messages[0].copies, journey.gaps) == (True, [], [])

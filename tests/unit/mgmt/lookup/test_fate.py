@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from services.common.trace import Gap, Step
-from services.mgmt.lookup.fate import Follower, Record, fate_of
+from services.mgmt.lookup.blame import Follower
+from services.mgmt.lookup.fate import Record, fate_of
 
 S = 1_000_000
 NOW = 1000 * S
@@ -79,8 +80,11 @@ DIED = gap(DEAD, 99, 135)
         (ENQUEUED, (gap(ALIVE, 99, 135),), None, ("waiting", "")),
         ((("routed", 2), ("confirmed", 3)), (), None, ("lost", "")),
         ((("routed", 2),), (), None, ("", "")),
-        ((("routed", 2), ("confirmed", 3)), (DIED,), None, ("unknown", DEAD)),
-        ((("routed", 2),), (gap(GATEWAY, 3, 34),), None, ("unknown", GATEWAY)),
+        ((("routed", 2), ("confirmed", 3)), (gap(DEAD, 2.5, 40),), None, ("unknown", DEAD)),
+        ((("routed", 2), ("confirmed", 3)), (DIED,), None, ("lost", "")),  # what came later is not what is missing
+        ((("routed", 2),), (gap(DEAD, 30, 61),), None, ("unknown", DEAD)),  # it may have waited for its owner
+        ((("routed", 2),), (DIED,), None, ("", "")),
+        ((("routed", 2),), (gap(GATEWAY, 3, 34),), None, ("", "")),  # a gateway has no queue
         ((("routed", 999),), (gap(GATEWAY, 999, 1000),), None, ("in_flight", "")),
     ],
 )
@@ -124,3 +128,27 @@ def test_an_owner_of_whom_nothing_is_on_record(gaps: tuple[Gap, ...], expected: 
     message = [step("received", 1), *(step(*each) for each in ON_DISK)]
     followers = [Follower(105 * S, 3, ALIVE)]  # nobody tells of epoch 2
     assert fate_of(message[1:], message, Record(gaps, lambda *_: followers, NOW)).name == expected
+
+
+@pytest.mark.parametrize(
+    ("owners", "gaps", "expected"),
+    [
+        ([(0, 1, DEAD)], (gap(DEAD, 1.5, 40),), ("unknown", DEAD)),
+        ([(0, 1, DEAD)], (gap(ALIVE, 1.5, 40),), ("lost", "")),
+        # Killed long before, and missed since: by then another had the partition.
+        ([(-90, 1, DEAD), (-60, 2, ALIVE)], (gap(DEAD, -62, 10),), ("lost", "")),
+        ([(-90, 1, DEAD), (-60, 2, ALIVE)], (gap(DEAD, -62, 10), gap(ALIVE, 2, 33)), ("unknown", ALIVE)),
+        ([(-90, 1, DEAD), (-60, 3, ALIVE)], (gap("queue-7", -62, 10),), ("lost", "")),
+        ([(-90, 1, DEAD), (60, 3, ALIVE)], (gap("queue-7", 2, 33),), ("unknown", "queue-7")),  # nobody tells of epoch 2
+        ([(60, 3, ALIVE)], (gap("queue-7", 2, 33),), ("unknown", "queue-7")),
+    ],
+)
+def test_whose_gap_is_to_blame(
+    owners: list[tuple[int, int, str]], gaps: tuple[Gap, ...], expected: tuple[str, str]
+) -> None:
+    """Of what no owner told of: that of the owner of then, for as much of it as was its term."""
+    message = [step(*each) for each in (("received", 1), ("routed", 2), ("confirmed", 3))]
+    known = [Follower(at * S, epoch, instance) for at, epoch, instance in owners]
+    record = Record(gaps, lambda *_: [], NOW, owners=lambda *_: known)
+    found = fate_of(message[1:2], message, record)
+    assert (found.name, found.gap.instance if found.gap else "") == expected

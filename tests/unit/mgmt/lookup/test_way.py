@@ -183,13 +183,53 @@ async def test_lost_with_its_owner(ledger: LedgerFiles, look_up: LookUp, since: 
 
 
 async def test_gaps_of_a_way_without_an_end(ledger: LedgerFiles, look_up: LookUp) -> None:
-    """Where the end is missing, every later gap may be where it was."""
+    """Where it is not on record where it went, a gap of then may have that: of its gateway, and of no other."""
     ledger.stage("received", uid(1))
-    ledger.gap("queue-9", at=-MS)
-    ledger.gap("queue-8", at=9 * HOUR, reason="silent")
+    own = f"gateway-{uid(1) >> 39}"
+    ledger.gap(own, at=-60_000 * MS)
+    ledger.gap(own, at=HOUR, since=120_000 * MS, reason="silent")
+    ledger.gap(own, at=9 * HOUR, since=MS, reason="silent")
+    ledger.gap("gateway-98", at=9 * HOUR, since=MS, reason="silent")
+    ledger.gap("queue-99", at=9 * HOUR, reason="silent")
     ledger.file()
     [journey] = (await look_up.trace(str(uid(1)))).journeys
-    assert [(gap.instance, gap.reason, gap.count) for gap in journey.gaps] == [("queue-8", "silent", 3)]
+    assert [(gap.instance, gap.time_us - NOON) for gap in journey.gaps] == [(own, 9 * HOUR)]
+
+
+@pytest.mark.parametrize(("since", "is_blamed"), [(3 * MS, True), (60_000 * MS, False)])
+async def test_an_end_after_which_its_owner_died(
+    ledger: LedgerFiles, look_up: LookUp, since: int, is_blamed: bool
+) -> None:
+    """It may have gone on as a dead letter: that may be missing of its owner, if that died right then."""
+    place = {"queue": "q", "partition": 1, "epoch": 1}
+    ledger.stage("received", uid(1))
+    ledger.stage("enqueued", uid(1), at=MS, **place)
+    ledger.stage("expired", uid(1), at=3 * MS, reason="message_ttl", **place)
+    ledger.gap("queue-1", at=HOUR, since=since, reason="silent")
+    ledger.gap("queue-9", at=HOUR, since=3 * MS, reason="silent")
+    ledger.file()
+    [journey] = (await look_up.trace(str(uid(1)))).journeys
+    [copy] = journey.messages[0].copies
+    assert (copy.ended, copy.gap and copy.gap.instance) == (True, "queue-1" if is_blamed else None)
+
+
+@pytest.mark.parametrize("is_taken", [True, False])
+async def test_whose_gap_hides_that_it_came(ledger: LedgerFiles, look_up: LookUp, is_taken: bool) -> None:
+    """That of the owner of then, as takeovers say: not of one that had died before, and was missed after."""
+    minute = 60_000 * MS
+    ledger.stage("enqueued", uid(9), at=-3 * minute, queue="q", partition=7, epoch=1, instance="queue-8")
+    if is_taken:
+        ledger.stage("taken_over", at=-2 * minute, partition=7, epoch=2, instance="queue-1")
+    ledger.stage("received", uid(1))
+    ledger.stage("routed", uid(1), queue="q", partition=7)
+    ledger.stage("confirmed", uid(1), at=MS)
+    ledger.gap("queue-8", at=MS, since=-3 * minute, reason="silent")
+    ledger.gap("gateway-7", at=2 * minute, since=0, reason="silent")
+    ledger.file()
+    [journey] = (await look_up.trace(str(uid(1)))).journeys
+    [copy] = journey.messages[0].copies
+    found = copy.fate, copy.gap and copy.gap.instance, [gap.instance for gap in journey.gaps]
+    assert found == (("lost", None, []) if is_taken else ("unknown", "queue-8", ["queue-8"]))
 
 
 async def test_lost_with_the_partition(ledger: LedgerFiles, look_up: LookUp) -> None:
