@@ -15,7 +15,7 @@ from pyspark.sql.types import LongType, StructType
 from services.mgmt.ledger import schema as filed
 from spark.errors import AnalysisError, JavaMissing, NothingToRead
 from spark.java import java_version, require_java
-from spark.job import Inputs, Job, Table, column
+from spark.job import Inputs, Job, Ranked, Table, column
 from spark.ledger.files import files_of, place
 from spark.ledger.read import read_stages, read_table
 from spark.ledger.soundness import sort_out
@@ -160,8 +160,12 @@ def test_outputs_are_documented(name: str) -> None:
     found = job(name)
     assert found.name == name
     for table in found.outputs.values():
-        assert {column.removeprefix("-") for column in table.order} <= set(table.schema.names)
+        assert {_named(column) for column in table.order} <= set(table.schema.names)
         assert all("comment" in field.metadata for field in table.schema)
+
+
+def _named(column: str | Ranked) -> str:
+    return column.column if isinstance(column, Ranked) else column.removeprefix("-")
 
 
 def java(folder: Path, says: str) -> str:

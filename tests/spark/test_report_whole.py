@@ -40,7 +40,7 @@ def _write(out: Path, analysis: str, **tables: list[dict[str, Any]]) -> None:
 def _fates(count: int) -> list[dict[str, Any]]:
     """The last queue has the most messages, and is not among the first rows."""
     return [
-        {"virtual_host": "/", "queue": f"queue-{number:04}", "fate": "settled", "messages": number}
+        {"virtual_host": "/", "queue": f"queue-{number:04}", "fate": "settled", "duplicate": "", "messages": number}
         for number in range(count)
     ]
 
