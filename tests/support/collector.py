@@ -1,4 +1,4 @@
-"""A collector of metrics, which takes whatever it is sent."""
+"""A collector of metrics and spans, which takes whatever it is sent."""
 
 from __future__ import annotations
 

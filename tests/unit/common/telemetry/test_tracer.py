@@ -1,9 +1,7 @@
 from __future__ import annotations
 
 import sys
-from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
-from threading import Thread
 
 import pytest
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
@@ -13,6 +11,7 @@ from services.common.telemetry import conventions as c
 from services.common.telemetry.context import new_root
 from services.common.telemetry.span import Event, Span, SpanLink
 from services.common.telemetry.tracer import Tracer
+from tests.support.collector import collector
 
 
 @pytest.fixture(autouse=True)
@@ -70,28 +69,17 @@ def test_resource(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_otlp(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """With an endpoint spans go to it as OTLP, whole, and not to files."""
-    taken: list[bytes] = []
-
-    class Collector(BaseHTTPRequestHandler):
-        def do_POST(self) -> None:
-            taken.append(self.rfile.read(int(self.headers["Content-Length"])))
-            self.send_response(200)
-            self.end_headers()
-
-        def log_message(self, *_: object) -> None:
-            pass
-
-    with HTTPServer(("127.0.0.1", 0), Collector) as server:
-        Thread(target=server.serve_forever, daemon=True).start()
-        monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", f"http://127.0.0.1:{server.server_port}")
+    with collector() as (url, taken):
+        monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", url)
         writer, span = tracer(tmp_path), full_span()
         writer.end(span)
         writer.stop()
-        server.shutdown()
     assert "opentelemetry.sdk.trace" in sys.modules
     assert not (tmp_path / "spans").exists()
     assert writer.counts["exported"] == 1
-    [of_resource] = ExportTraceServiceRequest.FromString(taken[0]).resource_spans
+    [(path, body)] = taken
+    assert path == "/v1/traces"
+    [of_resource] = ExportTraceServiceRequest.FromString(body).resource_spans
     [of_scope] = of_resource.scope_spans
     [sent] = of_scope.spans
     assert of_scope.schema_url == c.SCHEMA_URL
