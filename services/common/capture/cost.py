@@ -1,8 +1,8 @@
 """What rules have captured: each gateway keeps a record of kind `capture_taken` for each rule, whoever lives on.
 
-The room of a rule is everybody's. So a gateway claims bytes on record before it takes them, and reads the claims of the
-others after that: of two that want the last of it, at least the one that wrote later knows of both. A rule never has
-more than its limit; of what two want at once, some may be left to who comes next.
+The room of a rule is everybody's. So a gateway claims bytes on record before it takes them: what the others have left,
+if nobody has claimed anything since it read that; else it reads again. A rule never has more than its limit, and what
+several want at once one of them gets.
 """
 
 from __future__ import annotations

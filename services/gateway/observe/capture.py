@@ -162,7 +162,8 @@ class Capture:
     async def _settle(self, claims: Claims) -> None:
         if self._waits():
             self._news.set()  # what it has cost is to be told when it is taken
-        await claims.settle(list(self._all.values()), self._now_ms(), self._captures.put)
+        if self._all:
+            await claims.settle(list(self._all.values()), self._now_ms(), self._captures.put)
 
     async def _changed(self) -> None:
         """Something waits, or there is something to tell, which has time."""

@@ -6,13 +6,15 @@ Messages wait, a few hundredths of a second, until what they take is claimed: se
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Protocol
 
 from services.common.capture.cost import RECORD_KIND, Account, Cost, taken_by_others
 from services.common.capture.rules import Rule
+from services.common.clients.overtaken import decided_again
+from services.common.clients.store import Read
 from services.rpc.ledger_pb2 import Captured
-from services.rpc.store_pb2 import Record
+from services.rpc.store_pb2 import Record, Unchanged
 
 _MOST_WAITING = 4 << 20  # bytes for each rule: as much as the bus takes at a time
 
@@ -20,10 +22,16 @@ _MOST_WAITING = 4 << 20  # bytes for each rule: as much as the bus takes at a ti
 class Store(Protocol):
     """Where claims are kept; both raise a BrokerError where they are not."""
 
-    async def put_records(self, puts: Iterable[Record] = (), deletes: Iterable[Record] = ()) -> int:
-        """Returns when they are kept."""
+    async def put_records(
+        self,
+        puts: Iterable[Record] = (),
+        deletes: Iterable[Record] = (),
+        *,
+        unchanged: Iterable[Unchanged] = (),
+    ) -> int:
+        """Returns when they are kept. Raises Overtaken where something is not `unchanged`."""
 
-    async def list_records(self, kinds: Iterable[str]) -> Sequence[Record]:
+    async def read_records(self, *kinds: str) -> Read:
         """As they are now."""
 
 
@@ -67,20 +75,25 @@ class Taking:
         """There is no room for a message."""
         self._cost += Cost(left_out=1)
 
-    def grant(self, claimed: int, others: int, put: Callable[[Captured], bool]) -> None:
-        """Takes what waits, up to `claimed` bytes in all, by `put`, which may refuse; what the others left no room for
-        is left out.
-        """
+    def share(self, others: int) -> None:
+        """Leaves out of what waits what there is no room for beside the bytes that the others have."""
         self._others = others
+        waiting, self._waiting, self._waits = self._waiting, deque(), 0
+        for captured, size in waiting:
+            if others + self._cost.bytes + self._waits + size <= self.rule.limit:
+                self.want(captured, size)
+            else:
+                self.leave_out()
+
+    def grant(self, claimed: int, put: Callable[[Captured], bool]) -> None:
+        """Takes what waits, up to `claimed` bytes in all, by `put`, which may refuse."""
         while self._waiting:
             captured, size = self._waiting[0]
-            after = self._cost.bytes + size
-            fits = others + after <= self.rule.limit
-            if fits and after > claimed:
+            if self._cost.bytes + size > claimed:
                 return
             self._waiting.popleft()
             self._waits -= size
-            if fits and put(captured):
+            if put(captured):
                 self._cost += Cost(messages=1, bytes=size)
             else:
                 self.leave_out()
@@ -94,28 +107,33 @@ class Claims:
         self._store = store
         self._told: dict[str, Account] = {}
 
-    async def settle(self, takings: Iterable[Taking], now_ms: int, put: Callable[[Captured], bool]) -> None:
+    async def settle(self, takings: Collection[Taking], now_ms: int, put: Callable[[Captured], bool]) -> None:
         """Tells what there is to tell, and grants what waits. Raises a BrokerError when the store cannot be asked."""
-        asked = [(taking, taking.account(self._instance)) for taking in takings]
-        await self._tell({account.key: account for _, account in asked})
-        if not any(taking.waits for taking, _ in asked):
-            return
-        accounts = await self._listed()
-        for taking, account in asked:
-            taking.grant(account.claimed, taken_by_others(taking.rule, self._instance, accounts), put)
-        await self._forget(account for account in accounts if account.is_over(now_ms))
+        for taking, claimed in (await self._claim(takings, now_ms)).items():
+            taking.grant(claimed, put)
 
-    async def _tell(self, accounts: Mapping[str, Account]) -> None:
-        news = [account for key, account in accounts.items() if self._told.get(key) != account]
-        if news:
-            puts = [Record(kind=RECORD_KIND, key=each.key, value=each.model_dump_json().encode()) for each in news]
-            await self._store.put_records(puts)
+    @decided_again
+    async def _claim(self, takings: Collection[Taking], now_ms: int) -> Mapping[Taking, int]:
+        """What waits and has room, on record for nobody else: bytes of each, in all."""
+        read = await self._store.read_records(RECORD_KIND)
+        known = [Account.model_validate_json(record.value) for record in read.records]
+        for taking in takings:
+            taking.share(taken_by_others(taking.rule, self._instance, known))
+        accounts = {taking: taking.account(self._instance) for taking in takings}
+        over = [account for account in known if account.is_over(now_ms)]
+        await self._tell({account.key: account for account in accounts.values()}, over, read.unchanged)
+        return {taking: account.claimed for taking, account in accounts.items()}
+
+    async def _tell(
+        self, accounts: Mapping[str, Account], over: Iterable[Account], unchanged: Iterable[Unchanged]
+    ) -> None:
+        puts = [_record(account) for key, account in accounts.items() if self._told.get(key) != account]
+        deletes = [Record(kind=RECORD_KIND, key=account.key) for account in over]
+        self._told = {}  # nobody knows what is on record, unless the store answers
+        if puts or deletes:
+            await self._store.put_records(puts, deletes, unchanged=unchanged)
         self._told = dict(accounts)
 
-    async def _listed(self) -> list[Account]:
-        return [Account.model_validate_json(each.value) for each in await self._store.list_records([RECORD_KIND])]
 
-    async def _forget(self, accounts: Iterable[Account]) -> None:
-        deletes = [Record(kind=RECORD_KIND, key=account.key) for account in accounts]
-        if deletes:
-            await self._store.put_records([], deletes)
+def _record(account: Account) -> Record:
+    return Record(kind=RECORD_KIND, key=account.key, value=account.model_dump_json().encode())
