@@ -12,6 +12,8 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from services.mgmt.ledger.seal import require_seal
+
 _RANGE = ("first", "last")
 
 
@@ -19,8 +21,10 @@ def opened(path: str | Path, **options: Any) -> pq.ParquetFile:  # noqa: ANN401 
     """A file of the ledger, whose pages are checked as they are read. Raises OSError, ValueError, or another error of
     Arrow's, where it is damaged.
 
-    Footers have no checksum, and Arrow ends the process where a column's nesting does not fit what it has of that.
+    Arrow ends the process at some damaged footers. Those of files without a seal are looked at for one of the ways: a
+    column's nesting that does not fit what it has of that.
     """
+    require_seal(path)
     file = pq.ParquetFile(path, page_checksum_verification=True, **options)
     try:
         require_shape(file.schema_arrow)

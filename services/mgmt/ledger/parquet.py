@@ -16,6 +16,7 @@ from services.mgmt.ledger.arrow_errors import as_known_errors
 from services.mgmt.ledger.footers import column_names, opened
 from services.mgmt.ledger.pace import Rest
 from services.mgmt.ledger.schema import FEW_VALUES, NUMBERS, REPEATED, ROW_GROUP, SORTED_BY, TABLES
+from services.mgmt.ledger.seal import seal
 
 _HOUR_US = 3_600_000_000
 _PAGE = 128 << 10  # bytes that are compressed at once
@@ -43,7 +44,7 @@ def by_hour(table: pa.Table) -> Iterator[tuple[int, pa.Table]]:
 
 @contextlib.contextmanager
 def writing(path: Path, table: str, rest: Rest) -> Iterator[Callable[[pa.Table], None]]:
-    """A file of `table`, with all text as text. Gives what adds rows: in order, whole row groups at a time."""
+    """A file of `table`, sealed, with all text as text. Gives what adds rows: in order, whole row groups at a time."""
     with (
         _PacedFile(path, rest) as file,
         pq.ParquetWriter(
@@ -60,6 +61,7 @@ def writing(path: Path, table: str, rest: Rest) -> Iterator[Callable[[pa.Table],
         ) as writer,
     ):
         yield partial(writer.write_table, row_group_size=ROW_GROUP[table])
+    seal(path)
 
 
 def _compression(table: str) -> str | dict[str, str]:
@@ -97,7 +99,8 @@ def read(path: Path, table: str, rest: Rest, groups: Sequence[int] | None = None
 @as_known_errors()
 def number_of_rows(path: Path) -> int:
     """Of a file. Raises OSError or ValueError."""
-    count: int = pq.read_metadata(path).num_rows
+    with opened(path) as file:
+        count: int = file.metadata.num_rows
     return count
 
 
