@@ -59,10 +59,10 @@ def with_metadata(definitions: bytes, hosts: bytes) -> bytes:
     """Definitions with what is said of virtual hosts: 3.10 gives it on the command line alone."""
     with suppress(ValueError, TypeError, KeyError, AttributeError):  # another's: who takes them says what is wrong
         told = json.loads(definitions)
-        metadata = {each["name"]: each.get("metadata") for each in json.loads(hosts)}
+        metadata = {each.get("name"): each.get("metadata") for each in json.loads(hosts)}
         for each in told["vhosts"]:
             if (its := metadata.get(each.get("name"))) is not None:
-                each.setdefault("metadata", its)
+                each["metadata"] = each.get("metadata") or its
         return json.dumps(told).encode()
     return definitions
 

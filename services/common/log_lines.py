@@ -10,6 +10,7 @@ import threading
 import uuid
 from collections import deque
 from collections.abc import Mapping
+from sys import getsizeof
 from typing import Any, Final, NamedTuple
 
 from services.common.clock import epoch_ns, monotonic
@@ -18,10 +19,12 @@ _KEPT: Final = 10_000
 """Lines: those of some seconds, in which mgmt may be away, however much is logged."""
 _ROOM: Final = 4 << 20
 """Bytes that they take, about."""
-_APIECE: Final = 700
-"""Bytes of one beside its text."""
+_APIECE: Final = 650
+"""Bytes of one beside its texts."""
 _LONGEST: Final = 8 << 10
 """Characters of one."""
+_LONGEST_NAME: Final = 255
+"""Characters of whose it is, of each."""
 _NAMES: Final = {"warning": "WARN", "critical": "ERROR"}
 _APART: Final = frozenset({"event", "level", "timestamp", "service", "exception", "logger"})
 _WHOSE: Final = ("virtual_host", "user", "connection", "container")
@@ -63,7 +66,7 @@ class RecentLines:
         """A line, as it would be written."""
         level = _NAMES.get(told["level"], told["level"].upper())
         service = self.instance.partition("-")[0] if own else ""
-        whose = {name: str(told[name]) for name in _WHOSE if told.get(name)}
+        whose = {name: str(told[name])[:_LONGEST_NAME] for name in _WHOSE if told.get(name)}
         rest = level, logger, service, self.instance, text_of(told)[:_LONGEST], whose
         with self._lock:
             self._last += 1
@@ -81,7 +84,7 @@ class RecentLines:
 
 
 def _size_of(line: LogLine) -> int:
-    return _APIECE + len(line.text)
+    return _APIECE + getsizeof(line.text) + sum(map(getsizeof, line.whose.values()))
 
 
 def text_of(told: Mapping[str, Any]) -> str:

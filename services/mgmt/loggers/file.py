@@ -139,10 +139,9 @@ class File:
                 raise IllegalConfiguration(f"attribute '{name}': 1 to {most} is wanted, not {said[name]}")
         Layout(said["layout"])
         path = path_of(said, folder)
+        _require_room_for_names(path, daily=said["rollDaily"], compress=said["compressOldFiles"])
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
-            with suppress(FileNotFoundError):
-                longest_beside(path).lstat()
             with suppress(FileNotFoundError):
                 os.close(os.open(lock_of(path), os.O_WRONLY | os.O_CLOEXEC))
             os.close(os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o640))
@@ -163,6 +162,19 @@ class File:
             largest=said["maxFileSize"] * _MB,
         )
         return in_place_of(former, FileSink(path.name, rolling, Layout(said["layout"]), since_us))
+
+
+def _require_room_for_names(path: Path, *, daily: bool, compress: bool) -> None:
+    """The longest that a former file will have, and what lies beside it for a while."""
+    former, positions = longest_beside(path, daily=daily, compress=compress), Path(f"{beside(path)}.part")
+    longest = max(former, positions, key=lambda each: len(each.name))
+    try:
+        with suppress(FileNotFoundError):
+            longest.lstat()
+    except OSError as error:
+        raise IllegalConfiguration(
+            f"attribute 'fileName': {path.name} leaves no room for names as {longest.name}: {error.strerror}"
+        ) from None
 
 
 def _found(said: Said, folder: Path) -> tuple[Path, int]:

@@ -205,9 +205,10 @@ def lock_of(path: Path) -> Path:
     return path.with_name(f".{path.name}.lock")
 
 
-def longest_beside(path: Path) -> Path:
-    """What lies beside it may have a name that is so long."""
-    return Path(f"{path}.{date.max.isoformat()}.{999_999}.gz.part")
+def longest_beside(path: Path, *, daily: bool, compress: bool) -> Path:
+    """A former file may have a name that is so long."""
+    day = f".{date.max.isoformat()}" if daily else ""
+    return Path(f"{path}{day}.{999_999}{'.gz.part' if compress else ''}")
 
 
 def _locked(file: int) -> bool:

@@ -49,8 +49,8 @@ class Counted(Generic[_T]):
         with self._lock:
             self._drop(path)
             self._finds_room(size)
-            while self._known and size <= self._most and not self._fits(size):
-                self._drop(self._chance.choice(list(self._known)))
+            if size <= self._most and not self._fits(size):
+                self._make_room(size)
         self.learn(path, version, found, size)
 
     def _finds_room(self, size: int) -> bool:
@@ -59,6 +59,14 @@ class Counted(Generic[_T]):
             if not self._refused % _REFUSED:
                 self._forget_gone()
         return self._fits(size)
+
+    def _make_room(self, size: int) -> None:
+        """Any others go: those that are asked in turns would push out each other, were it the oldest."""
+        paths = list(self._known)
+        while paths and not self._fits(size):
+            at = self._chance.randrange(len(paths))
+            paths[at], paths[-1] = paths[-1], paths[at]
+            self._drop(paths.pop())
 
     def _fits(self, size: int) -> bool:
         return self._number + size <= self._most and len(self._known) < self._files

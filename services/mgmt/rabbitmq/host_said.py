@@ -12,6 +12,7 @@ from services.mgmt.rabbitmq.described import CLASSIC, TYPES
 from services.mgmt.rabbitmq.forms import SAID, NamedVirtualHost, VirtualHostForm
 
 _METADATA: Final = "metadata"
+_PLACES: Final = frozenset((name,) for name in (*SAID, _METADATA))
 
 
 def host_said(item: Mapping[str, Any]) -> tuple[NamedVirtualHost, list[str]]:
@@ -22,8 +23,10 @@ def host_said(item: Mapping[str, Any]) -> tuple[NamedVirtualHost, list[str]]:
     try:
         return NamedVirtualHost.model_validate(item), []
     except ValidationError as error:
-        wrong = {each["loc"][:2] if each["loc"][0] == _METADATA else each["loc"][:1]: each for each in error.errors()}
-        if any(place[0] not in (*SAID, _METADATA) for place in wrong):
+        wrong = {
+            each["loc"][:2] if each["loc"][:1] == (_METADATA,) else each["loc"][:1]: each for each in error.errors()
+        }
+        if any(place[:1] not in _PLACES for place in wrong):
             raise
     for place in wrong:
         item = _without(item, *map(str, place))

@@ -85,7 +85,10 @@ def test_what_is_said_of_virtual_hosts() -> None:
     hosts = json.dumps(
         [{"name": "a", "metadata": {"description": "one"}}, {"name": "c", "metadata": {}}, {"name": "b"}]
     ).encode()
-    given = {"vhosts": [{"name": "a"}, {"name": "b"}, {"name": "c", "metadata": {"tags": ["x"]}}], "queues": []}
+    given = {
+        "vhosts": [{"name": "a", "metadata": None}, {"name": "b"}, {"name": "c", "metadata": {"tags": ["x"]}}],
+        "queues": [],
+    }
     expected = [{"name": "a", "metadata": {"description": "one"}}, *given["vhosts"][1:]]
     assert json.loads(with_metadata(json.dumps(given).encode(), hosts)) == {"vhosts": expected, "queues": []}
     for other in (b"", b"{}", b"[1]", b'{"vhosts": [7]}', b'{"vhosts": {"a": 1}}'):

@@ -40,6 +40,15 @@ async def test_it_has_an_end() -> None:
     long = await _numbers(_said(2000, "x" * 8000))
     assert long == [*range(2001 - len(long), 2001)]
     assert len(long) * 8000 <= 4 << 20
+    wide = await _numbers(_said(2000, "\N{GRINNING FACE}" * 2000))
+    assert len(wide) * 8000 <= 4 << 20, "of memory, which characters take one to four of"
+
+
+def test_whose_it_is_has_an_end() -> None:
+    """Clients name themselves: that is cut."""
+    recent = RecentLines()
+    recent.add({"event": "said", "level": "info", "container": "x" * 100_000}, "x", own=True)
+    assert [len(line.whose["container"]) for line in recent.since(0, 1)] == [255]
 
 
 async def test_others_have_their_turn() -> None:

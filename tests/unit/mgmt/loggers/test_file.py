@@ -197,6 +197,15 @@ def test_a_name_that_no_file_can_have(tmp_path: Path, name: str) -> None:
         File().check({**File.defaults, "fileName": name}, tmp_path)
 
 
+def test_room_for_names(tmp_path: Path) -> None:
+    """A name that is long may be had where former files are not called by their day, nor compressed."""
+    said = {**File.defaults, "fileName": "a" * 240}
+    File().check(said, tmp_path)
+    for more in ({"rollDaily": True}, {"compressOldFiles": True, "rollDaily": True}):
+        with pytest.raises(IllegalConfiguration, match="leaves no room for names as"):
+            File().check({**said, **more}, tmp_path)
+
+
 @pytest.mark.parametrize("name", ["a" * 200, "x.lock", ".hidden"])
 async def test_a_name_that_is_like_a_lock_s(tmp_path: Path, name: str) -> None:
     """Is one that loggers may have."""

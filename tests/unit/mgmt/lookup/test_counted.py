@@ -33,6 +33,16 @@ def test_a_fifth_too_much(tmp_path: Path) -> None:
     assert sum(known.of(*file) is not None for file in files) == 50
 
 
+def test_a_large_one_among_small_ones(tmp_path: Path) -> None:
+    """As many go as it needs the room of, and no more."""
+    files, known = _files(tmp_path, 61), Counted[int](600, 100)
+    for path, version in files[:60]:
+        known.learn(path, version, 7, 10)
+    known.learn_instead(*files[60], 7, 205)
+    assert known.of(*files[60]) == 7
+    assert sum(known.of(*file) is not None for file in files) == 1 + 39
+
+
 def test_files_that_are_gone(tmp_path: Path) -> None:
     """They make room, after a while."""
     files, known = _files(tmp_path, 3), Counted[int](3, 100)
