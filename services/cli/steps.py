@@ -16,12 +16,17 @@ COLOURS = {
 
 def called(stage: str, reason: str) -> str:
     """What a stage is called."""
-    return _BY_HAND.get((stage, reason), stage)
+    return "dead_lettered" if _is_again(stage, reason) else _BY_HAND.get((stage, reason), stage)
 
 
 def is_by_hand(step: Step) -> bool:
     """Whether it says that the message was moved or copied: its target is a queue."""
     return (step.stage, step.reason) in _BY_HAND
+
+
+def _is_again(stage: str, reason: str) -> bool:
+    """Whether a dead letter goes on once more, since no queue took it, or not every one."""
+    return stage == "copied" and (stage, reason) not in _BY_HAND
 
 
 def place(step: Step) -> str:
@@ -40,7 +45,7 @@ def detail(step: Step) -> str:
     parts = [step.outcome, "" if by_hand else step.reason]
     if step.target:
         parts.append(f"to {'queue ' * by_hand}'{step.target}'")
-    if step.attempt > 1:
+    if step.attempt > 1 or _is_again(step.stage, step.reason):
         parts.append("again")
     if consumer := _consumer(step):
         parts.append(consumer)

@@ -66,6 +66,25 @@ def test_copies(spark: SparkSession, tmp_path: Path) -> None:
     assert result.tables["verdict"][0]["promised"] == 14
 
 
+def test_letters_again(spark: SparkSession, tmp_path: Path) -> None:
+    """Dead letters that no queue took at first, and that went on again as other messages, ended once."""
+    letters = [
+        stage("expired", 1, 10, queue="a", at=4, reason="queue_ttl"),
+        stage("dead_lettered", 1, 10, queue="a", at=4, reason="expired", successors=[{"first": 901, "last": 910}]),
+        stage("dropped", 901, 910, queue="b", at=4.1, reason="maxlen"),
+        stage("copied", 1, 10, queue="a", at=5, reason="expired", successors=[{"first": 911, "last": 920}]),
+        stage("routed", 911, 920, queue="b", service="queue", at=5),
+        stage("enqueued", 911, 920, queue="b", at=5.1),
+        stage("settled", 911, 920, queue="b", at=6),
+    ]
+    result = audit_rows(spark, tmp_path, [*PUBLISHED, *letters])
+    assert fates(result) == {
+        ("/", "a", "confirmed", "dead_lettered", "expired", ""): 10,
+        ("/", "b", "dead_letter", "dropped", "maxlen", ""): 10,
+        ("/", "b", "dead_letter", "settled", "", ""): 10,
+    }
+
+
 @pytest.mark.parametrize(
     "again",
     [

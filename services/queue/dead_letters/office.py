@@ -73,7 +73,7 @@ class Publications(Protocol):
 @dataclass(slots=True, eq=False)
 class _Letter:
     """`taken` are the target queues that have it, as the journal says at `place`; `tries` counts the attempts in which
-    not all took it.
+    not all took it; `told`: it is on record that it goes on.
     """
 
     letter: DeadLetter
@@ -84,6 +84,7 @@ class _Letter:
     taken: frozenset[SlotId] = frozenset()
     place: NotePlace | None = None
     tries: int = 0
+    told: bool = False
 
     @property
     def size(self) -> int:
@@ -349,7 +350,9 @@ class DeadLetterOffice:
             range(len(letters)),
             letters=dict(enumerate(map(_letter_of, letters))),
         )
-        self._record.sent_on(_sources(letters), messages.uids)
+        self._record.sent_on(_sources(letters), messages.uids, [letter.told for letter in letters])
+        for letter in letters:
+            letter.told = True
         self._record.routed(messages)
         messages.traces = self._traces(letters)
         # They are sent even to a process that is short of memory: they make room in this one.

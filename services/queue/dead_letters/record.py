@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
+from typing import TypeAlias
 
 from services.common.clients.outbound import Messages
 from services.common.ledger.encoding import Mixture
@@ -17,6 +18,7 @@ from services.queue.partitions.registry import Registry
 from services.rpc.ledger_pb2 import ROUTED
 
 Letters = Sequence[tuple[DeadLetter, Partition]]
+_Told: TypeAlias = "tuple[DeadLetter, Partition, bool]"
 
 
 class DeadLetterRecord:
@@ -28,18 +30,22 @@ class DeadLetterRecord:
 
     def dropped(self, letters: Letters, reason: str) -> None:
         """The letters are dropped."""
-        for record, group in self._by_queue(letters):
+        for record, group, _ in self._by_queue((*each, False) for each in letters):
             target = group[0].queue.dead_letter_exchange or ""
             record.dropped(uids_of(letter.entry for letter in group), reason, target)
 
-    def sent_on(self, letters: Letters, uids: Sequence[int]) -> None:
-        """The letters go on, each as the message at the same place in `uids`, which are consecutive."""
+    def sent_on(self, letters: Letters, uids: Sequence[int], again: Sequence[bool]) -> None:
+        """The letters go on, some of them `again`, each as the message at the same place in `uids`, which are
+        consecutive.
+        """
         first = uids[0]
-        for record, group in self._by_queue(letters):
+        told = ((*each, known) for each, known in zip(letters, again, strict=True))
+        for record, group, known in self._by_queue(told):
             target = group[0].queue.dead_letter_exchange or ""
             successors = range(first, first + len(group))
             first += len(group)
-            record.dead_lettered(uids_of(letter.entry for letter in group), group[0].reason, target, successors)
+            tell = record.dead_lettered_again if known else record.dead_lettered
+            tell(uids_of(letter.entry for letter in group), group[0].reason, target, successors)
 
     def routed(self, messages: Messages) -> None:
         """The queues to which they go as new messages."""
@@ -63,10 +69,10 @@ class DeadLetterRecord:
             return None
         return LedgerPlace(virtual_host, exchange, queue=definition.name, partition=definition.partition)
 
-    def _by_queue(self, letters: Letters) -> Iterator[tuple[QueueRecord, list[DeadLetter]]]:
+    def _by_queue(self, letters: Iterable[_Told]) -> Iterator[tuple[QueueRecord, list[DeadLetter], bool]]:
         if not self._recorder.on:
             return
-        for _, group in groupby(letters, lambda pair: (pair[1].number, pair[0].queue.queue_id, pair[0].reason)):
-            pairs = list(group)
-            letter, partition = pairs[0]
-            yield partition.context.record_of(letter.queue), [each for each, _ in pairs]
+        for _, group in groupby(letters, lambda its: (its[1].number, its[0].queue.queue_id, its[0].reason, its[2])):
+            some = list(group)
+            letter, partition, again = some[0]
+            yield partition.context.record_of(letter.queue), [each for each, _, _ in some], again

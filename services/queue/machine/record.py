@@ -75,6 +75,11 @@ class QueueRecord:
         place = self.place._replace(target=target)
         self._recorder.record(ledger.DEAD_LETTERED, place, uids, reason=reason, successors=successors)
 
+    def dead_lettered_again(self, uids: Sequence[int], reason: str, target: str, successors: range) -> None:
+        """No queue, or not every one, took what they went on as: so they do as others. They have ended once."""
+        place = self.place._replace(target=target)
+        self._recorder.record(ledger.COPIED, place, uids, reason=reason, successors=successors)
+
     def moved(self, uids: Sequence[int], target: str, successors: range) -> None:
         """Somebody had them go on, one for one, in the queue `target`."""
         self.dead_lettered(uids, stages.MOVED, target, successors)

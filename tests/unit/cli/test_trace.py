@@ -347,6 +347,19 @@ def test_not_all_spans() -> None:
     assert console.export_text().splitlines()[-1] == "not all files of spans were searched, it takes too long"
 
 
+def test_letters_again() -> None:
+    """A dead letter that no queue took, and that goes on again, is one that says so."""
+    dead = _step("dead_lettered", 900, virtual_host="/", queue="a", reason="expired", target="dlx", successors=[8])
+    again = _step("copied", 950, virtual_host="/", queue="a", reason="expired", target="dlx", successors=[9])
+    copy = _copy("a", "dead_lettered", ended=True, reason="expired")
+    lines = _shown(
+        _journey(_message(7, RECEIVED, dead, again, copies=(copy,)), _message(9, _step("enqueued", 960), predecessor=7))
+    )
+    assert sum(" dead_lettered " in line for line in lines) == 2
+    assert any(" dead_lettered " in line and line.endswith("expired, to 'dlx', again") for line in lines)
+    assert any(line.startswith("└ 9, dead-lettered from queue 'a'") for line in lines)
+
+
 def test_by_hand() -> None:
     """Where a message was moved and copied to is said in these words; what was copied has not ended."""
     moved = _step("dead_lettered", 900, virtual_host="/", queue="a", reason="moved", target="b", successors=[8])
