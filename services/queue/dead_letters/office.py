@@ -12,28 +12,27 @@ import asyncio
 from collections import deque
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
-from typing import Any, Protocol
+from typing import Protocol
 
 import structlog
 
-from services.common.clients.outbound import LetterOf, Messages, Refused, Targets, Ticket
+from services.common.clients.outbound import Messages, Refused, Targets, Ticket
 from services.common.clients.pressure import Congestion, Pressure
 from services.common.containment import contained, for_each
 from services.common.errors import Unavailable
 from services.common.ledger.recorder import OFF, Recorder
 from services.common.ledger.stages import UNROUTABLE
-from services.common.message.facts import Facts
 from services.common.runtime import Tasks
 from services.common.topology.slots import SlotId, first_slots
 from services.common.uid import UidSource
+from services.queue.dead_letters.letter import OpenLetter, exchange_of, facts_of, letter_of, sources_of
 from services.queue.dead_letters.portion import some_of
-from services.queue.dead_letters.record import DeadLetterRecord, Letters
+from services.queue.dead_letters.record import DeadLetterRecord
 from services.queue.machine.context import DeadLetter
 from services.queue.machine.dead_letter import is_circle, rewrite, routing_keys
 from services.queue.machine.features.sent_on import note_of
-from services.queue.machine.journal_draft import NotePlace
 from services.queue.partitions.partition import Partition, PartitionState
 from services.queue.partitions.registry import Registry
 from services.rpc.router_pb2 import Message, Routed, RouteReply
@@ -70,34 +69,12 @@ class Publications(Protocol):
     def when_relieved(self, pressure: Pressure, who: object, callback: Callable[[], None]) -> None: ...
 
 
-@dataclass(slots=True, eq=False)
-class _Letter:
-    """`taken` are the target queues that have it, as the journal says at `place`; `tries` counts the attempts in which
-    not all took it; `told`: it is on record that it goes on.
-    """
-
-    letter: DeadLetter
-    partition: Partition
-    properties: bytes = b""
-    headers: dict[str, Any] = field(default_factory=dict)
-    keys: list[str] = field(default_factory=list)
-    taken: frozenset[SlotId] = frozenset()
-    place: NotePlace | None = None
-    tries: int = 0
-    told: bool = False
-
-    @property
-    def size(self) -> int:
-        """Bytes of what is sent."""
-        return len(self.properties) + len(self.letter.entry.message.body)
-
-
 @dataclass(slots=True)
 class _Sent:
     """Waits for the targets of some letters; the publisher finds owners by itself."""
 
     office: DeadLetterOffice
-    addressed: list[tuple[_Letter, Targets]]
+    addressed: list[tuple[OpenLetter, Targets]]
 
     def settled(self, numbers: Sequence[int], refusals: list[Refused]) -> None:
         self.office.answered({number: self.addressed[number] for number in numbers}, refusals)
@@ -121,9 +98,9 @@ class DeadLetterOffice:
         self._routes = routes
         self._until_certain = until_certain
         self._publisher = publisher
-        self._waiting: deque[_Letter] = deque()
-        self._again: deque[_Letter] = deque()  # in turns with the others, which they must not hold up
-        self._open: dict[Partition, dict[_Letter, None]] = {}
+        self._waiting: deque[OpenLetter] = deque()
+        self._again: deque[OpenLetter] = deque()  # in turns with the others, which they must not hold up
+        self._open: dict[Partition, dict[OpenLetter, None]] = {}
         self._under_way = 0
         self._full = False
         self._room = asyncio.Event()
@@ -149,7 +126,7 @@ class DeadLetterOffice:
         """All letters of the partition that are not done with."""
         return [*(letter.letter for letter in self._open.get(partition, ())), *partition.context.dead_letters]
 
-    def answered(self, addressed: Mapping[int, tuple[_Letter, Targets]], refusals: list[Refused]) -> None:
+    def answered(self, addressed: Mapping[int, tuple[OpenLetter, Targets]], refusals: list[Refused]) -> None:
         """Every target queue of some letters took them, or refused them."""
         self._under_way -= len(addressed)
         self._room.set()
@@ -167,7 +144,7 @@ class DeadLetterOffice:
         if again := [letter for number, (letter, _) in addressed.items() if number in refused]:
             self._later(again)
 
-    def _note(self, letter: _Letter, took: AbstractSet[SlotId]) -> None:
+    def _note(self, letter: OpenLetter, took: AbstractSet[SlotId]) -> None:
         """Some targets have it: if this process dies, the next owner is to send it to the others alone."""
         letter.taken |= took
         its, partition = letter.letter, letter.partition
@@ -178,11 +155,11 @@ class DeadLetterOffice:
         if former:
             draft.drop_notes([former])
 
-    def _later(self, letters: list[_Letter], patience: float = 1) -> None:
+    def _later(self, letters: list[OpenLetter], patience: float = 1) -> None:
         backoff = min(_FIRST_BACKOFF * 2 ** min(letters[0].tries - 1, 10), _LONGEST_BACKOFF)
         asyncio.get_running_loop().call_later(backoff * patience, self._try_again, letters)
 
-    def _try_again(self, letters: list[_Letter]) -> None:
+    def _try_again(self, letters: list[OpenLetter]) -> None:
         self._again.extend(letters)
         self._more.set()
 
@@ -200,7 +177,7 @@ class DeadLetterOffice:
                     if line:
                         await self._send_some([letter for letter in some_of(line, _AT_ONCE) if self._may_send(letter)])
 
-    async def _send_some(self, letters: list[_Letter]) -> None:
+    async def _send_some(self, letters: list[OpenLetter]) -> None:
         """Sends letters; one that cannot be sent stays in its queue and is tried again later, the others go."""
         if not letters:
             return
@@ -213,13 +190,13 @@ class DeadLetterOffice:
             else:
                 self._keep(letters, fault)
 
-    def _keep(self, letters: list[_Letter], fault: Exception) -> None:
+    def _keep(self, letters: list[OpenLetter], fault: Exception) -> None:
         contained("sending dead letters on", fault, do=_DO, queue=letters[0].letter.queue.name)
         for letter in letters:
             letter.tries += 1
         self._later(letters)
 
-    def _may_send(self, letter: _Letter) -> bool:
+    def _may_send(self, letter: OpenLetter) -> bool:
         """Whether this process still owns the letter: else the next owner finds it in the queue, and sends it."""
         if letter.partition.state in (PartitionState.WRITTEN, PartitionState.GONE):
             self._let_go(letter)
@@ -240,7 +217,7 @@ class DeadLetterOffice:
                 self._partitions[partition] = None
 
     def _open_letter(self, partition: Partition, letter: DeadLetter) -> None:
-        opened = _Letter(letter, partition, taken=letter.sent.taken, place=letter.sent.place)
+        opened = OpenLetter(letter, partition, taken=letter.sent.taken, place=letter.sent.place)
         self._open.setdefault(partition, {})[opened] = None
         if not self._may_send(opened):
             return
@@ -252,7 +229,7 @@ class DeadLetterOffice:
         opened.keys = routing_keys(letter, opened.headers)
         self._waiting.append(opened)
 
-    def _let_go(self, letter: _Letter) -> None:
+    def _let_go(self, letter: OpenLetter) -> None:
         """The entry is done with, on disk too if this process still owns the partition."""
         partition = letter.partition
         of_partition = self._open.get(partition, {})
@@ -265,7 +242,7 @@ class DeadLetterOffice:
         durable = entry.part is not None and partition.state in _WRITES
         partition.context.sent(letter.letter, letter.place, durable=durable)
 
-    async def _send(self, letters: list[_Letter]) -> None:
+    async def _send(self, letters: list[OpenLetter]) -> None:
         questions = [
             Message(
                 virtual_host=letter.letter.queue.virtual_host,
@@ -293,14 +270,14 @@ class DeadLetterOffice:
                 log.warning("dead letters wait for the router", reason=failure.text)
                 await asyncio.sleep(_RETRY_SECONDS)
 
-    def _targets(self, letter: _Letter, routed: Routed) -> Targets:
+    def _targets(self, letter: OpenLetter, routed: Routed) -> Targets:
         return tuple(
             queue_id
             for queue_id in first_slots(routed.queue_ids)
             if queue_id not in letter.taken and not self._is_circle(letter, queue_id)
         )
 
-    def _nowhere(self, letters: list[_Letter]) -> None:
+    def _nowhere(self, letters: list[OpenLetter]) -> None:
         """No queue can receive these: they are dropped, or wait until one can, as their queue's strategy is."""
         kept = {letter: None for letter in letters if self._keeps(letter)}
         self._drop([letter for letter in letters if letter not in kept])
@@ -312,7 +289,7 @@ class DeadLetterOffice:
             # Many that nobody can take are asked about seldom.
             self._later(list(kept), max(1, sum(map(len, self._open.values())) / _FEW))
 
-    def _keeps(self, letter: _Letter) -> bool:
+    def _keeps(self, letter: OpenLetter) -> bool:
         """Whether one waits for a route: by what its queue's policies say now, which may send it elsewhere."""
         definition = self._registry.definitions.get(letter.letter.queue.queue_id)
         options = self._registry.options(definition) if definition else None
@@ -322,14 +299,14 @@ class DeadLetterOffice:
         letter.keys = routing_keys(letter.letter, letter.headers)
         return True
 
-    def _drop(self, letters: list[_Letter]) -> None:
+    def _drop(self, letters: list[OpenLetter]) -> None:
         """Drops letters."""
         if letters:
-            self._record.dropped(_sources(letters), UNROUTABLE)
+            self._record.dropped(sources_of(letters), UNROUTABLE)
             for letter in letters:
                 self._let_go(letter)
 
-    def _publish_all(self, addressed: list[tuple[_Letter, Targets]]) -> None:
+    def _publish_all(self, addressed: list[tuple[OpenLetter, Targets]]) -> None:
         try:
             self._publish(addressed)
         except Exception as fault:  # noqa: BLE001 - one letter's, and the others are sent
@@ -339,18 +316,18 @@ class DeadLetterOffice:
             else:
                 self._keep([addressed[0][0]], fault)
 
-    def _publish(self, addressed: list[tuple[_Letter, Targets]]) -> None:
+    def _publish(self, addressed: list[tuple[OpenLetter, Targets]]) -> None:
         letters = [letter for letter, _ in addressed]
         messages = Messages(
             self._publisher.uids.take(len(letters)),
-            [_facts(letter) for letter in letters],
+            [facts_of(letter) for letter in letters],
             [letter.properties for letter in letters],
             [letter.letter.entry.message.body for letter in letters],
             [targets for _, targets in addressed],
             range(len(letters)),
-            letters=dict(enumerate(map(_letter_of, letters))),
+            letters=dict(enumerate(map(letter_of, letters))),
         )
-        self._record.sent_on(_sources(letters), messages.uids, [letter.told for letter in letters])
+        self._record.sent_on(sources_of(letters), messages.uids, [letter.told for letter in letters])
         for letter in letters:
             letter.told = True
         self._record.routed(messages)
@@ -362,14 +339,14 @@ class DeadLetterOffice:
             self._full = True
             self._publisher.when_relieved(pressure, self, self._relieved)
 
-    def _traces(self, letters: list[_Letter]) -> dict[int, bytes] | None:
+    def _traces(self, letters: list[OpenLetter]) -> dict[int, bytes] | None:
         """Trace contexts of traced letters, by index: the messages that they become carry them on."""
         contexts: dict[int, bytes] = {}
         for index, opened in enumerate(letters):
             journeys, letter = opened.partition.journeys, opened.letter
             if journeys is None or not journeys.live:
                 continue
-            uid, queue_id, exchange = letter.entry.message.uid, letter.queue.queue_id, _exchange_of(letter)
+            uid, queue_id, exchange = letter.entry.message.uid, letter.queue.queue_id, exchange_of(letter)
             if context := journeys.moving(uid, queue_id, letter.reason, exchange, letter.time_ms):
                 contexts[index] = context
         return contexts or None
@@ -378,26 +355,6 @@ class DeadLetterOffice:
         self._full = False
         self._room.set()
 
-    def _is_circle(self, letter: _Letter, queue_id: SlotId) -> bool:
+    def _is_circle(self, letter: OpenLetter, queue_id: SlotId) -> bool:
         definition = self._registry.definitions.get(queue_id)
         return definition is not None and is_circle(letter.letter, letter.headers, definition.name)
-
-
-def _letter_of(opened: _Letter) -> LetterOf:
-    """Its targets know it by that, whoever sends it, and as whatever message."""
-    return opened.letter.queue.queue_id, opened.letter.entry.message.uid
-
-
-def _exchange_of(letter: DeadLetter) -> str:
-    return letter.queue.dead_letter_exchange or ""
-
-
-def _facts(opened: _Letter) -> Facts:
-    """Facts of the message that a letter becomes: without its time to live, which is over or counts no more."""
-    letter = opened.letter
-    facts = letter.entry.message.facts
-    return facts._replace(exchange=_exchange_of(letter), routing_key=opened.keys[0], ttl_ms=None)
-
-
-def _sources(letters: list[_Letter]) -> Letters:
-    return [(each.letter, each.partition) for each in letters]
