@@ -52,6 +52,27 @@ def _refused(channel: BlockingChannel, name: str, argument: str, table: dict[str
     assert error.value.reply_code == 406
 
 
+ALTERNATES: dict[str, tuple[Any, Any, Any]] = {
+    "x-qpid-dlq-enabled": (True, 1, "perhaps"),
+    "alternateBinding": ({"destination": "amq.fanout"}, 5, {"destination": "nothing"}),
+}
+
+
+@pytest.mark.parametrize("argument", ALTERNATES)
+def test_where_dead_letters_go(connection: pika.BlockingConnection, name: str, argument: str) -> None:
+    """Likewise; and another exchange by another name, beside it, is 406 too."""
+    right, *wrong = ALTERNATES[argument]
+    channel = connection.channel()
+    for _ in range(2):
+        channel.queue_declare(name, durable=True, arguments={argument: right})
+    for queue in (name, f"{name}_DLQ"):
+        channel.queue_delete(queue)
+    for value in wrong:
+        _refused(connection.channel(), name, argument, {argument: value})
+    for other in ("alternateExchange", "x-dead-letter-exchange"):
+        _refused(connection.channel(), name, argument, {argument: right, other: "another"})
+
+
 CONSUMERS: dict[str, tuple[Any, Any, Any]] = {
     "x-priority": (-5, "5", 1 << 40),
     "x-filter-jms-selector": ("a = 1", 5, "a ="),

@@ -53,6 +53,23 @@ def test_rejected(channel: BlockingChannel, name: str) -> None:
     drop(channel, name)
 
 
+def test_a_dead_letter_queue_of_its_own(channel: BlockingChannel, name: str) -> None:
+    """x-qpid-dlq-enabled: what is rejected goes to the _DLQ, as the dead letter that it is; what expires is gone."""
+    channel.queue_declare(name, durable=True, arguments={"x-qpid-dlq-enabled": True, "x-message-ttl": 300})
+    channel.basic_publish("", name, b"bad")
+    method, _, _ = next(channel.consume(name, inactivity_timeout=10))
+    channel.basic_publish("", name, b"late")
+    channel.basic_reject(method.delivery_tag, requeue=False)
+    channel.cancel()
+    message = fetch(channel, f"{name}_DLQ")
+    assert (message.body, death(message)) == (b"bad", ("rejected", name, 1, "", [name]))
+    channel.connection.sleep(1)
+    assert is_empty(channel, name)
+    channel.queue_delete(name)
+    assert is_empty(channel, f"{name}_DLQ")
+    channel.queue_delete(f"{name}_DLQ")
+
+
 def test_nacked_many(channel: BlockingChannel, name: str) -> None:
     """nack with multiple and without requeue dead-letters all up to its tag, in order."""
     dead = declare(channel, name)

@@ -35,7 +35,8 @@ class Principal:
 class Asked:
     """An action, and its object; equal questions have equal answers until rules change.
 
-    `properties` are those that rules may name besides the name and the virtual host.
+    `properties` are those that rules may name besides the name and the virtual host. `further` objects are made, or
+    written to, with it: that needs permissions, and no rule is about it.
     """
 
     action: Action
@@ -44,6 +45,7 @@ class Asked:
     virtual_host: str = ""  # "": the object is in no virtual host
     other: Other | None = None
     properties: tuple[tuple[Property, str | bool], ...] = field(default=())
+    further: tuple[Other, ...] = ()
 
     def value_of(self, wanted: Property) -> str | bool | None:
         """The value of a property; None where the object has none."""

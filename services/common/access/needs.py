@@ -38,6 +38,8 @@ def _create(asked: Asked) -> Iterator[Need]:
     if asked.other:
         yield Need(READ, asked.kind, asked.name)
         yield Need(WRITE, *asked.other)
+    for each in asked.further:
+        yield Need(CONFIGURE if each.kind is Kind.QUEUE else WRITE, *each)
 
 
 def _bind(asked: Asked) -> Iterator[Need]:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from functools import cache
 
 from services.common.access.action import Action, Kind, Property
 from services.common.access.asked import Asked, Other
+from services.common.arguments.dead_letters import Letters
 
 Properties = tuple[tuple[Property, str | bool], ...]
 
@@ -51,9 +53,13 @@ def create_exchange(virtual_host: str, name: str, alternate: str | None, propert
     return _create(Kind.EXCHANGE, virtual_host, name, alternate, properties)
 
 
-def create_queue(virtual_host: str, name: str, dead_letters: str | None, properties: Properties) -> Asked:
-    """To declare a queue, with its dead-letter exchange. Without a name, the router makes one."""
-    return _create(Kind.QUEUE, virtual_host, name or SERVER_NAMED, dead_letters, properties)
+def create_queue(virtual_host: str, name: str, letters: Letters, properties: Properties) -> Asked:
+    """To declare a queue, with where its dead letters go. Without a name, the router makes one."""
+    asked = _create(Kind.QUEUE, virtual_host, name or SERVER_NAMED, letters.exchange, properties)
+    further = [Other(Kind.EXCHANGE, each) for each in letters.others]
+    if letters.made is not None:
+        further.append(Other(Kind.QUEUE, letters.made if name else SERVER_NAMED))
+    return replace(asked, further=tuple(further)) if further else asked
 
 
 def _create(kind: Kind, virtual_host: str, name: str, alternate: str | None, properties: Properties) -> Asked:

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from services.common.arguments import filters, queue
 from services.common.arguments.argument import Alias, Argument, Said
-from services.common.arguments.checks import MS_AT_MOST, Check, integer, key, name, one_of, text
+from services.common.arguments.checks import MS_AT_MOST, Check, integer, is_true, key, name, one_of, text, truth
 
 NO_OVERFLOW: Final = "none"
 FLOW_CONTROL: Final = "producer-flow-control"
@@ -65,16 +65,6 @@ def _live(value: int) -> Said:
 def _is_true(value: object) -> str | None:
     """Clients of Qpid say 1."""
     return None if value in (True, 1) else f"must be true, not {value!r}"
-
-
-def _truth(value: object) -> bool:
-    return value is True or str(value).lower() == "true"
-
-
-def _is_truth(value: object) -> str | None:
-    """Clients of Qpid say it as text too."""
-    known = isinstance(value, bool) or (isinstance(value, str) and value.lower() in {"true", "false"})
-    return None if known else f"must be true or false, not {value!r}"
 
 
 def _is_one(value: object) -> str | None:
@@ -132,8 +122,8 @@ ALIASES: Final = (
     ),
     Alias("qpid.shared_msg_group", _is_one, lambda _: {queue.GROUP_TYPE.name: queue.SHARED_GROUPS}),
     Alias("qpid.default-message-group", text, lambda value: {queue.DEFAULT_GROUP.name: value}),
-    Alias("qpid.ensure_nondestructive_consumers", _is_truth, lambda value: {queue.NONDESTRUCTIVE.name: _truth(value)}),
-    Alias("no-local", _is_truth, lambda value: {queue.NO_LOCAL.name: _truth(value)}),
+    Alias("qpid.ensure_nondestructive_consumers", truth, lambda value: {queue.NONDESTRUCTIVE.name: is_true(value)}),
+    Alias("no-local", truth, lambda value: {queue.NO_LOCAL.name: is_true(value)}),
     Alias(
         "qpid.default_filters",
         filters.wrong,

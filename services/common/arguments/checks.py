@@ -48,6 +48,17 @@ def boolean(value: object) -> str | None:
     return None if isinstance(value, bool) else f"must be true or false, not {type(value).__name__}"
 
 
+def truth(value: object) -> str | None:
+    """The same, of which clients of Qpid say it as text too."""
+    known = isinstance(value, bool) or (isinstance(value, str) and value.lower() in {"true", "false"})
+    return None if known else f"must be true or false, not {value!r}"
+
+
+def is_true(value: object) -> bool:
+    """Of what has passed that."""
+    return value is True or str(value).lower() == "true"
+
+
 def one_of(choices: Collection[str]) -> Check:
     """One of some words."""
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 from services.common.arguments.argument import Alias, Argument, Said, newly_wrong
@@ -18,7 +18,7 @@ class Wrong(Exception):
         self.name, self.why = name, why
 
 
-class _Saying(NamedTuple):
+class Saying(NamedTuple):
     """What one of the client's names says, and of what else it is a hint."""
 
     name: str
@@ -33,16 +33,16 @@ KNOWN: Final[Mapping[str, Argument[Any] | Alias]] = {
 _DEFAULTS: Final = {each.name: each.default for each in ARGUMENTS}
 
 
-def checked(table: Mapping[str, Any]) -> dict[str, Any]:
+def checked(table: Mapping[str, Any], further: Sequence[Saying] = ()) -> dict[str, Any]:
     """What it says. Raises Wrong for a value that is none, and for two names that contradict each other.
 
-    Names that nobody knows say nothing, as in RabbitMQ.
+    Names that nobody knows say nothing, as in RabbitMQ. `further` is what others of its names say.
     """
     known = {name: value for name, value in table.items() if name in KNOWN}
     for name, value in known.items():
         if wrong := newly_wrong(KNOWN[name], value):
             raise Wrong(name, wrong)
-    sayings = [_saying(name, value) for name, value in known.items()]
+    sayings = [*(_saying(name, value) for name, value in known.items()), *further]
     _check_hints(sayings, _check_sayings(sayings))
     return _together(sayings)
 
@@ -53,18 +53,18 @@ def said(table: Mapping[str, Any]) -> dict[str, Any]:
     return _together([_saying(name, value) for name, value in known if not KNOWN[name].check(value)])
 
 
-def _saying(name: str, value: Any) -> _Saying:  # noqa: ANN401 - a value's
+def _saying(name: str, value: Any) -> Saying:  # noqa: ANN401 - a value's
     known = KNOWN[name]
-    return _Saying(name, known.says(value) if isinstance(known, Alias) else {name: value}, known.implies)
+    return Saying(name, known.says(value) if isinstance(known, Alias) else {name: value}, known.implies)
 
 
-def _together(sayings: list[_Saying]) -> dict[str, Any]:
+def _together(sayings: list[Saying]) -> dict[str, Any]:
     """What is said goes before what is implied. A default that is implied is not said: RabbitMQ tells the two apart."""
     implied = {name: value for each in sayings for name, value in each.implies.items() if value != _DEFAULTS[name]}
     return implied | {name: value for each in sayings for name, value in each.says.items()}
 
 
-def _check_sayings(sayings: list[_Saying]) -> Collection[str]:
+def _check_sayings(sayings: list[Saying]) -> Collection[str]:
     """The arguments of which something is said. Raises Wrong where two names say different things."""
     found: dict[str, tuple[str, Any]] = {}
     for each in sayings:
@@ -75,7 +75,7 @@ def _check_sayings(sayings: list[_Saying]) -> Collection[str]:
     return found.keys()
 
 
-def _check_hints(sayings: list[_Saying], found: Collection[str]) -> None:
+def _check_hints(sayings: list[Saying], found: Collection[str]) -> None:
     """Raises Wrong where two names mean different things by leaving an argument out: somebody has to say it."""
     hints: dict[str, tuple[str, Any]] = {}
     for each in sayings:

@@ -6,6 +6,7 @@ Some ask for nothing: what comes of them was asked about before (a settlement, a
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from services.common.access import questions
@@ -88,7 +89,8 @@ def declare_queue(session: Session, request: v.DeclareQueue) -> None:
             session.permitted.check(questions.look(Kind.QUEUE, _host(session), name))
         return
     # Of a queue that is there as well: whether it is, the router alone knows, and it may be gone by then.
-    letters = dead_letters.exchange_of(request.arguments)
+    is_exchange = partial(session.broker.has_exchange, _host(session))
+    letters = dead_letters.letters_of(request.arguments, name, is_exchange)
     exclusive, temporary = life.told(request.arguments)
     its = questions.queue(
         durable=request.durable,

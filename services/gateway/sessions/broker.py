@@ -64,6 +64,7 @@ class Broker:
         self.observer = observer
         self._table = table
         self.routes = RouteCache(topology, bindings)
+        self._bindings = bindings
         self.exclusive = ExclusiveQueues(topology)
         self.publisher = Publisher(name, uids, table, self._partition_of, self)
         self.unwritable = Unwritable(table, self.publisher, topology.queues)
@@ -85,6 +86,11 @@ class Broker:
         self.management: Management | None = None
         """Takes what is published to the management node of a virtual host; None where there is none."""
         topology.listeners.append(self)
+
+    def has_exchange(self, virtual_host: str, name: str) -> bool | None:
+        """Whether there is one; None: this gateway does not know."""
+        known = self._bindings is not None and self._bindings.whole
+        return self._bindings.has_exchange(virtual_host, name) if self._bindings and known else None
 
     def _partition_of(self, queue_id: SlotId) -> int | None:
         definition = self.topology.queues.get(queue_id)

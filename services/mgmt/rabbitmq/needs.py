@@ -12,9 +12,9 @@ from services.mgmt.tree.kept_arguments import named
 
 
 def to_declare_queue(virtual_host: str, name: str, told: QueueForm) -> Asked:
-    """With the exchange of its dead letters."""
+    """With where its dead letters go."""
     its = questions.queue(durable=told.durable, exclusive=False, auto_delete=told.auto_delete)
-    return questions.create_queue(virtual_host, name, dead_letters.exchange_of(told.arguments), its)
+    return questions.create_queue(virtual_host, name, dead_letters.letters_of(told.arguments, name, _is_not_known), its)
 
 
 def to_declare_exchange(virtual_host: str, name: str, told: ExchangeForm) -> Asked:
@@ -29,3 +29,7 @@ def to_bind(
     """Or to unbind; `of_queue` is what the queue is like, where it is one."""
     other = Other(Kind.EXCHANGE if place.to_exchange else Kind.QUEUE, place.destination)
     return questions.bind(action, virtual_host, place.source, other, (*of_queue, (Property.ROUTING_KEY, key)))
+
+
+def _is_not_known(_exchange: str) -> None:
+    """Whether there is one of that name."""

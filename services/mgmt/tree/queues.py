@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any, Final
 
 from services.common.access import questions
 from services.common.access.action import Action, Kind
 from services.common.access.asked import Asked
 from services.common.arguments import changed, dead_letters, queue
+from services.common.arguments.alternates import ALTERNATE
 from services.common.topology.slots import first_slot
 from services.mgmt.locked import check_shared
 from services.mgmt.model.configured_object import ConfiguredObject
@@ -126,21 +128,20 @@ class Queues(Keeper):
     def needs(self, action: Action, path: tuple[str, ...], wanted: Mapping[str, Any]) -> Iterable[Asked]:
         host, name = _place(path)
         if action is Action.CREATE:
-            letters = dead_letters.exchange_of(wanted.get("arguments") or {})
-            if letters is None and wanted.get("alternateBinding"):
-                destination = str(wanted["alternateBinding"].get("destination", ""))
-                letters = destination if is_exchange(self.house.mirror, host, destination) else ""
+            alternate = {ALTERNATE: its} if (its := wanted.get(ALTERNATE)) else {}
+            said = {**(wanted.get("arguments") or {}), **alternate}
+            letters = dead_letters.letters_of(said, name, partial(is_exchange, self.house.mirror, host))
             yield questions.create_queue(host, name, letters, _properties(wanted))
         elif action is Action.DELETE:
             yield questions.of_queue(action, host, name, properties_of(self.house.mirror, host, name))
         else:
             yield questions.update(Kind.QUEUE, host, name, wanted)
-            alternate = wanted.get("alternateBinding") or {}
-            if (letters := alternate.get("destination")) is not None:
-                there = is_exchange(self.house.mirror, host, str(letters))
+            alternate = wanted.get(ALTERNATE) or {}
+            if (destination := alternate.get("destination")) is not None:
+                there = is_exchange(self.house.mirror, host, str(destination))
                 attributes = alternate.get("attributes")
                 key = str(attributes.get("routingKey", "")) if isinstance(attributes, Mapping) else ""
-                yield questions.publish(host, *((str(letters), key) if there else ("", str(letters))))
+                yield questions.publish(host, *((str(destination), key) if there else ("", str(destination))))
 
     def needs_to_invoke(self, operation: str, path: tuple[str, ...], arguments: Mapping[str, Any]) -> Iterable[Asked]:
         if operation == "clearQueue":

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from services.common.arguments import changed
+from services.common.arguments.alternates import Alternate, is_said_in
 from services.common.arguments.argument import Said
 from services.common.arguments.life import Contradiction, Wished, wished
 from services.common.arguments.reading import said
@@ -12,7 +13,7 @@ from services.common.partition import partition_of
 from services.common.topology.definitions import Queue
 from services.common.topology.life import ANY_LINK, Asker, Life, Party, Scope, Unused
 from services.common.topology.slots import SlotName
-from services.router.topology import access, equivalence, names, queue_arguments
+from services.router.topology import access, alternates, equivalence, names, queue_arguments
 from services.router.topology.effects import Effects
 from services.router.topology.outcome import Outcome
 from services.router.topology.state import TopologyState
@@ -26,31 +27,47 @@ def declare_queue(state: TopologyState, request: ChangeRequest, effects: Effects
     if declare.passive:
         return Outcome(access.find_queue(host, declare.name, whose))
     if known := host.queues.get(declare.name):
-        _check_same(known, declare, whose)
+        _check_same(host, known, declare, whose)
+        _make(state, host, alternates.still_of(known, arguments.load(declare.arguments)), effects)
         return Outcome(known)
     _check_room(state, host, declare.name)
-    queue = _create(state, host, declare, whose)
+    queue, its = _create(state, host, declare, whose)
+    _make(state, host, its, effects, with_queue=1)
     state.add_queue(queue, effects)
     return Outcome(queue, created=True)
 
 
-def _check_room(state: TopologyState, host: VirtualHost, name: str) -> None:
+def _make(
+    state: TopologyState, host: VirtualHost, its: list[Alternate], effects: Effects, *, with_queue: int = 0
+) -> None:
+    """What has gone of them since is made again."""
+    for name in alternates.to_make(host, its):
+        _check_room(state, host, name, with_queue)
+        state.add_queue(alternates.make(state, host, name), effects)
+
+
+def _check_room(state: TopologyState, host: VirtualHost, name: str, more: int = 0) -> None:
     """In RabbitMQ's words."""
     most = state.most_queues(host.name)
-    if most is not None and len(host.queues) >= most:
+    if most is not None and len(host.queues) + more >= most:
         raise PreconditionFailed(
             f"cannot declare queue '{name}': queue limit in vhost '{host.name}' ({most}) is reached"
         )
 
 
-def _create(state: TopologyState, host: VirtualHost, declare: DeclareQueue, whose: Asker) -> Queue:
+def _create(
+    state: TopologyState, host: VirtualHost, declare: DeclareQueue, whose: Asker
+) -> tuple[Queue, list[Alternate]]:
     if declare.name:
         names.check_new("queue", declare.name, exclusive=declare.exclusive, restored=declare.restored)
     name = declare.name or f"{names.MADE}{state.new_name()}"
-    found = queue_arguments.check(arguments.declared(declare.arguments), name, host.name, state.kinds)
+    table = arguments.declared(declare.arguments)
+    its = alternates.read(table, name, host.name)
+    found = queue_arguments.check(table, name, host.name, state.kinds, alternates.sayings(host, its))
+    alternates.check_there(host, its, name, whose, durable=declare.durable)
     wish = _wish(found, declare, name, host.name)
     kind = queue_arguments.queue_type(found, name, host.name, durable=declare.durable, exclusive=bool(wish.owner))
-    return Queue(
+    queue = Queue(
         id=state.new_id(),
         virtual_host=host.name,
         name=name,
@@ -58,9 +75,10 @@ def _create(state: TopologyState, host: VirtualHost, declare: DeclareQueue, whos
         durable=declare.durable,
         owner=_party(whose, wish.owner),
         life=_life(declare, whose, wish),
-        arguments=declare.arguments,
+        arguments=arguments.dump(alternates.kept(table, found, its)) if is_said_in(table) else declare.arguments,
         type=kind,
     )
+    return queue, its
 
 
 def _life(declare: DeclareQueue, whose: Asker, wish: Wished) -> Life:
@@ -109,7 +127,7 @@ def _is_former(known: Queue) -> bool:
     return said_then != (known.owner.scope, known.life.until.scope, known.life.unused)
 
 
-def _check_same(known: Queue, declare: DeclareQueue, whose: Asker) -> None:
+def _check_same(host: VirtualHost, known: Queue, declare: DeclareQueue, whose: Asker) -> None:
     heeded = {} if _is_former(known) else said(arguments.load(declare.arguments))
     wish = _wish(heeded, declare, known.name, known.virtual_host)
     if known.owner != _party(whose, wish.owner):
@@ -117,7 +135,7 @@ def _check_same(known: Queue, declare: DeclareQueue, whose: Asker) -> None:
     thing = names.called("queue", known.name, known.virtual_host)
     equivalence.check_property("durable", thing, declare.durable, known.durable)
     equivalence.check_property("auto_delete", thing, wish.unused is Unused.NO_CONSUMERS, known.auto_delete)
-    received = queue_arguments.compared(arguments.load(declare.arguments))
+    received = queue_arguments.compared(alternates.to_compare(host, arguments.load(declare.arguments), known))
     if known.changed and received == queue_arguments.compared(
         arguments.load(changed.now(known.arguments, known.changed))
     ):

@@ -6,13 +6,13 @@ the loss of its process, which is what is asked for. As in RabbitMQ it must be d
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from services.common.arguments import queue
 from services.common.arguments.argument import Said
 from services.common.arguments.checks import one_of
-from services.common.arguments.reading import Wrong, checked, said
+from services.common.arguments.reading import Saying, Wrong, checked, said
 from services.common.errors import PreconditionFailed
 from services.router.topology.kinds import Kinds
 from services.router.topology.names import called
@@ -21,10 +21,10 @@ COMPARED: Final = tuple(each.name for each in queue.ARGUMENTS if each.compared)
 """A declaration that differs in one of these is of another queue."""
 
 
-def check(table: Mapping[str, Any], name: str, virtual_host: str, kinds: Kinds) -> Said:
-    """What they say. Raises PreconditionFailed that names the argument and says what it must be."""
+def check(table: Mapping[str, Any], name: str, virtual_host: str, kinds: Kinds, further: Sequence[Saying] = ()) -> Said:
+    """What they say, with `further` ones. Raises PreconditionFailed that names the argument, says what it must be."""
     try:
-        found = checked(table)
+        found = checked(table, further)
         check_together(found, kinds)
     except Wrong as error:
         thing = called("queue", name, virtual_host)

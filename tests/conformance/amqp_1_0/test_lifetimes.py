@@ -69,6 +69,21 @@ def test_none_is_asked_for(sends: bool) -> None:
 
 
 @pytest.mark.parametrize("sends", [True, False])
+def test_arguments(sends: bool) -> None:
+    """Other properties of the node are arguments of the queue, but for how it is shared out (3.5.9)."""
+    book = Playbook().begun()
+    said = {
+        v.Symbol("supported-dist-modes"): v.Symbol("move"),
+        v.Symbol("x-max-length"): v.ULong(5),
+        v.Symbol("alternateBinding"): {"destination": "dead"},
+    }
+    end = {"dynamic": True, "dynamic_node_properties": said}
+    source, target = (Source(), Target(**end)) if sends else (Source(**end), Target())
+    book.does(0, Attach("l", 0, not sends, source=source, target=target, initial_delivery_count=0 if sends else None))
+    assert declared(book).arguments == {"x-max-length": 5, "alternateBinding": {"destination": "dead"}}
+
+
+@pytest.mark.parametrize("sends", [True, False])
 def test_temporary_queues(sends: bool) -> None:
     """A client of JMS has its queue for its connection alone, whichever lifetime it asks for."""
     book = Playbook().begun()

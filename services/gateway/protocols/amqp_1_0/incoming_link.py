@@ -13,7 +13,7 @@ from services.common.message.bounds import LITTLE
 from services.common.message.facts import facts_of
 from services.gateway.protocols.amqp_1_0.addresses import Meant, meanings
 from services.gateway.protocols.amqp_1_0.conditions import InvalidField, MessageSizeExceeded, TransferLimitExceeded
-from services.gateway.protocols.amqp_1_0.lifetimes import ON_CLOSE, is_exclusive, lifetime_of
+from services.gateway.protocols.amqp_1_0.lifetimes import ON_CLOSE, arguments_of, is_exclusive, lifetime_of
 from services.gateway.protocols.amqp_1_0.link import Link, LinkState
 from services.gateway.protocols.amqp_1_0.performatives import SECOND, Attach, Flow, Transfer
 from services.gateway.protocols.amqp_1_0.publications import Hears
@@ -80,9 +80,12 @@ class IncomingLink(Link):
         """A queue that goes with it, unless its peer wants it longer: others receive from it."""
         if not _TOPICS.isdisjoint(target.capabilities or ()):
             raise NotImplementedHere("a new node is a queue: new topics are not offered")
-        lifetime = lifetime_of(target.dynamic_node_properties) or ON_CLOSE
+        properties = target.dynamic_node_properties
+        lifetime, told = lifetime_of(properties) or ON_CLOSE, arguments_of(properties)
         exclusive = is_exclusive(target, lifetime)
-        declare = DeclareQueue(self.session.number, "", exclusive=exclusive, lifetime=lifetime, link=self.number)
+        declare = DeclareQueue(
+            self.session.number, "", exclusive=exclusive, arguments=told, lifetime=lifetime, link=self.number
+        )
         self._makes = True
         self._ask_for(declare, self._is_made, lambda _: self._made_in_vain())
 

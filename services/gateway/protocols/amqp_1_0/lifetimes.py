@@ -1,9 +1,12 @@
-"""Until when a node is there that a link has made (part 3, sections 3.5.10 to 3.5.13)."""
+"""What a link says of a node that it makes: arguments, and until when it is there (part 3, 3.5.10 to 3.5.13)."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
+from services.common.errors import SyntaxFault
+from services.common.message import field_table
+from services.common.message.amqp_1_0 import neutral
 from services.common.message.amqp_1_0 import values as v
 from services.common.topology.life import Scope, Unused
 from services.gateway.protocols.amqp_1_0.conditions import InvalidField
@@ -15,6 +18,7 @@ if TYPE_CHECKING:
     from services.gateway.protocols.amqp_1_0.termini import Source, Target
 
 _POLICY: Final = v.Symbol("lifetime-policy")
+_MODES: Final = v.Symbol("supported-dist-modes")
 _EXCLUSIVE: Final = v.Symbol("temporary-queue")  # a capability, by which clients of JMS ask for one of their own
 _LIFETIMES: Final[Mapping[object, str]] = {
     v.ULong(0x2B): Scope.LINK,
@@ -38,6 +42,18 @@ def lifetime_of(properties: Fields | None) -> str:
     if lifetime is None:
         raise InvalidField("lifetime-policy is none of delete-on-close, -no-links, -no-messages, -no-links-or-messages")
     return str(lifetime)
+
+
+def arguments_of(properties: Fields | None) -> dict[str, Any]:
+    """What else the peer says: arguments of a queue, as Broker-J takes them. Raises InvalidField."""
+    if not properties:
+        return {}
+    said = neutral.plain_map({name: its for name, its in properties.items() if name not in (_POLICY, _MODES)})
+    try:
+        field_table.encode(said)
+    except SyntaxFault as fault:
+        raise InvalidField(f"properties of a dynamic node that no queue can have: {fault.text}") from None
+    return said
 
 
 def is_exclusive(end: Source | Target, lifetime: str) -> bool:

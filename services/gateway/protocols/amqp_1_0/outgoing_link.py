@@ -9,7 +9,7 @@ from services.common.errors import NotImplementedHere
 from services.gateway.protocols.amqp_1_0.addresses import Meant, meanings
 from services.gateway.protocols.amqp_1_0.conditions import InvalidField, ResourceDeleted
 from services.gateway.protocols.amqp_1_0.filters import Filters, filters_of
-from services.gateway.protocols.amqp_1_0.lifetimes import is_exclusive, lifetime_of
+from services.gateway.protocols.amqp_1_0.lifetimes import arguments_of, is_exclusive, lifetime_of
 from services.gateway.protocols.amqp_1_0.link import Link, LinkState
 from services.gateway.protocols.amqp_1_0.performatives import SETTLED, UNSETTLED, Attach, Flow
 from services.gateway.protocols.amqp_1_0.serial import after, distance
@@ -119,6 +119,7 @@ class OutgoingLink(Link):
             "",
             exclusive=exclusive,
             auto_delete=not self._lifetime,
+            arguments=arguments_of(self._source.dynamic_node_properties) if self._source.dynamic else {},
             lifetime=self._lifetime,
             link=self.number,
         )

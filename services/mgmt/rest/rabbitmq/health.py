@@ -11,6 +11,7 @@ from pydantic import BaseModel, Field
 
 from services.common.access import questions
 from services.common.access.action import Action
+from services.common.arguments.dead_letters import NONE
 from services.common.errors import Unavailable
 from services.mgmt.access.operations import ASK_MGMT, OBSERVE
 from services.mgmt.by_hand.client import Login, channel
@@ -89,7 +90,7 @@ def aliveness_routes(doors: Doors, broker: Broker) -> APIRouter:
         caller.seen(broker.objects, vhost)
         its = questions.queue(durable=False, exclusive=False, auto_delete=False)
         caller.check(
-            questions.create_queue(vhost, _QUEUE, None, its),
+            questions.create_queue(vhost, _QUEUE, NONE, its),
             questions.publish(vhost, "", _QUEUE),
             questions.of_queue(Action.CONSUME, vhost, _QUEUE, its),
         )

@@ -17,6 +17,7 @@ from services.common.access.permissions import Permissions
 from services.common.access.records import Permission, TopicPermission
 from services.common.access.rules import Rules
 from services.common.access.words import refusal
+from services.common.arguments.dead_letters import NONE, Letters
 from services.rpc.store_pb2 import Record
 
 CONTROLS = (Permissions(),)
@@ -56,9 +57,9 @@ OPERATIONS = {
         {"configure": ["x"], "read": ["x"], "write": ["ae"]},
     ),
     "exchange.delete": (q.delete_exchange("/", "x"), {"configure": ["x"]}),
-    "queue.declare": (q.create_queue("/", "q", None, ()), {"configure": ["q"]}),
+    "queue.declare": (q.create_queue("/", "q", NONE, ()), {"configure": ["q"]}),
     "queue.declare with DLX": (
-        q.create_queue("/", "q", "dlx", ()),
+        q.create_queue("/", "q", Letters("dlx"), ()),
         {"configure": ["q"], "read": ["q"], "write": ["dlx"]},
     ),
     "queue.delete": (q.of_queue(Action.DELETE, "/", "q", ()), {"configure": ["q"]}),
@@ -164,7 +165,7 @@ def test_what_was_on_record_before_there_was_a_bound() -> None:
 
 def test_server_named_queues() -> None:
     """Permission to declare them is given by how their names begin."""
-    declare = q.create_queue("/", "", None, ())
+    declare = q.create_queue("/", "", NONE, ())
     assert allowed(declare, on(configure=r"^amq\.gen-.*$"))
     assert not allowed(declare, on(configure="^orders"))
 
@@ -210,7 +211,7 @@ def test_words() -> None:
     assert (
         told(q.publish("/", "", "k")) == "write access to exchange 'amq.default' in vhost '/' refused for user 'anna'"
     )
-    dead_letters = q.create_queue("/", "q", "dlx", ())
+    dead_letters = q.create_queue("/", "q", Letters("dlx"), ())
     assert told(dead_letters) == "configure access to queue 'q' in vhost '/' refused for user 'anna'"
     missing = on(configure=".*", read=".*")
     assert told(dead_letters, missing) == "write access to exchange 'dlx' in vhost '/' refused for user 'anna'"

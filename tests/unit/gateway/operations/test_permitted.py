@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from unittest.mock import Mock
 
 import pytest
@@ -91,10 +92,37 @@ def test_dead_letters_of_a_queue_that_seems_to_be_there() -> None:
     ruled.set(EVERYTHING.model_copy(update={"write": "^own"}))
     session = Mock(permitted=ruled.permitted)
     session.connection.virtual_host, session.broker.topology.by_name = "/", {SlotName("/", "q"): Mock()}
-    for name in ("x-dead-letter-exchange", "alternateExchange"):
+    session.broker.has_exchange = lambda _, name: name == "theirs"
+    to_theirs = {"destination": "theirs"}
+    for name in ("x-dead-letter-exchange", "alternateExchange", "alternateBinding"):
+        table = {name: to_theirs if name == "alternateBinding" else "theirs"}
         with pytest.raises(AccessRefused, match="write access to exchange 'theirs'"):
-            needs.declare_queue(session, v.DeclareQueue(1, name="q", arguments={name: "theirs"}))
+            needs.declare_queue(session, v.DeclareQueue(1, name="q", arguments=table))
     needs.declare_queue(session, v.DeclareQueue(1, name="q", arguments={"x-dead-letter-exchange": "own"}))
+
+
+@pytest.mark.parametrize(
+    ("known", "write", "configure", "refused"),
+    [
+        (False, r"^amq\.default$", "^q(_DLQ)?$", ""),
+        (False, "^q_DLQ$", "^q(_DLQ)?$", "write access to exchange 'amq.default'"),
+        (False, r"^amq\.default$", "^q$", "configure access to queue 'q_DLQ'"),
+        (True, "^q_DLQ$", "^q(_DLQ)?$", ""),
+        (True, r"^amq\.default$", "^q(_DLQ)?$", "write access to exchange 'q_DLQ'"),
+        (None, "^(amq.default|q_DLQ)$", "^q(_DLQ)?$", ""),
+        (None, "^q_DLQ$", "^q(_DLQ)?$", "write access to exchange 'amq.default'"),
+        (None, r"^amq\.default$", "^q(_DLQ)?$", "write access to exchange 'q_DLQ'"),
+    ],
+)
+def test_a_dead_letter_queue_that_is_made(known: bool | None, write: str, configure: str, refused: str) -> None:
+    """Who has it made may configure it, and write where it leads; where the gateway does not know that, to both."""
+    ruled = Ruled()
+    ruled.set(EVERYTHING.model_copy(update={"write": write, "configure": configure}))
+    session = Mock(permitted=ruled.permitted)
+    session.connection.virtual_host, session.broker.has_exchange = "/", lambda *_: known
+    declare = v.DeclareQueue(1, name="q", arguments={"x-qpid-dlq-enabled": True})
+    with pytest.raises(AccessRefused, match=refused) if refused else nullcontext():
+        needs.declare_queue(session, declare)
 
 
 def test_what_is_denied_is_on_record() -> None:
