@@ -34,7 +34,10 @@ def name(value: object) -> str | None:
     """A name, or a routing key: text for which the wire has room (AMQP 0-9-1, 4.2.5.3, short strings)."""
     if not isinstance(value, str):
         return text(value)
-    fits = len(value.encode()) <= LONGEST_NAME
+    try:
+        fits = len(value.encode()) <= LONGEST_NAME
+    except UnicodeEncodeError:  # JSON may have half of a character
+        return "must be text, of whole characters"
     return None if fits else f"must be no longer than {LONGEST_NAME} bytes"
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from services.common.arguments import changed, queue
@@ -13,7 +14,7 @@ from services.common.errors import PreconditionFailed
 from services.common.message import arguments
 from services.common.partition import partition_of
 from services.common.topology.definitions import Queue
-from services.common.topology.life import Asker
+from services.common.topology.life import PERMANENT, Asker, Life
 from services.common.topology.slots import SlotName
 from services.router.topology import access, names
 from services.router.topology.state import TopologyState
@@ -22,12 +23,16 @@ from services.router.topology.virtual_host import VirtualHost
 Table = Mapping[str, Any]
 
 
-def read(table: Table, name: str, virtual_host: str) -> list[Alternate]:
-    """What a declaration says. Raises PreconditionFailed that names the argument."""
+def read(table: Table, name: str, virtual_host: str, life: Life) -> list[Alternate]:
+    """What a declaration says of a queue with that life. Raises PreconditionFailed that names the argument.
+
+    One that goes by itself has no DLQ, as temporary ones in Broker-J: theirs would stay, each under another name.
+    """
     try:
-        return alternates(table, name)
+        its = alternates(table, name)
     except Wrong as error:
         raise _refused(error, name, virtual_host) from None
+    return [each for each in its if life == PERMANENT or not each.made]
 
 
 def sayings(host: VirtualHost, its: Sequence[Alternate]) -> list[Saying]:
@@ -37,8 +42,9 @@ def sayings(host: VirtualHost, its: Sequence[Alternate]) -> list[Saying]:
 
 def check_there(host: VirtualHost, its: Sequence[Alternate], name: str, whose: Asker, *, durable: bool) -> None:
     """As Broker-J: there is where they lead to, and it lasts as long. Raises ResourceLocked, PreconditionFailed."""
+    made = {each.destination for each in its if each.made}
     for each in its:
-        if (lasts := _lasts(host, each.destination, whose)) is None and not each.made:
+        if (lasts := _lasts(host, each.destination, whose)) is None and each.destination not in made:
             raise _refused(Wrong(each.name, f"names '{each.destination}', which is not there"), name, host.name)
         if durable and lasts is False:
             wrong = Wrong(each.name, f"leads to '{each.destination}', which is not durable, as the queue is")
@@ -65,7 +71,8 @@ def still_of(known: Queue, table: Table) -> list[Alternate]:
     if not is_said_in(table):
         return []
     its_key = queue.DEAD_LETTER_KEY.of(said(arguments.load(changed.now(known.arguments, known.changed))))
-    return [each for each in read(table, known.name, known.virtual_host) if each.destination == its_key]
+    its = read(table, known.name, known.virtual_host, known.life)
+    return [each for each in its if each.destination == its_key]
 
 
 def _is_there(host: VirtualHost, name: str) -> bool:
@@ -89,14 +96,22 @@ def to_compare(host: VirtualHost, table: Table, known: Queue) -> Table:
 
     A former release kept these two, and they said nothing: they do not now.
     """
-    if not (its := read(table, known.name, host.name)) or is_said_in(before := arguments.load(known.arguments)):
+    its = read(table, known.name, host.name, known.life)
+    if not its or is_said_in(before := arguments.load(known.arguments)):
         return without(table)
-    letters_to = queue.DEAD_LETTER_EXCHANGE.of(said(before))
-    further = [each.saying(lambda name: name in host.sources or name == letters_to) for each in its]
+    further = [each.saying(partial(_is_exchange, host, said(before))) for each in its]
     try:
         return kept(table, checked(table, further), its)
     except Wrong as error:
         raise _refused(error, known.name, host.name) from None
+
+
+def _is_exchange(host: VirtualHost, before: Said, name: str) -> bool:
+    """Whether a name is an exchange's for a queue that has been declared: it is what it was then."""
+    letters_to, its_key = queue.DEAD_LETTER_EXCHANGE.of(before), queue.DEAD_LETTER_KEY.of(before)
+    if (letters_to, its_key) == ("", name):
+        return False
+    return name == letters_to or name in host.sources
 
 
 def _refused(wrong: Wrong, name: str, virtual_host: str) -> PreconditionFailed:

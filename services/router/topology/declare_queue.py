@@ -28,7 +28,8 @@ def declare_queue(state: TopologyState, request: ChangeRequest, effects: Effects
         return Outcome(access.find_queue(host, declare.name, whose))
     if known := host.queues.get(declare.name):
         _check_same(host, known, declare, whose)
-        _make(state, host, alternates.still_of(known, arguments.load(declare.arguments)), effects)
+        if _has_room(state, host):
+            _make(state, host, alternates.still_of(known, arguments.load(declare.arguments)), effects)
         return Outcome(known)
     _check_room(state, host, declare.name)
     queue, its = _create(state, host, declare, whose)
@@ -48,11 +49,16 @@ def _make(
 
 def _check_room(state: TopologyState, host: VirtualHost, name: str, more: int = 0) -> None:
     """In RabbitMQ's words."""
-    most = state.most_queues(host.name)
-    if most is not None and len(host.queues) + more >= most:
+    if not _has_room(state, host, more):
+        most = state.most_queues(host.name)
         raise PreconditionFailed(
             f"cannot declare queue '{name}': queue limit in vhost '{host.name}' ({most}) is reached"
         )
+
+
+def _has_room(state: TopologyState, host: VirtualHost, more: int = 0) -> bool:
+    most = state.most_queues(host.name)
+    return most is None or len(host.queues) + more < most
 
 
 def _create(
@@ -62,10 +68,11 @@ def _create(
         names.check_new("queue", declare.name, exclusive=declare.exclusive, restored=declare.restored)
     name = declare.name or f"{names.MADE}{state.new_name()}"
     table = arguments.declared(declare.arguments)
-    its = alternates.read(table, name, host.name)
+    wish = _wish(said(table), declare, name, host.name)
+    life = _life(declare, whose, wish)
+    its = alternates.read(table, name, host.name, life)
     found = queue_arguments.check(table, name, host.name, state.kinds, alternates.sayings(host, its))
     alternates.check_there(host, its, name, whose, durable=declare.durable)
-    wish = _wish(found, declare, name, host.name)
     kind = queue_arguments.queue_type(found, name, host.name, durable=declare.durable, exclusive=bool(wish.owner))
     queue = Queue(
         id=state.new_id(),
@@ -74,7 +81,7 @@ def _create(
         partition=partition_of(SlotName(host.name, name), state.partitions),
         durable=declare.durable,
         owner=_party(whose, wish.owner),
-        life=_life(declare, whose, wish),
+        life=life,
         arguments=arguments.dump(alternates.kept(table, found, its)) if is_said_in(table) else declare.arguments,
         type=kind,
     )

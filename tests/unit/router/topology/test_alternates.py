@@ -37,8 +37,19 @@ def test_a_dead_letter_queue_is_made(bench: Bench, value: object) -> None:
 
 def test_of_a_queue_without_a_name(bench: Bench) -> None:
     """It goes by the name that the router makes."""
-    queue = bench.queue("", exclusive=True, arguments=DLQ)
+    queue = bench.queue("", arguments=DLQ)
     assert bench.names("", f"{queue.name}_DLQ") == {f"{queue.name}_DLQ"}
+
+
+@pytest.mark.parametrize("life", [{"exclusive": True}, {"auto_delete": True}])
+def test_of_a_queue_that_goes_by_itself(bench: Bench, life: dict[str, bool]) -> None:
+    """It has none, which would stay; an alternate binding it may have. Declared again it is the same."""
+    queue = bench.queue("q", arguments={**DLQ, "x-mine": 1}, **life)
+    assert _kept(queue) == {"x-mine": 1}
+    assert bench.queue("q", arguments={**DLQ, "x-mine": 1}, **life) == queue
+    assert len(bench.topology.queues) == 1
+    bench.queue("p", arguments={**DLQ, **_binding("amq.fanout")}, **life)
+    assert len(bench.topology.queues) == 2
 
 
 def test_both_are_one_change(bench: Bench) -> None:
@@ -77,6 +88,23 @@ def test_declared_again(bench: Bench) -> None:
     bench.do("delete_queue", name="q_DLQ")
     assert not bench.names("", "q_DLQ")
     assert bench.queue("q", durable=True, arguments=DLQ) == queue
+    assert bench.names("", "q_DLQ")
+
+
+def test_an_exchange_of_the_name_comes_later(bench: Bench) -> None:
+    """The queue, declared again, is the same: what was meant counts, and its letters go where they went."""
+    queue = bench.queue("q", arguments=DLQ)
+    bench.queue("dead")
+    other = bench.queue("p", arguments=_binding("dead"))
+    for name in ("q_DLQ", "dead"):
+        bench.exchange(name)
+    assert bench.queue("q", arguments=DLQ) == queue
+    assert bench.queue("p", arguments=_binding("dead")) == other
+
+
+def test_both_name_one_queue(bench: Bench) -> None:
+    """Which the one argument makes: then it is there for the other."""
+    bench.queue("q", arguments={**DLQ, **_binding("q_DLQ")})
     assert bench.names("", "q_DLQ")
 
 
@@ -142,6 +170,10 @@ def test_its_destination_has_gone(bench: Bench) -> None:
         ({"alternateBinding": {"attributes": {}}}, "'alternateBinding' .*: must be a map with a destination"),
         (_binding(""), "'alternateBinding' .*: must be a map with a destination"),
         (_binding(5), "'alternateBinding' .*: must be a map with a destination"),
+        (
+            {"alternateBinding": '{"destination": "\\ud800"}'},
+            "has a destination that must be text, of whole characters",
+        ),
         (_binding("x" * 256), "has a destination that must be no longer than 255 bytes"),
         (_binding("amq.topic", routingKey=5), "has a routingKey that must be text, not int"),
         (_binding("amq.topic", key="k"), "'alternateBinding' .*: has no 'key'"),
@@ -206,6 +238,15 @@ def test_no_room_for_both() -> None:
     with pytest.raises(PreconditionFailed, match=r"cannot declare queue 'q_DLQ': queue limit in vhost '/' \(2\)"):
         bench.queue("q", arguments=DLQ)
     assert len(bench.topology.queues) == 1
+
+
+def test_no_room_for_a_dlq_that_has_gone() -> None:
+    """The queue is there all the same, and is declared again."""
+    bench = Bench(lambda _: 2)
+    queue = bench.queue("q", arguments=DLQ)
+    bench.do("delete_queue", name="q_DLQ")
+    bench.queue("p")
+    assert bench.queue("q", arguments=DLQ) == queue
 
 
 def test_anothers_queue(bench: Bench) -> None:
