@@ -76,6 +76,7 @@ OPERATIONS: dict[type[v.Request], Operation] = {
     v.Recover: Operation(settle.recover, needs.nothing),
     v.FindNode: Operation(nodes.find, needs.find_node),
     v.Produce: Operation(nodes.produce, needs.produce),
+    v.EndProduce: Operation(nodes.end_produce, needs.nothing),
     v.DeclareExchange: Operation(topology.declare_exchange, needs.declare_exchange),
     v.DeleteExchange: Operation(topology.delete_exchange, needs.delete_exchange),
     v.DeclareQueue: Operation(topology.declare_queue, needs.declare_queue),

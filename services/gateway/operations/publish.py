@@ -11,13 +11,13 @@ from typing import Any, NoReturn
 
 from services.common.clients.outbound import Messages, Targets
 from services.common.clients.pressure import pressure_on
-from services.common.errors import BrokerError, InternalError, PreconditionFailed, SyntaxFault
+from services.common.errors import BrokerError, InternalError, PreconditionFailed, SyntaxFault, Unavailable
 from services.common.message import format_named
 from services.gateway import vocabulary as v
 from services.gateway.observe.tracing.publishing import Asked
 from services.gateway.operations import own
+from services.gateway.outcomes import ACCEPTED, Rejected, Released
 from services.gateway.routing.routes import distinct
-from services.gateway.sessions.producers import note
 from services.gateway.sessions.publish_ticket import PublishTicket
 from services.gateway.sessions.session import Session
 from services.gateway.sessions.transaction import Publication
@@ -29,10 +29,8 @@ Work = Coroutine[Any, Any, None] | None
 """What there is to wait for, if anything."""
 
 
-async def confirms(session: Session, _request: v.Confirms) -> None:
-    if session.transaction:
-        raise PreconditionFailed("cannot switch from tx to confirm mode")
-    session.start_confirms()
+async def confirms(session: Session, request: v.Confirms) -> None:
+    session.inbound.begin(request.link, settled=False)
 
 
 def publish(session: Session, request: v.Publish) -> Work:
@@ -94,7 +92,7 @@ def _past_faults(
 
 
 async def _publish_others(session: Session, request: v.Publish, faults: Mapping[v.Kind, BrokerError]) -> None:
-    """In their order, those that are wrong refused where they stand: publishes are numbered as they came."""
+    """In their order, those that are wrong refused where they stand."""
     for at, (fault, indexes) in enumerate(_by_fault(request, faults), 1):
         if not at % _PORTION:
             await asyncio.sleep(0)
@@ -114,15 +112,14 @@ def _by_fault(request: v.Publish, faults: Mapping[v.Kind, BrokerError]) -> Itera
 
 
 def _refuse(session: Session, request: v.Publish, error: BrokerError) -> None:
-    """Says why, and confirms that they are not safe."""
+    """Says why. What could not be done at the time says nothing against the messages."""
     count = len(request.bodies)
     record = session.connection.record
     if record.on:
         record.received(request, session.broker.publisher.uids.take(count)).failed(error)
-    if session.confirms:
-        first = session.confirms.number(count)
-        session.send_back(v.Returned(request, range(count), first=first, error=error))
-        session.confirm(first, (), frozenset(range(count)))
+    if request.first:
+        outcome = Released(error) if isinstance(error, Unavailable) else Rejected(error)
+        session.confirm(request.link, request.first, range(count), outcome)
 
 
 async def _publish_until(session: Session, request: v.Publish, faults: Mapping[v.Kind, BrokerError]) -> NoReturn:
@@ -235,7 +232,7 @@ def _publish(session: Session, request: v.Publish, targets: Sequence[Targets], a
     broker, count = session.broker, len(request.bodies)
     uids = broker.publisher.uids.take(count)
     kinds = distinct(request.kinds)
-    note(session.producers, request, kinds)
+    session.inbound.of(request.link).note(request, kinds)
     facts = [kinds[0].facts] * count if len(kinds) == 1 else list(map(_FACTS, request.kinds))
     if session.connection.tells_publisher:
         facts = own.told(facts, session.connection.name)
@@ -286,28 +283,28 @@ def _immediate(request: v.Publish, kinds: Sequence[v.Kind]) -> frozenset[int]:
 
 def _send(session: Session, publication: Publication) -> None:
     request, messages = publication.request, publication.messages
-    first = session.confirms.number(len(messages)) if session.confirms else 0
+    link, first = request.link, request.first
     routed, unrouted = publication.routed, publication.unrouted
     if len(routed):
         ticket = None
         if first or messages.immediate:
             perhaps_back = request if messages.immediate else None
-            ticket = PublishTicket(session, perhaps_back, messages.targets, publication.followed, first)
+            ticket = PublishTicket(session, perhaps_back, messages.targets, publication.followed, link, first)
         waits = publication.followed.ticket(ticket)
         if pressure := session.broker.publisher.publish(messages.part(routed), waits):
             session.connection.congested(pressure)
     if len(unrouted):
-        give_up(session, publication, first)
-        if session.confirms and session.confirm(first, unrouted):
+        give_up(session, publication)
+        if first and session.confirm(link, first, unrouted, ACCEPTED):
             publication.followed.confirmed(unrouted)
 
 
-def give_up(session: Session, publication: Publication, first: int = 0) -> None:
+def give_up(session: Session, publication: Publication) -> None:
     """Those that no queue is to have are returned, or nobody is told; but what is for the management node it takes."""
     request, unrouted = publication.request, _left(session, publication)
     returned = [index for index in unrouted if request.kinds[index].mandatory]
     if returned:
-        session.send_back(v.Returned(request, returned, first=first))
+        session.send_back(v.Returned(request, returned))
     publication.followed.unroutable(unrouted, returned)
 
 

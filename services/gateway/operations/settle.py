@@ -8,17 +8,18 @@ from collections.abc import Set as AbstractSet
 
 from services.common.errors import PreconditionFailed
 from services.gateway import vocabulary as v
+from services.gateway.outcomes import Outcome
 from services.gateway.sessions.consumer import Consumer, GetHolder
 from services.gateway.sessions.session import Session
 from services.gateway.sessions.transaction import PendingSettlement
 from services.rpc import queue_pb2
 
 OUTCOMES = {
-    v.Outcome.ACCEPT: queue_pb2.ACCEPT,
-    v.Outcome.RELEASE: queue_pb2.RELEASE,
-    v.Outcome.RETURN: queue_pb2.RETURN,
-    v.Outcome.UNSENT: queue_pb2.RESTORE,
-    v.Outcome.REJECT: queue_pb2.REJECT,
+    Outcome.ACCEPT: queue_pb2.ACCEPT,
+    Outcome.RELEASE: queue_pb2.RELEASE,
+    Outcome.RETURN: queue_pb2.RETURN,
+    Outcome.UNSENT: queue_pb2.RESTORE,
+    Outcome.REJECT: queue_pb2.REJECT,
 }
 
 
@@ -41,7 +42,7 @@ async def recover(session: Session, _request: v.Recover) -> None:
     release_all(session)
 
 
-def apply(session: Session, deliveries: list[tuple[Consumer | GetHolder, int]], outcome: v.Outcome) -> None:
+def apply(session: Session, deliveries: list[tuple[Consumer | GetHolder, int]], outcome: Outcome) -> None:
     """Tells the queues, and lets limited consumers have more."""
     to_tell = OUTCOMES[outcome]
     by_holder: dict[Consumer | GetHolder, list[int]] = defaultdict(list)
@@ -53,7 +54,7 @@ def apply(session: Session, deliveries: list[tuple[Consumer | GetHolder, int]], 
             session.broker.settle(holder.queue_id, to_tell, uids)
         holder.returned(len(uids))
         if isinstance(holder, Consumer):
-            if outcome is v.Outcome.UNSENT:
+            if outcome is Outcome.UNSENT:
                 holder.kept_back(len(uids))
             session.connection.wrote(holder)
     share_room(session)
@@ -70,7 +71,7 @@ def release_all(session: Session) -> None:
     """Everything unsettled goes back to its place."""
     deliveries = list(session.unsettled.values())
     session.unsettled.clear()
-    apply(session, deliveries, v.Outcome.RELEASE)
+    apply(session, deliveries, Outcome.RELEASE)
 
 
 def _each(session: Session, first: int, last: int) -> tuple[Sequence[int], int]:

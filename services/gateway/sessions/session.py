@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Any
 
 from services.common.containment import by_itself, contained
 from services.common.errors import BrokerError
-from services.common.message.indexes import runs
 from services.common.telemetry.conventions import CONNECTION_LOST, SESSION_CLOSED
 from services.common.topology.slots import SlotId
 from services.gateway.answers import ANSWERED
+from services.gateway.outcomes import PublishOutcome
 from services.gateway.sessions.backlog import Arrived, Backlog
-from services.gateway.sessions.confirms import ConfirmTracker
 from services.gateway.sessions.consumer import Consumer, ConsumerState, GetHolder
+from services.gateway.sessions.inbound_links import InboundLinks
 from services.gateway.sessions.link_requests import OF_LINKS, LinkRequests
 from services.gateway.sessions.transaction import Transaction
 from services.gateway.sessions.waiting import WaitingRequests, may_send
@@ -45,13 +45,12 @@ class Session:
         self.unsettled: dict[int, tuple[Consumer | GetHolder, int]] = {}  # delivery number → its holder, uid
         self.oldest = 1  # no lower delivery number is unsettled
         self.late: AbstractSet[int] = frozenset()  # numbers of deliveries that were kept for too long, and taken away
-        self.producers: dict[tuple[int, str], list[int]] = {}  # see producers.py
+        self.inbound = InboundLinks()
         self.next_number = 1
         self.next_tag = 1
         self.limit = 0  # prefetch of consumers to come
         self.shared_limit = 0  # over all consumers
         self.flowing = True  # neither its client nor its engine has deliveries wait
-        self.confirms: ConfirmTracker | None = None
         self.transaction: Transaction | None = None
         self.last_queue = self.reply_queue = ""  # reply_queue: behind the pseudo-queue amq.rabbitmq.reply-to
         self.reply_consumer: Consumer | None = None
@@ -364,37 +363,24 @@ class Session:
 
     # -------------------------------------------------------------- what publishers hear
 
-    def start_confirms(self) -> None:
-        """Numbers publishes from now on; a second call changes nothing."""
-        self.confirms = self.confirms or ConfirmTracker()
-
     def send_back(self, returned: Returned) -> None:
         """Returns messages to their publisher, before they are confirmed."""
         if not self.closed and not self.connection.lost:
             self.connection.engine.returned(self.number, returned)
             self.connection.wants_to_return()
 
-    def confirm(self, first: int, indexes: Sequence[int], refused: AbstractSet[int] = frozenset()) -> bool:
-        """Publishes at these indexes from number `first` are safe but for those at `refused`.
+    def confirm(self, link: int, first: int, indexes: Sequence[int], outcome: PublishOutcome) -> bool:
+        """Something became of the publishes of a link at these indexes, counted from that with number `first`.
 
         False when the client cannot be told any more.
         """
-        tracker = self.confirms
-        if tracker is None or self.closed or self.connection.lost:
+        if self.closed or self.connection.lost:
             return False
-        if refused:
-            for index in sorted(refused):
-                tracker.complete(first + index, first + index, accepted=False)
-            indexes = [index for index in indexes if index not in refused]
-        for start, count in runs(indexes):
-            tracker.complete(first + start, first + start + count - 1, accepted=True)
+        self.inbound.complete(link, first, indexes, outcome)
         self.connection.wants_to_confirm(self)
         return True
 
     def write_confirms(self) -> None:
-        """Sends the client the confirms that have become known."""
-        if self.confirms is None or self.closed:
-            return
-        tell = self.connection.engine.confirm
-        for each in self.confirms.take():
-            tell(self.number, each.first, each.last, cumulative=each.cumulative, accepted=each.accepted)
+        """Sends the client what has become known of its publishes."""
+        if not self.closed and (published := self.inbound.take()):
+            self.connection.engine.confirm(self.number, published)

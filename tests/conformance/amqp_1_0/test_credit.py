@@ -9,11 +9,11 @@ import pytest
 
 from services.common.message.amqp_1_0 import values as v
 from services.gateway import vocabulary as to_broker
+from services.gateway.outcomes import Outcome
 from services.gateway.protocols.amqp_1_0.incoming_link import CREDIT
 from services.gateway.protocols.amqp_1_0.performatives import SETTLED, Detach, Disposition, Flow, Transfer
 from services.gateway.protocols.amqp_1_0.states import Accepted
 from services.gateway.protocols.limits import Limits
-from services.gateway.vocabulary import Outcome
 from tests.support.amqp_1_0_playbook import Playbook, credit, data, receiving, sending, settled, transfer
 
 

@@ -12,6 +12,7 @@ from services.common.message.amqp_1_0.composite import Composite
 from services.common.message.amqp_1_0.sections import Header
 from services.common.message.facts import Facts
 from services.gateway import vocabulary as to_broker
+from services.gateway.outcomes import Outcome
 from services.gateway.protocols.amqp_1_0.delivered import delivered
 from services.gateway.protocols.amqp_1_0.performatives import (
     SETTLED,
@@ -22,7 +23,6 @@ from services.gateway.protocols.amqp_1_0.performatives import (
     Flow,
 )
 from services.gateway.protocols.amqp_1_0.states import Accepted, Modified, Received, Rejected, Released
-from services.gateway.vocabulary import Outcome
 from tests.support.amqp_1_0_playbook import NEW, Playbook, credit, data, receiving, settled
 
 

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from services.common.errors import BrokerError, CommandInvalid, SyntaxFault
+from services.gateway.outcomes import Published
 from services.gateway.protocols.amqp_0_9 import frames, outgoing
 from services.gateway.protocols.amqp_0_9.channels import Channels
 from services.gateway.protocols.amqp_0_9.connection import AmqpConnection, ConnectionState
@@ -192,14 +193,9 @@ class AmqpEngine(StreamEngine):
         if deliveries.bodies and self._channels.is_open(session):
             self._peer.out += outgoing.deliveries(session, deliveries, self._peer.frame_max, self._peer.recode)
 
-    def confirm(self, session: int, first: int, last: int, *, cumulative: bool, accepted: bool) -> None:
+    def confirm(self, session: int, published: Sequence[Published]) -> None:
         """As Engine says."""
-        if not self._channels.is_heard(session):
-            return
-        if cumulative:
-            self._peer.send(session, basic.Ack(last, True) if accepted else basic.Nack(last, True, False))
-        else:
-            self._peer.out.append(outgoing.confirms(session, first, last, accepted=accepted))
+        self._channels.tell_outcomes(session, published)
 
     def returned(self, session: int, returned: Returned) -> None:
         """As Engine says."""

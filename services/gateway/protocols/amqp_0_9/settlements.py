@@ -6,11 +6,12 @@ import struct
 from collections.abc import Mapping
 
 from services.common.errors import PreconditionFailed
+from services.gateway.outcomes import Outcome
 from services.gateway.protocols.amqp_0_9 import frames
 from services.gateway.protocols.amqp_0_9.channel import Channel
 from services.gateway.protocols.amqp_0_9.methods import basic
 from services.gateway.protocols.amqp_0_9.peer import PORTION, Peer
-from services.gateway.vocabulary import Outcome, Settle
+from services.gateway.vocabulary import Settle
 
 _FRAME = struct.Struct(">BHIIQH")  # head, class and method id, delivery tag, bits and end octet
 _LAYOUT = struct.Struct(">11sQH")  # the same, its constant part unparsed

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from services.common.message.indexes import runs
 from services.gateway import vocabulary as to_broker
+from services.gateway.outcomes import Outcome
 from services.gateway.protocols.amqp_1_0.conditions import MessageSizeExceeded
 from services.gateway.protocols.amqp_1_0.delivered import delivered
 from services.gateway.protocols.amqp_1_0.parked import Frame, Parked, Rest, Waiting, Whole
@@ -18,7 +19,7 @@ from services.gateway.protocols.amqp_1_0.serial import distance
 from services.gateway.protocols.amqp_1_0.states import USUAL_OUTCOME, outcome_of
 from services.gateway.protocols.amqp_1_0.transfers import transfers
 from services.gateway.protocols.amqp_1_0.windows import Windows
-from services.gateway.vocabulary import Outcome, Room, Settle
+from services.gateway.vocabulary import Room, Settle
 
 if TYPE_CHECKING:
     from services.gateway.protocols.amqp_1_0.outgoing_link import OutgoingLink

@@ -14,6 +14,7 @@ from services.common.message.amqp_1_0 import composite
 from services.common.message.amqp_1_0.composite import Composite
 from services.common.message.amqp_1_0.decode import decode_at
 from services.common.message.amqp_1_0.values import Described
+from services.gateway.outcomes import Published
 from services.gateway.protocols.amqp_1_0 import frames
 from services.gateway.protocols.amqp_1_0.conditions import FramingError
 from services.gateway.protocols.amqp_1_0.connection import AMQP_HEADER, SASL_HEADER, Amqp10Connection, ConnectionState
@@ -207,10 +208,10 @@ class Amqp10Engine(StreamEngine):
         if its and deliveries.bodies:
             its.deliver(deliveries)
 
-    def confirm(self, session: int, first: int, last: int, *, cumulative: bool, accepted: bool) -> None:
+    def confirm(self, session: int, published: Sequence[Published]) -> None:
         """As Engine says."""
         if its := self._session(session):
-            its.confirm(first, last, cumulative=cumulative, accepted=accepted)
+            its.confirm(published)
 
     def returned(self, session: int, returned: Returned) -> None:
         """As Engine says."""

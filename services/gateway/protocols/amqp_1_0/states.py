@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
 from services.common.message.amqp_1_0.composite import Anything, Boolean, Composite, Fields, UInt, ULong, composite
-from services.gateway.vocabulary import Outcome
+from services.gateway import outcomes
+from services.gateway.protocols.amqp_1_0.conditions import told
 
 
 @composite(0x23, "received")
@@ -41,7 +45,7 @@ USUAL_OUTCOME = Modified(delivery_failed=True)
 """What becomes of a delivery that is settled without a word."""
 
 
-def outcome_of(state: object) -> Outcome | None:
+def outcome_of(state: object) -> outcomes.Outcome | None:
     """What a receiver's state says; None for one that ends nothing.
 
     "Undeliverable here" is dead-lettered, as RabbitMQ does: there is no other place to take it to. An attempt is only
@@ -49,11 +53,25 @@ def outcome_of(state: object) -> Outcome | None:
     """
     match state:
         case Accepted():
-            return Outcome.ACCEPT
+            return outcomes.Outcome.ACCEPT
         case Rejected() | Modified(undeliverable_here=True):
-            return Outcome.REJECT
+            return outcomes.Outcome.REJECT
         case Modified(delivery_failed=True):
-            return Outcome.RELEASE
+            return outcomes.Outcome.RELEASE
         case Released() | Modified():
-            return Outcome.RETURN
+            return outcomes.Outcome.RETURN
     return None
+
+
+_ACCEPTED: Final = Accepted()
+_RELEASED: Final = Released()
+_STATES: Final[Mapping[type, Callable[[Any], Composite]]] = {
+    outcomes.Accepted: lambda _: _ACCEPTED,
+    outcomes.Rejected: lambda outcome: Rejected(told(outcome.error)),
+    outcomes.Released: lambda _: _RELEASED,
+}
+
+
+def state_of(outcome: outcomes.PublishOutcome) -> Composite:
+    """What a sender is told of a message (2.6.12)."""
+    return _STATES[type(outcome)](outcome)

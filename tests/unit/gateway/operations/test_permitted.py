@@ -31,6 +31,7 @@ ASKS_NOTHING = {
     v.CloseLink,  # the same, of what the link has made
     v.Settle,  # what was delivered was allowed when its consumer began
     v.Confirms,
+    v.EndProduce,
     v.Credit,
     v.Cancel,
     v.Limit,

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 from pamqp import commands
 
-from services.gateway.vocabulary import Outcome, Settle
+from services.gateway.outcomes import Outcome
+from services.gateway.vocabulary import Settle
 from tests.support.amqp_playbook import Playbook, written
 
 

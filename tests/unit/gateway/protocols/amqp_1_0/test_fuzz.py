@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from services.common.errors import NotFound
 from services.common.message.amqp_1_0.composite import Composite
 from services.gateway import vocabulary as to_broker
+from services.gateway.outcomes import ACCEPTED, Published
 from services.gateway.protocols.amqp_1_0 import frames, security
 from services.gateway.protocols.amqp_1_0.connection import AMQP_HEADER, SASL_HEADER
 from services.gateway.protocols.amqp_1_0.performatives import (
@@ -84,15 +85,15 @@ class _Broker(Playbook):
     def __init__(self, *, refuses: bool) -> None:
         super().__init__(Limits(frame_max=65536, max_message_size=20_000))
         self.refused = {to_broker.Consume: NotFound("no")} if refuses else {}
-        self._published = self._delivered = 0
+        self._delivered = 0
 
     def serve(self, request: to_broker.Request) -> None:
         """As Playbook, and more."""
         super().serve(request)
         match request:
             case to_broker.Publish(session=session):
-                first, self._published = self._published + 1, self._published + len(request.bodies)
-                self.engine.confirm(session, first, self._published, cumulative=True, accepted=True)
+                last = request.first + len(request.bodies) - 1
+                self.engine.confirm(session, [Published(request.link, request.first, last, ACCEPTED)])
             case to_broker.Credit(session=session, up_to=up_to) if up_to and self._delivered < 100:
                 self._delivered += 1
                 self.deliver(request.tag, self._delivered, b"x" * 600, session=session)
