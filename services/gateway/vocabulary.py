@@ -18,7 +18,7 @@ from typing import Any
 
 from services.common.message.facts import Attributes, Facts
 from services.common.message.indexes import pick
-from services.gateway.outcomes import Outcome
+from services.gateway.outcomes import DeliveryOutcome
 
 MANAGEMENT = "$management"
 """The address of each virtual host's management node: of the default exchange the key, of links the node."""
@@ -294,7 +294,7 @@ class Settle(Request):
 
     first: int
     last: int
-    outcome: Outcome
+    outcome: DeliveryOutcome
 
 
 @dataclass(slots=True)

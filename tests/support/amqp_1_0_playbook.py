@@ -17,7 +17,7 @@ from services.common.message.amqp_1_0.encode import encode
 from services.common.message.amqp_1_0.sections import DATA
 from services.common.message.facts import Facts
 from services.gateway import vocabulary as to_broker
-from services.gateway.outcomes import ACCEPTED, Outcome, Published, PublishOutcome
+from services.gateway.outcomes import ACCEPTED, DeliveryOutcome, Published, PublishOutcome
 from services.gateway.protocols.amqp_1_0 import frames, security
 from services.gateway.protocols.amqp_1_0.connection import AMQP_HEADER, SASL_HEADER
 from services.gateway.protocols.amqp_1_0.engine import Amqp10Engine
@@ -229,6 +229,6 @@ def credit(link_credit: int, delivery_count: int = 0, *, window: int = 1 << 20, 
     return Flow(seen, window, 0, 1, 0, delivery_count, link_credit, **more)
 
 
-def settled(requests: list[to_broker.Request]) -> list[tuple[int, int, Outcome]]:
+def settled(requests: list[to_broker.Request]) -> list[tuple[int, int, DeliveryOutcome]]:
     """What was settled, and how."""
     return [(each.first, each.last, each.outcome) for each in requests if isinstance(each, to_broker.Settle)]

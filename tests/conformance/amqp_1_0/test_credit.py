@@ -9,7 +9,7 @@ import pytest
 
 from services.common.message.amqp_1_0 import values as v
 from services.gateway import vocabulary as to_broker
-from services.gateway.outcomes import Outcome
+from services.gateway.outcomes import UNSENT
 from services.gateway.protocols.amqp_1_0.incoming_link import CREDIT
 from services.gateway.protocols.amqp_1_0.performatives import SETTLED, Detach, Disposition, Flow, Transfer
 from services.gateway.protocols.amqp_1_0.states import Accepted
@@ -171,7 +171,7 @@ def test_credit_is_taken_back_while_the_window_is_shut() -> None:
     book.deliver(tag, 1, b"a", b"b", b"c", b"d", b"e")
     book.answers()
     unsent, less = book.says(0, credit(1, 2, window=0, seen=2))
-    assert settled([unsent]) == [(4, 5, Outcome.UNSENT)]
+    assert settled([unsent]) == [(4, 5, UNSENT)]
     assert isinstance(less, to_broker.Credit)
     assert less.up_to == 3
     assert book.does(0, Flow(2, 0, 0, 1)) == []

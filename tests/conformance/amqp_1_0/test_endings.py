@@ -9,7 +9,7 @@ import pytest
 
 from services.common.errors import AccessRefused, ConnectionForced, NotAllowed, ResourceError
 from services.gateway import vocabulary as to_broker
-from services.gateway.outcomes import Outcome
+from services.gateway.outcomes import UNSENT
 from services.gateway.protocols.amqp_1_0.performatives import Attach, Begin, Detach, End, Flow, Transfer
 from tests.support.amqp_1_0_playbook import Playbook, data, framed, receiving, sending, transfer
 
@@ -60,7 +60,7 @@ def test_nothing_is_sent_on_a_link_that_has_ended() -> None:
     book.says(0, Detach(0, True))
     book.deliver(tag, 1, b"a", b"b")
     assert book.answers() == []
-    assert _waiting(book, to_broker.Settle) == to_broker.Settle(1, 1, 2, Outcome.UNSENT)
+    assert _waiting(book, to_broker.Settle) == to_broker.Settle(1, 1, 2, UNSENT)
 
 
 def test_nothing_is_sent_behind_our_own_detach() -> None:

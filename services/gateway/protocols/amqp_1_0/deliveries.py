@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from services.common.message.indexes import runs
 from services.gateway import vocabulary as to_broker
-from services.gateway.outcomes import Outcome
+from services.gateway.outcomes import FAILED, UNSENT, DeliveryOutcome
 from services.gateway.protocols.amqp_1_0.conditions import MessageSizeExceeded
 from services.gateway.protocols.amqp_1_0.delivered import delivered
 from services.gateway.protocols.amqp_1_0.parked import Frame, Parked, Rest, Waiting, Whole
@@ -65,8 +65,8 @@ class Deliveries:
         its = list(compress(messages, fits)) if link.settled else messages[:first]
         self._send(link, numbers[: len(its)], iter(its))
         if not link.settled:
-            self._settle(numbers[first : first + 1], Outcome.RELEASE)
-            self._settle(numbers[first + 1 :], Outcome.UNSENT)
+            self._settle(numbers[first : first + 1], FAILED)
+            self._settle(numbers[first + 1 :], UNSENT)
         size = sum(map(len, messages[first]))
         link.fail(MessageSizeExceeded(f"the next message has {size} bytes, and the link takes {link.largest}"))
 
@@ -160,7 +160,7 @@ class Deliveries:
         """The link is gone: what it has not settled is for others, and what has not gone out stays here."""
         places, link.places = link.places, range(0)
         its = [place for place in self._unsettled_in(places) if self._unsettled[place][1] is link]
-        self._settle(self._taken(its), Outcome.RELEASE)
+        self._settle(self._taken(its), FAILED)
         waited = bool(self._parked)
         self._give_back(self._parked.drop(link))
         self._waits(waited)
@@ -173,10 +173,10 @@ class Deliveries:
     def give_back(self, what: to_broker.Deliveries) -> None:
         """Nobody was sent these, and others may be."""
         last = what.first + len(what.bodies) - 1
-        self._peer.ask(Settle(self._session, what.first, last, Outcome.UNSENT))
+        self._peer.ask(Settle(self._session, what.first, last, UNSENT))
 
     def _give_back(self, unsent: list[Whole]) -> None:
-        self._settle([each.number for each in unsent], Outcome.UNSENT)
+        self._settle([each.number for each in unsent], UNSENT)
 
     def _known(self, first: int, last: int) -> list[int]:
         """Places of these ids that are not settled; not of ids that are long settled, or were never given."""
@@ -194,7 +194,7 @@ class Deliveries:
         """Numbers of deliveries that are settled now."""
         return [self._unsettled.pop(place)[0] for place in places]
 
-    def _settle(self, numbers: Sequence[int], outcome: Outcome) -> None:
+    def _settle(self, numbers: Sequence[int], outcome: DeliveryOutcome) -> None:
         if not numbers:
             return
         first = numbers[0]
@@ -202,4 +202,4 @@ class Deliveries:
             self._peer.ask(Settle(self._session, first + start, first + start + count - 1, outcome))
 
 
-_USUAL = outcome_of(USUAL_OUTCOME) or Outcome.RELEASE
+_USUAL = outcome_of(USUAL_OUTCOME) or FAILED

@@ -11,7 +11,7 @@ import pytest
 from services.common.message.facts import Facts
 from services.gateway import vocabulary as v
 from services.gateway.operations import carry_out, consume, settle
-from services.gateway.outcomes import Outcome
+from services.gateway.outcomes import UNSENT
 from services.gateway.sessions.backlog import Arrived
 from services.gateway.sessions.consumer import Consumer, ConsumerState
 from services.gateway.sessions.session import Session
@@ -107,7 +107,7 @@ def test_what_the_engine_has_not_sent(house: House) -> None:
     house.take(5)
     house.consumer.due = 0  # granted
     house.arrive(b"a", b"b", b"c", b"d", b"e")
-    settle.settle(house.session, v.Settle(1, 3, 5, Outcome.UNSENT))
+    settle.settle(house.session, v.Settle(1, 3, 5, UNSENT))
     house.take(2)
     assert (house.settled, house.consumer.sent) == ([(RESTORE, [3, 4, 5])], 2)
     house.take(12)
