@@ -15,7 +15,7 @@ from services.common.errors import BrokerError, InternalError, PreconditionFaile
 from services.common.message import format_named
 from services.gateway import vocabulary as v
 from services.gateway.observe.tracing.publishing import Asked
-from services.gateway.operations import own
+from services.gateway.operations import direct_reply, own
 from services.gateway.outcomes import ACCEPTED, Rejected, Released
 from services.gateway.routing.routes import distinct
 from services.gateway.sessions.publish_ticket import PublishTicket
@@ -43,7 +43,7 @@ def publish(session: Session, request: v.Publish) -> Work:
 
 def _publish_checked(session: Session, request: v.Publish, kinds: Sequence[v.Kind]) -> Work:
     if any(kind.attributes.direct_reply for kind in kinds):
-        _rewrite_replies(session, request)
+        direct_reply.rewrite(session, request)
     if any(kind.attributes.delay_ms is not None for kind in kinds):
         _date(request, kinds, session.broker.publisher.now())
     if any(kind.attributes.copied for kind in kinds):
@@ -71,9 +71,7 @@ def _fault(session: Session, kind: v.Kind) -> BrokerError | None:
     user, claimed = session.connection.user, kind.attributes.user_id
     if claimed is not None and claimed != user:
         return PreconditionFailed(f"user_id property set to '{claimed}' but authenticated user was '{user}'")
-    if kind.attributes.direct_reply and not session.reply_queue:
-        return PreconditionFailed("fast reply consumer does not exist")
-    return None
+    return direct_reply.fault(session, kind)
 
 
 def _refusal(session: Session, exchange: str, routing_key: str) -> BrokerError | None:
@@ -321,13 +319,3 @@ def _left(session: Session, publication: Publication) -> Sequence[int]:
 
 def _is_managed(kind: v.Kind) -> bool:
     return kind.facts.routing_key == v.MANAGEMENT and not kind.facts.exchange
-
-
-def _rewrite_replies(session: Session, request: v.Publish) -> None:
-    """Direct reply-to: the pseudo-queue becomes the address of the queue behind it."""
-    request.properties = [
-        format_named(kind.facts.format).with_reply_to(properties, session.reply_queue)
-        if kind.attributes.direct_reply
-        else properties
-        for kind, properties in zip(request.kinds, request.properties, strict=True)
-    ]

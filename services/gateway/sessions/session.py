@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from services.gateway.sessions.broker import Broker
     from services.gateway.sessions.client import Client
     from services.gateway.sessions.permitted import Permitted
+    from services.gateway.sessions.reply_address import ReplyAddress
 
 _TURN = 128 << 10  # bytes of its backlog that a session writes before it is another session's turn
 
@@ -52,8 +53,8 @@ class Session:
         self.shared_limit = 0  # over all consumers
         self.flowing = True  # neither its client nor its engine has deliveries wait
         self.transaction: Transaction | None = None
-        self.last_queue = self.reply_queue = ""  # reply_queue: behind the pseudo-queue amq.rabbitmq.reply-to
-        self.reply_consumer: Consumer | None = None
+        self.last_queue = ""
+        self.replies: ReplyAddress | None = None
         self.get_holders: dict[SlotId, GetHolder] = {}
         self.closed = False
         self._parting = False  # no delivery is heard of any more: it is closed, or will be as soon as it is idle
@@ -297,8 +298,6 @@ class Session:
         Presettled deliveries are written, though they were held back: they would be lost.
         """
         self.consumers.pop(consumer.tag, None)
-        if consumer is self.reply_consumer:
-            self.reply_consumer, self.reply_queue = None, ""
         for arrived in self.take_parked(consumer):
             if consumer.settled and not self._is_unheard:
                 self._send(consumer, arrived)
