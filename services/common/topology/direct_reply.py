@@ -1,7 +1,7 @@
 """Direct reply-to, RabbitMQ's pseudo-queue: the name that clients know, and those of the queues behind it.
 
-A client that consumes from the pseudo-queue gets the answers to its requests, which name it as their reply-to. Behind it
-a gateway makes a queue, whose name takes its place in requests: so any gateway can route the answers.
+A client that consumes from it gets the answers to its requests, which name it as their reply-to. Behind it a gateway
+makes a queue, whose name takes its place in requests: so any gateway can route the answers.
 """
 
 from __future__ import annotations

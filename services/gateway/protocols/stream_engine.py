@@ -8,6 +8,7 @@ from typing import Final, Protocol
 
 from services.common.errors import BrokerError, ResourceError
 from services.gateway.protocols.dealings import Chunk, Dealings
+from services.gateway.protocols.idleness import Idleness
 from services.gateway.protocols.inbox import Inbox
 from services.gateway.protocols.producing import Producing
 from services.gateway.vocabulary import Request
@@ -118,9 +119,9 @@ class StreamEngine(ABC):
         return self._dealings.take_requests()
 
     @property
-    def heartbeat(self) -> int:
+    def idleness(self) -> Idleness:
         """As Engine says."""
-        return self._dealings.heartbeat
+        return self._dealings.idleness
 
     @property
     def effort(self) -> int:

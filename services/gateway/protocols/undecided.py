@@ -8,6 +8,7 @@ from typing import Any, NoReturn
 from services.common.errors import BrokerError
 from services.gateway.protocols.dealings import Chunk
 from services.gateway.protocols.engine import Engine
+from services.gateway.protocols.idleness import FOR_EVER
 from services.gateway.protocols.limits import Limits
 from services.gateway.vocabulary import Close, Request
 
@@ -16,7 +17,7 @@ class Undecided:
     """`become` is called with the engine that takes its place; see protocols.engine."""
 
     name = "unknown"
-    heartbeat = 0
+    idleness = FOR_EVER
     effort = 0
     unread = False
     closing = False

@@ -15,6 +15,7 @@ from services.gateway.protocols.amqp_1_0 import frames, security
 from services.gateway.protocols.amqp_1_0.conditions import FramingError, told
 from services.gateway.protocols.amqp_1_0.peer import Peer
 from services.gateway.protocols.amqp_1_0.performatives import Close, Open
+from services.gateway.protocols.idleness import Idleness
 from services.gateway.protocols.openings import refused
 from services.gateway.protocols.phases import Phases
 
@@ -155,8 +156,8 @@ class Amqp10Connection(Phases):
             raise NotAllowed(f"an idle-time-out of {its.idle_time_out} ms: the shortest that is kept is a second")
         peer.max_frame_size = min(its.max_frame_size, peer.limits.frame_max)
         peer.channel_max = min(its.channel_max, peer.limits.channel_max)
-        wanted = (peer.limits.heartbeat, (its.idle_time_out or 0) // 1000)
-        peer.heartbeat = min((seconds for seconds in wanted if seconds), default=0)
+        # Section 2.4.5: each end says what it bears, and says the half, since frames may be late.
+        peer.idleness = Idleness((its.idle_time_out or 0) / 2000, peer.limits.heartbeat * 2)
         peer.virtual_host = _virtual_host(its.hostname)
         self.state = ConnectionState.OPENING
         peer.ask(to_broker.Open(0, peer.virtual_host, its.container_id))
@@ -201,7 +202,6 @@ class Amqp10Connection(Phases):
             self.state = ConnectionState.RUNNING
 
     def _say_open(self) -> None:
-        """Our idle-time-out is what was agreed: so one number says when we write and when the peer has to."""
         peer, ours = self._peer, self._peer.limits
         if self._opened:
             return
@@ -212,7 +212,7 @@ class Amqp10Connection(Phases):
                 ours.product,
                 max_frame_size=ours.frame_max,
                 channel_max=ours.channel_max,
-                idle_time_out=peer.heartbeat * 1000 or None,
+                idle_time_out=ours.heartbeat * 1000 or None,
                 properties={
                     "product": ours.product,
                     "version": ours.version or RELEASE,

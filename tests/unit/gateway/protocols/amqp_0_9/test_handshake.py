@@ -39,7 +39,7 @@ def test_the_whole_handshake() -> None:
     [(_, tune)] = book.sent()
     assert (tune.channel_max, tune.frame_max, tune.heartbeat) == (2047, 131072, 30)
     assert book.client(0, commands.Connection.TuneOk(100, 65536, 10)) == []
-    assert book.engine.heartbeat == 10
+    assert book.engine.idleness == (5, 20)
 
     opening = book.asks(0, commands.Connection.Open("/"))
     assert opening == Open(0, "/")
