@@ -21,9 +21,9 @@ from services.gateway.outcomes import ACCEPTED, DeliveryOutcome, Published, Publ
 from services.gateway.protocols.amqp_1_0 import frames, security
 from services.gateway.protocols.amqp_1_0.connection import AMQP_HEADER, SASL_HEADER
 from services.gateway.protocols.amqp_1_0.engine import Amqp10Engine
+from services.gateway.protocols.amqp_1_0.limits import Amqp10Limits
 from services.gateway.protocols.amqp_1_0.performatives import Attach, Begin, Close, Flow, Open, Transfer
 from services.gateway.protocols.amqp_1_0.termini import Source, Target
-from services.gateway.protocols.limits import Limits
 from services.gateway.vocabulary import Request
 
 PLAIN = b"\0guest\0guest"
@@ -47,8 +47,8 @@ class Playbook:
     What it publishes is confirmed by `confirm`; `nodes` are there, what else is looked for is not.
     """
 
-    def __init__(self, limits: Limits | None = None, mechanisms: tuple[str, ...] = ("PLAIN",)) -> None:
-        self.engine = Amqp10Engine(limits or Limits(), mechanisms)
+    def __init__(self, limits: Amqp10Limits | None = None, mechanisms: tuple[str, ...] = ("PLAIN",)) -> None:
+        self.engine = Amqp10Engine(limits or Amqp10Limits(), mechanisms)
         self.asked: list[Request] = []
         self.nodes: dict[str, to_broker.Node] = {"q": to_broker.Node.QUEUE, "x": to_broker.Node.EXCHANGE}
         self.refused: dict[type[Request], Any] = {}  # what the broker says no to, and how

@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Protocol
+from typing import ClassVar, Protocol
 
 from services.common.errors import BrokerError
 from services.gateway.answers import Answers
 from services.gateway.protocols.dealings import Chunk
 from services.gateway.protocols.idleness import Idleness
+from services.gateway.protocols.limits import Limits
 from services.gateway.protocols.producing import Producing
 from services.gateway.vocabulary import Request
 
 
 class Engine(Answers, Protocol):
     """One connection's protocol. Never raises on what the peer sends: it answers as its specification says."""
+
+    LIMITS: ClassVar[type[Limits]]
+    """What it is made with, and the mechanisms that it offers, best first."""
 
     @staticmethod
     def begins(opening: bytes) -> bool | None:

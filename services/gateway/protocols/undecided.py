@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, NoReturn
+from typing import Any, ClassVar, NoReturn
 
 from services.common.errors import BrokerError
 from services.gateway.protocols.dealings import Chunk
@@ -23,10 +23,12 @@ class Undecided:
     closing = False
     holds_back = False
 
-    def __init__(self, kinds: Sequence[type[Engine]], limits: Limits, mechanisms: Sequence[str]) -> None:
+    LIMITS: ClassVar[type[Limits]] = Limits
+
+    def __init__(self, kinds: Sequence[type[Engine]], create: Callable[[type[Engine]], Engine]) -> None:
         """The first of `kinds` answers a peer that speaks none of them."""
         self._kinds = kinds
-        self._made = limits, mechanisms
+        self._create = create
         self._data = b""
         self._pending: list[Request] = []
         self.become: Callable[[Engine], None] = _nobody
@@ -43,7 +45,7 @@ class Undecided:
         if None in told.values() and True not in told.values():
             return []
         kind = next((kind for kind, begins in told.items() if begins), self._kinds[0])
-        engine = kind(*self._made)  # type: ignore[call-arg]  # a protocol does not say how it is made
+        engine = self._create(kind)
         self.become(engine)
         return engine.receive(self._data)
 

@@ -10,8 +10,8 @@ from services.common.errors import AccessRefused, ConnectionForced, NotFound, Un
 from services.gateway import vocabulary as to_broker
 from services.gateway.protocols.amqp_1_0 import frames, security
 from services.gateway.protocols.amqp_1_0.connection import AMQP_HEADER, SASL_HEADER
+from services.gateway.protocols.amqp_1_0.limits import Amqp10Limits
 from services.gateway.protocols.amqp_1_0.performatives import Begin, Close, End, Open
-from services.gateway.protocols.limits import Limits
 from tests.support.amqp_1_0_playbook import PLAIN, Playbook, data, framed, transfer
 
 
@@ -124,7 +124,7 @@ def test_a_virtual_host_that_is_not_there() -> None:
 )
 def test_idle_time_out(ours: int, theirs: int | None, idleness: tuple[float, float]) -> None:
     """Section 2.4.5: each end says what it bears; we write twice as often, and bear twice as much."""
-    book = Playbook(Limits(heartbeat=ours)).authenticated()
+    book = Playbook(Amqp10Limits(heartbeat=ours)).authenticated()
     book.receives(AMQP_HEADER + framed(0, Open("c", idle_time_out=theirs)))
     _, opened = book.answers()
     assert (book.engine.idleness, opened.idle_time_out) == (idleness, ours * 1000 or None)

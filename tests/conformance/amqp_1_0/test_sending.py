@@ -14,6 +14,7 @@ from services.gateway import outcomes
 from services.gateway import vocabulary as to_broker
 from services.gateway.outcomes import ACCEPTED, Published
 from services.gateway.protocols.amqp_1_0.incoming_link import CREDIT
+from services.gateway.protocols.amqp_1_0.limits import Amqp10Limits
 from services.gateway.protocols.amqp_1_0.performatives import (
     FIRST,
     SECOND,
@@ -28,7 +29,6 @@ from services.gateway.protocols.amqp_1_0.performatives import (
 from services.gateway.protocols.amqp_1_0.states import Accepted, Rejected, Released
 from services.gateway.protocols.amqp_1_0.termini import Source, Target
 from services.gateway.protocols.amqp_1_0.windows import INCOMING
-from services.gateway.protocols.limits import Limits
 from services.gateway.sessions.publish_ticket import REFUSED
 from tests.support.amqp_1_0_playbook import Playbook, data, framed, sending, transfer
 
@@ -258,7 +258,7 @@ def test_window() -> None:
 )
 def test_faults_of_a_link(frame: Transfer, payload: bytes, condition: str) -> None:
     """Section 2.6.5: a link that is used wrongly is detached, and another one goes on."""
-    book = Playbook(Limits(max_message_size=4000)).sender()
+    book = Playbook(Amqp10Limits(max_message_size=4000)).sender()
     book.does(0, sending("q", 1))
     [detach] = book.does(0, frame, payload)
     assert (detach.handle, detach.closed, detach.error.condition) == (0, True, condition)

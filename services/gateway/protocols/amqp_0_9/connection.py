@@ -104,10 +104,10 @@ class AmqpConnection(Phases):
         ours = self._peer.limits
         return {
             "product": ours.product,
-            "version": ours.version or RELEASE,
+            "version": ours.product_version or RELEASE,
             "platform": f"Python {platform.python_version()}",
             "capabilities": dict.fromkeys(_CAPABILITIES, True),
-            COMPRESSION: str(ours.compression != "none").lower(),
+            COMPRESSION: str(ours.message_compression != "none").lower(),
         }
 
     def method(self, code: int, payload: bytes) -> None:

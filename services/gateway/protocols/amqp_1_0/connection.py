@@ -215,7 +215,7 @@ class Amqp10Connection(Phases):
                 idle_time_out=ours.heartbeat * 1000 or None,
                 properties={
                     "product": ours.product,
-                    "version": ours.version or RELEASE,
+                    "version": ours.product_version or RELEASE,
                     "platform": f"Python {platform.python_version()}",
                 },
             ),

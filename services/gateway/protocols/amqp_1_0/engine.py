@@ -18,11 +18,11 @@ from services.gateway.outcomes import Published
 from services.gateway.protocols.amqp_1_0 import frames
 from services.gateway.protocols.amqp_1_0.conditions import FramingError
 from services.gateway.protocols.amqp_1_0.connection import AMQP_HEADER, SASL_HEADER, Amqp10Connection, ConnectionState
+from services.gateway.protocols.amqp_1_0.limits import Amqp10Limits
 from services.gateway.protocols.amqp_1_0.peer import PORTION, Peer
 from services.gateway.protocols.amqp_1_0.performatives import Begin, Transfer
 from services.gateway.protocols.amqp_1_0.session import Session
 from services.gateway.protocols.amqp_1_0.transfer_reader import transfer_in
-from services.gateway.protocols.limits import Limits
 from services.gateway.protocols.openings import begins
 from services.gateway.protocols.producing import Producing
 from services.gateway.protocols.stream_engine import MOST_EFFORT, StreamEngine
@@ -40,7 +40,9 @@ class Amqp10Engine(StreamEngine):
 
     name = "AMQP 1.0"
 
-    def __init__(self, limits: Limits, mechanisms: Sequence[str]) -> None:
+    LIMITS = Amqp10Limits
+
+    def __init__(self, limits: Amqp10Limits, mechanisms: Sequence[str]) -> None:
         """`mechanisms` are the SASL mechanisms that are offered, best first."""
         self._peer = Peer(limits, mechanisms)
         self._connection = Amqp10Connection(self._peer)

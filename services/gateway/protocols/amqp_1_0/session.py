@@ -20,6 +20,7 @@ from services.gateway.protocols.amqp_1_0.conditions import (
 )
 from services.gateway.protocols.amqp_1_0.deliveries import Deliveries
 from services.gateway.protocols.amqp_1_0.incoming_link import IncomingLink
+from services.gateway.protocols.amqp_1_0.limits import Amqp10Limits
 from services.gateway.protocols.amqp_1_0.link import Link, LinkState
 from services.gateway.protocols.amqp_1_0.outgoing_link import OutgoingLink
 from services.gateway.protocols.amqp_1_0.peer import Peer
@@ -36,7 +37,6 @@ from services.gateway.protocols.amqp_1_0.performatives import (
 )
 from services.gateway.protocols.amqp_1_0.publications import Publications
 from services.gateway.protocols.amqp_1_0.windows import HANDLE_MAX, Windows
-from services.gateway.protocols.limits import Limits
 from services.gateway.protocols.producing import Producing
 from services.gateway.vocabulary import CloseSession, OpenSession, Request
 
@@ -72,7 +72,7 @@ class Session:
         self.deliveries = Deliveries(peer, channel, self.number, self._windows)
 
     @property
-    def limits(self) -> Limits:
+    def limits(self) -> Amqp10Limits:
         """Ours."""
         return self.peer.limits
 

@@ -12,6 +12,7 @@ from services.gateway import vocabulary as to_broker
 from services.gateway.outcomes import ACCEPTED, Published
 from services.gateway.protocols.amqp_1_0 import frames, security
 from services.gateway.protocols.amqp_1_0.connection import AMQP_HEADER, SASL_HEADER
+from services.gateway.protocols.amqp_1_0.limits import Amqp10Limits
 from services.gateway.protocols.amqp_1_0.performatives import (
     Begin,
     Close,
@@ -23,7 +24,6 @@ from services.gateway.protocols.amqp_1_0.performatives import (
     Transfer,
 )
 from services.gateway.protocols.amqp_1_0.states import Accepted, Modified, Rejected, Released
-from services.gateway.protocols.limits import Limits
 from tests.support.amqp_1_0_playbook import PLAIN, Playbook, data, framed, receiving, sending, transfer
 
 pytestmark = pytest.mark.fuzz
@@ -83,7 +83,7 @@ class _Broker(Playbook):
     """Delivers what it has credit for, confirms what it gets; refuses what it is told to."""
 
     def __init__(self, *, refuses: bool) -> None:
-        super().__init__(Limits(frame_max=65536, max_message_size=20_000))
+        super().__init__(Amqp10Limits(frame_max=65536, max_message_size=20_000))
         self.refused = {to_broker.Consume: NotFound("no")} if refuses else {}
         self._delivered = 0
 
