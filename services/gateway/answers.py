@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final, Protocol
 
-from services.gateway.outcomes import Published
+from services.gateway.outcomes import PublishDisposition
 from services.gateway.vocabulary import Deliveries, Request, Returned
 
 ANSWERED: Final = object()
@@ -20,7 +20,7 @@ class Answers(Protocol):
 
     def deliver(self, session: int, deliveries: Deliveries) -> None: ...
 
-    def confirm(self, session: int, published: Sequence[Published]) -> None:
+    def confirm(self, session: int, dispositions: Sequence[PublishDisposition]) -> None:
         """What became of publishes that have numbers, each told once, in the order in which it became known."""
 
     def returned(self, session: int, returned: Returned) -> None:

@@ -67,7 +67,7 @@ UNSENT: Final = Unsent()
 """Those of which no more is said."""
 
 
-class Published(NamedTuple):
+class PublishDisposition(NamedTuple):
     """What became of the messages `first`..`last` of an inbound link, by the numbers that its engine gave them."""
 
     link: int

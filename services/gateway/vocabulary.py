@@ -258,7 +258,7 @@ class Consume(Request):
     selector: str = ""  # of JMS: which messages it wants; "": whatever is next
     replay: int | None = None  # what came more seconds ago than that it does not want
     browse: bool = False  # it sees what waits, and takes nothing
-    alone: bool = False  # the queue is there for it, and for nobody else
+    alone: bool = False  # the queue is there for it alone
 
 
 @dataclass(slots=True)
@@ -303,7 +303,7 @@ class Recover(Request):
 
 
 @dataclass(slots=True)
-class Confirms(Request):
+class SelectConfirms(Request):
     """From now on the peer wants to hear what becomes of what it publishes, of the session's own. → succeed."""
 
 
@@ -386,7 +386,7 @@ class Deliveries:
 
     @property
     def redelivered(self) -> bool:
-        """Whether somebody may have had them."""
+        """Whether a client may have had them before."""
         return self.attempts > 0
 
 

@@ -17,7 +17,7 @@ from services.common.message.amqp_1_0.encode import encode
 from services.common.message.amqp_1_0.sections import DATA
 from services.common.message.facts import Facts
 from services.gateway import vocabulary as to_broker
-from services.gateway.outcomes import ACCEPTED, DeliveryOutcome, Published, PublishOutcome
+from services.gateway.outcomes import ACCEPTED, DeliveryOutcome, PublishDisposition, PublishOutcome
 from services.gateway.protocols.amqp_1_0 import frames, security
 from services.gateway.protocols.amqp_1_0.connection import AMQP_HEADER, SASL_HEADER
 from services.gateway.protocols.amqp_1_0.engine import Amqp10Engine
@@ -135,7 +135,7 @@ class Playbook:
 
     def confirm(self, first: int, last: int, *, link: int = 1, outcome: PublishOutcome = ACCEPTED) -> None:
         """Something became of publishes of a link, which are safe unless it is said."""
-        self.engine.confirm(1, [Published(link, first, last, outcome)])
+        self.engine.confirm(1, [PublishDisposition(link, first, last, outcome)])
 
     def deliver(self, tag: str, first: int, *bodies: bytes, session: int = 1, attempts: int = 0) -> None:
         """The broker delivers messages of data, as they were published."""

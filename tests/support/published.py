@@ -17,7 +17,7 @@ from services.gateway import vocabulary as v
 from services.gateway.observe.observer import Observer
 from services.gateway.observe.record import NO_RECORD
 from services.gateway.operations import carry_out
-from services.gateway.outcomes import ACCEPTED, Published
+from services.gateway.outcomes import ACCEPTED, PublishDisposition
 from services.gateway.routing.routes import RouteCache
 from services.gateway.sessions.session import Session
 from services.gateway.sessions.transaction import OpenTransactions
@@ -109,7 +109,7 @@ class Client:
         self.waiting = 0
         self.errors: list[BrokerError] = []
         self.back: list[v.Returned] = []
-        self.told: list[Published] = []
+        self.told: list[PublishDisposition] = []
         self.pressure: list[Pressure] = []
         self.congested = self.pressure.append
         self.session = Session(1, cast("Any", self))
@@ -142,9 +142,9 @@ class Client:
         """Confirms at once."""
         session.write_confirms()
 
-    def confirm(self, _session: int, published: Sequence[Published]) -> None:
+    def confirm(self, _session: int, dispositions: Sequence[PublishDisposition]) -> None:
         """As Engine says."""
-        self.told += published
+        self.told += dispositions
 
     @property
     def confirmed(self) -> list[tuple[int, int]]:

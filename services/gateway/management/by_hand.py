@@ -24,8 +24,8 @@ _LINK: Final = 1  # each message has an outcome of its own: no fault ends the se
 _FIRST: Final = 1  # its number
 
 
-class _Told(Session):
-    """Of one message: what others tell a client is told here."""
+class _SessionOfOne(Session):
+    """Publishes one message: what else its client would hear of it is kept here."""
 
     def __init__(self, client: Client) -> None:
         super().__init__(0, client)
@@ -50,14 +50,14 @@ async def publish_by_hand(client: Client, asked: ByHand) -> bool:
     request = Publish(
         0, [Kind(facts, attributes, mandatory=True)], [asked.properties], [asked.body], _FIRST, link=_LINK
     )
-    session = _Told(client)
+    session = _SessionOfOne(client)
     try:
         async with asyncio.timeout(_PATIENCE):
             if work := publish(session, request):
                 await work
             outcome = await session.outcome
     except TimeoutError:
-        raise Unavailable("it is not known whether the message was published: nobody confirms it") from None
+        raise Unavailable("it is not known whether the message was published: no queue confirms it") from None
     finally:
         session.close()
     if outcome is REFUSED:

@@ -97,7 +97,7 @@ class Followed:
             self.traced.rolled_back()
 
     def in_doubt(self) -> None:
-        """Nobody knows of their transaction. The ledger has what queue processes tell, nothing that may be untrue."""
+        """What became of their transaction is not known. The ledger has only what queue processes tell."""
         if self.traced:
             self.traced.in_doubt()
 

@@ -74,7 +74,7 @@ OPERATIONS: dict[type[v.Request], Operation] = {
     v.CloseSession: Operation(_close_session, needs.nothing),
     v.Publish: Operation(publish.publish, needs.each_message),
     v.Settle: Operation(settle.settle, needs.nothing),
-    v.Confirms: Operation(publish.confirms, needs.nothing),
+    v.SelectConfirms: Operation(publish.select_confirms, needs.nothing),
     v.Consume: Operation(direct_reply.consume, needs.consume),
     v.Credit: Operation(consume.credit, needs.nothing),
     v.Cancel: Operation(consume.cancel, needs.nothing),

@@ -51,7 +51,7 @@ async def consume(session: Session, request: v.Consume) -> str:
 def _keep_own(session: Session, consumer: Consumer, *, alone: bool) -> None:
     """Before it is attached: what is published from now on is not for it."""
     connection = session.connection
-    if alone:  # in its queue that would wait for nobody
+    if alone:  # in its queue that would wait for ever
         connection.spares |= {consumer.queue_id}
     else:
         connection.tells_publisher = True

@@ -27,7 +27,7 @@ Needs: TypeAlias = Callable[[Any, Any], None]
 
 
 def nothing(_asker: object, _request: v.Request) -> None:
-    """Anybody who is connected may."""
+    """Every user who is connected may."""
 
 
 def each_message(_asker: object, _request: v.Publish) -> None:
@@ -109,7 +109,7 @@ def purge_queue(session: Session, request: v.PurgeQueue) -> None:
 
 def consume(session: Session, request: v.Consume) -> None:
     own = request.queue == direct_reply.PSEUDO_QUEUE or (request.queue == v.MANAGEMENT and session.broker.management)
-    if not own:  # a queue of the client's own, which nobody else can name
+    if not own:  # a queue of the client's own, which no other client can name
         _of_queue(Action.CONSUME, session, request.queue)
 
 

@@ -29,7 +29,7 @@ Work = Coroutine[Any, Any, None] | None
 """What there is to wait for, if anything."""
 
 
-async def confirms(session: Session, request: v.Confirms) -> None:
+async def select_confirms(session: Session, request: v.SelectConfirms) -> None:
     session.inbound.begin(request.link, settled=False)
 
 
@@ -298,7 +298,7 @@ def _send(session: Session, publication: Publication) -> None:
 
 
 def give_up(session: Session, publication: Publication) -> None:
-    """Those that no queue is to have are returned, or nobody is told; but what is for the management node it takes."""
+    """What no queue is to have is returned, where that was asked for. The management node takes what is for it."""
     request, unrouted = publication.request, _left(session, publication)
     returned = [index for index in unrouted if request.kinds[index].mandatory]
     if returned:

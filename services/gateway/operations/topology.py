@@ -138,14 +138,14 @@ async def find_queue(session: Session, name: str) -> router_pb2.QueueDefinition:
 
 
 def owner_of(definition: router_pb2.QueueDefinition) -> Party:
-    """Whose it is alone."""
+    """The only party that may use it, if any."""
     if definition.HasField("owner"):
         return Party(Scope(definition.owner.scope), definition.owner.name)
     return of_connection(definition.exclusive_to)
 
 
 async def end_session(session: Session) -> None:
-    """Deletes the queues that go with it; if nobody answers, as soon as somebody does."""
+    """Deletes the queues that go with it; if no router answers, as soon as one does."""
     await session.broker.exclusive.end(Asker(session.connection.name, session.identity))
 
 

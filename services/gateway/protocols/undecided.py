@@ -31,7 +31,7 @@ class Undecided:
         self._create = create
         self._data = b""
         self._pending: list[Request] = []
-        self.become: Callable[[Engine], None] = _nobody
+        self.become: Callable[[Engine], None] = _not_set
 
     @staticmethod
     def begins(_opening: bytes) -> bool | None:
@@ -89,10 +89,10 @@ class Undecided:
         return ()
 
     def _nothing_asked(self, *_: object, **__: object) -> NoReturn:
-        raise AssertionError("an answer to what nobody asked for")
+        raise AssertionError("an answer to what was not asked for")
 
     challenge = authenticated = deliver = confirm = returned = cancelled = _nothing_asked
 
 
-def _nobody(_engine: Engine) -> None:
-    """Set by who has the engine."""
+def _not_set(_engine: Engine) -> None:
+    """Its connection sets another."""

@@ -10,7 +10,7 @@ from typing import Final
 
 from services.common.message.alike import total
 from services.common.message.indexes import runs
-from services.gateway.outcomes import Published, PublishOutcome
+from services.gateway.outcomes import PublishDisposition, PublishOutcome
 from services.gateway.vocabulary import Kind, Publish
 
 MOST: Final = 1000
@@ -55,7 +55,7 @@ class InboundLinks:
 
     def __init__(self) -> None:
         self._links: dict[int, InboundLink] = {}
-        self._to_tell: list[Published] = []
+        self._to_tell: list[PublishDisposition] = []
 
     def begin(self, number: int, *, settled: bool) -> None:
         """A link is there, or settles otherwise from now on."""
@@ -86,9 +86,9 @@ class InboundLinks:
         """Something became of messages, of a batch whose first has this number."""
         add = self._to_tell.append
         for start, count in runs(indexes):
-            add(Published(link, first + start, first + start + count - 1, outcome))
+            add(PublishDisposition(link, first + start, first + start + count - 1, outcome))
 
-    def take(self) -> list[Published]:
+    def take(self) -> list[PublishDisposition]:
         """What is to be told since the last call."""
         taken, self._to_tell = self._to_tell, []
         return taken

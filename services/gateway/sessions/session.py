@@ -381,5 +381,5 @@ class Session:
 
     def write_confirms(self) -> None:
         """Sends the client what has become known of its publishes."""
-        if not self.closed and (published := self.inbound.take()):
-            self.connection.engine.confirm(self.number, published)
+        if not self.closed and (dispositions := self.inbound.take()):
+            self.connection.engine.confirm(self.number, dispositions)

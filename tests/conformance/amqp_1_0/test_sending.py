@@ -12,7 +12,7 @@ from services.common.message.amqp_1_0 import values as v
 from services.common.message.amqp_1_0.sections import Header, Properties
 from services.gateway import outcomes
 from services.gateway import vocabulary as to_broker
-from services.gateway.outcomes import ACCEPTED, Published
+from services.gateway.outcomes import ACCEPTED, PublishDisposition
 from services.gateway.protocols.amqp_1_0.incoming_link import CREDIT
 from services.gateway.protocols.amqp_1_0.limits import Amqp10Limits
 from services.gateway.protocols.amqp_1_0.performatives import (
@@ -111,7 +111,14 @@ def test_links_in_turn() -> None:
     book.confirm(2, 2, link=2, outcome=REFUSED)
     [refused] = book.answers()
     assert (refused.first, type(refused.state)) == (3, Rejected)
-    book.engine.confirm(1, [Published(1, 1, 3, ACCEPTED), Published(2, 1, 1, ACCEPTED), Published(2, 3, 4, ACCEPTED)])
+    book.engine.confirm(
+        1,
+        [
+            PublishDisposition(1, 1, 3, ACCEPTED),
+            PublishDisposition(2, 1, 1, ACCEPTED),
+            PublishDisposition(2, 3, 4, ACCEPTED),
+        ],
+    )
     assert [each.first for each in book.answers()] == [0, 2, 4, 1, 5]
 
 

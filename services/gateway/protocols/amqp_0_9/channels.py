@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from services.common.errors import BrokerError, CommandInvalid, NotAllowed, NotImplementedHere
-from services.gateway.outcomes import Published
+from services.gateway.outcomes import PublishDisposition
 from services.gateway.protocols.amqp_0_9 import outgoing
 from services.gateway.protocols.amqp_0_9.answers import answer_to
 from services.gateway.protocols.amqp_0_9.channel import Channel, ChannelState, Content
@@ -190,19 +190,19 @@ class Channels:
             for tag in tags:
                 self._peer.send(its.number, basic.Cancel(tag, True))
 
-    def tell_outcomes(self, number: int, published: Sequence[Published]) -> None:
+    def tell_outcomes(self, number: int, dispositions: Sequence[PublishDisposition]) -> None:
         """What became of publishes on a channel, to a peer that may be told."""
         its = self._channels.get(number)
         if its is None or its.confirms is None or not self.is_heard(number):
             return
-        for first, last, cumulative, accepted in its.confirms.told(published):
+        for first, last, cumulative, accepted in its.confirms.told(dispositions):
             if cumulative:
                 self._peer.send(number, basic.Ack(last, True))
             else:
                 self._peer.out.append(outgoing.confirms(number, first, last, accepted=accepted))
 
     def code_of(self, request: Request) -> int | None:
-        """The code of the method that `request`, which failed, came from; None when nobody waits for it any more."""
+        """The code of the method that `request`, which failed, came from; None when its client is not told."""
         asked = self._take_asked(request)
         if asked is not None:
             return self._peer.version.code_of(type(asked.method))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from services.gateway.outcomes import Accepted, Published
+from services.gateway.outcomes import Accepted, PublishDisposition
 
 
 class Confirm(NamedTuple):
@@ -27,9 +27,9 @@ class Confirms:
         self._single: list[Confirm] = []  # answers that no cumulative one covers
         self._up_to = 0  # the number up to which a cumulative answer is due
 
-    def told(self, published: Iterable[Published]) -> list[Confirm]:
+    def told(self, dispositions: Iterable[PublishDisposition]) -> list[Confirm]:
         """The answers that come of it, in the order in which to send them: refusals before what covers them."""
-        for _, first, last, outcome in published:
+        for _, first, last, outcome in dispositions:
             self._complete(first, last, accepted=isinstance(outcome, Accepted))
         ready, self._single = self._single, []
         if self._up_to:

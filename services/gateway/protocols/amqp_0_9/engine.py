@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from services.common.errors import BrokerError, CommandInvalid, SyntaxFault
-from services.gateway.outcomes import Published
+from services.gateway.outcomes import PublishDisposition
 from services.gateway.protocols.amqp_0_9 import frames, outgoing
 from services.gateway.protocols.amqp_0_9.channels import Channels
 from services.gateway.protocols.amqp_0_9.connection import AmqpConnection, ConnectionState
@@ -195,9 +195,9 @@ class AmqpEngine(StreamEngine):
         if deliveries.bodies and self._channels.is_open(session):
             self._peer.out += outgoing.deliveries(session, deliveries, self._peer.frame_max, self._peer.recode)
 
-    def confirm(self, session: int, published: Sequence[Published]) -> None:
+    def confirm(self, session: int, dispositions: Sequence[PublishDisposition]) -> None:
         """As Engine says."""
-        self._channels.tell_outcomes(session, published)
+        self._channels.tell_outcomes(session, dispositions)
 
     def returned(self, session: int, returned: Returned) -> None:
         """As Engine says."""

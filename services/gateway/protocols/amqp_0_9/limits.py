@@ -8,7 +8,7 @@ from typing import Literal, TypeAlias
 from services.gateway.protocols.limits import Limits
 
 Compression: TypeAlias = Literal["none", "negotiated", "assumed"]
-"""For whom gzip is undone: nobody; who says that it does not understand it; who says nothing of it, too."""
+"""For which clients gzip is undone: none; those that say they do not understand it; those that say nothing, too."""
 
 
 @dataclass(frozen=True, slots=True)

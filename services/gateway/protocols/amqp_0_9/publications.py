@@ -184,7 +184,7 @@ class Publications:
     def _shape(self, prefix: bytes, size: int, channel: Channel, method_end: int, header_size: int) -> _Shape | None:
         payload = prefix[7:method_end]
         properties = self._one(prefix[method_end + _HEADER_HEAD.size : method_end + 8 + header_size])
-        # Of what comes for the first time nobody knows whether it comes again: most of it never does.
+        # What comes for the first time is not remembered: most of it never comes again.
         again = payload in self._targets and FORMAT.knows(properties)
         try:
             target, attributes = self.target_of(payload), FORMAT.attributes(properties)

@@ -23,7 +23,7 @@ AMQP_HEADER: Final = b"AMQP\x00\x01\x00\x00"
 SASL_HEADER: Final = b"AMQP\x03\x01\x00\x00"
 
 _WITHOUT_SASL: Final = ("EXTERNAL", "ANONYMOUS")
-"""As whom a client comes that does not sign in, best first."""
+"""Mechanisms by which a client is let in that uses no SASL, best first."""
 
 _VIRTUAL_HOST: Final = "vhost:"  # how a hostname begins that names one, as with RabbitMQ
 _USUAL_VIRTUAL_HOST: Final = "/"
@@ -112,7 +112,7 @@ class Amqp10Connection(Phases):
             self._admit()
 
     def _admit(self) -> None:
-        """Without SASL a client is whom its certificate names, or nobody; else it has to use SASL."""
+        """Without SASL a client is the user of its certificate, or the anonymous one; else it has to use SASL."""
         name = next((name for name in _WITHOUT_SASL if name in self._peer.mechanisms), None)
         if name is None:
             self._peer.out.append(SASL_HEADER)
@@ -187,7 +187,7 @@ class Amqp10Connection(Phases):
             self.state = ConnectionState.RESPONSE
 
     def authenticated(self, final: bytes) -> None:
-        """The peer is who it says, or is let in as nobody."""
+        """The peer is who it says, or is let in as the anonymous user."""
         if self.state is ConnectionState.AUTHENTICATING:
             self._say(security.Outcome(security.OK, final or None))
             self.state = ConnectionState.AMQP_HEADER

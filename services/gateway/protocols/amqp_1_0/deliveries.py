@@ -171,7 +171,7 @@ class Deliveries:
         self._unsettled.clear()
 
     def give_back(self, what: to_broker.Deliveries) -> None:
-        """Nobody was sent these, and others may be."""
+        """These were not sent, and go to other consumers."""
         last = what.first + len(what.bodies) - 1
         self._peer.ask(Settle(self._session, what.first, last, UNSENT))
 

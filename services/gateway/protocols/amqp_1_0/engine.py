@@ -14,7 +14,7 @@ from services.common.message.amqp_1_0 import composite
 from services.common.message.amqp_1_0.composite import Composite
 from services.common.message.amqp_1_0.decode import decode_at
 from services.common.message.amqp_1_0.values import Described
-from services.gateway.outcomes import Published
+from services.gateway.outcomes import PublishDisposition
 from services.gateway.protocols.amqp_1_0 import frames
 from services.gateway.protocols.amqp_1_0.conditions import FramingError
 from services.gateway.protocols.amqp_1_0.connection import AMQP_HEADER, SASL_HEADER, Amqp10Connection, ConnectionState
@@ -188,7 +188,7 @@ class Amqp10Engine(StreamEngine):
             self._fail(session, request, error)
 
     def _fail(self, session: Session, request: Request, error: BrokerError) -> None:
-        """Of a request that nothing waits for. One that is of a session no more has failed for nobody."""
+        """Of a request that nothing waits for. That of a session which is gone is not told of."""
         if error.reach is Reach.CONNECTION:
             self._end(error)
         elif request.link:
@@ -210,10 +210,10 @@ class Amqp10Engine(StreamEngine):
         if its and deliveries.bodies:
             its.deliver(deliveries)
 
-    def confirm(self, session: int, published: Sequence[Published]) -> None:
+    def confirm(self, session: int, dispositions: Sequence[PublishDisposition]) -> None:
         """As Engine says."""
         if its := self._session(session):
-            its.confirm(published)
+            its.confirm(dispositions)
 
     def returned(self, session: int, returned: Returned) -> None:
         """As Engine says."""

@@ -98,7 +98,7 @@ class IncomingLink(Link):
         self._made_in_vain()
 
     def _made_in_vain(self) -> None:
-        """A session that ends takes with it what its links have made. It may be there though nobody has said so."""
+        """A session that ends takes with it what its links have made. It may be there without an answer."""
         makes, self._makes = self._makes, False
         if makes and self.session.is_heard:
             self._let_go(lambda: None)

@@ -131,7 +131,7 @@ class OutgoingLink(Link):
         self._unmake()
 
     def _unmake(self) -> None:
-        """A queue that never had a consumer would not go by itself. It may be there though nobody has said so."""
+        """A queue that never had a consumer would not go by itself. It may be there though the answer did not come."""
         made, self._made = self._made, ""
         if self._lifetime:
             self._made_in_vain()

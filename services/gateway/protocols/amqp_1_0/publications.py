@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from services.common.errors import BrokerError, NotFound
 from services.common.message.amqp_1_0.composite import Composite
-from services.gateway.outcomes import Published, PublishOutcome
+from services.gateway.outcomes import PublishDisposition, PublishOutcome
 from services.gateway.protocols.amqp_1_0.conditions import told
 from services.gateway.protocols.amqp_1_0.peer import Peer
 from services.gateway.protocols.amqp_1_0.performatives import RECEIVER, Disposition
@@ -84,10 +84,10 @@ class Publications:
             nowhere = f"nothing is bound to exchange '{facts.exchange}' for key '{facts.routing_key}'"
             self._unrouted[publish.link, publish.first + index] = Rejected(told(NotFound(nowhere)))
 
-    def confirm(self, published: Sequence[Published]) -> None:
+    def confirm(self, dispositions: Sequence[PublishDisposition]) -> None:
         """Outcomes, in as few dispositions as can be."""
-        self._tell(self._taken(published))
-        for number in {each.link for each in published}:
+        self._tell(self._taken(dispositions))
+        for number in {each.link for each in dispositions}:
             if (link := self._links.get(number)) and not link.sent:
                 del self._links[number]
                 link.confirmed()  # a link that has ended says so behind its last outcome
@@ -107,11 +107,11 @@ class Publications:
         if run:
             self._dispose(run[0].hears, run[0].delivery_id, run[1], run[2])
 
-    def _taken(self, published: Sequence[Published]) -> Iterator[tuple[Sent, Composite]]:
+    def _taken(self, dispositions: Sequence[PublishDisposition]) -> Iterator[tuple[Sent, Composite]]:
         """Those whose outcome was not known, each with what it hears."""
         unrouted = self._unrouted
         outcome: PublishOutcome | None = None
-        for each in published:
+        for each in dispositions:
             link = self._links.get(each.link)
             if link is None:
                 continue

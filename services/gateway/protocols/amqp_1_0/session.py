@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Final
 from services.common.errors import BrokerError, Reach, ResourceError
 from services.common.message.amqp_1_0.composite import Composite
 from services.gateway import vocabulary as to_broker
-from services.gateway.outcomes import Published
+from services.gateway.outcomes import PublishDisposition
 from services.gateway.protocols.amqp_1_0.conditions import (
     FramingError,
     HandleInUse,
@@ -153,7 +153,7 @@ class Session:
             self._forget(self)
 
     def end_with_connection(self) -> None:
-        """We have closed the connection: nobody hears of what would be delivered until its peer has answered."""
+        """We have closed the connection: nothing is delivered until its peer has answered."""
         if self.state in (SessionState.BEGINNING, SessionState.RUNNING):
             self.state = SessionState.FAILED
             self._close()
@@ -301,10 +301,10 @@ class Session:
         elif not link.settled:
             self.deliveries.give_back(what)
 
-    def confirm(self, published: Sequence[Published]) -> None:
+    def confirm(self, dispositions: Sequence[PublishDisposition]) -> None:
         """As Engine says."""
         if self.state is not SessionState.FAILED:
-            self.publications.confirm(published)
+            self.publications.confirm(dispositions)
 
     def cancelled(self, tag: str) -> None:
         """The queue of a link is gone."""

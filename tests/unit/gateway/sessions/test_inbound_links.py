@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from services.gateway.outcomes import ACCEPTED, Published
+from services.gateway.outcomes import ACCEPTED, PublishDisposition
 from services.gateway.sessions.inbound_links import MOST, OWN, InboundLinks
 from tests.support.messages import kind, published
 
@@ -11,9 +11,9 @@ def test_a_number_is_handed_back_as_it_came() -> None:
     links.complete(7, 100, [0, 1, 2, 5], ACCEPTED)
     links.complete(8, 100, [0], ACCEPTED)
     assert links.take() == [
-        Published(7, 100, 102, ACCEPTED),
-        Published(7, 105, 105, ACCEPTED),
-        Published(8, 100, 100, ACCEPTED),
+        PublishDisposition(7, 100, 102, ACCEPTED),
+        PublishDisposition(7, 105, 105, ACCEPTED),
+        PublishDisposition(8, 100, 100, ACCEPTED),
     ]
     assert links.take() == []
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from pamqp import commands
 
 from services.common.errors import ResourceError
-from services.gateway.outcomes import ACCEPTED, Published, PublishOutcome, Rejected
+from services.gateway.outcomes import ACCEPTED, PublishDisposition, PublishOutcome, Rejected
 from services.gateway.protocols.amqp_0_9.confirms import Confirm, Confirms
 from services.gateway.vocabulary import Publish
 from tests.support.amqp_playbook import Playbook, content
@@ -16,8 +16,8 @@ from tests.support.amqp_playbook import Playbook, content
 _REFUSED = Rejected(ResourceError("full"))
 
 
-def _published(first: int, last: int, outcome: PublishOutcome = ACCEPTED) -> Published:
-    return Published(0, first, last, outcome)
+def _published(first: int, last: int, outcome: PublishOutcome = ACCEPTED) -> PublishDisposition:
+    return PublishDisposition(0, first, last, outcome)
 
 
 def test_in_order_completions_become_one_cumulative_confirm() -> None:
@@ -46,7 +46,7 @@ def test_an_early_completion_does_not_wait_for_those_before_it() -> None:
 )
 def test_every_publish_hears_its_own_answer_first(runs: list[tuple[int, bool]], random: object) -> None:
     """In any order of completion, the first answer that covers a number is the one that it was given."""
-    confirms, ranges, expected, first = Confirms(), list[Published](), dict[int, bool](), 1
+    confirms, ranges, expected, first = Confirms(), list[PublishDisposition](), dict[int, bool](), 1
     for count, accepted in runs:
         ranges.append(_published(first, first + count - 1, ACCEPTED if accepted else _REFUSED))
         expected.update(dict.fromkeys(range(first, first + count), accepted))

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from services.common.errors import NotFound
 from services.common.message.amqp_1_0.composite import Composite
 from services.gateway import vocabulary as to_broker
-from services.gateway.outcomes import ACCEPTED, Published
+from services.gateway.outcomes import ACCEPTED, PublishDisposition
 from services.gateway.protocols.amqp_1_0 import frames, security
 from services.gateway.protocols.amqp_1_0.connection import AMQP_HEADER, SASL_HEADER
 from services.gateway.protocols.amqp_1_0.limits import Amqp10Limits
@@ -93,7 +93,7 @@ class _Broker(Playbook):
         match request:
             case to_broker.Publish(session=session):
                 last = request.first + len(request.bodies) - 1
-                self.engine.confirm(session, [Published(request.link, request.first, last, ACCEPTED)])
+                self.engine.confirm(session, [PublishDisposition(request.link, request.first, last, ACCEPTED)])
             case to_broker.Credit(session=session, up_to=up_to) if up_to and self._delivered < 100:
                 self._delivered += 1
                 self.deliver(request.tag, self._delivered, b"x" * 600, session=session)
