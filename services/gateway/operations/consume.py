@@ -14,6 +14,7 @@ from services.gateway import vocabulary as v
 from services.gateway.operations import choosing
 from services.gateway.operations.topology import change, find_queue, owner_of
 from services.gateway.sessions.consumer import WINDOW_BYTES, Consumer, GetHolder
+from services.gateway.sessions.credit import CreditMode, LinkCredit, Prefetch, Window
 from services.gateway.sessions.management import Management
 from services.gateway.sessions.session import Session
 from services.rpc import queue_pb2, router_pb2
@@ -71,11 +72,17 @@ def _consumer(session: Session, request: v.Consume, definition: router_pb2.Queue
         no_local=choosing.no_local(request, definition.arguments),
         replay=choosing.replay_of(request, definition.arguments),
         priority=_priority(request.arguments.get("x-priority", 0)),
-        limit=0 if request.settled or request.by_credit else session.limit,
-        by_credit=request.by_credit,
+        credit=_credit_mode(session, request),
         window=max(min(WINDOW_BYTES // on_connection, session.broker.window), _LEAST_WINDOW),
         place=session.connection.record.consumer(slot_of(definition), request.tag),
     )
+
+
+def _credit_mode(session: Session, request: v.Consume) -> CreditMode:
+    """What is settled when it is sent is limited by no number of unsettled deliveries."""
+    if request.by_credit:
+        return LinkCredit()
+    return Prefetch(session.limit) if session.limit and not request.settled else Window()
 
 
 def _priority(value: object) -> int:
@@ -165,7 +172,7 @@ def credit(session: Session, request: v.Credit) -> None:
         _answer(session, request)
         return
     consumer.take(request.up_to)
-    if consumer.sent >= consumer.up_to:  # its owner may have more, and no room to say that it has not
+    if consumer.is_used_up:  # its owner may have more, and no room to say that it has not
         _answer(session, request)
     elif request.drain:
         consumer.drain = request

@@ -200,8 +200,6 @@ class Session:
         elif self._backlog or not self.flowing or not self.connection.writable:
             self._backlog.add(consumer, arrived)
             self.connection.wants_to_write(self)
-        elif not consumer.by_credit and (not self.shared_limit or not consumer.gives_back):
-            self._send(consumer, arrived)
         elif within := self._within_limit(consumer, arrived):
             self._send(consumer, within)
 
@@ -242,12 +240,8 @@ class Session:
 
         Presettled deliveries cannot go back, and a browser's never left the queue: those wait for credit.
         """
-        if consumer.by_credit:
-            room = consumer.up_to - consumer.sent
-        elif not self.shared_limit or not consumer.gives_back:
+        if (room := consumer.room) is None:
             return arrived
-        else:
-            room = self.room
         count, allowed = len(arrived.bodies), max(room, 0)
         if count <= allowed:
             return arrived
