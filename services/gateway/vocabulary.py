@@ -290,7 +290,7 @@ class Get(Request):
 
 @dataclass(slots=True)
 class Settle(Request):
-    """Of deliveries `first`..`last`; first 0: all up to `last`; last 0: all. Unknown ones fail the session (406)."""
+    """Of deliveries `first`..`last`; first 0: all up to `last`; last 0: all. Unknown ones fail the session."""
 
     first: int
     last: int

@@ -50,7 +50,7 @@ class OutgoingLink(Link):
         said = attach.max_message_size or 0
         self.largest = said if said < _ANY_SIZE else 0  # bytes of a message that the peer takes; 0: any
         self.sent = 0
-        self.places = range(0)  # among which are those in its session of what it has not settled
+        self.positions = range(0)  # among which are those in its session of what it has not settled
         # Each delivery's record says it, so of a long name it says the beginning.
         self.tag = f"{self.name.encode()[:_NAMED].decode(errors='ignore')}.{session.number}.{self.number}"
         self._skipped = 0  # credit that was drained
