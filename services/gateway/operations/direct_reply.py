@@ -7,6 +7,7 @@ becomes the name of that queue. What declares and consumes comes here first, and
 from __future__ import annotations
 
 import secrets
+from contextlib import suppress
 
 from services.common.errors import BrokerError, NotFound, PreconditionFailed
 from services.common.message import format_named
@@ -35,10 +36,20 @@ async def consume(session: Session, request: v.Consume) -> str:
     connection.owns_queues = True
     await topology.change(session, declare_queue=router_pb2.DeclareQueue(name=name, exclusive=True, auto_delete=True))
     request.queue = name
-    tag = await consume_from_queue(session, request)
+    try:
+        tag = await consume_from_queue(session, request)
+    except BrokerError:
+        await _drop(session, name)
+        raise
     if consumer := session.consumers.get(tag):
         session.replies = ReplyAddress(name, consumer)
     return tag
+
+
+async def _drop(session: Session, name: str) -> None:
+    """It never had a consumer: it would not go by itself while its connection is there."""
+    with suppress(BrokerError):
+        await topology.delete_queue(session, v.DeleteQueue(session.number, name))
 
 
 def _address(session: Session) -> str:

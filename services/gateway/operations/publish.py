@@ -30,6 +30,8 @@ Work = Coroutine[Any, Any, None] | None
 
 
 async def select_confirms(session: Session, request: v.SelectConfirms) -> None:
+    if session.transaction:
+        raise PreconditionFailed("cannot switch from tx to confirm mode")
     session.inbound.begin(request.link, settled=False)
 
 

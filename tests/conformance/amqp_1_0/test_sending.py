@@ -12,7 +12,6 @@ from services.common.message.amqp_1_0 import values as v
 from services.common.message.amqp_1_0.sections import Header, Properties
 from services.gateway import outcomes
 from services.gateway import vocabulary as to_broker
-from services.gateway.outcomes import ACCEPTED, PublishDisposition
 from services.gateway.protocols.amqp_1_0.incoming_link import CREDIT
 from services.gateway.protocols.amqp_1_0.limits import Amqp10Limits
 from services.gateway.protocols.amqp_1_0.performatives import (
@@ -95,31 +94,6 @@ def test_one_read_is_one_request() -> None:
     book = Playbook().sender()
     [publish] = book.receives(b"".join(framed(0, transfer(number), data()) for number in range(30)))
     assert len(published([publish])) == 30
-
-
-def test_links_in_turn() -> None:
-    """Transfers of several links that come together are one request of each, and each hears of its own."""
-    book = Playbook().sender()
-    book.does(0, sending("x/key", 1))
-    asked = book.receives(b"".join(framed(0, transfer(id_, id_ % 2), data(b"%d" % id_)) for id_ in range(6)))
-    assert published(asked) == [("", "q", data(b"%d" % id_)) for id_ in (0, 2, 4)] + [
-        ("x", "key", data(b"%d" % id_)) for id_ in (1, 3, 5)
-    ]
-    assert len(asked) == 2
-    more = book.receives(framed(0, transfer(6, 1), data()))
-    assert len(more) == 1
-    book.confirm(2, 2, link=2, outcome=REFUSED)
-    [refused] = book.answers()
-    assert (refused.first, type(refused.state)) == (3, Rejected)
-    book.engine.confirm(
-        1,
-        [
-            PublishDisposition(1, 1, 3, ACCEPTED),
-            PublishDisposition(2, 1, 1, ACCEPTED),
-            PublishDisposition(2, 3, 4, ACCEPTED),
-        ],
-    )
-    assert [each.first for each in book.answers()] == [0, 2, 4, 1, 5]
 
 
 def test_outcomes() -> None:

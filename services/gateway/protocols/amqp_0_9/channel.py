@@ -80,7 +80,7 @@ class Content:
 class Channel:
     """A channel from channel.open to its end; its number may be opened again, as another one."""
 
-    __slots__ = ("cancelled", "confirms", "content", "number", "opened", "state", "transactional")
+    __slots__ = ("cancelled", "confirms", "content", "number", "opened", "state")
 
     def __init__(self, number: int) -> None:
         self.number = number
@@ -88,20 +88,11 @@ class Channel:
         self.opened = False  # the broker has answered: what it says of the number is of this channel
         self.content: Content | None = None
         self.confirms: Confirms | None = None  # from confirm.select on
-        self.transactional = False  # from tx.select on
         self.cancelled: list[str] = []  # tags of consumers whose end the client hears after delete-ok
 
     def select_confirms(self) -> None:
-        """Numbers publishes from now on; a second call changes nothing. Raises PreconditionFailed."""
-        if self.transactional:
-            raise PreconditionFailed("cannot switch from tx to confirm mode")
+        """Numbers publishes from now on; a second call changes nothing. Whether it may, the broker says in its turn."""
         self.confirms = self.confirms or Confirms()
-
-    def select_transactions(self) -> None:
-        """Raises PreconditionFailed."""
-        if self.confirms:
-            raise PreconditionFailed("cannot switch from confirm to tx mode")
-        self.transactional = True
 
     @property
     def takes_methods(self) -> bool:

@@ -14,7 +14,7 @@ from services.gateway.protocols.amqp_0_9.channel import Channel, ChannelState, C
 from services.gateway.protocols.amqp_0_9.counted import counted
 from services.gateway.protocols.amqp_0_9.foreign import native
 from services.gateway.protocols.amqp_0_9.method import Method
-from services.gateway.protocols.amqp_0_9.methods import basic, channel, confirm, queue, tx
+from services.gateway.protocols.amqp_0_9.methods import basic, channel, confirm, queue
 from services.gateway.protocols.amqp_0_9.peer import Peer
 from services.gateway.protocols.amqp_0_9.publications import Publications
 from services.gateway.protocols.amqp_0_9.reply_codes import ChannelFault, UnexpectedFrame, reply_text
@@ -141,10 +141,6 @@ class Channels:
 
     def _select_confirms(self, number: int, kind: type[Method], payload: bytes) -> None:
         self._channels[number].select_confirms()
-        self._ask(number, kind, payload)
-
-    def _select_transactions(self, number: int, kind: type[Method], payload: bytes) -> None:
-        self._channels[number].select_transactions()
         self._ask(number, kind, payload)
 
     def _ask(self, number: int, kind: type[Method], payload: bytes) -> None:
@@ -278,7 +274,6 @@ class Channels:
         basic.Nack: _settle,
         basic.Reject: _settle,
         confirm.Select: _select_confirms,
-        tx.Select: _select_transactions,
         Method: _ask,
     }
     _TABLE: ClassVar[Mapping[ChannelState, _Row]] = {

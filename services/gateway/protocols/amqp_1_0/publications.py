@@ -12,6 +12,7 @@ from services.gateway.outcomes import PublishDisposition, PublishOutcome
 from services.gateway.protocols.amqp_1_0.conditions import told
 from services.gateway.protocols.amqp_1_0.peer import Peer
 from services.gateway.protocols.amqp_1_0.performatives import RECEIVER, Disposition
+from services.gateway.protocols.amqp_1_0.serial import distance
 from services.gateway.protocols.amqp_1_0.states import Rejected, state_of
 from services.gateway.vocabulary import Kind, Publish, Request, Returned
 
@@ -86,7 +87,11 @@ class Publications:
 
     def confirm(self, dispositions: Sequence[PublishDisposition]) -> None:
         """Outcomes, in as few dispositions as can be."""
-        self._tell(self._taken(dispositions))
+        if self._turn is not self._peer.requests:
+            self._open.clear()  # what was handed over with them is the broker's: who rests keeps nothing of it
+            self._turn = None
+        taken = list(self._taken(dispositions))
+        self._tell(_in_order(taken) if len(dispositions) > 1 else taken)
         for number in {each.link for each in dispositions}:
             if (link := self._links.get(number)) and not link.sent:
                 del self._links[number]
@@ -125,6 +130,12 @@ class Publications:
     def _dispose(self, hears: Hears, first: int, last: int, state: Composite) -> None:
         settled = hears is Hears.SETTLED
         self._peer.send(self._channel, Disposition(RECEIVER, first, last if last != first else None, settled, state))
+
+
+def _in_order(taken: list[tuple[Sent, Composite]]) -> list[tuple[Sent, Composite]]:
+    """As they were sent: those of links that took turns are then in a row."""
+    first = taken[0][0].delivery_id if taken else 0
+    return sorted(taken, key=lambda each: distance(first, each[0].delivery_id))
 
 
 def _goes_on(run: tuple[Sent, int, Composite], sent: Sent, state: Composite) -> bool:

@@ -1,8 +1,5 @@
 from __future__ import annotations
 
-from typing import Any
-
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from pamqp import commands
@@ -79,15 +76,3 @@ def test_publishes_have_numbers_from_confirm_select_on() -> None:
 def _firsts(book: Playbook, data: bytes) -> list[int]:
     asked = book.engine.receive(data)
     return [each.first for each in asked if isinstance(each, Publish)]
-
-
-@pytest.mark.parametrize(
-    ("one", "other"), [(commands.Confirm.Select, commands.Tx.Select), (commands.Tx.Select, commands.Confirm.Select)]
-)
-def test_a_channel_has_either_confirms_or_transactions(one: Any, other: Any) -> None:
-    """As with RabbitMQ: the second is a precondition that failed."""
-    book = Playbook().running()
-    book.does(1, one())
-    book.does(1, one())
-    book.client(1, other())
-    assert book.closed_channel() == (406, other.index >> 16, 10)
