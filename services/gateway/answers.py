@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Final, Protocol
 
+from services.gateway.outcomes import PublishDisposition
 from services.gateway.vocabulary import Deliveries, Request, Returned
 
 ANSWERED: Final = object()
@@ -18,8 +20,8 @@ class Answers(Protocol):
 
     def deliver(self, session: int, deliveries: Deliveries) -> None: ...
 
-    def confirm(self, session: int, first: int, last: int, *, cumulative: bool, accepted: bool) -> None:
-        """Publishes `first`..`last` are safe (or refused); `cumulative`: so is every one before them."""
+    def confirm(self, session: int, dispositions: Sequence[PublishDisposition]) -> None:
+        """What became of publishes that have numbers, each told once, in the order in which it became known."""
 
     def returned(self, session: int, returned: Returned) -> None:
         """Sends messages back; called before their confirm."""

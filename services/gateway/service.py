@@ -140,7 +140,7 @@ class Service:
         measure_sign_ins(meters, self._audit)
 
     def _recorder(self) -> Recorder:
-        """Who is told what happens to messages: the ledger, and whoever counts."""
+        """Who is told what happens to messages: the ledger, and what counts them."""
         recorder = self._ledger.recorder
         if not self._settings.metrics:
             return recorder

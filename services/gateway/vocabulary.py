@@ -6,7 +6,7 @@ the order of each session, and answers. `session` is the engine's number of a se
 
 Order: requests of one session are carried out one after the other; those of different sessions do not wait for each
 other. What begins or ends a link waits for what was asked before it, and then only its own link waits for it.
-`Publish` and `Settle` are never answered by `succeed`: publishes by `confirm`/`returned` where asked for.
+`Publish` and `Settle` are never answered by `succeed`: publishes by `confirm`/`returned` where they have numbers.
 """
 
 from __future__ import annotations
@@ -16,24 +16,14 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any
 
-from services.common.errors import BrokerError
 from services.common.message.facts import Attributes, Facts
 from services.common.message.indexes import pick
+from services.gateway.outcomes import DeliveryOutcome
 
 MANAGEMENT = "$management"
 """The address of each virtual host's management node: of the default exchange the key, of links the node."""
 
 type_ = type  # `type` is a field name below
-
-
-class Outcome(Enum):
-    """What a client says of deliveries."""
-
-    ACCEPT = "accept"
-    RELEASE = "release"  # requeue: that was an attempt
-    RETURN = "return"  # requeue as if it had not been delivered
-    UNSENT = "unsent"  # the same, of the engine: it was not sent, and has used no credit
-    REJECT = "reject"  # do not requeue: dead-letter or drop
 
 
 class Node(Enum):
@@ -113,10 +103,19 @@ class FindNode(Request):
 
 @dataclass(slots=True)
 class Produce(Request):
-    """Messages of the link will go to an exchange, with that key, or each with its own (None). → succeed."""
+    """Messages of the link will go to an exchange, with that key, or each with its own (None). → succeed.
+
+    `settled`: its peer does not want to hear what becomes of them. A session's own link 0 begins as such a one.
+    """
 
     exchange: str
     routing_key: str | None
+    settled: bool = False
+
+
+@dataclass(slots=True)
+class EndProduce(Request):
+    """No message of the link comes any more. Not answered."""
 
 
 @dataclass(slots=True)
@@ -219,18 +218,21 @@ class Kind:
 class Publish(Request):
     """Messages in the order in which they came, however mixed: columns, one value for each.
 
-    Of a link, each has an outcome of its own: one that cannot be published is returned with its error, and refused.
+    `first` is the engine's number of the first, of the link's; then they ascend by one. By these it is told what became
+    of them; 0: it does not want to know. Of a link, each has an outcome of its own: one that cannot be published is
+    rejected with its error.
     """
 
     kinds: Sequence[Kind]
     properties: Sequence[bytes]
     bodies: Sequence[bytes]
+    first: int = 0
 
-    def part(self, indexes: Sequence[int]) -> Publish:
-        """Those at these indexes, which ascend."""
+    def part(self, indexes: range) -> Publish:
+        """Those at these indexes."""
         kinds, properties, bodies = self.kinds, self.properties, self.bodies
         columns = pick(kinds, indexes), pick(properties, indexes), pick(bodies, indexes)
-        return Publish(self.session, *columns, link=self.link)
+        return Publish(self.session, *columns, self.first and self.first + indexes.start, link=self.link)
 
 
 @dataclass(slots=True)
@@ -256,7 +258,7 @@ class Consume(Request):
     selector: str = ""  # of JMS: which messages it wants; "": whatever is next
     replay: int | None = None  # what came more seconds ago than that it does not want
     browse: bool = False  # it sees what waits, and takes nothing
-    alone: bool = False  # the queue is there for it, and for nobody else
+    alone: bool = False  # the queue is there for it alone
 
 
 @dataclass(slots=True)
@@ -288,11 +290,11 @@ class Get(Request):
 
 @dataclass(slots=True)
 class Settle(Request):
-    """Of deliveries `first`..`last`; first 0: all up to `last`; last 0: all. Unknown ones fail the session (406)."""
+    """Of deliveries `first`..`last`; first 0: all up to `last`; last 0: all. Unknown ones fail the session."""
 
     first: int
     last: int
-    outcome: Outcome
+    outcome: DeliveryOutcome
 
 
 @dataclass(slots=True)
@@ -301,8 +303,8 @@ class Recover(Request):
 
 
 @dataclass(slots=True)
-class Confirms(Request):
-    """From now on publishes of the session are numbered from 1 and confirmed. → succeed."""
+class SelectConfirms(Request):
+    """From now on the peer wants to hear what becomes of what it publishes, of the session's own. → succeed."""
 
 
 @dataclass(slots=True)
@@ -384,16 +386,14 @@ class Deliveries:
 
     @property
     def redelivered(self) -> bool:
-        """Whether somebody may have had them."""
+        """Whether a client may have had them before."""
         return self.attempts > 0
 
 
 @dataclass(slots=True)
 class Returned:
-    """Messages that reached no queue (`no_consumers`: immediate, and none was ready), or were refused by an `error`."""
+    """Messages that reached no queue (`no_consumers`: immediate, and none was ready)."""
 
     publish: Publish
     indexes: Sequence[int]  # in its columns
     no_consumers: bool = False
-    first: int = 0  # number of the publish's first message, where publishes are confirmed
-    error: BrokerError | None = None

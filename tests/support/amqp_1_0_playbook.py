@@ -17,12 +17,13 @@ from services.common.message.amqp_1_0.encode import encode
 from services.common.message.amqp_1_0.sections import DATA
 from services.common.message.facts import Facts
 from services.gateway import vocabulary as to_broker
+from services.gateway.outcomes import ACCEPTED, DeliveryOutcome, PublishDisposition, PublishOutcome
 from services.gateway.protocols.amqp_1_0 import frames, security
 from services.gateway.protocols.amqp_1_0.connection import AMQP_HEADER, SASL_HEADER
 from services.gateway.protocols.amqp_1_0.engine import Amqp10Engine
+from services.gateway.protocols.amqp_1_0.limits import Amqp10Limits
 from services.gateway.protocols.amqp_1_0.performatives import Attach, Begin, Close, Flow, Open, Transfer
 from services.gateway.protocols.amqp_1_0.termini import Source, Target
-from services.gateway.protocols.limits import Limits
 from services.gateway.vocabulary import Request
 
 PLAIN = b"\0guest\0guest"
@@ -46,8 +47,8 @@ class Playbook:
     What it publishes is confirmed by `confirm`; `nodes` are there, what else is looked for is not.
     """
 
-    def __init__(self, limits: Limits | None = None, mechanisms: tuple[str, ...] = ("PLAIN",)) -> None:
-        self.engine = Amqp10Engine(limits or Limits(), mechanisms)
+    def __init__(self, limits: Amqp10Limits | None = None, mechanisms: tuple[str, ...] = ("PLAIN",)) -> None:
+        self.engine = Amqp10Engine(limits or Amqp10Limits(), mechanisms)
         self.asked: list[Request] = []
         self.nodes: dict[str, to_broker.Node] = {"q": to_broker.Node.QUEUE, "x": to_broker.Node.EXCHANGE}
         self.refused: dict[type[Request], Any] = {}  # what the broker says no to, and how
@@ -132,9 +133,9 @@ class Playbook:
                 engine.succeed(request)
         self._serve(engine.pending_requests())
 
-    def confirm(self, first: int, last: int, *, session: int = 1, accepted: bool = True) -> None:
-        """Publishes are safe, and all before them."""
-        self.engine.confirm(session, first, last, cumulative=accepted, accepted=accepted)
+    def confirm(self, first: int, last: int, *, link: int = 1, outcome: PublishOutcome = ACCEPTED) -> None:
+        """Something became of publishes of a link, which are safe unless it is said."""
+        self.engine.confirm(1, [PublishDisposition(link, first, last, outcome)])
 
     def deliver(self, tag: str, first: int, *bodies: bytes, session: int = 1, attempts: int = 0) -> None:
         """The broker delivers messages of data, as they were published."""
@@ -228,6 +229,6 @@ def credit(link_credit: int, delivery_count: int = 0, *, window: int = 1 << 20, 
     return Flow(seen, window, 0, 1, 0, delivery_count, link_credit, **more)
 
 
-def settled(requests: list[to_broker.Request]) -> list[tuple[int, int, to_broker.Outcome]]:
+def settled(requests: list[to_broker.Request]) -> list[tuple[int, int, DeliveryOutcome]]:
     """What was settled, and how."""
     return [(each.first, each.last, each.outcome) for each in requests if isinstance(each, to_broker.Settle)]

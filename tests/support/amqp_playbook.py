@@ -11,7 +11,7 @@ from typing import Any
 from pamqp import body, commands, frame, header
 
 from services.gateway.protocols.amqp_0_9.engine import AmqpEngine
-from services.gateway.protocols.limits import Limits
+from services.gateway.protocols.amqp_0_9.limits import Amqp09Limits
 from services.gateway.vocabulary import Request
 
 HEADER = b"AMQP\x00\x00\x09\x01"
@@ -51,8 +51,8 @@ def content(
 class Playbook:
     """Drives an engine; `sent` and `raw` empty what it has to say."""
 
-    def __init__(self, limits: Limits | None = None, mechanisms: tuple[str, ...] = ("PLAIN", "AMQPLAIN")) -> None:
-        self.engine: AmqpEngine = AmqpEngine(limits or Limits(), mechanisms)
+    def __init__(self, limits: Amqp09Limits | None = None, mechanisms: tuple[str, ...] = ("PLAIN", "AMQPLAIN")) -> None:
+        self.engine: AmqpEngine = AmqpEngine(limits or Amqp09Limits(), mechanisms)
 
     def raw(self) -> bytes:
         """The bytes that the engine wants written."""

@@ -63,7 +63,9 @@ class Desked:
         for name, value in how.items():
             setattr(self.client, name, value)
 
-    async def asks(self, *numbers: int, reply_to: str = "replies", body: bytes = b"", **facts: Any) -> None:
+    async def asks(
+        self, *numbers: int, reply_to: str = "replies", body: bytes = b"", first: int = 0, **facts: Any
+    ) -> None:
         """All of one read."""
         properties = [
             compose({"reply-to": reply_to, "correlation-id": f"c{n}"}, {"n": n}, persistent=False, priority=0)
@@ -71,7 +73,7 @@ class Desked:
         ]
         attributes = FORMAT.attributes(properties[0])
         kind = v.Kind(facts_of("/", "", v.MANAGEMENT, FORMAT.name, attributes), attributes, **facts)
-        await self.client.does(v.Publish(1, [kind] * len(numbers), properties, [body] * len(numbers)))
+        await self.client.does(v.Publish(1, [kind] * len(numbers), properties, [body] * len(numbers), first))
 
     async def done(self) -> None:
         """All that was taken is."""

@@ -31,11 +31,11 @@ def kind(
     return Kind(its, attributes, mandatory, immediate, more_keys)
 
 
-def published(bodies: Sequence[bytes], *kinds: Kind, properties: Sequence[bytes] = ()) -> Publish:
+def published(bodies: Sequence[bytes], *kinds: Kind, properties: Sequence[bytes] = (), first: int = 0) -> Publish:
     """On session 1; one kind and one value of properties stand for all."""
     count = len(bodies)
     its = list(properties) or [PROPERTIES]
-    return Publish(1, list(kinds) * (count // len(kinds)), its * (count // len(its)), bodies)
+    return Publish(1, list(kinds) * (count // len(kinds)), its * (count // len(its)), bodies, first)
 
 
 def messages(bodies: Sequence[bytes], queue_ids: tuple[int, ...] = (1,), first: int = 1, **said: Any) -> Messages:

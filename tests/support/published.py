@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -17,6 +17,7 @@ from services.gateway import vocabulary as v
 from services.gateway.observe.observer import Observer
 from services.gateway.observe.record import NO_RECORD
 from services.gateway.operations import carry_out
+from services.gateway.outcomes import ACCEPTED, PublishDisposition
 from services.gateway.routing.routes import RouteCache
 from services.gateway.sessions.session import Session
 from services.gateway.sessions.transaction import OpenTransactions
@@ -108,7 +109,7 @@ class Client:
         self.waiting = 0
         self.errors: list[BrokerError] = []
         self.back: list[v.Returned] = []
-        self.confirmed: list[tuple[int, int]] = []
+        self.told: list[PublishDisposition] = []
         self.pressure: list[Pressure] = []
         self.congested = self.pressure.append
         self.session = Session(1, cast("Any", self))
@@ -141,9 +142,14 @@ class Client:
         """Confirms at once."""
         session.write_confirms()
 
-    def confirm(self, _session: int, first: int, last: int, **_: object) -> None:
+    def confirm(self, _session: int, dispositions: Sequence[PublishDisposition]) -> None:
         """As Engine says."""
-        self.confirmed.append((first, last))
+        self.told += dispositions
+
+    @property
+    def confirmed(self) -> list[tuple[int, int]]:
+        """Numbers of those that are safe."""
+        return [(each.first, each.last) for each in self.told if each.outcome is ACCEPTED]
 
     def returned(self, _session: int, returned: v.Returned) -> None:
         """As Engine says."""

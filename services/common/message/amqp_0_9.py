@@ -19,11 +19,11 @@ from services.common.message.bounds import LITTLE, MOST_KEPT, MOST_SENT
 from services.common.message.facts import Attributes
 from services.common.message.remembered import ENTRIES, LONGEST
 from services.common.telemetry.context import SpanContext, parse
+from services.common.topology.direct_reply import PSEUDO_QUEUE
 
 NAME = "amqp-0-9"
-DIRECT_REPLY_TO = "amq.rabbitmq.reply-to"
 
-_DIRECT = DIRECT_REPLY_TO.encode()
+_DIRECT = PSEUDO_QUEUE.encode()
 
 _SHORT_STRING, _TABLE, _OCTET, _TIMESTAMP = -1, -4, 1, 8
 

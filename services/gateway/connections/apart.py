@@ -24,7 +24,7 @@ _HELD: Final[dict[Instrument, Callable[[Connection], int]]] = {
 
 
 class Apart:
-    """Of one gateway. What is gone is forgotten when somebody reads; until then there are MOST of each at most."""
+    """Of one gateway. What is gone is forgotten with the next reading; until then there are MOST of each at most."""
 
     def __init__(self, meters: Meters, settings: Settings, is_exchange: Callable[[str, str], bool]) -> None:
         """`is_exchange` tells whether there may be one of that name in a virtual host."""

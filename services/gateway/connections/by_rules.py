@@ -30,8 +30,8 @@ log = structlog.get_logger()
 _SECONDS: Final = 60.0  # for one line of the log
 _DO: Final = "see the rules (connectionlimitprovider below /api/latest), and who connects: hopline connections"
 _FEW: Final = 1000  # users whose times are kept, though none of them may count any more
-_Place = tuple[str | None, str, str]
-"""The scope of the rules: the broker's (None) or a virtual host's; a port, and a user."""
+_CountKey = tuple[str | None, str, str]
+"""What is counted by: the scope of the rules, the broker's (None) or a virtual host's; a port, and a user."""
 
 
 @dataclass(slots=True)
@@ -49,10 +49,10 @@ class ByRules:
         self._former = former
         self._clock = clock
         self._rules: dict[str | None, LimitRules] = {}
-        self._counts: Counter[_Place] = Counter()
-        self._times: dict[_Place, _Times] = {}
+        self._counts: Counter[_CountKey] = Counter()
+        self._times: dict[_CountKey, _Times] = {}
         self._most_times = _FEW
-        self._places: dict[Connection, tuple[_Place, ...]] = {}
+        self._keys: dict[Connection, tuple[_CountKey, ...]] = {}
         self._few = FewLines(1, _SECONDS)
 
     async def follow(self, records: AsyncIterator[Records]) -> None:
@@ -72,51 +72,51 @@ class ByRules:
             for scope in self._scopes(virtual_host)
             if scope in self._rules
         }
-        for place, bound in bounds.items():
-            self._check(place, bound)
-        self._places[connection] = places = ((None, port, user), (virtual_host, port, user))
-        self._counts.update(places)
-        for place, bound in bounds.items():
+        for key, bound in bounds.items():
+            self._check(key, bound)
+        self._keys[connection] = keys = ((None, port, user), (virtual_host, port, user))
+        self._counts.update(keys)
+        for key, bound in bounds.items():
             if bound.frequencies:
-                self._note(place, max(bound.frequencies))
+                self._note(key, max(bound.frequencies))
 
     def leave(self, connection: Connection) -> None:
         """The connection is gone."""
-        for place in self._places.pop(connection, ()):
-            self._counts[place] -= 1
-            if not self._counts[place]:
-                del self._counts[place]
+        for key in self._keys.pop(connection, ()):
+            self._counts[key] -= 1
+            if not self._counts[key]:
+                del self._counts[key]
 
     def reset(self, scope: str | None) -> None:
         """How often users have connected does not count any more; connections that are open do."""
-        self._times = {place: times for place, times in self._times.items() if place[0] != scope}
+        self._times = {key: times for key, times in self._times.items() if key[0] != scope}
 
     def _scopes(self, virtual_host: str) -> tuple[str | None, ...]:
         return (None,) if self._former.has_limits(virtual_host) else (None, virtual_host)
 
-    def _check(self, place: _Place, bound: Bound) -> None:
-        _, port, user = place
+    def _check(self, key: _CountKey, bound: Bound) -> None:
+        _, port, user = key
         if bound.blocked:
             self._refuse(f"user '{user}' is blocked at port '{port}'")
-        if bound.count is not None and self._counts[place] >= bound.count:
+        if bound.count is not None and self._counts[key] >= bound.count:
             self._refuse(f"user '{user}' has {bound.count} connections at port '{port}', which is the limit")
-        self._check_frequencies(place, bound)
+        self._check_frequencies(key, bound)
 
-    def _check_frequencies(self, place: _Place, bound: Bound) -> None:
+    def _check_frequencies(self, key: _CountKey, bound: Bound) -> None:
         if not bound.frequencies:
-            self._times.pop(place, None)
+            self._times.pop(key, None)
             return
-        now, times = self._clock(), self._times[place].at if place in self._times else []
+        now, times = self._clock(), self._times[key].at if key in self._times else []
         del times[: bisect_right(times, now - max(bound.frequencies))]
         for period, limit in bound.frequencies.items():
             if len(times) - bisect_right(times, now - period) >= limit:
                 often = f"{limit} times in {period:g} s"
-                self._refuse(f"user '{place[2]}' has connected {often} to port '{place[1]}', which is the limit")
+                self._refuse(f"user '{key[2]}' has connected {often} to port '{key[1]}', which is the limit")
 
-    def _note(self, place: _Place, period: float) -> None:
+    def _note(self, key: _CountKey, period: float) -> None:
         """Now it has connected. Those that came once, and do not come again, are forgotten when they are many."""
         now = self._clock()
-        times = self._times.setdefault(place, _Times())
+        times = self._times.setdefault(key, _Times())
         times.at.append(now)
         times.until = now + period
         if len(self._times) > self._most_times:

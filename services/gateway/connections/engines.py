@@ -10,7 +10,7 @@ import structlog
 
 from services.common import plugins
 from services.common.memory import available, largest_message
-from services.gateway.protocols.limits import Limits
+from services.gateway.protocols.limits import Limits, limits_of
 from services.gateway.protocols.undecided import Undecided
 from services.gateway.sasl import offered
 
@@ -27,7 +27,9 @@ class Engines:
 
     def __init__(self, settings: Settings) -> None:
         """Raises CannotStart as `offered`."""
-        self._limits = _limits(settings)
+        self._settings = settings
+        self._largest = _largest_message(settings)
+        self._limits: dict[type[Engine], Limits] = {}
         self.mechanisms = tuple(
             offered(settings.sasl_mechanisms, settings.anonymous_user, certificates=settings.tls_clients != "none")
         )
@@ -36,9 +38,14 @@ class Engines:
         """An engine for a new connection, which may speak these protocols, and is offered these mechanisms."""
         kinds = [plugins.load("protocols", name) for name in protocols]
         if len(kinds) > 1:
-            return Undecided(kinds, self._limits, mechanisms)
-        engine: Engine = kinds[0](self._limits, mechanisms)
-        return engine
+            return Undecided(kinds, partial(self._create, mechanisms))
+        return self._create(mechanisms, kinds[0])
+
+    def _create(self, mechanisms: Sequence[str], kind: type[Engine]) -> Engine:
+        limits = self._limits.get(kind)
+        if limits is None:
+            limits = self._limits[kind] = limits_of(kind.LIMITS, self._settings, self._largest)
+        return kind(limits, mechanisms)  # type: ignore[call-arg]  # a protocol does not say how it is made
 
 
 def speak(connection: Connection, engine: Engine) -> None:
@@ -48,17 +55,8 @@ def speak(connection: Connection, engine: Engine) -> None:
         engine.become = partial(speak, connection)
 
 
-def _limits(settings: Settings) -> Limits:
+def _largest_message(settings: Settings) -> int:
     largest = min(settings.max_message_size, largest_message(available()))
     if largest < settings.max_message_size:
         log.warning("messages are limited to what memory bears", wanted=settings.max_message_size, largest=largest)
-    return Limits(
-        frame_max=settings.frame_max,
-        channel_max=settings.channel_max,
-        heartbeat=settings.heartbeat,
-        max_message_size=largest,
-        compression=settings.message_compression,
-        compression_threshold=settings.message_compression_threshold,
-        product=settings.product,
-        version=settings.product_version,
-    )
+    return largest

@@ -1,6 +1,6 @@
 """Which virtual hosts have limits on record that are a former one's of the same name.
 
-mgmt deletes those, when it can: until then they count for nobody, as permissions do.
+mgmt deletes those, when it can: until then they do not count, as permissions do.
 """
 
 from __future__ import annotations

@@ -70,5 +70,5 @@ def _begin(connection: Connection, request: v.Open) -> None:
     connection.listener.incoming.note(connection, connection.engine.incomplete)  # no stranger any more
     observer.opened(connection)
     log.info("connection opened", **whose(connection))
-    if connection.engine.heartbeat:
+    if any(connection.engine.idleness):
         Heartbeat(connection).beat()

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from services.common.clock import epoch_ms
 from services.common.errors import NotFound
+from services.gateway.sessions.inbound_links import OWN
 from services.rpc import gateway_pb2 as pb
 from services.rpc.gateway_pb2_grpc import GatewayServicer
 
@@ -82,7 +83,7 @@ def _session(connection: Connection, session: Session, consumers: bool) -> pb.Se
         unsettled=len(session.unsettled),
         limit=session.limit,
         shared_limit=session.shared_limit,
-        confirms=session.confirms is not None,
+        confirms=session.inbound.confirmed,
         transaction=session.transaction is not None,
         each=[pb.ConsumerOf(queue_id=consumer.queue_id, tag=consumer.tag) for consumer in its],
         producers=_producers(connection, session),
@@ -91,11 +92,9 @@ def _session(connection: Connection, session: Session, consumers: bool) -> pb.Se
 
 def _producers(connection: Connection, session: Session) -> Iterator[pb.Producer]:
     """Links that there are, also those that have published nothing yet; of those that have ended nothing is told."""
-    noted = session.producers
     for each in connection.engine.producing(session.number):
-        messages, size = noted.get((each.number, each.exchange), (0, 0))
+        messages, size = session.inbound.published_by(each.number).get(each.exchange, (0, 0))
         key = each.routing_key
         yield pb.Producer(name=each.name, exchange=each.exchange, routing_key=key, messages=messages, bytes=size)
-    for (link, exchange), (messages, size) in list(noted.items()):
-        if not link:
-            yield pb.Producer(exchange=exchange, messages=messages, bytes=size)
+    for exchange, (messages, size) in list(session.inbound.published_by(OWN).items()):
+        yield pb.Producer(exchange=exchange, messages=messages, bytes=size)

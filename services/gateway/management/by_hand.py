@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from collections.abc import Set as AbstractSet
 from typing import TYPE_CHECKING, Final
 
-from services.common.errors import BrokerError, PreconditionFailed, Unavailable
+from services.common.errors import PreconditionFailed, Unavailable
 from services.common.message import format_named
 from services.common.message.facts import facts_of
 from services.gateway.operations.publish import publish
+from services.gateway.outcomes import Accepted, PublishOutcome
+from services.gateway.sessions.publish_ticket import REFUSED
 from services.gateway.sessions.session import Session
 from services.gateway.vocabulary import Kind, Publish, Returned
 
@@ -20,26 +21,25 @@ if TYPE_CHECKING:
 
 _PATIENCE: Final = 30.0  # seconds
 _LINK: Final = 1  # each message has an outcome of its own: no fault ends the session
+_FIRST: Final = 1  # its number
 
 
-class _Told(Session):
-    """Of one message: what others tell a client is told here."""
+class _SessionOfOne(Session):
+    """Publishes one message: what else its client would hear of it is kept here."""
 
     def __init__(self, client: Client) -> None:
         super().__init__(0, client)
-        self.start_confirms()
         self.routed = True
-        self.error: BrokerError | None = None
-        self.outcome: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
+        self.outcome: asyncio.Future[PublishOutcome] = asyncio.get_running_loop().create_future()
 
-    def send_back(self, returned: Returned) -> None:
-        """It reached no queue, or was refused."""
-        self.error, self.routed = returned.error, False
+    def send_back(self, returned: Returned) -> None:  # noqa: ARG002 - as Session's
+        """It reached no queue."""
+        self.routed = False
 
-    def confirm(self, first: int, indexes: Sequence[int], refused: AbstractSet[int] = frozenset()) -> bool:  # noqa: ARG002 - as Session's
-        """It is safe, or a queue has refused it."""
+    def confirm(self, link: int, first: int, indexes: Sequence[int], outcome: PublishOutcome) -> bool:  # noqa: ARG002 - as Session's
+        """It is safe, or refused."""
         if not self.outcome.done():
-            self.outcome.set_result(not refused)
+            self.outcome.set_result(outcome)
         return True
 
 
@@ -47,19 +47,21 @@ async def publish_by_hand(client: Client, asked: ByHand) -> bool:
     """Whether any queue has it, safe as its durability asks. Raises BrokerError where it is refused."""
     attributes = format_named(asked.format).attributes(asked.properties)
     facts = facts_of(client.virtual_host, asked.exchange, asked.routing_key, asked.format, attributes)
-    request = Publish(0, [Kind(facts, attributes, mandatory=True)], [asked.properties], [asked.body], link=_LINK)
-    session = _Told(client)
+    request = Publish(
+        0, [Kind(facts, attributes, mandatory=True)], [asked.properties], [asked.body], _FIRST, link=_LINK
+    )
+    session = _SessionOfOne(client)
     try:
         async with asyncio.timeout(_PATIENCE):
             if work := publish(session, request):
                 await work
-            accepted = await session.outcome
+            outcome = await session.outcome
     except TimeoutError:
-        raise Unavailable("it is not known whether the message was published: nobody confirms it") from None
+        raise Unavailable("it is not known whether the message was published: no queue confirms it") from None
     finally:
         session.close()
-    if session.error:
-        raise session.error
-    if not accepted:
+    if outcome is REFUSED:
         raise PreconditionFailed("a queue refuses it: it is full, or gone")
+    if not isinstance(outcome, Accepted) and outcome.error:
+        raise outcome.error
     return session.routed

@@ -2,9 +2,9 @@
 
 The way of messages waits for none of it: a request is a message that has arrived when it is taken, and what becomes of
 it is done in the background, in order for each connection. A reply is published as the client itself would do it, by
-its permissions. Where a client has gone, or the broker ends it since its user is another now, what mgmt has begun goes
-on and nobody is told; what waits is dropped: it would be done in the name of somebody who is there no more. That
-happens at its turn, or before, when another client asks, or there is no room: while mgmt hangs, nobody has a turn.
+its permissions. Where a client has gone, or the broker ends its connection since its user was deleted or changed, what
+mgmt has begun goes on and no reply is published; what waits is dropped, as its client is gone. That
+happens at its turn, or before, when another client asks, or there is no room: while mgmt hangs, there are no turns.
 Users have their turns one after the other, and fair shares of the room and of what mgmt has at once, however many
 connections each has.
 """
@@ -99,7 +99,7 @@ class Desk:
     # -------------------------------------------------------------- what is asked for
 
     def take(self, client: Client, request: Publish, indexes: Sequence[int]) -> list[int]:
-        """Those of a request that it takes: not more than there is room for, nor what nobody can read."""
+        """Those of a request that it takes: not more than there is room for, nor what cannot be read."""
         if is_over(client):
             return []
         size = sum(len(request.properties[index]) + len(request.bodies[index]) for index in indexes)

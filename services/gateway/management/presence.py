@@ -1,4 +1,4 @@
-"""Whether a client is there yet: who has asked may be nobody any more when it is the request's turn."""
+"""Whether a client is still there: it may be gone when it is its request's turn."""
 
 from __future__ import annotations
 

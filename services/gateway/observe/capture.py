@@ -1,6 +1,6 @@
 """Messages that a rule wants with properties and body: taken as they are published, or sent to consumers.
 
-Without a rule, `on` is False, and that is all that anybody asks. What is taken is bounded by each rule, and by what the
+Without a rule, `on` is False, and nothing else is asked. What is taken is bounded by each rule, and by what the
 bus has room for; what is left out is counted. A message is captured once for each place, by the first rule with room.
 """
 

@@ -97,7 +97,7 @@ class Followed:
             self.traced.rolled_back()
 
     def in_doubt(self) -> None:
-        """Nobody knows of their transaction. The ledger has what queue processes tell, nothing that may be untrue."""
+        """What became of their transaction is not known. The ledger has only what queue processes tell."""
         if self.traced:
             self.traced.in_doubt()
 
@@ -194,10 +194,17 @@ class Observer:
         if self._sending.open:
             self._sending.written(client, queue_id, uids, first, tag=place.consumer, settled=settled)
 
-    def settled(self, client: Client, queue_id: SlotId, outcome: pb.Outcome.ValueType, uids: Sequence[int]) -> None:
-        """A client has said what became of deliveries."""
+    def settled(
+        self,
+        client: Client,
+        queue_id: SlotId,
+        outcome: pb.Outcome.ValueType,
+        uids: Sequence[int],
+        error: BrokerError | None = None,
+    ) -> None:
+        """A client has said what became of deliveries, and perhaps why."""
         if self._sending.open:
-            self._sending.settled(client, queue_id, outcome, uids)
+            self._sending.settled(client, queue_id, outcome, uids, error.text if error else "")
 
     def over(self, queue_id: SlotId, outcome: pb.Outcome.ValueType, uids: Sequence[int]) -> None:
         """A queue is told what became of deliveries."""

@@ -230,7 +230,7 @@ class Published:
         self._tell(ledger.RETURNED, indexes, reason)
 
     def unroutable(self, indexes: Sequence[int]) -> None:
-        """They go nowhere, and nobody is told."""
+        """They go nowhere, and their publisher is not told."""
         self._tell(ledger.DROPPED, indexes, stages.UNROUTABLE)
 
     def managed(self, indexes: Sequence[int]) -> None:

@@ -16,7 +16,17 @@ from typing import Any
 from services.common.errors import BrokerError
 from services.gateway import vocabulary as v
 from services.gateway.answers import ANSWERED
-from services.gateway.operations import connections, consume, needs, nodes, publish, settle, topology, transact
+from services.gateway.operations import (
+    connections,
+    consume,
+    direct_reply,
+    needs,
+    nodes,
+    publish,
+    settle,
+    topology,
+    transact,
+)
 from services.gateway.operations.connections import Client
 from services.gateway.operations.needs import Needs
 from services.gateway.sessions.session import Session
@@ -64,8 +74,8 @@ OPERATIONS: dict[type[v.Request], Operation] = {
     v.CloseSession: Operation(_close_session, needs.nothing),
     v.Publish: Operation(publish.publish, needs.each_message),
     v.Settle: Operation(settle.settle, needs.nothing),
-    v.Confirms: Operation(publish.confirms, needs.nothing),
-    v.Consume: Operation(consume.consume, needs.consume),
+    v.SelectConfirms: Operation(publish.select_confirms, needs.nothing),
+    v.Consume: Operation(direct_reply.consume, needs.consume),
     v.Credit: Operation(consume.credit, needs.nothing),
     v.Cancel: Operation(consume.cancel, needs.nothing),
     v.Get: Operation(consume.get, needs.get),
@@ -76,9 +86,10 @@ OPERATIONS: dict[type[v.Request], Operation] = {
     v.Recover: Operation(settle.recover, needs.nothing),
     v.FindNode: Operation(nodes.find, needs.find_node),
     v.Produce: Operation(nodes.produce, needs.produce),
+    v.EndProduce: Operation(nodes.end_produce, needs.nothing),
     v.DeclareExchange: Operation(topology.declare_exchange, needs.declare_exchange),
     v.DeleteExchange: Operation(topology.delete_exchange, needs.delete_exchange),
-    v.DeclareQueue: Operation(topology.declare_queue, needs.declare_queue),
+    v.DeclareQueue: Operation(direct_reply.declare_queue, needs.declare_queue),
     v.CloseLink: Operation(topology.close_link, needs.nothing),
     v.DeleteQueue: Operation(topology.delete_queue, needs.delete_queue),
     v.PurgeQueue: Operation(topology.purge_queue, needs.purge_queue),

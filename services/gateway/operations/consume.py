@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import secrets
 from collections.abc import Sequence
 
 from services.common.arguments.costly import selectors_in
@@ -13,14 +12,14 @@ from services.common.topology.life import ANY_LINK
 from services.common.topology.slots import SlotId, slot_of
 from services.gateway import vocabulary as v
 from services.gateway.operations import choosing
-from services.gateway.operations.topology import DIRECT_REPLY, change, find_queue, owner_of
+from services.gateway.operations.topology import change, find_queue, owner_of
 from services.gateway.sessions.consumer import WINDOW_BYTES, Consumer, GetHolder
+from services.gateway.sessions.credit import CreditMode, LinkCredit, Prefetch, Window
 from services.gateway.sessions.management import Management
 from services.gateway.sessions.session import Session
 from services.rpc import queue_pb2, router_pb2
 
 _LEAST_WINDOW = 64 << 10
-_TOKEN = 16  # bytes
 
 Columns = tuple[Sequence[Facts], Sequence[bytes], Sequence[bytes]]
 
@@ -30,8 +29,6 @@ async def consume(session: Session, request: v.Consume) -> str:
         request.tag = session.new_tag()
     if request.tag in session.consumers:
         raise NotAllowed(f"attempt to reuse consumer tag '{request.tag}'")
-    if request.queue == DIRECT_REPLY:
-        return await _consume_replies(session, request)
     if request.queue == v.MANAGEMENT and session.broker.management:
         return await _consume_answers(session, request, session.broker.management)
     definition = await find_queue(session, request.queue)
@@ -55,7 +52,7 @@ async def consume(session: Session, request: v.Consume) -> str:
 def _keep_own(session: Session, consumer: Consumer, *, alone: bool) -> None:
     """Before it is attached: what is published from now on is not for it."""
     connection = session.connection
-    if alone:  # in its queue that would wait for nobody
+    if alone:  # in its queue that would wait for ever
         connection.spares |= {consumer.queue_id}
     else:
         connection.tells_publisher = True
@@ -75,34 +72,23 @@ def _consumer(session: Session, request: v.Consume, definition: router_pb2.Queue
         no_local=choosing.no_local(request, definition.arguments),
         replay=choosing.replay_of(request, definition.arguments),
         priority=_priority(request.arguments.get("x-priority", 0)),
-        limit=0 if request.settled or request.by_credit else session.limit,
-        by_credit=request.by_credit,
+        credit=_credit_mode(session, request),
         window=max(min(WINDOW_BYTES // on_connection, session.broker.window), _LEAST_WINDOW),
         place=session.connection.record.consumer(slot_of(definition), request.tag),
     )
+
+
+def _credit_mode(session: Session, request: v.Consume) -> CreditMode:
+    """What is settled when it is sent is limited by no number of unsettled deliveries."""
+    if request.by_credit:
+        return LinkCredit()
+    return Prefetch(session.limit) if session.limit and not request.settled else Window()
 
 
 def _priority(value: object) -> int:
     if isinstance(value, bool) or not isinstance(value, int) or not -(2**31) <= value < 2**31:
         raise PreconditionFailed(f"x-priority must be an integer of 32 bits, not {value!r}")
     return value
-
-
-async def _consume_replies(session: Session, request: v.Consume) -> str:
-    """The pseudo-queue of direct reply-to: an exclusive queue behind it, so that any gateway can route replies."""
-    if not request.settled:
-        raise PreconditionFailed("reply consumer cannot acknowledge")
-    if session.reply_queue:
-        raise PreconditionFailed("reply consumer already set")
-    # Who knows the name may answer, as with RabbitMQ: it is not to be guessed.
-    name = f"{DIRECT_REPLY}.{session.connection.name}.{session.number}.{secrets.token_urlsafe(_TOKEN)}"
-    declare = router_pb2.DeclareQueue(name=name, exclusive=True, auto_delete=True)
-    session.connection.owns_queues = True
-    await change(session, declare_queue=declare)
-    session.reply_queue = request.queue = name
-    tag = await consume(session, request)
-    session.reply_consumer = session.consumers.get(tag)
-    return tag
 
 
 async def _consume_answers(session: Session, request: v.Consume, management: Management) -> str:
@@ -186,7 +172,7 @@ def credit(session: Session, request: v.Credit) -> None:
         _answer(session, request)
         return
     consumer.take(request.up_to)
-    if consumer.sent >= consumer.up_to:  # its owner may have more, and no room to say that it has not
+    if consumer.is_used_up:  # its owner may have more, and no room to say that it has not
         _answer(session, request)
     elif request.drain:
         consumer.drain = request

@@ -14,9 +14,10 @@ from services.common.access.action import Action, Kind, Property
 from services.common.access.asked import Asked, Other
 from services.common.access.questions import Properties
 from services.common.arguments import dead_letters, life
+from services.common.topology import direct_reply
 from services.common.topology.slots import SlotName
 from services.gateway import vocabulary as v
-from services.gateway.operations.topology import DIRECT_REPLY, owner_of, routing_key
+from services.gateway.operations.topology import owner_of, routing_key
 
 if TYPE_CHECKING:
     from services.gateway.operations.connections import Client
@@ -27,7 +28,7 @@ Needs: TypeAlias = Callable[[Any, Any], None]
 
 
 def nothing(_asker: object, _request: v.Request) -> None:
-    """Anybody who is connected may."""
+    """Every user who is connected may."""
 
 
 def each_message(_asker: object, _request: v.Publish) -> None:
@@ -85,7 +86,7 @@ def find_binding(session: Session, request: v.FindBinding) -> None:
 def declare_queue(session: Session, request: v.DeclareQueue) -> None:
     name = request.name or (session.last_queue if request.passive else "")
     if request.passive:
-        if not name.startswith(DIRECT_REPLY):
+        if not direct_reply.is_meant(name):
             session.permitted.check(questions.look(Kind.QUEUE, _host(session), name))
         return
     # Of a queue that is there as well: whether it is, the router alone knows, and it may be gone by then.
@@ -109,8 +110,8 @@ def purge_queue(session: Session, request: v.PurgeQueue) -> None:
 
 
 def consume(session: Session, request: v.Consume) -> None:
-    own = request.queue == DIRECT_REPLY or (request.queue == v.MANAGEMENT and session.broker.management)
-    if not own:  # a queue of the client's own, which nobody else can name
+    own = request.queue == direct_reply.PSEUDO_QUEUE or (request.queue == v.MANAGEMENT and session.broker.management)
+    if not own:  # a queue of the client's own, which no other client can name
         _of_queue(Action.CONSUME, session, request.queue)
 
 

@@ -21,7 +21,12 @@ async def find(session: Session, request: v.FindNode) -> tuple[str, v.Node]:
 
 def produce(session: Session, request: v.Produce) -> None:
     """It is allowed, and that was all that there was to ask."""
+    session.inbound.begin(request.link, settled=request.settled)
     session.answer(request)
+
+
+def end_produce(session: Session, request: v.EndProduce) -> None:
+    session.inbound.end(request.link)
 
 
 async def _is_queue(session: Session, name: str) -> bool:

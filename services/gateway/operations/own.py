@@ -1,7 +1,7 @@
 """What a connection publishes where it is a consumer as well.
 
-A consumer that does not want that (no-local) costs connections alone that have one: what those publish says who has
-published it, and what others publish is alike, whoever has.
+A consumer that does not want that (no-local) costs only its connection: what that publishes says which connection has
+published it, and nothing else does.
 """
 
 from __future__ import annotations

@@ -11,13 +11,13 @@ from typing import Any, NoReturn
 
 from services.common.clients.outbound import Messages, Targets
 from services.common.clients.pressure import pressure_on
-from services.common.errors import BrokerError, InternalError, PreconditionFailed, SyntaxFault
+from services.common.errors import BrokerError, InternalError, PreconditionFailed, SyntaxFault, Unavailable
 from services.common.message import format_named
 from services.gateway import vocabulary as v
 from services.gateway.observe.tracing.publishing import Asked
-from services.gateway.operations import own
+from services.gateway.operations import direct_reply, own
+from services.gateway.outcomes import ACCEPTED, Rejected, Released
 from services.gateway.routing.routes import distinct
-from services.gateway.sessions.producers import note
 from services.gateway.sessions.publish_ticket import PublishTicket
 from services.gateway.sessions.session import Session
 from services.gateway.sessions.transaction import Publication
@@ -29,10 +29,10 @@ Work = Coroutine[Any, Any, None] | None
 """What there is to wait for, if anything."""
 
 
-async def confirms(session: Session, _request: v.Confirms) -> None:
+async def select_confirms(session: Session, request: v.SelectConfirms) -> None:
     if session.transaction:
         raise PreconditionFailed("cannot switch from tx to confirm mode")
-    session.start_confirms()
+    session.inbound.begin(request.link, settled=False)
 
 
 def publish(session: Session, request: v.Publish) -> Work:
@@ -45,7 +45,7 @@ def publish(session: Session, request: v.Publish) -> Work:
 
 def _publish_checked(session: Session, request: v.Publish, kinds: Sequence[v.Kind]) -> Work:
     if any(kind.attributes.direct_reply for kind in kinds):
-        _rewrite_replies(session, request)
+        direct_reply.rewrite(session, request)
     if any(kind.attributes.delay_ms is not None for kind in kinds):
         _date(request, kinds, session.broker.publisher.now())
     if any(kind.attributes.copied for kind in kinds):
@@ -73,9 +73,7 @@ def _fault(session: Session, kind: v.Kind) -> BrokerError | None:
     user, claimed = session.connection.user, kind.attributes.user_id
     if claimed is not None and claimed != user:
         return PreconditionFailed(f"user_id property set to '{claimed}' but authenticated user was '{user}'")
-    if kind.attributes.direct_reply and not session.reply_queue:
-        return PreconditionFailed("fast reply consumer does not exist")
-    return None
+    return direct_reply.fault(session, kind)
 
 
 def _refusal(session: Session, exchange: str, routing_key: str) -> BrokerError | None:
@@ -94,7 +92,7 @@ def _past_faults(
 
 
 async def _publish_others(session: Session, request: v.Publish, faults: Mapping[v.Kind, BrokerError]) -> None:
-    """In their order, those that are wrong refused where they stand: publishes are numbered as they came."""
+    """In their order, those that are wrong refused where they stand."""
     for at, (fault, indexes) in enumerate(_by_fault(request, faults), 1):
         if not at % _PORTION:
             await asyncio.sleep(0)
@@ -114,15 +112,14 @@ def _by_fault(request: v.Publish, faults: Mapping[v.Kind, BrokerError]) -> Itera
 
 
 def _refuse(session: Session, request: v.Publish, error: BrokerError) -> None:
-    """Says why, and confirms that they are not safe."""
+    """Says why. What could not be done at the time says nothing against the messages."""
     count = len(request.bodies)
     record = session.connection.record
     if record.on:
         record.received(request, session.broker.publisher.uids.take(count)).failed(error)
-    if session.confirms:
-        first = session.confirms.number(count)
-        session.send_back(v.Returned(request, range(count), first=first, error=error))
-        session.confirm(first, (), frozenset(range(count)))
+    if request.first:
+        outcome = Released(error) if isinstance(error, Unavailable) else Rejected(error)
+        session.confirm(request.link, request.first, range(count), outcome)
 
 
 async def _publish_until(session: Session, request: v.Publish, faults: Mapping[v.Kind, BrokerError]) -> NoReturn:
@@ -235,7 +232,7 @@ def _publish(session: Session, request: v.Publish, targets: Sequence[Targets], a
     broker, count = session.broker, len(request.bodies)
     uids = broker.publisher.uids.take(count)
     kinds = distinct(request.kinds)
-    note(session.producers, request, kinds)
+    session.inbound.of(request.link).note(request, kinds)
     facts = [kinds[0].facts] * count if len(kinds) == 1 else list(map(_FACTS, request.kinds))
     if session.connection.tells_publisher:
         facts = own.told(facts, session.connection.name)
@@ -286,28 +283,28 @@ def _immediate(request: v.Publish, kinds: Sequence[v.Kind]) -> frozenset[int]:
 
 def _send(session: Session, publication: Publication) -> None:
     request, messages = publication.request, publication.messages
-    first = session.confirms.number(len(messages)) if session.confirms else 0
+    link, first = request.link, request.first
     routed, unrouted = publication.routed, publication.unrouted
     if len(routed):
         ticket = None
         if first or messages.immediate:
             perhaps_back = request if messages.immediate else None
-            ticket = PublishTicket(session, perhaps_back, messages.targets, publication.followed, first)
+            ticket = PublishTicket(session, perhaps_back, messages.targets, publication.followed, link, first)
         waits = publication.followed.ticket(ticket)
         if pressure := session.broker.publisher.publish(messages.part(routed), waits):
             session.connection.congested(pressure)
     if len(unrouted):
-        give_up(session, publication, first)
-        if session.confirms and session.confirm(first, unrouted):
+        give_up(session, publication)
+        if first and session.confirm(link, first, unrouted, ACCEPTED):
             publication.followed.confirmed(unrouted)
 
 
-def give_up(session: Session, publication: Publication, first: int = 0) -> None:
-    """Those that no queue is to have are returned, or nobody is told; but what is for the management node it takes."""
+def give_up(session: Session, publication: Publication) -> None:
+    """What no queue is to have is returned, where that was asked for. The management node takes what is for it."""
     request, unrouted = publication.request, _left(session, publication)
     returned = [index for index in unrouted if request.kinds[index].mandatory]
     if returned:
-        session.send_back(v.Returned(request, returned, first=first))
+        session.send_back(v.Returned(request, returned))
     publication.followed.unroutable(unrouted, returned)
 
 
@@ -324,13 +321,3 @@ def _left(session: Session, publication: Publication) -> Sequence[int]:
 
 def _is_managed(kind: v.Kind) -> bool:
     return kind.facts.routing_key == v.MANAGEMENT and not kind.facts.exchange
-
-
-def _rewrite_replies(session: Session, request: v.Publish) -> None:
-    """Direct reply-to: the pseudo-queue becomes the address of the queue behind it."""
-    request.properties = [
-        format_named(kind.facts.format).with_reply_to(properties, session.reply_queue)
-        if kind.attributes.direct_reply
-        else properties
-        for kind, properties in zip(request.kinds, request.properties, strict=True)
-    ]

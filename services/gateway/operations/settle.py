@@ -3,23 +3,39 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
+from typing import Any, Final
 
 from services.common.errors import PreconditionFailed
+from services.gateway import outcomes
 from services.gateway import vocabulary as v
+from services.gateway.outcomes import FAILED, UNSENT, DeliveryOutcome
 from services.gateway.sessions.consumer import Consumer, GetHolder
 from services.gateway.sessions.session import Session
 from services.gateway.sessions.transaction import PendingSettlement
 from services.rpc import queue_pb2
 
-OUTCOMES = {
-    v.Outcome.ACCEPT: queue_pb2.ACCEPT,
-    v.Outcome.RELEASE: queue_pb2.RELEASE,
-    v.Outcome.RETURN: queue_pb2.RETURN,
-    v.Outcome.UNSENT: queue_pb2.RESTORE,
-    v.Outcome.REJECT: queue_pb2.REJECT,
+
+def _of_modified(outcome: outcomes.Modified) -> queue_pb2.Outcome.ValueType:
+    """What is not for its client again is dead-lettered, as RabbitMQ does: there is no other place to take it to."""
+    if outcome.undeliverable:
+        return queue_pb2.REJECT
+    return queue_pb2.RELEASE if outcome.failed else queue_pb2.RETURN
+
+
+_TO_QUEUE: Final[Mapping[type, Callable[[Any], queue_pb2.Outcome.ValueType]]] = {
+    outcomes.Accepted: lambda _: queue_pb2.ACCEPT,
+    outcomes.Rejected: lambda _: queue_pb2.REJECT,
+    outcomes.Released: lambda _: queue_pb2.RETURN,
+    outcomes.Modified: _of_modified,
+    outcomes.Unsent: lambda _: queue_pb2.RESTORE,
 }
+
+
+def to_queue(outcome: DeliveryOutcome) -> queue_pb2.Outcome.ValueType:
+    """What a queue is told."""
+    return _TO_QUEUE[type(outcome)](outcome)
 
 
 def settle(session: Session, request: v.Settle) -> None:
@@ -29,7 +45,7 @@ def settle(session: Session, request: v.Settle) -> None:
     else:
         known, unknown = _up_to(session, request.last)
     if session.transaction:
-        if only_seen := _collect(session, known, OUTCOMES[outcome]):
+        if only_seen := _collect(session, known, to_queue(outcome)):
             apply(session, only_seen, outcome)
     else:
         apply(session, [unsettled.pop(number) for number in known], outcome)
@@ -41,19 +57,19 @@ async def recover(session: Session, _request: v.Recover) -> None:
     release_all(session)
 
 
-def apply(session: Session, deliveries: list[tuple[Consumer | GetHolder, int]], outcome: v.Outcome) -> None:
+def apply(session: Session, deliveries: list[tuple[Consumer | GetHolder, int]], outcome: DeliveryOutcome) -> None:
     """Tells the queues, and lets limited consumers have more."""
-    to_tell = OUTCOMES[outcome]
+    to_tell, error = to_queue(outcome), getattr(outcome, "error", None)
     by_holder: dict[Consumer | GetHolder, list[int]] = defaultdict(list)
     for holder, uid in deliveries:
         by_holder[holder].append(uid)
     for holder, uids in by_holder.items():
         if holder.takes:
-            session.broker.observer.settled(session.connection, holder.queue_id, to_tell, uids)
+            session.broker.observer.settled(session.connection, holder.queue_id, to_tell, uids, error)
             session.broker.settle(holder.queue_id, to_tell, uids)
         holder.returned(len(uids))
         if isinstance(holder, Consumer):
-            if outcome is v.Outcome.UNSENT:
+            if outcome is UNSENT:
                 holder.kept_back(len(uids))
             session.connection.wrote(holder)
     share_room(session)
@@ -70,7 +86,7 @@ def release_all(session: Session) -> None:
     """Everything unsettled goes back to its place."""
     deliveries = list(session.unsettled.values())
     session.unsettled.clear()
-    apply(session, deliveries, v.Outcome.RELEASE)
+    apply(session, deliveries, FAILED)
 
 
 def _each(session: Session, first: int, last: int) -> tuple[Sequence[int], int]:

@@ -15,8 +15,6 @@ from services.gateway.operations import choosing
 from services.gateway.sessions.session import Session
 from services.rpc import queue_pb2, router_pb2
 
-DIRECT_REPLY = "amq.rabbitmq.reply-to"  # the pseudo-queue
-
 
 async def declare_exchange(session: Session, request: v.DeclareExchange) -> None:
     declare = router_pb2.DeclareExchange(
@@ -37,8 +35,6 @@ async def delete_exchange(session: Session, request: v.DeleteExchange) -> None:
 
 
 async def declare_queue(session: Session, request: v.DeclareQueue) -> v.QueueDeclared:
-    if request.passive and request.name.startswith(DIRECT_REPLY):
-        return _reply_queue(session, request.name)
     declare = router_pb2.DeclareQueue(
         name=named(session, request.name) if request.passive else request.name,
         passive=request.passive,
@@ -63,13 +59,6 @@ async def declare_queue(session: Session, request: v.DeclareQueue) -> v.QueueDec
 
 def _is_there(session: Session, name: str) -> bool:
     return SlotName(session.connection.virtual_host, name) in session.broker.topology.by_name
-
-
-def _reply_queue(session: Session, name: str) -> v.QueueDeclared:
-    """A responder may ask in this way whether its requester still waits, though the queue is not its own."""
-    if name != DIRECT_REPLY and SlotName(session.connection.virtual_host, name) not in session.broker.topology.by_name:
-        raise NotFound(f"no queue '{name}' in vhost '{session.connection.virtual_host}'")
-    return v.QueueDeclared(name, 0, 1)
 
 
 async def delete_queue(session: Session, request: v.DeleteQueue) -> int:
@@ -149,14 +138,14 @@ async def find_queue(session: Session, name: str) -> router_pb2.QueueDefinition:
 
 
 def owner_of(definition: router_pb2.QueueDefinition) -> Party:
-    """Whose it is alone."""
+    """The only party that may use it, if any."""
     if definition.HasField("owner"):
         return Party(Scope(definition.owner.scope), definition.owner.name)
     return of_connection(definition.exclusive_to)
 
 
 async def end_session(session: Session) -> None:
-    """Deletes the queues that go with it; if nobody answers, as soon as somebody does."""
+    """Deletes the queues that go with it; if no router answers, as soon as one does."""
     await session.broker.exclusive.end(Asker(session.connection.name, session.identity))
 
 

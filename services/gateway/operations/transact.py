@@ -12,7 +12,7 @@ from services.gateway.sessions.transaction import InDoubt, Transaction
 
 
 async def select(session: Session, _request: v.SelectTransactions) -> None:
-    if session.confirms:
+    if session.inbound.confirmed:
         raise PreconditionFailed("cannot switch from confirm to tx mode")
     session.transaction = session.transaction or Transaction(session.broker.transactions.open)
 

@@ -38,7 +38,7 @@ _AGAIN = 0.05  # seconds between looks while nothing happens
 
 
 class Term(NamedTuple):
-    """Who has a queue, since when: a stream of it, counted, and the epoch of its partition."""
+    """The owner of a queue, and since when: a stream of it, counted, and the epoch of its partition."""
 
     link: QueueLink | None
     epoch: int
@@ -140,7 +140,7 @@ class OwnerlessQueues:
                 self._look_within(_AGAIN)
 
     def _is_anothers(self, settled: Settled) -> bool:
-        """Whether somebody here has the message besides who has settled it in a transaction under way."""
+        """Whether a consumer here has the message, but for one that has settled it in a transaction under way."""
         held = (uid for session in self._sessions for _, uid in session.holdings())
         return sum(uid == settled.uid for uid in held) > 1
 

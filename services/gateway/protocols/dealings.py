@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
+from services.gateway.protocols.idleness import FOR_EVER, Idleness
 from services.gateway.vocabulary import Request
 
 Chunk: TypeAlias = bytes | memoryview
@@ -13,11 +14,11 @@ Chunk: TypeAlias = bytes | memoryview
 
 @dataclass(slots=True, kw_only=True)
 class Dealings:
-    """Requests of the peer, and bytes for it, in their order. `heartbeat` is what was agreed, in seconds."""
+    """Requests of the peer, and bytes for it, in their order. `idleness` is what was agreed."""
 
     requests: list[Request] = field(default_factory=list)
     out: list[Chunk] = field(default_factory=list)
-    heartbeat: int = 0
+    idleness: Idleness = FOR_EVER
     incomplete: int = 0  # bytes of memory of messages that have not come whole
     effort: int = 0  # microseconds that the last read has taken, about; see `stream_engine.MOST_EFFORT`
 

@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Protocol
+from typing import ClassVar, Protocol
 
 from services.common.errors import BrokerError
 from services.gateway.answers import Answers
 from services.gateway.protocols.dealings import Chunk
+from services.gateway.protocols.idleness import Idleness
+from services.gateway.protocols.limits import Limits
 from services.gateway.protocols.producing import Producing
 from services.gateway.vocabulary import Request
 
 
 class Engine(Answers, Protocol):
     """One connection's protocol. Never raises on what the peer sends: it answers as its specification says."""
+
+    LIMITS: ClassVar[type[Limits]]
+    """What it is made with, and the mechanisms that it offers, best first."""
 
     @staticmethod
     def begins(opening: bytes) -> bool | None:
@@ -32,10 +37,8 @@ class Engine(Answers, Protocol):
         """Takes what is to be written, in order."""
 
     @property
-    def heartbeat(self) -> int:
-        """Seconds between beats as negotiated, 0 for none. The connection calls `beat` when it has written nothing for
-        half of it, and ends the peer after two without a byte from it.
-        """
+    def idleness(self) -> Idleness:
+        """As agreed, once the connection is open. By it `beat` is called, and a silent peer is cut off."""
 
     @property
     def unread(self) -> bool:
@@ -53,7 +56,8 @@ class Engine(Answers, Protocol):
     def closing(self) -> bool:
         """Whether only the peer's farewell is waited for; the connection does not wait for it long."""
 
-    def beat(self) -> None: ...
+    def beat(self) -> None:
+        """Nothing else was written: says that we are there."""
 
     def challenge(self, data: bytes) -> None: ...
 

@@ -1,27 +1,29 @@
-"""What an engine tells and proposes to its peer, and what it puts up with; the same for all protocols."""
+"""What an engine tells and proposes to its peer, and what it puts up with.
+
+Each field is the setting of that name, if there is one. What only one protocol knows is in a class of its own, beside
+its engine: how large frames may be, how many sessions there are, how long a peer may be silent.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from dataclasses import dataclass, fields
+from typing import TypeVar
 
-Compression: TypeAlias = Literal["none", "negotiated", "assumed"]
-"""For whom gzip is undone: nobody; who says that it does not understand it; who says nothing of it, too."""
+_L = TypeVar("_L", bound="Limits")
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """`heartbeat` in seconds, 0 for none; `frame_max` and `max_message_size` in bytes.
-
-    Bodies above `compression_threshold` bytes are gzipped for peers that understand it.
-    `product` and `version` are what the broker calls itself; version "" is that of the installed distribution.
+    """`max_message_size` in bytes. `product` and `product_version` are what the broker calls itself; "" as a version is
+    that of the installed distribution.
     """
 
-    frame_max: int = 131072
-    channel_max: int = 2047
-    heartbeat: int = 60
     max_message_size: int = 16 << 20
-    compression: Compression = "negotiated"
-    compression_threshold: int = 100 << 10
     product: str = "Hopline"
-    version: str = ""
+    product_version: str = ""
+
+
+def limits_of(kind: type[_L], settings: object, max_message_size: int) -> _L:
+    """As the settings say, but for the size of a message."""
+    said = {field.name: getattr(settings, field.name) for field in fields(kind) if hasattr(settings, field.name)}
+    return kind(**said | {"max_message_size": max_message_size})

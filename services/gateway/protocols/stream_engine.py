@@ -8,6 +8,7 @@ from typing import Final, Protocol
 
 from services.common.errors import BrokerError, ResourceError
 from services.gateway.protocols.dealings import Chunk, Dealings
+from services.gateway.protocols.idleness import Idleness
 from services.gateway.protocols.inbox import Inbox
 from services.gateway.protocols.producing import Producing
 from services.gateway.vocabulary import Request
@@ -17,7 +18,7 @@ NEVER: Final = 1 << 62
 
 MOST_EFFORT: Final = 1000
 """Microseconds of work on one read, after which others have their turn. Frames are charged as they were measured: most
-take one, and a method or a performative a part of one more for each byte, if somebody makes the most of them.
+take one, and a method or a performative a part of one more for each byte, at the worst.
 """
 
 _BEATS_BEFORE_OPEN: Final = 100  # a peer that signs in has no need of any
@@ -85,7 +86,7 @@ class StreamEngine(ABC):
             self._inbox.keep(rest, NEVER if self._conversation.waits_for_broker else needed)
 
     def _beats_too_early(self) -> bool:
-        """Called for each beat of the peer; whether there are more than anybody has who means to open a connection."""
+        """Called for each beat of the peer; whether there are more than a peer sends that opens one."""
         if not self._conversation.is_opened:
             self._early += 1
         return self._early > _BEATS_BEFORE_OPEN
@@ -110,7 +111,7 @@ class StreamEngine(ABC):
 
     @property
     def asks(self) -> bool:
-        """As Engine says; or there is more to read, which nobody knows but who asks."""
+        """As Engine says; or there is more to read, which the connection has to ask for."""
         return self.unread or bool(self._dealings.requests)
 
     def pending_requests(self) -> list[Request]:
@@ -118,9 +119,9 @@ class StreamEngine(ABC):
         return self._dealings.take_requests()
 
     @property
-    def heartbeat(self) -> int:
+    def idleness(self) -> Idleness:
         """As Engine says."""
-        return self._dealings.heartbeat
+        return self._dealings.idleness
 
     @property
     def effort(self) -> int:

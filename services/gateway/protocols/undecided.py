@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, NoReturn
+from typing import Any, ClassVar, NoReturn
 
 from services.common.errors import BrokerError
 from services.gateway.protocols.dealings import Chunk
 from services.gateway.protocols.engine import Engine
+from services.gateway.protocols.idleness import FOR_EVER
 from services.gateway.protocols.limits import Limits
 from services.gateway.vocabulary import Close, Request
 
@@ -16,19 +17,21 @@ class Undecided:
     """`become` is called with the engine that takes its place; see protocols.engine."""
 
     name = "unknown"
-    heartbeat = 0
+    idleness = FOR_EVER
     effort = 0
     unread = False
     closing = False
     holds_back = False
 
-    def __init__(self, kinds: Sequence[type[Engine]], limits: Limits, mechanisms: Sequence[str]) -> None:
+    LIMITS: ClassVar[type[Limits]] = Limits
+
+    def __init__(self, kinds: Sequence[type[Engine]], create: Callable[[type[Engine]], Engine]) -> None:
         """The first of `kinds` answers a peer that speaks none of them."""
         self._kinds = kinds
-        self._made = limits, mechanisms
+        self._create = create
         self._data = b""
         self._pending: list[Request] = []
-        self.become: Callable[[Engine], None] = _nobody
+        self.become: Callable[[Engine], None] = _not_set
 
     @staticmethod
     def begins(_opening: bytes) -> bool | None:
@@ -42,7 +45,7 @@ class Undecided:
         if None in told.values() and True not in told.values():
             return []
         kind = next((kind for kind, begins in told.items() if begins), self._kinds[0])
-        engine = kind(*self._made)  # type: ignore[call-arg]  # a protocol does not say how it is made
+        engine = self._create(kind)
         self.become(engine)
         return engine.receive(self._data)
 
@@ -86,10 +89,10 @@ class Undecided:
         return ()
 
     def _nothing_asked(self, *_: object, **__: object) -> NoReturn:
-        raise AssertionError("an answer to what nobody asked for")
+        raise AssertionError("an answer to what was not asked for")
 
     challenge = authenticated = deliver = confirm = returned = cancelled = _nothing_asked
 
 
-def _nobody(_engine: Engine) -> None:
-    """Set by who has the engine."""
+def _not_set(_engine: Engine) -> None:
+    """Its connection sets another."""

@@ -35,7 +35,7 @@ class Bindings:
         return self._replica.sources(virtual_host) if virtual_host in self._hosts else None
 
     def has_exchange(self, virtual_host: str, name: str) -> bool:
-        """Whether there may be one: only who has all of them knows."""
+        """Whether there may be one: only a copy of all of them tells."""
         return not self.whole or name in (self.sources(virtual_host) or ())
 
     # -------------------------------------------------------------- the topology says

@@ -19,7 +19,7 @@ from services.rpc import router_pb2
 log = structlog.get_logger()
 
 _AT_ONCE = 100  # requests: the router decides together what comes together
-_SOON = 1.0  # seconds, when nobody answered; asking takes its time by itself then
+_SOON = 1.0  # seconds, when no router answered; asking takes its time by itself then
 _LATER = 60.0  # when the answer was another one, which may be the same again
 
 

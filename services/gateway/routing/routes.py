@@ -379,7 +379,7 @@ def _question(virtual_host: str, facts: Facts, properties: bytes) -> router_pb2.
 
 
 def _fault(exchange: _Exchange, routed: router_pb2.Routed) -> BrokerError | None:
-    """Why nobody may publish there, if so."""
+    """Why nothing can be published there, if so."""
     virtual_host, name = exchange
     if routed.unknown_virtual_host or routed.unknown_exchange:
         return unknown_exchange(virtual_host, name)

@@ -1,7 +1,7 @@
 """SASL mechanisms (RFC 4422), plug-ins of group `sasl_mechanisms`: what a client sent becomes a claim to be judged.
 
-A mechanism reads and writes messages, and nothing more: who is a user, who comes from where and how often somebody has
-failed is known to its authentication provider and its guard (`services/common/authentication`), which judge the claim.
+A mechanism reads and writes messages, and nothing more. An authentication provider knows the users, its guard where
+clients come from and how often they have failed (`services/common/authentication`): these judge the claim.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class Directory(Protocol):
     """The name in the client's certificate, which TLS has verified; "" where it showed none."""
 
     def keys_of(self, user: str, mechanism: str) -> Keys:
-        """Of whoever it is: nobody's password fits those of who is no user, or has none.
+        """For any name: no password fits those of one that is no user, or has none.
 
         Raises TooManyFailures where no proof would be looked at.
         """

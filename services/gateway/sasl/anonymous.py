@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from services.common.authentication.claims import Anonymous as Somebody
+from services.common.authentication.claims import Anonymous as AnonymousClaim
 from services.common.errors import SyntaxFault
 from services.gateway.sasl import Mechanism
 
@@ -10,7 +10,7 @@ _LONGEST = 255  # characters
 
 
 class Anonymous(Mechanism):
-    def respond(self, response: bytes) -> Somebody:
+    def respond(self, response: bytes) -> AnonymousClaim:
         try:
             trace = response.decode()
         except ValueError as fault:
@@ -19,4 +19,4 @@ class Anonymous(Mechanism):
             raise SyntaxFault(
                 f"ANONYMOUS: trace information has {_LONGEST} characters at most, and each can be printed"
             )
-        return Somebody(trace)
+        return AnonymousClaim(trace)

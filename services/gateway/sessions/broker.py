@@ -81,7 +81,7 @@ class Broker:
         self.asking = Asking(self._ownerless)
         self.transactions = Coordinator(self.publisher, store, self._ownerless)
         self._to_flush: dict[Client, None] = {}
-        self.close_virtual_host: Callable[[str], None] = _nobody_is_connected
+        self.close_virtual_host: Callable[[str], None] = _no_connections
         """Ends the connections to a deleted virtual host; set by the listener, which knows them."""
         self.management: Management | None = None
         """Takes what is published to the management node of a virtual host; None where there is none."""
@@ -379,7 +379,7 @@ class Broker:
         """Nothing to do: the route cache looks at the place whenever it is used."""
 
 
-def _nobody_is_connected(_virtual_host: str) -> None:
+def _no_connections(_virtual_host: str) -> None:
     """`close_virtual_host` before there is a listener."""
 
 

@@ -1,8 +1,7 @@
 """A consumer as its gateway knows it: where it is attached, and what it may still be sent.
 
 Credit makes the socket the authority over the backlog. A queue process sends while both message and byte credit are
-above zero; message credit comes back when deliveries are settled (with a prefetch limit) or written to a socket that
-drains (without), byte credit when they are written.
+above zero; message credit comes back as its mode says (`credit.py`), byte credit when they are written.
 """
 
 from __future__ import annotations
@@ -14,15 +13,16 @@ from typing import TYPE_CHECKING
 
 from services.common.ledger.place import LedgerPlace
 from services.common.topology.slots import SlotId
+from services.gateway.sessions.credit import LinkCredit
 from services.gateway.sessions.timeout import Timeout
 from services.rpc import queue_pb2 as pb
 
 if TYPE_CHECKING:
     from services.common.clients.queue_link import QueueLink
+    from services.gateway.sessions.credit import CreditMode
     from services.gateway.sessions.session import Session
     from services.gateway.vocabulary import Credit
 
-WINDOW_MESSAGES = 4000
 WINDOW_BYTES = 4 << 20
 
 
@@ -64,8 +64,7 @@ class Consumer:
     exclusive: bool
     browse: bool
     priority: int
-    limit: int  # prefetch; 0 is none
-    by_credit: bool  # its client grants credit by messages (link credit); else prefetch limits it
+    credit: CreditMode
     window: int  # bytes that may be on the way
     place: LedgerPlace  # of deliveries to it, for the ledger
     state: ConsumerState = ConsumerState.ATTACHING
@@ -73,8 +72,6 @@ class Consumer:
     answer: asyncio.Future[pb.Attached] | None = None
     ended: asyncio.Future[None] | None = None
     capacity: int = 0  # messages that may be on the way at once; granted, used or due
-    up_to: int = 0  # deliveries that its credit allows, counted since it began …
-    sent: int = 0  # … and those that were made
     drain: Credit | None = None  # the request to drain, answered when that credit is used up or taken back
     due: int = 0  # messages to be granted; below zero after the capacity has shrunk
     due_room: int = 0  # bytes to be granted
@@ -114,7 +111,7 @@ class Consumer:
         self.capacity = self._capacity()
         # What it holds has used credit already.
         holds = len(held) if self.takes else self.session.count_of(self)
-        self.due = self.capacity - kept - (holds if self.limit else 0)
+        self.due = self.capacity - kept - self.credit.held(holds)
         messages, room = max(self._grantable(), 0), max(self.window - kept_bytes, 0)
         self.due -= messages
         self.due_room = 0
@@ -157,10 +154,14 @@ class Consumer:
         self.grant()
 
     def _capacity(self) -> int:
-        if self.by_credit:
-            return max(self.up_to - self.sent, 0)
-        shared = self.session.shared_limit if self.gives_back else 0
-        return min((limit for limit in (self.limit, shared) if limit), default=WINDOW_MESSAGES)
+        return self.credit.capacity(self.session.shared_limit if self.gives_back else 0)
+
+    @property
+    def room(self) -> int | None:
+        """How many more deliveries may be written; None: all that its owner sends."""
+        if self.session.shared_limit and self.gives_back and self.credit.room is None:
+            return self.session.room
+        return self.credit.room
 
     def resize(self) -> None:
         """The limit over all consumers of the session has changed."""
@@ -171,12 +172,9 @@ class Consumer:
     def written(self, count: int, size: int) -> None:
         """Deliveries went to the socket."""
         self.due_room += size
-        self.sent += count
-        if self.by_credit:
-            if self.sent >= self.up_to:
-                self.answer_drain()
-        elif not self.limit:
-            self.due += count
+        self.due += self.credit.written(count)
+        if self.drain and self.is_used_up:
+            self.answer_drain()
 
     def unsent(self, count: int, size: int) -> None:
         """Deliveries went back before the client saw them."""
@@ -185,18 +183,16 @@ class Consumer:
 
     def kept_back(self, count: int) -> None:
         """The same of deliveries that its engine was given, and counted as made."""
-        self.sent -= count
-        self.due += count
+        self.due += self.credit.kept_back(count)
 
     def returned(self, count: int) -> None:
         """Deliveries were settled."""
-        if self.limit:
-            self.due += count
+        self.due += self.credit.settled(count)
 
     def take(self, up_to: int) -> None:
         """Its client grants credit up to so many deliveries in all: more than before, or fewer."""
-        self.due += up_to - self.up_to
-        self.up_to = up_to
+        if isinstance(self.credit, LinkCredit):
+            self.due += self.credit.take(up_to)
         self.session.release(self)
         self.answer_drain()  # new credit ends a drain
 
@@ -207,9 +203,15 @@ class Consumer:
             self.due += left
             self.grant()
             return
-        self.up_to -= left
-        if self.sent >= self.up_to:
+        if isinstance(self.credit, LinkCredit):
+            self.credit.up_to -= left
+        if self.is_used_up:
             self.answer_drain()
+
+    @property
+    def is_used_up(self) -> bool:
+        """Whether the client has had all that its credit allows."""
+        return isinstance(self.credit, LinkCredit) and self.credit.is_used_up
 
     def answer_drain(self) -> None:
         """Nothing more comes of the credit that is drained, if any is."""
@@ -235,6 +237,4 @@ class Consumer:
         if self.session.shared_limit and self.gives_back:
             # Beyond the session's limit messages stay in the queue, where other consumers may have them.
             return max(min(self.due, self.session.room), 0)
-        if self.limit or self.by_credit:
-            return max(self.due, 0)
-        return self.due if self.due * 2 >= WINDOW_MESSAGES else 0
+        return self.credit.grantable(self.due)

@@ -50,7 +50,7 @@ _PATIENCE = 30.0  # seconds in which owners may change before a commit is given 
 _AGAIN = 0.1
 _DOUBT = 1800.0  # seconds that the store is asked; it keeps outcomes for an hour, and a later commit would be a new one
 _TOO_OFTEN = 2  # times that a process is lost while it holds a transaction too large for an ordinary frame
-_NOBODY = frozenset({pb.NOT_OWNER, pb.UNAVAILABLE})
+_NO_OWNER = frozenset({pb.NOT_OWNER, pb.UNAVAILABLE})
 
 _Settles: TypeAlias = dict[tuple[SlotId, pb.Outcome.ValueType], list[int]]
 """Uids by queue and outcome."""
@@ -364,7 +364,7 @@ def _parts(answer: pb.Prepared | None) -> int:
         raise _OwnerChanged
     if answer.reason == pb.NONE:
         return answer.parts
-    if answer.reason in _NOBODY:
+    if answer.reason in _NO_OWNER:
         raise _OwnerChanged
     if answer.reason == pb.OVERFLOW:
         # 506 would end the whole connection; as RabbitMQ, a refused commit ends the channel.

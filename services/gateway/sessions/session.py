@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Any
 
 from services.common.containment import by_itself, contained
 from services.common.errors import BrokerError
-from services.common.message.indexes import runs
 from services.common.telemetry.conventions import CONNECTION_LOST, SESSION_CLOSED
 from services.common.topology.slots import SlotId
 from services.gateway.answers import ANSWERED
+from services.gateway.outcomes import PublishOutcome
 from services.gateway.sessions.backlog import Arrived, Backlog
-from services.gateway.sessions.confirms import ConfirmTracker
 from services.gateway.sessions.consumer import Consumer, ConsumerState, GetHolder
+from services.gateway.sessions.inbound_links import InboundLinks
 from services.gateway.sessions.link_requests import OF_LINKS, LinkRequests
 from services.gateway.sessions.transaction import Transaction
 from services.gateway.sessions.waiting import WaitingRequests, may_send
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from services.gateway.sessions.broker import Broker
     from services.gateway.sessions.client import Client
     from services.gateway.sessions.permitted import Permitted
+    from services.gateway.sessions.reply_address import ReplyAddress
 
 _TURN = 128 << 10  # bytes of its backlog that a session writes before it is another session's turn
 
@@ -45,16 +46,15 @@ class Session:
         self.unsettled: dict[int, tuple[Consumer | GetHolder, int]] = {}  # delivery number → its holder, uid
         self.oldest = 1  # no lower delivery number is unsettled
         self.late: AbstractSet[int] = frozenset()  # numbers of deliveries that were kept for too long, and taken away
-        self.producers: dict[tuple[int, str], list[int]] = {}  # see producers.py
+        self.inbound = InboundLinks()
         self.next_number = 1
         self.next_tag = 1
         self.limit = 0  # prefetch of consumers to come
         self.shared_limit = 0  # over all consumers
         self.flowing = True  # neither its client nor its engine has deliveries wait
-        self.confirms: ConfirmTracker | None = None
         self.transaction: Transaction | None = None
-        self.last_queue = self.reply_queue = ""  # reply_queue: behind the pseudo-queue amq.rabbitmq.reply-to
-        self.reply_consumer: Consumer | None = None
+        self.last_queue = ""
+        self.replies: ReplyAddress | None = None
         self.get_holders: dict[SlotId, GetHolder] = {}
         self.closed = False
         self._parting = False  # no delivery is heard of any more: it is closed, or will be as soon as it is idle
@@ -200,8 +200,6 @@ class Session:
         elif self._backlog or not self.flowing or not self.connection.writable:
             self._backlog.add(consumer, arrived)
             self.connection.wants_to_write(self)
-        elif not consumer.by_credit and (not self.shared_limit or not consumer.gives_back):
-            self._send(consumer, arrived)
         elif within := self._within_limit(consumer, arrived):
             self._send(consumer, within)
 
@@ -242,12 +240,8 @@ class Session:
 
         Presettled deliveries cannot go back, and a browser's never left the queue: those wait for credit.
         """
-        if consumer.by_credit:
-            room = consumer.up_to - consumer.sent
-        elif not self.shared_limit or not consumer.gives_back:
+        if (room := consumer.room) is None:
             return arrived
-        else:
-            room = self.room
         count, allowed = len(arrived.bodies), max(room, 0)
         if count <= allowed:
             return arrived
@@ -298,8 +292,6 @@ class Session:
         Presettled deliveries are written, though they were held back: they would be lost.
         """
         self.consumers.pop(consumer.tag, None)
-        if consumer is self.reply_consumer:
-            self.reply_consumer, self.reply_queue = None, ""
         for arrived in self.take_parked(consumer):
             if consumer.settled and not self._is_unheard:
                 self._send(consumer, arrived)
@@ -364,37 +356,24 @@ class Session:
 
     # -------------------------------------------------------------- what publishers hear
 
-    def start_confirms(self) -> None:
-        """Numbers publishes from now on; a second call changes nothing."""
-        self.confirms = self.confirms or ConfirmTracker()
-
     def send_back(self, returned: Returned) -> None:
         """Returns messages to their publisher, before they are confirmed."""
         if not self.closed and not self.connection.lost:
             self.connection.engine.returned(self.number, returned)
             self.connection.wants_to_return()
 
-    def confirm(self, first: int, indexes: Sequence[int], refused: AbstractSet[int] = frozenset()) -> bool:
-        """Publishes at these indexes from number `first` are safe but for those at `refused`.
+    def confirm(self, link: int, first: int, indexes: Sequence[int], outcome: PublishOutcome) -> bool:
+        """Something became of the publishes of a link at these indexes, counted from that with number `first`.
 
         False when the client cannot be told any more.
         """
-        tracker = self.confirms
-        if tracker is None or self.closed or self.connection.lost:
+        if self.closed or self.connection.lost:
             return False
-        if refused:
-            for index in sorted(refused):
-                tracker.complete(first + index, first + index, accepted=False)
-            indexes = [index for index in indexes if index not in refused]
-        for start, count in runs(indexes):
-            tracker.complete(first + start, first + start + count - 1, accepted=True)
+        self.inbound.complete(link, first, indexes, outcome)
         self.connection.wants_to_confirm(self)
         return True
 
     def write_confirms(self) -> None:
-        """Sends the client the confirms that have become known."""
-        if self.confirms is None or self.closed:
-            return
-        tell = self.connection.engine.confirm
-        for each in self.confirms.take():
-            tell(self.number, each.first, each.last, cumulative=each.cumulative, accepted=each.accepted)
+        """Sends the client what has become known of its publishes."""
+        if not self.closed and (dispositions := self.inbound.take()):
+            self.connection.engine.confirm(self.number, dispositions)

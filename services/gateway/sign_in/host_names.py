@@ -1,7 +1,7 @@
 """What the host of an address is called, for rules that ask for it.
 
-Whoever has an address says what it is called: that counts where who has the name says the same, as in Java, which
-Broker-J asks. Threads of their own wait for it, few: a resolver that does not answer holds up nothing else.
+The name that an address claims counts where that name has the address, too, as in Java, which Broker-J asks. Threads of
+their own wait for it, few: a resolver that does not answer holds up nothing else.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ _THREADS = ThreadPoolExecutor(2, thread_name_prefix="host names")
 
 
 async def host_name(address: str) -> str:
-    """Empty where nobody says, or somebody else has that name."""
+    """Empty where no name is told, or another address has that name."""
     try:
         async with asyncio.timeout(_PATIENCE):
             return await asyncio.get_running_loop().run_in_executor(_THREADS, _confirmed, address)

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from services.common.config import Network
     from services.common.runtime import Tasks
 
-_NOBODY = frozenset((socket.EAI_NONAME, getattr(socket, "EAI_NODATA", socket.EAI_NONAME)))
+_NO_SUCH_NAME = frozenset((socket.EAI_NONAME, getattr(socket, "EAI_NODATA", socket.EAI_NONAME)))
 _EVERY = 1.0  # seconds
 
 Address = IPv4Address | IPv6Address
@@ -74,7 +74,7 @@ async def _addresses_of(name: str) -> list[Address] | None:
     try:
         found = await _getaddrinfo(name)
     except socket.gaierror as failure:
-        return [] if failure.errno in _NOBODY else None
+        return [] if failure.errno in _NO_SUCH_NAME else None
     except (OSError, UnicodeError):
         return None
     return [address for *_, place in found if (address := address_of(str(place[0])))]

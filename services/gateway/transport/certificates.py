@@ -118,7 +118,7 @@ def _context(certificate: Path, key: Path | None, files: Files) -> ssl.SSLContex
 
 
 def _no_password() -> str:
-    raise ValueError("its key has a password, which nobody could give when the gateway starts")
+    raise ValueError("its key has a password, which the gateway could not ask for when it starts")
 
 
 def _chooser(named: list[tuple[list[str], ssl.SSLContext]]) -> Callable[[ssl.SSLObject, str | None, object], None]:

@@ -1,7 +1,7 @@
 """The head of the request that a WebSocket begins with, looked at before it is parsed.
 
 The parser takes the square of spaces in a row, and of the length of a host's name: a head of 64 KiB took a gateway
-eleven seconds, and anybody can send one.
+eleven seconds, and every peer can send one.
 """
 
 from __future__ import annotations

@@ -26,7 +26,7 @@ _NORMAL, _NO_TEXT = 1000, 1003  # section 7.4.1
 _BAD, _FORBIDDEN, _TOO_LARGE = 400, 403, 431
 _UNWRITTEN = 64 << 10  # unsent bytes above which pings are not answered: their sender reads nothing
 _FRAMES = 500  # in a turn, which are 5 ms
-_ANYBODY = "*"
+_ANY_ORIGIN = "*"
 _LONGEST = 200  # characters of an origin that the log repeats: a request may have thousands
 
 Refused = Callable[[str], None]
@@ -113,7 +113,7 @@ class WebSocket(asyncio.Transport):
 
     def _asked(self, request: Request) -> None:
         origin = next((value.decode("latin-1") for name, value in request.extra_headers if name == b"origin"), "")
-        if origin and not {origin, _ANYBODY} & set(self._origins):
+        if origin and not {origin, _ANY_ORIGIN} & set(self._origins):
             self._reject(f"pages of {origin[:_LONGEST]} may not connect (HOPLINE_WEBSOCKET_ORIGINS)", _FORBIDDEN)
         elif SUBPROTOCOL not in request.subprotocols:
             self._reject(f"it asked for no subprotocol {SUBPROTOCOL}", _BAD)
@@ -154,7 +154,7 @@ class WebSocket(asyncio.Transport):
     def connection_lost(self, failure: Exception | None) -> None:
         """Both lead back to here; what refers to itself stays until the collector comes by, which is seldom."""
         self._open = False
-        protocol, self._protocol, self._refused = self._protocol, asyncio.Protocol(), _to_nobody
+        protocol, self._protocol, self._refused = self._protocol, asyncio.Protocol(), _unheard
         protocol.connection_lost(failure)
 
     def pause_writing(self) -> None:
@@ -224,5 +224,5 @@ class WebSocket(asyncio.Transport):
         return self._carrier.get_write_buffer_size()
 
 
-def _to_nobody(_reason: str) -> None:
+def _unheard(_reason: str) -> None:
     """Who would have been told has gone."""

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from services.common.errors import AccessRefused, SyntaxFault
 from services.common.message import LONGEST_NAME
+from services.common.topology.direct_reply import is_behind
 from services.common.topology.predeclared import DEFAULT_EXCHANGE
 
 _RESERVED = "amq."
 MADE = "amq.gen-"
 """How names begin that a router makes, and RabbitMQ."""
 _MANAGEMENT = "$management"  # the address of the management node: who had a queue of that name would have its requests
-_REPLIES = "amq.rabbitmq.reply-to."  # gateways make one for each consumer of direct replies
 
 
 def called(kind: str, name: str, virtual_host: str) -> str:
@@ -20,7 +20,7 @@ def called(kind: str, name: str, virtual_host: str) -> str:
 
 def check_new(kind: str, name: str, *, exclusive: bool = False, restored: bool = False) -> None:
     """Raises AccessRefused for a reserved name, SyntaxFault for one that does not fit."""
-    may = (exclusive and name.startswith(_REPLIES)) or (restored and name.startswith(MADE))
+    may = (exclusive and is_behind(name)) or (restored and name.startswith(MADE))
     if name.startswith(_RESERVED) and not may:
         raise AccessRefused(f"{kind} name '{name}' contains reserved prefix '{_RESERVED}*'")
     if name == _MANAGEMENT and kind == "queue":

@@ -9,6 +9,7 @@ from pamqp import commands, header
 
 from services.common.errors import BrokerError, NotFound, Unavailable
 from services.gateway import vocabulary as v
+from services.gateway.outcomes import ACCEPTED, PublishDisposition
 from tests.support.amqp_playbook import Playbook, content, written
 from tests.support.messages import facts
 
@@ -83,7 +84,7 @@ def test_confirms_and_returns_that_are_known_come_before_close_ok() -> None:
     publish, close = book.engine.receive(content(1, b"x", mandatory=True) + _CONNECTION_CLOSE)
     assert isinstance(publish, v.Publish)
     book.engine.returned(1, v.Returned(publish, [0]))
-    book.engine.confirm(1, 1, 1, cumulative=True, accepted=True)
+    book.engine.confirm(1, [PublishDisposition(0, 1, 1, ACCEPTED)])
     book.engine.succeed(close)
     assert _names(book) == ["Basic.Return", "ContentHeader", "ContentBody", "Basic.Ack", "Connection.CloseOk"]
 

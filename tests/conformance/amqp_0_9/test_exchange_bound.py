@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from services.gateway.protocols.amqp_0_9.engine import AmqpEngine
+from services.gateway.protocols.amqp_0_9.limits import Amqp09Limits
 from services.gateway.protocols.amqp_0_9.versions import VERSIONS
-from services.gateway.protocols.limits import Limits
 from services.gateway.vocabulary import Authenticate, BindingFound, FindBinding, Open, OpenSession, Request
 from tests.support.raw_amqp import method, short
 
@@ -19,7 +19,7 @@ NO_QUEUE = BindingFound(unknown_queue=True)
 @pytest.fixture(params=VERSIONS, ids=lambda version: version.name)
 def engine(request: pytest.FixtureRequest) -> AmqpEngine:
     """With channel 1."""
-    engine = AmqpEngine(Limits(), ("PLAIN",))
+    engine = AmqpEngine(Amqp09Limits(), ("PLAIN",))
     engine.receive(request.param.header)
     start_ok = bytes(4) + short("PLAIN") + (8).to_bytes(4) + b"\0alice\0p" + short("en_US")
     assert isinstance(_asks(engine, method(10, 11, start_ok, channel=0)), Authenticate)

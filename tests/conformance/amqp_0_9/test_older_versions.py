@@ -10,9 +10,9 @@ import pytest
 from services.common.errors import NotFound
 from services.gateway.protocols.amqp_0_9 import wire
 from services.gateway.protocols.amqp_0_9.engine import AmqpEngine
+from services.gateway.protocols.amqp_0_9.limits import Amqp09Limits
 from services.gateway.protocols.amqp_0_9.version import Version
 from services.gateway.protocols.amqp_0_9.versions import AMQP_0_8, AMQP_0_9, AMQP_0_9_1
-from services.gateway.protocols.limits import Limits
 from services.gateway.vocabulary import (
     Authenticate,
     Close,
@@ -44,7 +44,7 @@ class Wire:
 
     def __init__(self, version: Version) -> None:
         self.version = version
-        self.engine = AmqpEngine(Limits(), ("PLAIN",))
+        self.engine = AmqpEngine(Amqp09Limits(), ("PLAIN",))
 
     def said(self) -> bytes:
         return b"".join(self.engine.data_to_send())
@@ -99,7 +99,7 @@ def test_every_method_lies_as_the_specification_says(version: Version) -> None:
 @pytest.mark.parametrize("version", [*OLDER, AMQP_0_9_1], ids=lambda version: version.name)
 def test_the_header_decides(version: Version) -> None:
     """In as many pieces as it likes to come; the record says which version is spoken."""
-    engine = AmqpEngine(Limits(), ("PLAIN",))
+    engine = AmqpEngine(Amqp09Limits(), ("PLAIN",))
     for octet in _HEADERS[version.name]:
         assert not engine.data_to_send()
         assert engine.receive(bytes([octet])) == []

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from pamqp import commands, header
 
-from services.gateway.protocols.limits import Limits
+from services.gateway.protocols.amqp_0_9.limits import Amqp09Limits
 from services.gateway.vocabulary import Close, CloseSession
 from tests.support.amqp_playbook import Playbook, content, written
 
@@ -206,7 +206,7 @@ def test_content_out_of_place_is_unexpected(data: bytes) -> None:
 @pytest.mark.specification("1.2 precondition-failed")
 def test_too_large_a_message_closes_its_channel() -> None:
     """406, as RabbitMQ, as soon as the header says so; the body is swallowed, other channels go on."""
-    book = Playbook(Limits(max_message_size=10_000)).running(1, 2)
+    book = Playbook(Amqp09Limits(max_message_size=10_000)).running(1, 2)
     data = content(1, b"x" * 10_001)
     body_at = data.index(b"\x03\0\x01")
     assert book.engine.receive(data[:body_at]) == [CloseSession(1)]
@@ -221,7 +221,7 @@ def test_too_large_a_message_closes_its_channel() -> None:
 @pytest.mark.specification("1.2 precondition-failed")
 def test_too_large_a_message_in_one_frame() -> None:
     """The same when it comes in one piece, behind others that are not."""
-    book = Playbook(Limits(max_message_size=100)).running()
+    book = Playbook(Amqp09Limits(max_message_size=100)).running()
     publish, ended = book.engine.receive(content(1, b"x" * 100) + content(1, b"x" * 101) + content(1, b"x"))
     assert publish.bodies == [b"x" * 100]  # type: ignore[attr-defined]
     assert ended == CloseSession(1)

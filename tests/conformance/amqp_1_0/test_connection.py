@@ -10,8 +10,8 @@ from services.common.errors import AccessRefused, ConnectionForced, NotFound, Un
 from services.gateway import vocabulary as to_broker
 from services.gateway.protocols.amqp_1_0 import frames, security
 from services.gateway.protocols.amqp_1_0.connection import AMQP_HEADER, SASL_HEADER
+from services.gateway.protocols.amqp_1_0.limits import Amqp10Limits
 from services.gateway.protocols.amqp_1_0.performatives import Begin, Close, End, Open
-from services.gateway.protocols.limits import Limits
 from tests.support.amqp_1_0_playbook import PLAIN, Playbook, data, framed, transfer
 
 
@@ -119,14 +119,15 @@ def test_a_virtual_host_that_is_not_there() -> None:
 
 
 @pytest.mark.parametrize(
-    ("ours", "theirs", "agreed"), [(60, None, 60), (60, 10_000, 10), (10, 60_000, 10), (0, 2500, 2), (0, None, 0)]
+    ("ours", "theirs", "idleness"),
+    [(60, None, (0, 120)), (60, 10_000, (5, 120)), (10, 60_000, (30, 20)), (0, 2500, (1.25, 0)), (0, None, (0, 0))],
 )
-def test_idle_time_out(ours: int, theirs: int | None, agreed: int) -> None:
-    """Section 2.4.5: each side writes often enough for the other, and is told how often it has to."""
-    book = Playbook(Limits(heartbeat=ours)).authenticated()
+def test_idle_time_out(ours: int, theirs: int | None, idleness: tuple[float, float]) -> None:
+    """Section 2.4.5: each end says what it bears; we write twice as often, and bear twice as much."""
+    book = Playbook(Amqp10Limits(heartbeat=ours)).authenticated()
     book.receives(AMQP_HEADER + framed(0, Open("c", idle_time_out=theirs)))
     _, opened = book.answers()
-    assert (book.engine.heartbeat, opened.idle_time_out) == (agreed, agreed * 1000 or None)
+    assert (book.engine.idleness, opened.idle_time_out) == (idleness, ours * 1000 or None)
     book.engine.beat()
     assert book.raw() == bytes.fromhex("0000000802000000")
     assert book.receives(frames.BEAT) == []

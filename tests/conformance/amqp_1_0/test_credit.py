@@ -9,11 +9,11 @@ import pytest
 
 from services.common.message.amqp_1_0 import values as v
 from services.gateway import vocabulary as to_broker
+from services.gateway.outcomes import UNSENT
 from services.gateway.protocols.amqp_1_0.incoming_link import CREDIT
+from services.gateway.protocols.amqp_1_0.limits import Amqp10Limits
 from services.gateway.protocols.amqp_1_0.performatives import SETTLED, Detach, Disposition, Flow, Transfer
 from services.gateway.protocols.amqp_1_0.states import Accepted
-from services.gateway.protocols.limits import Limits
-from services.gateway.vocabulary import Outcome
 from tests.support.amqp_1_0_playbook import Playbook, credit, data, receiving, sending, settled, transfer
 
 
@@ -171,7 +171,7 @@ def test_credit_is_taken_back_while_the_window_is_shut() -> None:
     book.deliver(tag, 1, b"a", b"b", b"c", b"d", b"e")
     book.answers()
     unsent, less = book.says(0, credit(1, 2, window=0, seen=2))
-    assert settled([unsent]) == [(4, 5, Outcome.UNSENT)]
+    assert settled([unsent]) == [(4, 5, UNSENT)]
     assert isinstance(less, to_broker.Credit)
     assert less.up_to == 3
     assert book.does(0, Flow(2, 0, 0, 1)) == []
@@ -255,7 +255,7 @@ def test_publishers_are_held_back() -> None:
 
 def test_what_is_not_sent_to_queues_does_not_count() -> None:
     """A consumer that settles for long, while it is blocked, may publish late all the same."""
-    book = Playbook(Limits(frame_max=1 << 20)).sender()
+    book = Playbook(Amqp10Limits(frame_max=1 << 20)).sender()
     book.engine.blocked("a queue is full")
     for _ in range(20):
         book.does(0, replace(receiving("q", 1), properties={v.Symbol("p"): "x" * 100_000}))
@@ -266,7 +266,7 @@ def test_what_is_not_sent_to_queues_does_not_count() -> None:
 
 def test_a_publisher_that_is_not_held_back_by_its_credit() -> None:
     """It may use what it was given, and no more is renewed; when that is much, it is to be read no further."""
-    book = Playbook(Limits(frame_max=1 << 20)).sender()
+    book = Playbook(Amqp10Limits(frame_max=1 << 20)).sender()
     book.engine.blocked("a queue is full")
     book.answers()
     for number in range(9):

@@ -9,6 +9,7 @@ import pytest
 
 from services.common.errors import AccessRefused, ConnectionForced, NotAllowed, ResourceError
 from services.gateway import vocabulary as to_broker
+from services.gateway.outcomes import UNSENT
 from services.gateway.protocols.amqp_1_0.performatives import Attach, Begin, Detach, End, Flow, Transfer
 from tests.support.amqp_1_0_playbook import Playbook, data, framed, receiving, sending, transfer
 
@@ -34,7 +35,7 @@ def test_a_handle_is_free_after_the_peers_detach() -> None:
     book.says(0, transfer(1, 0), data())
     assert _waiting(book, to_broker.Publish).link == 2
     assert book.does(0, Detach(0, True)) == []
-    book.confirm(1, 1)
+    book.confirm(1, 1, link=2)
     assert isinstance(book.answers()[-1], Detach)
 
 
@@ -59,7 +60,7 @@ def test_nothing_is_sent_on_a_link_that_has_ended() -> None:
     book.says(0, Detach(0, True))
     book.deliver(tag, 1, b"a", b"b")
     assert book.answers() == []
-    assert _waiting(book, to_broker.Settle) == to_broker.Settle(1, 1, 2, to_broker.Outcome.UNSENT)
+    assert _waiting(book, to_broker.Settle) == to_broker.Settle(1, 1, 2, UNSENT)
 
 
 def test_nothing_is_sent_behind_our_own_detach() -> None:
@@ -180,7 +181,7 @@ def test_nothing_is_kept_of_sessions_that_are_refused() -> None:
     """The broker answers nothing that is asked of them, however often a client tries."""
     book = Playbook().opened()
     book.refused = {to_broker.OpenSession: NotAllowed("limit")}
-    book.waits = {to_broker.Confirms, to_broker.FindNode, to_broker.CloseSession}
+    book.waits = {to_broker.FindNode, to_broker.CloseSession}
     for number in range(3):
         book.receives(framed(0, Begin(None, 0, 10, 10)) + framed(0, sending("q", number)))
         assert [type(each) for each in book.answers()] == [Begin, End]

@@ -9,6 +9,7 @@ import pytest
 
 from services.common.errors import NotFound
 from services.gateway import vocabulary as to_broker
+from services.gateway.outcomes import UNSENT
 from services.gateway.protocols.amqp_1_0.performatives import Attach, Begin, Detach, End
 from tests.support.amqp_1_0_playbook import Playbook, credit, framed, receiving, sending, settled
 
@@ -108,7 +109,7 @@ def test_copies_that_wait_for_credit(end: Any) -> None:
     book.says(0, credit(10, window=0))
     book.deliver(tag, 1, *[b"x"] * 10)
     book.says(0, credit(0, window=0))
-    assert settled(book.says(0, end)) == [(1, 10, to_broker.Outcome.UNSENT)]
+    assert settled(book.says(0, end)) == [(1, 10, UNSENT)]
 
 
 def test_a_sender_asks_for_nothing_more() -> None:

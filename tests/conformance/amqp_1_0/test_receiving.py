@@ -10,8 +10,11 @@ from services.common.errors import ResourceLocked
 from services.common.message.amqp_1_0 import composite
 from services.common.message.amqp_1_0.composite import Composite
 from services.common.message.amqp_1_0.sections import Header
+from services.common.message.amqp_1_0.values import Symbol
 from services.common.message.facts import Facts
+from services.gateway import outcomes
 from services.gateway import vocabulary as to_broker
+from services.gateway.outcomes import ACCEPTED, FAILED, REJECTED, RELEASED, UNSENT, DeliveryOutcome
 from services.gateway.protocols.amqp_1_0.delivered import delivered
 from services.gateway.protocols.amqp_1_0.performatives import (
     SETTLED,
@@ -19,10 +22,10 @@ from services.gateway.protocols.amqp_1_0.performatives import (
     Detach,
     Disposition,
     End,
+    Error,
     Flow,
 )
 from services.gateway.protocols.amqp_1_0.states import Accepted, Modified, Received, Rejected, Released
-from services.gateway.vocabulary import Outcome
 from tests.support.amqp_1_0_playbook import NEW, Playbook, credit, data, receiving, settled
 
 
@@ -131,17 +134,18 @@ def test_redelivered() -> None:
 @pytest.mark.parametrize(
     ("state", "outcome"),
     [
-        (Accepted(), Outcome.ACCEPT),
-        (Rejected(), Outcome.REJECT),
-        (Released(), Outcome.RETURN),
-        (Modified(), Outcome.RETURN),
-        (Modified(delivery_failed=True), Outcome.RELEASE),
-        (Modified(undeliverable_here=True), Outcome.REJECT),
-        (None, Outcome.RELEASE),
-        (Received(0, 0), Outcome.RELEASE),
+        (Accepted(), ACCEPTED),
+        (Rejected(), REJECTED),
+        (Released(), RELEASED),
+        (Modified(), outcomes.Modified()),
+        (Modified(delivery_failed=True), FAILED),
+        (Modified(undeliverable_here=True), outcomes.Modified(undeliverable=True)),
+        (Modified(True, False, {Symbol("x-opt-why"): "late"}), outcomes.Modified(True, False, {"x-opt-why": "late"})),
+        (None, FAILED),
+        (Received(0, 0), FAILED),
     ],
 )
-def test_outcomes(state: Composite | None, outcome: Outcome) -> None:
+def test_outcomes(state: Composite | None, outcome: DeliveryOutcome) -> None:
     """Section 3.4: what a receiver says of a delivery that it settles; without an outcome it has failed."""
     book = Playbook()
     tag = book.receiver()
@@ -149,6 +153,22 @@ def test_outcomes(state: Composite | None, outcome: Outcome) -> None:
     assert settled(book.says(0, Disposition(True, 0, 1, True, state))) == [(1, 2, outcome)]
     assert settled(book.says(0, Disposition(True, 0, 2, True, state))) == [(3, 3, outcome)]
     assert settled(book.says(0, Disposition(True, 0, 900, True, state))) == []
+
+
+def test_why_a_message_is_rejected() -> None:
+    """Section 3.4.3, error: goes to the broker with the outcome; a description may be as long as its peer likes."""
+    book = Playbook()
+    tag = book.receiver()
+    book.deliver(tag, 1, b"a", b"b", b"c")
+    errors = Error(Symbol("x:bad"), "no such order"), Error(Symbol("x:bad"), "é" * 9999), Error(Symbol("x:bad"))
+    texts = []
+    for number, error in enumerate(errors):
+        [(_, _, outcome)] = settled(book.says(0, Disposition(True, number, None, True, Rejected(error))))
+        assert isinstance(outcome, outcomes.Rejected)
+        assert outcome.error
+        texts.append(outcome.error.text)
+    assert [texts[0], texts[2]] == ["x:bad: no such order", "x:bad"]
+    assert len(texts[1]) < 400
 
 
 def test_a_receiver_that_settles_second() -> None:
@@ -199,13 +219,13 @@ def test_a_link_ends_while_the_window_is_shut() -> None:
     book.deliver(second, 5, b"e")
     book.answers()
     asked = book.says(0, Detach(0, True))
-    assert settled(asked) == [(1, 2, Outcome.RELEASE), (3, 4, Outcome.UNSENT)]
+    assert settled(asked) == [(1, 2, FAILED), (3, 4, UNSENT)]
     book.says(0, Flow(2, 9, 0, 1))
     detach, transfer = book.answers()
     assert detach == Detach(0, True)
     assert (transfer.handle, transfer.delivery_id) == (1, 2)
     assert book.asked[-1] == to_broker.Room(1, True)
-    assert settled(book.says(0, Disposition(True, 2, None, True, Accepted()))) == [(5, 5, Outcome.ACCEPT)]
+    assert settled(book.says(0, Disposition(True, 2, None, True, Accepted()))) == [(5, 5, ACCEPTED)]
 
 
 def test_the_only_link_ends_while_the_window_is_shut() -> None:
@@ -215,7 +235,7 @@ def test_the_only_link_ends_while_the_window_is_shut() -> None:
     book.deliver(tag, 1, b"x" * 1500, b"y")
     assert len(book.answers()) == 2
     asked = book.says(0, Detach(0, True))
-    assert settled(asked) == [(1, 1, Outcome.RELEASE), (2, 2, Outcome.UNSENT)]
+    assert settled(asked) == [(1, 1, FAILED), (2, 2, UNSENT)]
     assert to_broker.Room(1, True) in asked
     assert book.answers() == [Detach(0, True)]
 
@@ -241,7 +261,7 @@ def test_ids_go_round() -> None:
     book.engine._sessions[0].deliveries._next = (1 << 32) - 1
     book.deliver(tag, 1, b"a", b"b")
     assert [each.delivery_id for each in book.answers()] == [(1 << 32) - 1, 0]
-    assert settled(book.says(0, Disposition(True, (1 << 32) - 1, 0, True, Accepted()))) == [(1, 2, Outcome.ACCEPT)]
+    assert settled(book.says(0, Disposition(True, (1 << 32) - 1, 0, True, Accepted()))) == [(1, 2, ACCEPTED)]
 
 
 @pytest.mark.parametrize("end", [End(), Close()], ids=["end", "close"])
@@ -254,7 +274,7 @@ def test_a_session_ends_while_the_window_is_shut(end: Composite) -> None:
     book.deliver(tag, 1, b"a", b"b", b"c")
     book.deliver(settled_tag, 4, b"d")
     book.answers()
-    assert settled(book.says(0, end)) == [(2, 3, Outcome.UNSENT)]
+    assert settled(book.says(0, end)) == [(2, 3, UNSENT)]
 
 
 def test_detach() -> None:
@@ -265,12 +285,12 @@ def test_detach() -> None:
     book.answers()
     book.waits = {to_broker.Cancel}
     release, cancel = book.says(0, Detach(0, True))
-    assert settled([release]) == [(1, 1, Outcome.RELEASE)]
+    assert settled([release]) == [(1, 1, FAILED)]
     assert isinstance(cancel, to_broker.Cancel)
     book.deliver(tag, 2, b"b")
     book.answers()
     book.serve(cancel)
-    assert settled(book.asked[-1:]) == [(2, 2, Outcome.UNSENT)]
+    assert settled(book.asked[-1:]) == [(2, 2, UNSENT)]
     assert book.answers() == [Detach(0, True)]
 
 
@@ -329,7 +349,7 @@ def test_messages_that_are_too_large() -> None:
     (_, transfer, payload), (_, detach, _) = book.sent()
     assert (transfer.delivery_id, payload) == (0, data(b"a"))
     assert detach.error.condition == "amqp:link:message-size-exceeded"
-    assert settled(book.asked) == [(2, 2, Outcome.RELEASE), (3, 3, Outcome.UNSENT), (1, 1, Outcome.RELEASE)]
+    assert settled(book.asked) == [(2, 2, FAILED), (3, 3, UNSENT), (1, 1, FAILED)]
 
 
 def test_settled_messages_that_are_too_large() -> None:

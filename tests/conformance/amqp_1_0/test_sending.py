@@ -10,8 +10,10 @@ from services.common.errors import NotFound, Unavailable
 from services.common.message.amqp_1_0 import composite
 from services.common.message.amqp_1_0 import values as v
 from services.common.message.amqp_1_0.sections import Header, Properties
+from services.gateway import outcomes
 from services.gateway import vocabulary as to_broker
 from services.gateway.protocols.amqp_1_0.incoming_link import CREDIT
+from services.gateway.protocols.amqp_1_0.limits import Amqp10Limits
 from services.gateway.protocols.amqp_1_0.performatives import (
     FIRST,
     SECOND,
@@ -26,7 +28,7 @@ from services.gateway.protocols.amqp_1_0.performatives import (
 from services.gateway.protocols.amqp_1_0.states import Accepted, Rejected, Released
 from services.gateway.protocols.amqp_1_0.termini import Source, Target
 from services.gateway.protocols.amqp_1_0.windows import INCOMING
-from services.gateway.protocols.limits import Limits
+from services.gateway.sessions.publish_ticket import REFUSED
 from tests.support.amqp_1_0_playbook import Playbook, data, framed, sending, transfer
 
 
@@ -94,24 +96,6 @@ def test_one_read_is_one_request() -> None:
     assert len(published([publish])) == 30
 
 
-def test_links_in_turn() -> None:
-    """Transfers of several links that come together are one request of each, and each hears of its own."""
-    book = Playbook().sender()
-    book.does(0, sending("x/key", 1))
-    asked = book.receives(b"".join(framed(0, transfer(id_, id_ % 2), data(b"%d" % id_)) for id_ in range(6)))
-    assert published(asked) == [("", "q", data(b"%d" % id_)) for id_ in (0, 2, 4)] + [
-        ("x", "key", data(b"%d" % id_)) for id_ in (1, 3, 5)
-    ]
-    assert len(asked) == 2
-    more = book.receives(framed(0, transfer(6, 1), data()))
-    assert len(more) == 1
-    book.confirm(5, 5, accepted=False)  # of the broker's numbers: the second of the second link
-    [refused] = book.answers()
-    assert (refused.first, type(refused.state)) == (3, Rejected)
-    book.confirm(1, 7)
-    assert [each.first for each in book.answers()] == [0, 2, 4, 1, 5]
-
-
 def test_outcomes() -> None:
     """Section 2.7.6: messages that are safe are accepted, in one disposition where they lie together."""
     book = Playbook().sender()
@@ -119,7 +103,7 @@ def test_outcomes() -> None:
         book.says(0, transfer(number, settled=number == 2), data())
     book.confirm(1, 2)
     assert book.answers() == [Disposition(True, 0, 1, True, Accepted())]
-    book.confirm(1, 5)
+    book.confirm(3, 5)
     assert book.answers() == [Disposition(True, 3, 4, True, Accepted())]
 
 
@@ -128,8 +112,8 @@ def test_outcomes_out_of_order() -> None:
     book = Playbook().sender()
     for number in range(3):
         book.says(0, transfer(number), data())
-    book.engine.confirm(1, 3, 3, cumulative=False, accepted=True)
-    book.engine.confirm(1, 1, 1, cumulative=False, accepted=False)
+    book.confirm(3, 3)
+    book.confirm(1, 1, outcome=REFUSED)
     accepted, rejected = book.answers()
     assert accepted == Disposition(True, 2, None, True, Accepted())
     assert (rejected.first, rejected.state.error.condition) == (0, "amqp:resource-limit-exceeded")
@@ -141,9 +125,9 @@ def test_what_cannot_be_routed() -> None:
     [publish] = book.receives(b"".join(framed(0, transfer(number), data()) for number in range(3)))
     assert isinstance(publish, to_broker.Publish)
     assert all(kind.mandatory for kind in publish.kinds)
-    book.engine.returned(1, to_broker.Returned(publish, [1], first=1))
-    book.engine.returned(1, to_broker.Returned(publish.part([2]), [0], first=3, error=NotFound("no exchange 'x'")))
-    book.confirm(1, 3)
+    book.engine.returned(1, to_broker.Returned(publish, [1]))
+    book.confirm(1, 2)
+    book.confirm(3, 3, outcome=outcomes.Rejected(NotFound("no exchange 'x'")))
     accepted, unrouted, refused = book.answers()
     assert (accepted.first, accepted.last, accepted.state) == (0, None, Accepted())
     assert unrouted.state.error.condition == "amqp:not-found"
@@ -187,10 +171,8 @@ def test_settled_in_any_frame() -> None:
 def test_what_could_not_be_routed_at_the_time() -> None:
     """Section 3.4.4: the router is away; that says nothing against the message, nor against its link."""
     book = Playbook().sender("x/k")
-    [publish] = book.says(0, transfer(0), data())
-    assert isinstance(publish, to_broker.Publish)
-    book.engine.returned(1, to_broker.Returned(publish, [0], first=1, error=Unavailable("the router is away")))
-    book.confirm(1, 1, accepted=False)
+    book.says(0, transfer(0), data())
+    book.confirm(1, 1, outcome=outcomes.Released(Unavailable("the router is away")))
     assert book.answers() == [Disposition(True, 0, None, True, Released())]
 
 
@@ -257,7 +239,7 @@ def test_window() -> None:
 )
 def test_faults_of_a_link(frame: Transfer, payload: bytes, condition: str) -> None:
     """Section 2.6.5: a link that is used wrongly is detached, and another one goes on."""
-    book = Playbook(Limits(max_message_size=4000)).sender()
+    book = Playbook(Amqp10Limits(max_message_size=4000)).sender()
     book.does(0, sending("q", 1))
     [detach] = book.does(0, frame, payload)
     assert (detach.handle, detach.closed, detach.error.condition) == (0, True, condition)
@@ -377,3 +359,12 @@ def test_echo() -> None:
     assert flow.handle is None
     [flow] = book.does(0, Flow(0, 1, 0, 1, handle=0, delivery_count=0, echo=True))
     assert (flow.handle, flow.link_credit) == (0, CREDIT)
+
+
+def test_the_broker_hears_that_a_link_sends_no_more() -> None:
+    """Section 2.6.6: what is known of a link there goes when its client has heard of its messages, and only then."""
+    book = Playbook().sender()
+    book.says(0, transfer(0), data())
+    assert book.says(0, Detach(0, True)) == []
+    book.confirm(1, 1)
+    assert book.engine.pending_requests() == [to_broker.EndProduce(1, link=1)]

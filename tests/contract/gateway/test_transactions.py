@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import pytest
 from pamqp import commands
 
 from tests.contract.gateway.test_settling import filled, ready
@@ -159,3 +162,24 @@ async def test_a_transaction_keeps_its_order(broker: BrokerHouse, name: str) -> 
     await client.call(1, Tx.Commit(), Tx.CommitOk)
     await client.consume(name, no_ack=True)
     assert await client.bodies(10) == [b"%d" % number for number in range(10)]
+
+
+async def test_a_commit_in_front_of_a_mistake(broker: BrokerHouse, name: str) -> None:
+    """confirm.select is refused on a channel with transactions in its turn: what was asked before it is answered."""
+    client = await transactional(broker)
+    await client.declare(name)
+    client.publish(b"x", name)
+    client.send(1, Tx.Commit())
+    client.send(1, commands.Confirm.Select())
+    await client.expect(Tx.CommitOk, 1)
+    assert (await client.expect(commands.Channel.Close, 1)).reply_code == 406
+
+
+@pytest.mark.parametrize(("one", "other"), [(commands.Confirm.Select, Tx.Select), (Tx.Select, commands.Confirm.Select)])
+async def test_either_confirms_or_transactions(broker: BrokerHouse, one: Any, other: Any) -> None:
+    """As with RabbitMQ: the second is a precondition that failed."""
+    client = await broker.connect()
+    client.send(1, one(), one())
+    assert await client.refused(1, other()) == 406
+    [close] = client.of(commands.Channel.Close)
+    assert (close.class_id, close.method_id) == (other.index >> 16, 10)

@@ -29,7 +29,7 @@ class Form(Protocol):
     """Of one message format. Pure."""
 
     def requester(self, properties: bytes) -> Requester:
-        """Raises SyntaxFault, for what nobody can be answered to."""
+        """Raises SyntaxFault, for an address that no reply can be sent to."""
 
     def said(self, properties: bytes, body: bytes) -> tuple[Mapping[str, Any], Any]:
         """Headers, or application properties, and the body: plain values. Raises SyntaxFault."""
@@ -39,7 +39,7 @@ class Form(Protocol):
 
 
 def form_of(message_format: str) -> Form | None:
-    """None where nobody is answered in it."""
+    """None where no reply is sent in it."""
     if message_format not in plugins.names(GROUP):
         return None
     found: Form = plugins.load(GROUP, message_format)

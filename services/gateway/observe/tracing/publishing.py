@@ -83,7 +83,7 @@ class Reception:
             self._end(span, "", c.ROLLED_BACK)
 
     def in_doubt(self) -> None:
-        """Nobody knows whether their transaction was committed."""
+        """It is not known whether their transaction was committed."""
         for _, span in self._of(list(self.spans)):
             self._end(span, c.IN_DOUBT)
 
@@ -152,7 +152,7 @@ class Publishing:
         return Asked(client_span(c.ROUTE, receive), receive, parent)
 
     def refused(self, client: Client, request: Publish, asked: Asked | None, error: BrokerError) -> None:
-        """There is no such exchange, or nobody who could say: it goes nowhere and ends its session."""
+        """There is no such exchange, or no router to say so: it goes nowhere and ends its session."""
         first = asked or self.ask(request)
         if first is None:
             return

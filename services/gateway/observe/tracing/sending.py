@@ -84,9 +84,11 @@ class Sending:
             if settled:
                 self.ended(queue_id, c.ACCEPTED, [uid])
 
-    def settled(self, client: Client, queue_id: SlotId, outcome: pb.Outcome.ValueType, uids: Sequence[int]) -> None:
+    def settled(
+        self, client: Client, queue_id: SlotId, outcome: pb.Outcome.ValueType, uids: Sequence[int], why: str = ""
+    ) -> None:
         """The client's word, for one delivery or for many at once: then it is an operation of its own, with links."""
-        spans = self.ended(queue_id, OUTCOMES[outcome], uids)
+        spans = self.ended(queue_id, OUTCOMES[outcome], uids, why)
         if not spans or len(uids) < 2 or outcome not in _OPERATIONS:
             return
         definition = self._queues.get(queue_id)
@@ -102,8 +104,8 @@ class Sending:
             Span(c.span_name(word, name), c.Kind.CLIENT, new_root(), None, attributes, links, start_ns=now), now
         )
 
-    def ended(self, queue_id: SlotId, outcome: str, uids: Sequence[int]) -> list[Span]:
-        """Deliveries are over; gives the spans that were."""
+    def ended(self, queue_id: SlotId, outcome: str, uids: Sequence[int], why: str = "") -> list[Span]:
+        """Deliveries are over, `why` if that was said; gives the spans that were."""
         spans: list[Span] = []
         for _, uid in self._traced(uids):
             of_message = self.open[uid]
@@ -113,6 +115,8 @@ class Sending:
             if span is None:
                 continue
             span.attributes[c.OUTCOME] = outcome
+            if why:
+                span.attributes[c.REASON] = why
             if outcome in _FAILED:
                 span.fail(outcome)
             if outcome in (c.ACCEPTED, c.REJECTED, c.RELEASED):

@@ -10,6 +10,7 @@ from services.common.errors import PreconditionFailed, SyntaxFault
 from services.common.identity_enum import IdentityEnum
 from services.common.message.amqp_0_9 import FORMAT
 from services.common.message.facts import Attributes
+from services.gateway.protocols.amqp_0_9.confirms import Confirms
 from services.gateway.protocols.amqp_0_9.reply_codes import UnexpectedFrame
 
 
@@ -79,14 +80,19 @@ class Content:
 class Channel:
     """A channel from channel.open to its end; its number may be opened again, as another one."""
 
-    __slots__ = ("cancelled", "content", "number", "opened", "state")
+    __slots__ = ("cancelled", "confirms", "content", "number", "opened", "state")
 
     def __init__(self, number: int) -> None:
         self.number = number
         self.state = ChannelState.OPENING
         self.opened = False  # the broker has answered: what it says of the number is of this channel
         self.content: Content | None = None
+        self.confirms: Confirms | None = None  # from confirm.select on
         self.cancelled: list[str] = []  # tags of consumers whose end the client hears after delete-ok
+
+    def select_confirms(self) -> None:
+        """Numbers publishes from now on; a second call changes nothing. Whether it may, the broker says in its turn."""
+        self.confirms = self.confirms or Confirms()
 
     @property
     def takes_methods(self) -> bool:

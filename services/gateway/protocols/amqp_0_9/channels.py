@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from services.common.errors import BrokerError, CommandInvalid, NotAllowed, NotImplementedHere
+from services.gateway.outcomes import PublishDisposition
+from services.gateway.protocols.amqp_0_9 import outgoing
 from services.gateway.protocols.amqp_0_9.answers import answer_to
 from services.gateway.protocols.amqp_0_9.channel import Channel, ChannelState, Content
 from services.gateway.protocols.amqp_0_9.counted import counted
 from services.gateway.protocols.amqp_0_9.foreign import native
 from services.gateway.protocols.amqp_0_9.method import Method
-from services.gateway.protocols.amqp_0_9.methods import basic, channel, queue
+from services.gateway.protocols.amqp_0_9.methods import basic, channel, confirm, queue
 from services.gateway.protocols.amqp_0_9.peer import Peer
 from services.gateway.protocols.amqp_0_9.publications import Publications
 from services.gateway.protocols.amqp_0_9.reply_codes import ChannelFault, UnexpectedFrame, reply_text
@@ -97,10 +99,11 @@ class Channels:
     def _complete(self, number: int, arrived: Content) -> None:
         if arrived.missing or arrived.attributes is None or arrived.pieces is None:
             return
-        self._channels[number].content = None
+        its = self._channels[number]
+        its.content = None
         body = b"".join(arrived.pieces)
         self._peer.incomplete -= arrived.weight
-        self.publications.add(number, arrived.target, arrived.attributes, arrived.properties, body)
+        self.publications.add(its, arrived.target, arrived.attributes, arrived.properties, body)
 
     # -------------------------------------------------------------- states
 
@@ -135,6 +138,10 @@ class Channels:
 
     def _settle(self, number: int, kind: type[basic.Ack | basic.Nack | basic.Reject], payload: bytes) -> None:
         self.settlements.add(number, self._peer.version.decode(kind, payload))
+
+    def _select_confirms(self, number: int, kind: type[Method], payload: bytes) -> None:
+        self._channels[number].select_confirms()
+        self._ask(number, kind, payload)
 
     def _ask(self, number: int, kind: type[Method], payload: bytes) -> None:
         method = self._peer.version.decode(kind, payload)
@@ -179,8 +186,19 @@ class Channels:
             for tag in tags:
                 self._peer.send(its.number, basic.Cancel(tag, True))
 
+    def tell_outcomes(self, number: int, dispositions: Sequence[PublishDisposition]) -> None:
+        """What became of publishes on a channel, to a peer that may be told."""
+        its = self._channels.get(number)
+        if its is None or its.confirms is None or not self.is_heard(number):
+            return
+        for first, last, cumulative, accepted in its.confirms.told(dispositions):
+            if cumulative:
+                self._peer.send(number, basic.Ack(last, True))
+            else:
+                self._peer.out.append(outgoing.confirms(number, first, last, accepted=accepted))
+
     def code_of(self, request: Request) -> int | None:
-        """The code of the method that `request`, which failed, came from; None when nobody waits for it any more."""
+        """The code of the method that `request`, which failed, came from; None when its client is not told."""
         asked = self._take_asked(request)
         if asked is not None:
             return self._peer.version.code_of(type(asked.method))
@@ -255,6 +273,7 @@ class Channels:
         basic.Ack: _settle,
         basic.Nack: _settle,
         basic.Reject: _settle,
+        confirm.Select: _select_confirms,
         Method: _ask,
     }
     _TABLE: ClassVar[Mapping[ChannelState, _Row]] = {

@@ -15,7 +15,7 @@ from typing import Any, Final, TypeAlias
 from services.common.errors import SyntaxFault
 from services.common.message.amqp_0_9 import FORMAT
 from services.common.message.remembered import remembered
-from services.gateway.protocols.limits import Limits
+from services.gateway.protocols.amqp_0_9.limits import Amqp09Limits
 
 PROPERTY: Final = "qpid.message_compression_supported"
 """In the properties of both sides; Qpid's clients send it as text."""
@@ -32,13 +32,13 @@ Columns: TypeAlias = tuple[Sequence[bytes], Sequence[bytes]]
 Recode: TypeAlias = Callable[[Sequence[bytes], Sequence[bytes]], Columns]
 
 
-def recoding_for(client_properties: Mapping[str, Any], limits: Limits) -> Recode | None:
+def recoding_for(client_properties: Mapping[str, Any], limits: Amqp09Limits) -> Recode | None:
     """What is done with messages for a client; None: nothing."""
     said = client_properties.get(PROPERTY)
-    if limits.compression == "none" or (said is None and limits.compression == "negotiated"):
+    if limits.message_compression == "none" or (said is None and limits.message_compression == "negotiated"):
         return None
     if str(said).lower() == "true":
-        return partial(_gzipped_when_large, limits.compression_threshold)
+        return partial(_gzipped_when_large, limits.message_compression_threshold)
     return partial(_unzipped, limits.max_message_size)
 
 

@@ -27,6 +27,7 @@ from services.gateway.protocols.amqp_0_9.peer import Peer
 from services.gateway.protocols.amqp_0_9.protocol_header import chosen, refusal
 from services.gateway.protocols.amqp_0_9.reply_codes import FrameFault, reply_text
 from services.gateway.protocols.amqp_0_9.versions import VERSIONS
+from services.gateway.protocols.idleness import Idleness
 from services.gateway.protocols.phases import Phases
 
 _CAPABILITIES = (
@@ -103,10 +104,10 @@ class AmqpConnection(Phases):
         ours = self._peer.limits
         return {
             "product": ours.product,
-            "version": ours.version or RELEASE,
+            "version": ours.product_version or RELEASE,
             "platform": f"Python {platform.python_version()}",
             "capabilities": dict.fromkeys(_CAPABILITIES, True),
-            COMPRESSION: str(ours.compression != "none").lower(),
+            COMPRESSION: str(ours.message_compression != "none").lower(),
         }
 
     def method(self, code: int, payload: bytes) -> None:
@@ -157,7 +158,8 @@ class AmqpConnection(Phases):
             raise NotAllowed(f"channel_max={method.channel_max} is above the maximum of {ours.channel_max}")
         peer.frame_max = method.frame_max or ours.frame_max
         peer.channel_max = method.channel_max or ours.channel_max
-        peer.heartbeat = method.heartbeat
+        # Section 4.2.7: a peer is gone after two intervals of silence; ours is never more than half of one.
+        peer.idleness = Idleness(method.heartbeat / 2, method.heartbeat * 2)
         self.state = ConnectionState.OPEN
 
     def _open(self, method: connection.Open) -> None:

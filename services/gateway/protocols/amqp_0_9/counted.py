@@ -19,7 +19,7 @@ _LONGEST: Final = 2048  # octets of properties that are rewritten: with two fiel
 
 
 def counted(properties: Sequence[bytes], attempts: int, acquired: int) -> Sequence[bytes]:
-    """With `attempts`, those that failed, and how often somebody was given it; the same where nobody was.
+    """With `attempts`, those that failed, and how often a client was given it; the same where none was.
 
     Whatever else they say stays, byte for byte. So do all that are long, or that cannot be read: they are their
     publisher's, and go on as they came.

@@ -12,9 +12,11 @@ from collections.abc import Sequence
 from typing import Any
 
 from services.common.errors import BrokerError, CommandInvalid, SyntaxFault
+from services.gateway.outcomes import PublishDisposition
 from services.gateway.protocols.amqp_0_9 import frames, outgoing
 from services.gateway.protocols.amqp_0_9.channels import Channels
 from services.gateway.protocols.amqp_0_9.connection import AmqpConnection, ConnectionState
+from services.gateway.protocols.amqp_0_9.limits import Amqp09Limits
 from services.gateway.protocols.amqp_0_9.methods import basic
 from services.gateway.protocols.amqp_0_9.peer import PORTION, Peer
 from services.gateway.protocols.amqp_0_9.reply_codes import (
@@ -27,7 +29,6 @@ from services.gateway.protocols.amqp_0_9.reply_codes import (
 )
 from services.gateway.protocols.amqp_0_9.settlements import CODES as SETTLING
 from services.gateway.protocols.amqp_0_9.versions import VERSIONS
-from services.gateway.protocols.limits import Limits
 from services.gateway.protocols.openings import begins
 from services.gateway.protocols.stream_engine import MOST_EFFORT, StreamEngine
 from services.gateway.vocabulary import Close, Deliveries, Open, Request, Returned, UpdateSecret
@@ -40,7 +41,9 @@ _HEADERS = tuple(version.header for version in VERSIONS)
 class AmqpEngine(StreamEngine):
     """One connection's AMQP. See services.gateway.protocols.engine."""
 
-    def __init__(self, limits: Limits, mechanisms: Sequence[str]) -> None:
+    LIMITS = Amqp09Limits
+
+    def __init__(self, limits: Amqp09Limits, mechanisms: Sequence[str]) -> None:
         """`mechanisms` are the SASL mechanisms that are offered, best first."""
         self._peer = Peer(VERSIONS[0], limits, mechanisms)
         self._connection = AmqpConnection(self._peer)
@@ -192,14 +195,9 @@ class AmqpEngine(StreamEngine):
         if deliveries.bodies and self._channels.is_open(session):
             self._peer.out += outgoing.deliveries(session, deliveries, self._peer.frame_max, self._peer.recode)
 
-    def confirm(self, session: int, first: int, last: int, *, cumulative: bool, accepted: bool) -> None:
+    def confirm(self, session: int, dispositions: Sequence[PublishDisposition]) -> None:
         """As Engine says."""
-        if not self._channels.is_heard(session):
-            return
-        if cumulative:
-            self._peer.send(session, basic.Ack(last, True) if accepted else basic.Nack(last, True, False))
-        else:
-            self._peer.out.append(outgoing.confirms(session, first, last, accepted=accepted))
+        self._channels.tell_outcomes(session, dispositions)
 
     def returned(self, session: int, returned: Returned) -> None:
         """As Engine says."""

@@ -8,11 +8,11 @@ from typing import Final
 
 from services.gateway.protocols.amqp_0_9 import frames
 from services.gateway.protocols.amqp_0_9.compression import Recode
+from services.gateway.protocols.amqp_0_9.limits import Amqp09Limits
 from services.gateway.protocols.amqp_0_9.method import Method
 from services.gateway.protocols.amqp_0_9.outgoing import content
 from services.gateway.protocols.amqp_0_9.version import Version
 from services.gateway.protocols.dealings import Dealings
-from services.gateway.protocols.limits import Limits
 
 # Section 4.2.3 promises 4096 until tuned; tokens in start-ok may be longer, and RabbitMQ reads 8192.
 _FRAME_MAX_UNTIL_TUNED = 8192
@@ -28,7 +28,7 @@ class Peer(Dealings):
     """
 
     version: Version
-    limits: Limits
+    limits: Amqp09Limits
     mechanisms: Sequence[str]
     frame_max: int = _FRAME_MAX_UNTIL_TUNED
     channel_max: int = 0

@@ -72,12 +72,14 @@ class Publications:
             self._kinds.put(key, kind, len(exchange) + len(routing_key) + len(attributes.user_id or ""))
         return kind
 
-    def add(self, session: int, target: Target, attributes: Attributes, properties: bytes, body: bytes) -> None:
+    def add(self, channel: Channel, target: Target, attributes: Attributes, properties: bytes, body: bytes) -> None:
         """One message that came whole."""
-        kinds, its_properties, bodies = self._columns_of(session)
+        kinds, its_properties, bodies = self._columns_of(channel)
         kinds.append(self.kind_of(target, attributes))
         its_properties.append(self._one(properties))
         bodies.append(body)
+        if channel.confirms:
+            channel.confirms.next += 1
 
     def _one(self, properties: bytes) -> bytes:
         """Equal properties in a row as one object, so that their column is seen to be alike."""
@@ -87,14 +89,14 @@ class Publications:
             self._properties = properties
         return properties
 
-    def _columns_of(self, session: int) -> _Columns:
-        """Of the last request when that is the session's and publishes, else of a new one; nobody else adds to them."""
+    def _columns_of(self, channel: Channel) -> _Columns:
+        """Of the last request when that is the channel's and publishes, else of a new one; only this adds to them."""
         requests = self._peer.requests
         last = requests[-1] if requests else None
-        if isinstance(last, Publish) and last.session == session:
+        if isinstance(last, Publish) and last.session == channel.number:
             return cast("_Columns", (last.kinds, last.properties, last.bodies))
         columns: _Columns = [], [], []
-        requests.append(Publish(session, *columns))
+        requests.append(Publish(channel.number, *columns, channel.confirms.next if channel.confirms else 0))
         return columns
 
     def read(self, data: bytes, position: int) -> int:
@@ -119,7 +121,8 @@ class Publications:
         if not _is_whole(shape, data, position, end):
             return position
         channel = shape[2]
-        kinds, properties, bodies = self._columns_of(channel.number)
+        kinds, properties, bodies = self._columns_of(channel)
+        already = len(bodies)
         find, last = self._shapes.get, frames.END
         found: _Shape | None = shape
         while found is not None and found[2] is channel:
@@ -141,6 +144,8 @@ class Publications:
             else:
                 kinds += [kind] * count
                 properties += [its_properties] * count
+        if channel.confirms:
+            channel.confirms.next += len(bodies) - already
         return position
 
     def _shape_at(self, data: bytes, position: int, end: int) -> _Shape | None:
@@ -179,7 +184,7 @@ class Publications:
     def _shape(self, prefix: bytes, size: int, channel: Channel, method_end: int, header_size: int) -> _Shape | None:
         payload = prefix[7:method_end]
         properties = self._one(prefix[method_end + _HEADER_HEAD.size : method_end + 8 + header_size])
-        # Of what comes for the first time nobody knows whether it comes again: most of it never does.
+        # What comes for the first time is not remembered: most of it never comes again.
         again = payload in self._targets and FORMAT.knows(properties)
         try:
             target, attributes = self.target_of(payload), FORMAT.attributes(properties)

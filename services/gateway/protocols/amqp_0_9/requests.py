@@ -141,7 +141,7 @@ def _(method: basic.Recover | basic.RecoverAsync, session: int) -> to_broker.Req
 
 @request_of.register
 def _(_method: confirm.Select, session: int) -> to_broker.Request:
-    return to_broker.Confirms(session)
+    return to_broker.SelectConfirms(session)
 
 
 @request_of.register

@@ -6,26 +6,28 @@ import struct
 from collections.abc import Mapping
 
 from services.common.errors import PreconditionFailed
+from services.gateway.outcomes import ACCEPTED, FAILED, REJECTED, DeliveryOutcome
 from services.gateway.protocols.amqp_0_9 import frames
 from services.gateway.protocols.amqp_0_9.channel import Channel
 from services.gateway.protocols.amqp_0_9.methods import basic
 from services.gateway.protocols.amqp_0_9.peer import PORTION, Peer
-from services.gateway.vocabulary import Outcome, Settle
+from services.gateway.vocabulary import Settle
 
 _FRAME = struct.Struct(">BHIIQH")  # head, class and method id, delivery tag, bits and end octet
 _LAYOUT = struct.Struct(">11sQH")  # the same, its constant part unparsed
 _PAYLOAD = 13
 
 # (method, its bits) → (multiple, outcome): reject has only requeue, nack multiple and then requeue.
-_MEANINGS = {
-    (basic.Ack.code, 0): (False, Outcome.ACCEPT),
-    (basic.Ack.code, 1): (True, Outcome.ACCEPT),
-    (basic.Reject.code, 0): (False, Outcome.REJECT),
-    (basic.Reject.code, 1): (False, Outcome.RELEASE),
-    (basic.Nack.code, 0): (False, Outcome.REJECT),
-    (basic.Nack.code, 1): (True, Outcome.REJECT),
-    (basic.Nack.code, 2): (False, Outcome.RELEASE),
-    (basic.Nack.code, 3): (True, Outcome.RELEASE),
+# What is requeued was an attempt, as with RabbitMQ.
+_MEANINGS: Mapping[tuple[int, int], tuple[bool, DeliveryOutcome]] = {
+    (basic.Ack.code, 0): (False, ACCEPTED),
+    (basic.Ack.code, 1): (True, ACCEPTED),
+    (basic.Reject.code, 0): (False, REJECTED),
+    (basic.Reject.code, 1): (False, FAILED),
+    (basic.Nack.code, 0): (False, REJECTED),
+    (basic.Nack.code, 1): (True, REJECTED),
+    (basic.Nack.code, 2): (False, FAILED),
+    (basic.Nack.code, 3): (True, FAILED),
 }
 CODES = frozenset(code for code, _ in _MEANINGS)
 
@@ -39,13 +41,14 @@ class Settlements:
 
     def add(self, session: int, method: basic.Ack | basic.Reject | basic.Nack) -> None:
         """Raises PreconditionFailed for tag 0 alone, which says nothing (0 with multiple means all)."""
+        outcome: DeliveryOutcome
         match method:
             case basic.Ack(tag, multiple):
-                outcome = Outcome.ACCEPT
+                outcome = ACCEPTED
             case basic.Nack(tag, multiple, requeue):
-                outcome = Outcome.RELEASE if requeue else Outcome.REJECT
+                outcome = FAILED if requeue else REJECTED
             case basic.Reject(tag, requeue):
-                multiple, outcome = False, Outcome.RELEASE if requeue else Outcome.REJECT
+                multiple, outcome = False, FAILED if requeue else REJECTED
         if not tag and not multiple:
             raise PreconditionFailed("unknown delivery tag 0")
         self._append(session, 0 if multiple else tag, tag, outcome)
@@ -72,7 +75,7 @@ class Settlements:
                 break
         return position
 
-    def _append(self, session: int, first: int, last: int, outcome: Outcome) -> None:
+    def _append(self, session: int, first: int, last: int, outcome: DeliveryOutcome) -> None:
         requests = self._peer.requests
         before = requests[-1] if requests else None
         if (

@@ -54,6 +54,10 @@ class ResourceDeleted(BrokerError):
     reach = Reach.LINK
 
 
+class SaidByPeer(BrokerError):
+    """What a peer says is wrong: `text` begins with its condition."""
+
+
 _CONDITIONS: dict[type[BrokerError], str] = {
     errors.NotFound: "amqp:not-found",
     errors.AccessRefused: "amqp:unauthorized-access",
@@ -84,3 +88,11 @@ def told(error: BrokerError) -> Error:
     """As the peer is told of it: a text that repeats what the peer has said may be as long as that."""
     text = error.text.encode()[:_LONGEST].decode(errors="ignore")
     return Error(Symbol(of_kind(_CONDITIONS, error, _FAULT_OF_OURS)), text)
+
+
+def heard(error: object) -> BrokerError | None:
+    """What a peer says in such a field, if it says anything: a condition, and mostly a description."""
+    if not isinstance(error, Error):
+        return None
+    text = f"{error.condition}: {error.description}" if error.description else error.condition
+    return SaidByPeer(text.encode()[:_LONGEST].decode(errors="ignore"))

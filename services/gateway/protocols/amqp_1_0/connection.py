@@ -15,6 +15,7 @@ from services.gateway.protocols.amqp_1_0 import frames, security
 from services.gateway.protocols.amqp_1_0.conditions import FramingError, told
 from services.gateway.protocols.amqp_1_0.peer import Peer
 from services.gateway.protocols.amqp_1_0.performatives import Close, Open
+from services.gateway.protocols.idleness import Idleness
 from services.gateway.protocols.openings import refused
 from services.gateway.protocols.phases import Phases
 
@@ -22,7 +23,7 @@ AMQP_HEADER: Final = b"AMQP\x00\x01\x00\x00"
 SASL_HEADER: Final = b"AMQP\x03\x01\x00\x00"
 
 _WITHOUT_SASL: Final = ("EXTERNAL", "ANONYMOUS")
-"""As whom a client comes that does not sign in, best first."""
+"""Mechanisms by which a client is let in that uses no SASL, best first."""
 
 _VIRTUAL_HOST: Final = "vhost:"  # how a hostname begins that names one, as with RabbitMQ
 _USUAL_VIRTUAL_HOST: Final = "/"
@@ -111,7 +112,7 @@ class Amqp10Connection(Phases):
             self._admit()
 
     def _admit(self) -> None:
-        """Without SASL a client is whom its certificate names, or nobody; else it has to use SASL."""
+        """Without SASL a client is the user of its certificate, or the anonymous one; else it has to use SASL."""
         name = next((name for name in _WITHOUT_SASL if name in self._peer.mechanisms), None)
         if name is None:
             self._peer.out.append(SASL_HEADER)
@@ -155,8 +156,8 @@ class Amqp10Connection(Phases):
             raise NotAllowed(f"an idle-time-out of {its.idle_time_out} ms: the shortest that is kept is a second")
         peer.max_frame_size = min(its.max_frame_size, peer.limits.frame_max)
         peer.channel_max = min(its.channel_max, peer.limits.channel_max)
-        wanted = (peer.limits.heartbeat, (its.idle_time_out or 0) // 1000)
-        peer.heartbeat = min((seconds for seconds in wanted if seconds), default=0)
+        # Section 2.4.5: each end says what it bears, and says the half, since frames may be late.
+        peer.idleness = Idleness((its.idle_time_out or 0) / 2000, peer.limits.heartbeat * 2)
         peer.virtual_host = _virtual_host(its.hostname)
         self.state = ConnectionState.OPENING
         peer.ask(to_broker.Open(0, peer.virtual_host, its.container_id))
@@ -186,7 +187,7 @@ class Amqp10Connection(Phases):
             self.state = ConnectionState.RESPONSE
 
     def authenticated(self, final: bytes) -> None:
-        """The peer is who it says, or is let in as nobody."""
+        """The peer is who it says, or is let in as the anonymous user."""
         if self.state is ConnectionState.AUTHENTICATING:
             self._say(security.Outcome(security.OK, final or None))
             self.state = ConnectionState.AMQP_HEADER
@@ -201,7 +202,6 @@ class Amqp10Connection(Phases):
             self.state = ConnectionState.RUNNING
 
     def _say_open(self) -> None:
-        """Our idle-time-out is what was agreed: so one number says when we write and when the peer has to."""
         peer, ours = self._peer, self._peer.limits
         if self._opened:
             return
@@ -212,10 +212,10 @@ class Amqp10Connection(Phases):
                 ours.product,
                 max_frame_size=ours.frame_max,
                 channel_max=ours.channel_max,
-                idle_time_out=peer.heartbeat * 1000 or None,
+                idle_time_out=ours.heartbeat * 1000 or None,
                 properties={
                     "product": ours.product,
-                    "version": ours.version or RELEASE,
+                    "version": ours.product_version or RELEASE,
                     "platform": f"Python {platform.python_version()}",
                 },
             ),

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from services.common.message.indexes import runs
 from services.gateway import vocabulary as to_broker
+from services.gateway.outcomes import FAILED, UNSENT, DeliveryOutcome
 from services.gateway.protocols.amqp_1_0.conditions import MessageSizeExceeded
 from services.gateway.protocols.amqp_1_0.delivered import delivered
 from services.gateway.protocols.amqp_1_0.parked import Frame, Parked, Rest, Waiting, Whole
@@ -18,7 +19,7 @@ from services.gateway.protocols.amqp_1_0.serial import distance
 from services.gateway.protocols.amqp_1_0.states import USUAL_OUTCOME, outcome_of
 from services.gateway.protocols.amqp_1_0.transfers import transfers
 from services.gateway.protocols.amqp_1_0.windows import Windows
-from services.gateway.vocabulary import Outcome, Room, Settle
+from services.gateway.vocabulary import Room, Settle
 
 if TYPE_CHECKING:
     from services.gateway.protocols.amqp_1_0.outgoing_link import OutgoingLink
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 
 class Deliveries:
     """Of one session. The broker's number of a delivery is not its id: one that has not gone out when its link ends
-    has no id, since peers count them. Its place, counted from 0, is: the id goes round (section 2.8.8).
+    has no id, since peers count them. Its position, counted from 0, is: the id goes round (section 2.8.8).
     """
 
     def __init__(self, peer: Peer, channel: int, session: int, windows: Windows) -> None:
@@ -34,8 +35,8 @@ class Deliveries:
         self._channel = channel
         self._session = session
         self._windows = windows
-        self._next = 0  # place
-        self._unsettled: dict[int, tuple[int, OutgoingLink]] = {}  # number and link by place, ascending
+        self._next = 0  # position
+        self._unsettled: dict[int, tuple[int, OutgoingLink]] = {}  # number and link by position, ascending
         self._parked = Parked()
 
     # -------------------------------------------------------------- to the peer
@@ -64,8 +65,8 @@ class Deliveries:
         its = list(compress(messages, fits)) if link.settled else messages[:first]
         self._send(link, numbers[: len(its)], iter(its))
         if not link.settled:
-            self._settle(numbers[first : first + 1], Outcome.RELEASE)
-            self._settle(numbers[first + 1 :], Outcome.UNSENT)
+            self._settle(numbers[first : first + 1], FAILED)
+            self._settle(numbers[first + 1 :], UNSENT)
         size = sum(map(len, messages[first]))
         link.fail(MessageSizeExceeded(f"the next message has {size} bytes, and the link takes {link.largest}"))
 
@@ -78,10 +79,10 @@ class Deliveries:
 
     def _begin(self, link: OutgoingLink, numbers: range, messages: Iterator[Sequence[bytes]]) -> list[Waiting]:
         """Writes as much as the window takes; gives what is left, in order."""
-        places = iter(range(self._next, self._next + len(numbers)))
-        frames = self._frames(link, places, messages)
+        positions = iter(range(self._next, self._next + len(numbers)))
+        frames = self._frames(link, positions, messages)
         self._put(list(islice(frames, self._windows.room)))
-        begun = len(numbers) - length_hint(places)
+        begun = len(numbers) - length_hint(positions)
         self._note(link, numbers[:begun])
         # Without the messages behind it, what the frames go on with is the delivery that was begun last.
         whole = list(map(Whole, numbers[begun:], messages))
@@ -89,16 +90,16 @@ class Deliveries:
         return [Rest(rest), *whole] if rest else [*whole]
 
     def _frames(
-        self, link: OutgoingLink, places: Iterator[int], messages: Iterator[Sequence[bytes]]
+        self, link: OutgoingLink, positions: Iterator[int], messages: Iterator[Sequence[bytes]]
     ) -> Iterator[Frame]:
         largest = self._peer.max_frame_size
-        return transfers(self._channel, link.handle, places, messages, settled=link.settled, largest=largest)
+        return transfers(self._channel, link.handle, positions, messages, settled=link.settled, largest=largest)
 
     def _note(self, link: OutgoingLink, numbers: range) -> None:
         first, self._next = self._next, self._next + len(numbers)
         link.sent += len(numbers)
         if not link.settled:
-            link.places = range(link.places.start if link.places else first, self._next)
+            link.positions = range(link.positions.start if link.positions else first, self._next)
             self._unsettled.update(zip(range(first, self._next), zip(numbers, repeat(link), strict=False), strict=True))
 
     def _put(self, frames: list[Frame]) -> None:
@@ -147,9 +148,9 @@ class Deliveries:
         outcome = outcome_of(disposition.state)
         if outcome is None and not disposition.settled:
             return
-        places = self._known(disposition.first, disposition.first if disposition.last is None else disposition.last)
-        self._settle(self._taken(places), outcome or _USUAL)
-        if not disposition.settled and places:
+        positions = self._known(disposition.first, disposition.first if disposition.last is None else disposition.last)
+        self._settle(self._taken(positions), outcome or _USUAL)
+        if not disposition.settled and positions:
             # It wants us to settle first.
             self._peer.send(
                 self._channel, Disposition(SENDER, disposition.first, disposition.last, True, disposition.state)
@@ -157,9 +158,9 @@ class Deliveries:
 
     def release(self, link: OutgoingLink) -> None:
         """The link is gone: what it has not settled is for others, and what has not gone out stays here."""
-        places, link.places = link.places, range(0)
-        its = [place for place in self._unsettled_in(places) if self._unsettled[place][1] is link]
-        self._settle(self._taken(its), Outcome.RELEASE)
+        positions, link.positions = link.positions, range(0)
+        its = [position for position in self._unsettled_in(positions) if self._unsettled[position][1] is link]
+        self._settle(self._taken(its), FAILED)
         waited = bool(self._parked)
         self._give_back(self._parked.drop(link))
         self._waits(waited)
@@ -170,30 +171,30 @@ class Deliveries:
         self._unsettled.clear()
 
     def give_back(self, what: to_broker.Deliveries) -> None:
-        """Nobody was sent these, and others may be."""
+        """These were not sent, and go to other consumers."""
         last = what.first + len(what.bodies) - 1
-        self._peer.ask(Settle(self._session, what.first, last, Outcome.UNSENT))
+        self._peer.ask(Settle(self._session, what.first, last, UNSENT))
 
     def _give_back(self, unsent: list[Whole]) -> None:
-        self._settle([each.number for each in unsent], Outcome.UNSENT)
+        self._settle([each.number for each in unsent], UNSENT)
 
     def _known(self, first: int, last: int) -> list[int]:
-        """Places of these ids that are not settled; not of ids that are long settled, or were never given."""
-        return self._unsettled_in(range(self._place(first), self._place(last) + 1))
+        """Positions of these ids that are not settled; not of ids that are long settled, or were never given."""
+        return self._unsettled_in(range(self._position(first), self._position(last) + 1))
 
-    def _unsettled_in(self, places: range) -> list[int]:
-        if len(places) > len(self._unsettled):
-            return [place for place in self._unsettled if place in places]
-        return [place for place in places if place in self._unsettled]
+    def _unsettled_in(self, positions: range) -> list[int]:
+        if len(positions) > len(self._unsettled):
+            return [position for position in self._unsettled if position in positions]
+        return [position for position in positions if position in self._unsettled]
 
-    def _place(self, delivery_id: int) -> int:
+    def _position(self, delivery_id: int) -> int:
         return self._next + distance(self._next, delivery_id)
 
-    def _taken(self, places: list[int]) -> list[int]:
+    def _taken(self, positions: list[int]) -> list[int]:
         """Numbers of deliveries that are settled now."""
-        return [self._unsettled.pop(place)[0] for place in places]
+        return [self._unsettled.pop(position)[0] for position in positions]
 
-    def _settle(self, numbers: Sequence[int], outcome: Outcome) -> None:
+    def _settle(self, numbers: Sequence[int], outcome: DeliveryOutcome) -> None:
         if not numbers:
             return
         first = numbers[0]
@@ -201,4 +202,4 @@ class Deliveries:
             self._peer.ask(Settle(self._session, first + start, first + start + count - 1, outcome))
 
 
-_USUAL = outcome_of(USUAL_OUTCOME) or Outcome.RELEASE
+_USUAL = outcome_of(USUAL_OUTCOME) or FAILED

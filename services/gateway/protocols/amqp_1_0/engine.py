@@ -14,14 +14,15 @@ from services.common.message.amqp_1_0 import composite
 from services.common.message.amqp_1_0.composite import Composite
 from services.common.message.amqp_1_0.decode import decode_at
 from services.common.message.amqp_1_0.values import Described
+from services.gateway.outcomes import PublishDisposition
 from services.gateway.protocols.amqp_1_0 import frames
 from services.gateway.protocols.amqp_1_0.conditions import FramingError
 from services.gateway.protocols.amqp_1_0.connection import AMQP_HEADER, SASL_HEADER, Amqp10Connection, ConnectionState
+from services.gateway.protocols.amqp_1_0.limits import Amqp10Limits
 from services.gateway.protocols.amqp_1_0.peer import PORTION, Peer
 from services.gateway.protocols.amqp_1_0.performatives import Begin, Transfer
 from services.gateway.protocols.amqp_1_0.session import Session
 from services.gateway.protocols.amqp_1_0.transfer_reader import transfer_in
-from services.gateway.protocols.limits import Limits
 from services.gateway.protocols.openings import begins
 from services.gateway.protocols.producing import Producing
 from services.gateway.protocols.stream_engine import MOST_EFFORT, StreamEngine
@@ -39,7 +40,9 @@ class Amqp10Engine(StreamEngine):
 
     name = "AMQP 1.0"
 
-    def __init__(self, limits: Limits, mechanisms: Sequence[str]) -> None:
+    LIMITS = Amqp10Limits
+
+    def __init__(self, limits: Amqp10Limits, mechanisms: Sequence[str]) -> None:
         """`mechanisms` are the SASL mechanisms that are offered, best first."""
         self._peer = Peer(limits, mechanisms)
         self._connection = Amqp10Connection(self._peer)
@@ -185,7 +188,7 @@ class Amqp10Engine(StreamEngine):
             self._fail(session, request, error)
 
     def _fail(self, session: Session, request: Request, error: BrokerError) -> None:
-        """Of a request that nothing waits for. One that is of a session no more has failed for nobody."""
+        """Of a request that nothing waits for. That of a session which is gone is not told of."""
         if error.reach is Reach.CONNECTION:
             self._end(error)
         elif request.link:
@@ -207,10 +210,10 @@ class Amqp10Engine(StreamEngine):
         if its and deliveries.bodies:
             its.deliver(deliveries)
 
-    def confirm(self, session: int, first: int, last: int, *, cumulative: bool, accepted: bool) -> None:
+    def confirm(self, session: int, dispositions: Sequence[PublishDisposition]) -> None:
         """As Engine says."""
         if its := self._session(session):
-            its.confirm(first, last, cumulative=cumulative, accepted=accepted)
+            its.confirm(dispositions)
 
     def returned(self, session: int, returned: Returned) -> None:
         """As Engine says."""

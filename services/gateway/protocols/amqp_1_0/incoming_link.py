@@ -15,13 +15,13 @@ from services.gateway.protocols.amqp_1_0.addresses import Meant, meanings
 from services.gateway.protocols.amqp_1_0.conditions import InvalidField, MessageSizeExceeded, TransferLimitExceeded
 from services.gateway.protocols.amqp_1_0.lifetimes import ON_CLOSE, arguments_of, is_exclusive, lifetime_of
 from services.gateway.protocols.amqp_1_0.link import Link, LinkState
-from services.gateway.protocols.amqp_1_0.performatives import SECOND, Attach, Flow, Transfer
-from services.gateway.protocols.amqp_1_0.publications import Hears
+from services.gateway.protocols.amqp_1_0.performatives import SECOND, SETTLED, Attach, Flow, Transfer
+from services.gateway.protocols.amqp_1_0.publications import Hears, Sent
 from services.gateway.protocols.amqp_1_0.serial import after
 from services.gateway.protocols.amqp_1_0.termini import Target
 from services.gateway.protocols.producing import Producing
 from services.gateway.protocols.stream_engine import MOST_EFFORT
-from services.gateway.vocabulary import MANAGEMENT, DeclareQueue, Kind, Node, Produce, QueueDeclared
+from services.gateway.vocabulary import MANAGEMENT, DeclareQueue, EndProduce, Kind, Node, Produce, QueueDeclared
 
 if TYPE_CHECKING:
     from services.gateway.protocols.amqp_1_0.peer import KindKey
@@ -39,11 +39,12 @@ CREDIT: Final = 1000
 
 
 class IncomingLink(Link):
-    """`unconfirmed`: messages of it that the broker has and did not confirm."""
+    """`sent`: messages of it that the broker has, by their numbers, and did not say what became of them."""
 
     def __init__(self, session: Session, attach: Attach, handle: int) -> None:
         super().__init__(session, attach, handle)
-        self.unconfirmed = 0
+        self.sent: dict[int, Sent] = {}
+        self.next = 1  # the number of the next one
         self._exchange = ""
         self._key: str | None = None  # None: each message's subject
         self._credit = 0
@@ -52,6 +53,7 @@ class IncomingLink(Link):
         self._settled = False
         self._usual = Hears.OUTCOME if self.rcv_settle_mode == SECOND else Hears.SETTLED
         self._pieces = bytearray()  # of a delivery that has not come whole
+        self._produces = False  # the broker was told that it does, and not that it does no more
         self._made = ""  # a queue, which the peer has asked for …
         self._makes = False  # … and the broker was asked for, and not yet to let go of
 
@@ -99,7 +101,7 @@ class IncomingLink(Link):
         self._made_in_vain()
 
     def _made_in_vain(self) -> None:
-        """A session that ends takes with it what its links have made. It may be there though nobody has said so."""
+        """A session that ends takes with it what its links have made. It may be there without an answer."""
         makes, self._makes = self._makes, False
         if makes and self.session.is_heard:
             self._let_go(lambda: None)
@@ -109,8 +111,10 @@ class IncomingLink(Link):
             self._key = meant.name
         else:
             self._exchange, self._key = meant.name, meant.key
-        produce = Produce(self.session.number, self._exchange, self._key, link=self.number)
-        self._ask_for(produce, lambda _: self._allowed(meant))
+        settled = self._attach.snd_settle_mode == SETTLED
+        produce = Produce(self.session.number, self._exchange, self._key, settled, link=self.number)
+        self._produces = True
+        self._ask_for(produce, lambda _: self._allowed(meant), lambda _: self._produce_no_more())
 
     def _allowed(self, meant: Meant) -> None:
         its = self._attach
@@ -272,18 +276,23 @@ class IncomingLink(Link):
     # -------------------------------------------------------------- the end
 
     def confirmed(self) -> None:
-        """One more of its messages is safe, or refused."""
-        self.unconfirmed -= 1
-        if not self.unconfirmed and self.state is LinkState.DETACHING:
+        """It is known what became of all its messages."""
+        if self.state is LinkState.DETACHING:
             self._done()
 
     def end(self) -> None:
         """As Link says: its messages are confirmed before that."""
         self._forget()
-        if not self.unconfirmed:
+        if not self.sent:
             self._done()
 
+    def _produce_no_more(self) -> None:
+        produces, self._produces = self._produces, False
+        if produces and self.session.is_heard:
+            self.session.peer.ask(EndProduce(self.session.number, link=self.number))
+
     def _done(self) -> None:
+        self._produce_no_more()
         if self._made and self._makes and self.session.is_heard:
             self._makes = False
             self._let_go(self._gone)
@@ -293,5 +302,6 @@ class IncomingLink(Link):
     def give_up(self) -> None:
         """As Link says."""
         self._forget()
+        self._produce_no_more()
         if self._made:  # else the broker has not answered yet
             self._made_in_vain()

@@ -50,7 +50,7 @@ class OutgoingLink(Link):
         said = attach.max_message_size or 0
         self.largest = said if said < _ANY_SIZE else 0  # bytes of a message that the peer takes; 0: any
         self.sent = 0
-        self.places = range(0)  # among which are those in its session of what it has not settled
+        self.positions = range(0)  # among which are those in its session of what it has not settled
         # Each delivery's record says it, so of a long name it says the beginning.
         self.tag = f"{self.name.encode()[:_NAMED].decode(errors='ignore')}.{session.number}.{self.number}"
         self._skipped = 0  # credit that was drained
@@ -132,7 +132,7 @@ class OutgoingLink(Link):
         self._unmake()
 
     def _unmake(self) -> None:
-        """A queue that never had a consumer would not go by itself. It may be there though nobody has said so."""
+        """A queue that never had a consumer would not go by itself. It may be there though the answer did not come."""
         made, self._made = self._made, ""
         if self._lifetime:
             self._made_in_vain()

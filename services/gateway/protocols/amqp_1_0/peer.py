@@ -12,8 +12,8 @@ from services.common.memo import Memo
 from services.common.message.amqp_1_0.composite import Composite, write
 from services.common.message.facts import Attributes
 from services.gateway.protocols.amqp_1_0 import frames
+from services.gateway.protocols.amqp_1_0.limits import Amqp10Limits
 from services.gateway.protocols.dealings import Dealings
-from services.gateway.protocols.limits import Limits
 from services.gateway.vocabulary import Kind, Request
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ class Asked(NamedTuple):
 class Peer(Dealings):
     """`limits` are ours; `max_frame_size` is the peer's, `channel_max` what was agreed."""
 
-    limits: Limits
+    limits: Amqp10Limits
     mechanisms: Sequence[str]
     max_frame_size: int = frames.MIN_MAX_FRAME_SIZE
     channel_max: int = 0

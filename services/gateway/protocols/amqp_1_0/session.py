@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from enum import Enum
 from typing import Any, ClassVar, Final
 
 from services.common.errors import BrokerError, Reach, ResourceError
 from services.common.message.amqp_1_0.composite import Composite
 from services.gateway import vocabulary as to_broker
+from services.gateway.outcomes import PublishDisposition
 from services.gateway.protocols.amqp_1_0.conditions import (
     FramingError,
     HandleInUse,
@@ -19,6 +20,7 @@ from services.gateway.protocols.amqp_1_0.conditions import (
 )
 from services.gateway.protocols.amqp_1_0.deliveries import Deliveries
 from services.gateway.protocols.amqp_1_0.incoming_link import IncomingLink
+from services.gateway.protocols.amqp_1_0.limits import Amqp10Limits
 from services.gateway.protocols.amqp_1_0.link import Link, LinkState
 from services.gateway.protocols.amqp_1_0.outgoing_link import OutgoingLink
 from services.gateway.protocols.amqp_1_0.peer import Peer
@@ -35,9 +37,8 @@ from services.gateway.protocols.amqp_1_0.performatives import (
 )
 from services.gateway.protocols.amqp_1_0.publications import Publications
 from services.gateway.protocols.amqp_1_0.windows import HANDLE_MAX, Windows
-from services.gateway.protocols.limits import Limits
 from services.gateway.protocols.producing import Producing
-from services.gateway.vocabulary import CloseSession, Confirms, OpenSession, Request
+from services.gateway.vocabulary import CloseSession, OpenSession, Request
 
 _LONGEST_NAME: Final = 1024  # bytes, of a link
 _Handler = Callable[[Any, Any, bytes], None]  # of Session, a performative and what stands behind it
@@ -71,7 +72,7 @@ class Session:
         self.deliveries = Deliveries(peer, channel, self.number, self._windows)
 
     @property
-    def limits(self) -> Limits:
+    def limits(self) -> Amqp10Limits:
         """Ours."""
         return self.peer.limits
 
@@ -109,7 +110,6 @@ class Session:
     def begin(self) -> None:
         """The peer wants it."""
         self.peer.ask_for(OpenSession(self.number), lambda _: self._begun(), self._not_begun)
-        self.ask_for(Confirms(self.number), lambda _: None, self.fail)
 
     def _begun(self) -> None:
         if self.state is SessionState.BEGINNING:
@@ -153,7 +153,7 @@ class Session:
             self._forget(self)
 
     def end_with_connection(self) -> None:
-        """We have closed the connection: nobody hears of what would be delivered until its peer has answered."""
+        """We have closed the connection: nothing is delivered until its peer has answered."""
         if self.state in (SessionState.BEGINNING, SessionState.RUNNING):
             self.state = SessionState.FAILED
             self._close()
@@ -301,10 +301,10 @@ class Session:
         elif not link.settled:
             self.deliveries.give_back(what)
 
-    def confirm(self, first: int, last: int, *, cumulative: bool, accepted: bool) -> None:
+    def confirm(self, dispositions: Sequence[PublishDisposition]) -> None:
         """As Engine says."""
         if self.state is not SessionState.FAILED:
-            self.publications.confirm(first, last, cumulative=cumulative, accepted=accepted)
+            self.publications.confirm(dispositions)
 
     def cancelled(self, tag: str) -> None:
         """The queue of a link is gone."""

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
 from services.common.message.amqp_1_0.composite import Anything, Boolean, Composite, Fields, UInt, ULong, composite
-from services.gateway.vocabulary import Outcome
+from services.gateway import outcomes
+from services.gateway.protocols.amqp_1_0.conditions import heard, told
 
 
 @composite(0x23, "received")
@@ -41,19 +45,31 @@ USUAL_OUTCOME = Modified(delivery_failed=True)
 """What becomes of a delivery that is settled without a word."""
 
 
-def outcome_of(state: object) -> Outcome | None:
-    """What a receiver's state says; None for one that ends nothing.
+_ACCEPTED: Final = Accepted()
+_RELEASED: Final = Released()
 
-    "Undeliverable here" is dead-lettered, as RabbitMQ does: there is no other place to take it to. An attempt is only
-    what the receiver calls failed (3.4.4, 3.4.5).
-    """
-    match state:
-        case Accepted():
-            return Outcome.ACCEPT
-        case Rejected() | Modified(undeliverable_here=True):
-            return Outcome.REJECT
-        case Modified(delivery_failed=True):
-            return Outcome.RELEASE
-        case Released() | Modified():
-            return Outcome.RETURN
-    return None
+_STATES: Final[Mapping[type, Callable[[Any], Composite]]] = {
+    outcomes.Accepted: lambda _: _ACCEPTED,
+    outcomes.Rejected: lambda outcome: Rejected(told(outcome.error) if outcome.error else None),
+    outcomes.Released: lambda _: _RELEASED,
+}
+
+_OUTCOMES: Final[Mapping[type, Callable[[Any], outcomes.DeliveryOutcome]]] = {
+    Accepted: lambda _: outcomes.ACCEPTED,
+    Rejected: lambda state: outcomes.Rejected(heard(state.error)),
+    Released: lambda _: outcomes.RELEASED,
+    Modified: lambda state: outcomes.Modified(
+        bool(state.delivery_failed), bool(state.undeliverable_here), state.message_annotations
+    ),
+}
+
+
+def state_of(outcome: outcomes.PublishOutcome) -> Composite:
+    """What a sender is told of a message (2.6.12)."""
+    return _STATES[type(outcome)](outcome)
+
+
+def outcome_of(state: object) -> outcomes.DeliveryOutcome | None:
+    """What a receiver's state says; None for one that ends nothing."""
+    its = _OUTCOMES.get(type(state))
+    return its(state) if its else None

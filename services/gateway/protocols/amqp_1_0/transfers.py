@@ -25,7 +25,7 @@ _DESCRIPTOR: Final = b"\x00" + encode(v.ULong(Transfer.descriptor))
 
 
 class _Template(NamedTuple):
-    """A transfer's performative without its number, which stands at two places."""
+    """A transfer's performative without its number, which stands at two positions."""
 
     before: bytes
     between: bytes
@@ -48,7 +48,7 @@ def _template(handle: int, settled: bool, more: bool) -> _Template:
 def transfers(
     channel: int,
     handle: int,
-    places: Iterable[int],
+    positions: Iterable[int],
     messages: Iterable[Sequence[bytes]],
     *,
     settled: bool,
@@ -56,14 +56,14 @@ def transfers(
 ) -> Iterator[tuple[bytes, ...]]:
     """Frames, in pieces to be written one behind the other, none of more than `largest` bytes.
 
-    `messages` are in pieces too. Each delivery's id is its place in the session, going round.
+    `messages` are in pieces too. Each delivery's id is its position in the session, going round.
     """
     template = _template(handle, settled, more=False)
     before, between, after = template
     fixed = frames.HEAD.size + template.size
     pack_head, pack_id = frames.HEAD.pack, _ID.pack
-    for place, message in zip(places, messages, strict=False):
-        number = place & _LAST
+    for position, message in zip(positions, messages, strict=False):
+        number = position & _LAST
         size = fixed + sum(map(len, message))
         if size <= largest:
             its = pack_id(number)

@@ -21,7 +21,7 @@ from services.gateway.connections.incoming import Incoming
 from services.gateway.connections.limited import LimitedConnections
 from services.gateway.connections.turns import Turns
 from services.gateway.protocols.amqp_0_9.engine import AmqpEngine
-from services.gateway.protocols.limits import Limits
+from services.gateway.protocols.amqp_0_9.limits import Amqp09Limits
 from services.gateway.transport.outgoing import Outgoing
 from tests.support.amqp_playbook import HEADER
 from tests.support.programs import until
@@ -52,7 +52,7 @@ class Listener:
         self.outgoing = Outgoing(1 << 20)
 
     def accept(self) -> Connection:
-        connection = Connection(self, AmqpEngine(Limits(), ["PLAIN"]), "1.1")  # type: ignore[arg-type]
+        connection = Connection(self, AmqpEngine(Amqp09Limits(), ["PLAIN"]), "1.1")  # type: ignore[arg-type]
         self.made.add(connection)
         return connection
 

@@ -14,6 +14,7 @@ from services.common.errors import NotFound
 from services.gateway import vocabulary as v
 from services.gateway.connections.connection import Connection
 from services.gateway.operations import OPERATIONS, Operation, needs
+from services.gateway.outcomes import ACCEPTED
 from services.gateway.sessions.session import Session
 from tests.support.amqp_playbook import Playbook, written
 from tests.support.programs import until
@@ -65,9 +66,7 @@ async def client(monkeypatch: pytest.MonkeyPatch) -> Client:
     """With a channel that has published one message, and expects its confirm."""
     client = Client(monkeypatch)
     client.says(commands.Channel.Open(), commands.Confirm.Select())
-    await until(lambda: client.session.confirms)
-    assert client.session.confirms
-    assert client.session.confirms.number(1) == 1
+    await until(lambda: client.session.inbound.confirmed)
     return client
 
 
@@ -76,7 +75,7 @@ async def test_a_confirm_is_of_the_channel_that_published(client: Client, then: 
     """What the former channel has published is not confirmed on the next one, which opens when the former has ended."""
     former = client.session
     client.says(*BREAKS_AND_OPENS, *then)
-    assert former.confirm(1, [0])
+    assert former.confirm(0, 1, [0], ACCEPTED)
     assert client.heard == ["Channel.OpenOk", "Confirm.SelectOk", "Channel.Close"]
     client.declared.set()
     await until(lambda: client.heard[3:] == ["Channel.OpenOk", *["Channel.CloseOk"] * len(then)])

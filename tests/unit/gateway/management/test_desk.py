@@ -38,8 +38,7 @@ async def test_the_way_of_messages_does_not_wait() -> None:
     """While mgmt takes its time the session goes on: others are published, a request is confirmed and not returned."""
     desked = Desked()
     desked.mgmt.may.clear()
-    await desked.client.does(v.Confirms(1))
-    await desked.asks(1, mandatory=True)
+    await desked.asks(1, mandatory=True, first=1)
     await desked.client.does(published([b"m"], kind_of()))
     assert desked.client.handed.bodies == [b"m"]
     assert (desked.client.confirmed, desked.client.back) == ([(1, 1)], [])
@@ -236,13 +235,12 @@ async def test_who_consumed_of_the_node_and_has_gone() -> None:
 async def test_replies_are_no_part_of_the_session() -> None:
     """Neither of its confirms nor of its transaction."""
     desked = Desked()
-    await desked.client.does(v.Confirms(1))
-    await desked.asks(1)
+    await desked.asks(1, first=1)
     await desked.done()
-    await desked.client.does(published([b"m"], kind_of()))
+    await desked.client.does(published([b"m"], kind_of(), first=2))
     [ticket] = [each for each in desked.client.handed.tickets if each]
     ticket.settled(range(1), [])
-    assert desked.client.confirmed == [(1, 1), (1, 2)]
+    assert desked.client.confirmed == [(1, 1), (2, 2)]
     assert desked.client.broker.sessions == {desked.client.session: None}
 
 

@@ -31,7 +31,8 @@ ASKS_NOTHING = {
     v.DropQueue,  # the connection's own, which only an engine asks for
     v.CloseLink,  # the same, of what the link has made
     v.Settle,  # what was delivered was allowed when its consumer began
-    v.Confirms,
+    v.SelectConfirms,
+    v.EndProduce,
     v.Credit,
     v.Cancel,
     v.Limit,

@@ -16,16 +16,17 @@ from services.common.errors import BrokerError, NotFound, SyntaxFault, Unavailab
 from services.common.message.amqp_0_9 import FORMAT
 from services.common.message.facts import Attributes
 from services.gateway import vocabulary as v
+from services.gateway.outcomes import Released
 from services.gateway.routing.answer import Answer
 from services.rpc import queue_pb2 as pb
 from tests.support.messages import PROPERTIES, kind, published
 from tests.support.published import BAD, Client, ScriptedRouter
 
 
-async def test_what_came_before_confirms_confirms_nothing() -> None:
+async def test_what_has_no_numbers_is_not_told_of() -> None:
     """Immediate messages have a ticket without numbers, which settles when others have them: those are not theirs."""
     client = Client()
-    await client.does(published([b"i"] * 4, kind(immediate=True)), v.Confirms(1), published([b"d"] * 3, kind()))
+    await client.does(published([b"i"] * 4, kind(immediate=True)), published([b"d"] * 3, kind(), first=1))
     immediate, durable = client.handed.tickets
     assert immediate
     assert durable
@@ -38,7 +39,7 @@ async def test_what_came_before_confirms_confirms_nothing() -> None:
 async def test_waiting_for_messages_keeps_no_bodies() -> None:
     """Only what is on its way has them: those of a read that are done are gone, though others of it wait."""
     client, body = Client(), b"a body"
-    await client.does(v.Confirms(1), published([body] * 3, kind()))
+    await client.does(published([body] * 3, kind(), first=1))
     [ticket] = client.handed.tickets
     assert ticket
     client.handed.messages.clear()
@@ -52,7 +53,7 @@ async def test_waiting_for_messages_keeps_no_bodies() -> None:
 async def test_immediate_messages_come_back() -> None:
     """Those that no consumer can take at once are what is returned, of all that were published with them."""
     client = Client()
-    await client.does(v.Confirms(1), published([b"a", b"b", b"c"], kind(), kind(immediate=True), kind()))
+    await client.does(published([b"a", b"b", b"c"], kind(), kind(immediate=True), kind(), first=1))
     [ticket] = client.handed.tickets
     assert ticket
     ticket.settled(range(3), [Refused([1], 1, pb.NO_CONSUMERS)])
@@ -75,16 +76,17 @@ async def test_an_immediate_message_comes_back_when_no_queue_has_it(queues: tupl
 async def test_what_the_router_does_not_say_of_a_link() -> None:
     """Each message hears that it could not be routed, in its place; what comes behind goes on."""
     client, unknown = Client(), kind(routing_key="never seen")
-    await client.does(v.Confirms(1))
     client.router.dead = True
-    of_link = published([b"1", b"2"], unknown)
+    of_link = published([b"1", b"2"], unknown, first=7)
     of_link.link = 1
     await client.does(of_link)
     client.router.dead = False
     await client.does(published([b"3"], unknown))
     assert client.errors == []
-    [back] = client.back
-    assert (list(back.indexes), back.first, type(back.error)) == ([0, 1], 1, Unavailable)
+    [(link, first, last, outcome)] = client.told
+    assert (link, first, last) == (1, 7, 8)
+    assert isinstance(outcome, Released)
+    assert isinstance(outcome.error, Unavailable)
     assert client.handed.bodies == [b"3"]
 
 

@@ -56,7 +56,9 @@ async def test_what_was_given_back_while_a_stream_broke(holders: int) -> None:
 async def test_what_a_consumer_holds_that_is_cancelled_as_its_owner_goes() -> None:
     """The next owner is told of it before it hears that it was told all; the consumer is not attached again."""
     session, link = Mock(), Mock()
-    consumer = Consumer(7, session, "a", QUEUE, False, False, False, 0, 0, 1000, Mock(), ConsumerState.ATTACHED, Mock())
+    consumer = Consumer(
+        7, session, "a", QUEUE, False, False, False, 0, Mock(), 1000, Mock(), ConsumerState.ATTACHED, Mock()
+    )
     consumer.ended = asyncio.get_running_loop().create_future()
     session.holdings.side_effect = lambda: iter([(consumer, 5)])
     broker = cast("Any", Broker.__new__(Broker))

@@ -132,7 +132,7 @@ def test_what_waits_is_asked_for() -> None:
 )
 def test_beats_before_the_connection_is_open(engine: Any, opening: bytes, beat: bytes) -> None:
     """A peer that has not signed in has no need of many."""
-    its = engine(new.Limits(), ("PLAIN",))
+    its = engine(engine.LIMITS(), ("PLAIN",))
     its.receive(opening)
     assert not its.receive(beat * 100)
     [close] = its.receive(beat)

@@ -7,6 +7,7 @@ from typing import Any, cast
 import pytest
 
 from services.gateway.sessions.consumer import Consumer, ConsumerState
+from services.gateway.sessions.credit import LinkCredit
 from services.gateway.vocabulary import Credit
 
 ROOM = 1 << 20
@@ -60,7 +61,7 @@ def consumer(session: Session, link: Link) -> Consumer:
     """One that its owner serves."""
     return Consumer(
         handle=1, session=cast("Any", session), tag="t", queue_id=1, settled=False, exclusive=False, browse=False,
-        priority=0, limit=0, by_credit=True, window=ROOM, place=cast("Any", None), state=ConsumerState.ATTACHED,
+        priority=0, credit=LinkCredit(), window=ROOM, place=cast("Any", None), state=ConsumerState.ATTACHED,
         link=cast("Any", link), started=True,
     )  # fmt: skip
 

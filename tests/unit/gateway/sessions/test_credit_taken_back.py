@@ -11,8 +11,10 @@ import pytest
 from services.common.message.facts import Facts
 from services.gateway import vocabulary as v
 from services.gateway.operations import carry_out, consume, settle
+from services.gateway.outcomes import UNSENT
 from services.gateway.sessions.backlog import Arrived
 from services.gateway.sessions.consumer import Consumer, ConsumerState
+from services.gateway.sessions.credit import LinkCredit
 from services.gateway.sessions.session import Session
 from services.rpc.queue_pb2 import RESTORE
 
@@ -38,7 +40,7 @@ class House:
         self.session = Session(1, cast("Any", connection))
         self.consumer = Consumer(
             handle=1, session=self.session, tag="t", queue_id=1, settled=settled, exclusive=False, browse=False,
-            priority=0, limit=0, by_credit=True, window=1 << 20, place=cast("Any", None), state=ConsumerState.ATTACHED,
+            priority=0, credit=LinkCredit(), window=1 << 20, place=cast("Any", None), state=ConsumerState.ATTACHED,
             link=cast("Any", SimpleNamespace(credit=lambda *_, **__: None)), started=True,
         )  # fmt: skip
 
@@ -106,9 +108,9 @@ def test_what_the_engine_has_not_sent(house: House) -> None:
     house.take(5)
     house.consumer.due = 0  # granted
     house.arrive(b"a", b"b", b"c", b"d", b"e")
-    settle.settle(house.session, v.Settle(1, 3, 5, v.Outcome.UNSENT))
+    settle.settle(house.session, v.Settle(1, 3, 5, UNSENT))
     house.take(2)
-    assert (house.settled, house.consumer.sent) == ([(RESTORE, [3, 4, 5])], 2)
+    assert (house.settled, cast("Any", house.consumer.credit).sent) == ([(RESTORE, [3, 4, 5])], 2)
     house.take(12)
     assert house.consumer.due == 10
 

@@ -12,6 +12,7 @@ import pytest
 from services.common.errors import BrokerError, NotFound, ResourceError
 from services.common.runtime import Tasks
 from services.gateway import vocabulary as v
+from services.gateway.outcomes import ACCEPTED
 from services.gateway.sessions.session import Session
 
 
@@ -73,7 +74,7 @@ def cancel(link: int) -> v.Cancel:
 
 async def test_links_beside_each_other(house: House) -> None:
     """A link whose node is looked for keeps neither another link waiting, nor credit and settlements."""
-    first, second, credit, settle = find(1), find(2), v.Credit(1, "t", 1, link=3), v.Settle(1, 1, 1, v.Outcome.ACCEPT)
+    first, second, credit, settle = find(1), find(2), v.Credit(1, "t", 1, link=3), v.Settle(1, 1, 1, ACCEPTED)
     await house.asks(first, second, credit, settle)
     assert set(map(id, house.begun)) == set(map(id, (first, second, credit, settle)))
     await house.ends(second)

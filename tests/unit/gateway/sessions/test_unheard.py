@@ -52,7 +52,7 @@ def test_settled(becomes: Any, house: House) -> None:
     becomes(house)
     house.arrive(b"a", b"b")
     house.session.end(house.consumer)
-    assert (house.sent, house.consumer.sent, house.consumer.due_room) == ([], 0, 0)
+    assert (house.sent, cast("Any", house.consumer.credit).sent, house.consumer.due_room) == ([], 0, 0)
     assert not cast("Any", house.session.broker).observer.sent.called
 
 

@@ -82,7 +82,7 @@ _ASKED: list[tuple[Any, v.Request, Any, str]] = [
     ),
     (commands.Basic.Cancel(consumer_tag="t"), v.Cancel(1, "t"), None, "Basic.CancelOk"),
     (commands.Basic.Recover(requeue=True), v.Recover(1), None, "Basic.RecoverOk"),
-    (commands.Confirm.Select(), v.Confirms(1), None, "Confirm.SelectOk"),
+    (commands.Confirm.Select(), v.SelectConfirms(1), None, "Confirm.SelectOk"),
     (commands.Tx.Select(), v.SelectTransactions(1), None, "Tx.SelectOk"),
     (commands.Tx.Commit(), v.Commit(1), None, "Tx.CommitOk"),
     (commands.Tx.Rollback(), v.Rollback(1), None, "Tx.RollbackOk"),

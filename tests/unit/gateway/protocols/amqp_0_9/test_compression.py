@@ -11,7 +11,7 @@ from pamqp import commands, header
 
 from services.common.message.amqp_0_9 import FORMAT
 from services.gateway.protocols.amqp_0_9.compression import PROPERTY, recoding_for
-from services.gateway.protocols.limits import Limits
+from services.gateway.protocols.amqp_0_9.limits import Amqp09Limits
 from services.gateway.vocabulary import Deliveries, Got, Returned
 from tests.support.amqp_playbook import Playbook
 from tests.support.messages import facts, kind, published
@@ -19,10 +19,10 @@ from tests.support.messages import facts, kind, published
 PLAIN = FORMAT.with_text(b"\x10\x00\x02", "content-type", "text/plain")
 GZIPPED = FORMAT.with_text(PLAIN, "content-encoding", "gzip")
 TEXT = b"text " * 20
-LIMITS = Limits(max_message_size=10_000, compression_threshold=200)
+LIMITS = Amqp09Limits(max_message_size=10_000, message_compression_threshold=200)
 
 
-def _for(said: Any, limits: Limits = LIMITS) -> Any:
+def _for(said: Any, limits: Amqp09Limits = LIMITS) -> Any:
     return recoding_for({} if said is None else {PROPERTY: said}, limits)
 
 
@@ -34,9 +34,12 @@ def _unzipped(properties: list[bytes], bodies: list[bytes]) -> tuple[list[bytes]
 def test_a_client_that_says_nothing() -> None:
     """Nothing is done: not one look at a message. Broker-J takes it not to understand gzip, where that is set."""
     assert _for(None) is None
-    assert _for(None, Limits(compression="assumed"))([GZIPPED], [gzip.compress(TEXT)]) == ([PLAIN], [TEXT])
+    assert _for(None, Amqp09Limits(message_compression="assumed"))([GZIPPED], [gzip.compress(TEXT)]) == (
+        [PLAIN],
+        [TEXT],
+    )
     for said in ("true", "false", None):
-        assert _for(said, Limits(compression="none")) is None
+        assert _for(said, Amqp09Limits(message_compression="none")) is None
 
 
 @pytest.mark.parametrize("said", [True, "true", "True"])
@@ -151,7 +154,7 @@ def test_a_large_body_for_a_client_that_understands() -> None:
 @pytest.mark.parametrize(("compression", "told"), [("none", "false"), ("negotiated", "true"), ("assumed", "true")])
 def test_the_broker_says_whether_it_does(compression: Any, told: str) -> None:
     """Among its properties, as text."""
-    book = Playbook(Limits(compression=compression))
+    book = Playbook(Amqp09Limits(message_compression=compression))
     book.engine.receive(b"AMQP\x00\x00\x09\x01")
     [(_, start)] = book.sent()
     assert start.server_properties[PROPERTY] == told

@@ -9,7 +9,7 @@ from pamqp import commands, heartbeat
 
 from services.common.errors import NotFound
 from services.gateway import vocabulary as v
-from services.gateway.protocols.limits import Limits
+from services.gateway.protocols.amqp_0_9.limits import Amqp09Limits
 from tests.support.amqp_playbook import CAPABILITIES, HEADER, Playbook, content, written
 
 _HANDSHAKE = (
@@ -55,7 +55,7 @@ def _serve(book: Playbook, requests: list[v.Request], *, refuse: bool) -> bool:
 
 
 def _run(stream: bytes, step: int, *, refuse: bool = False, read: bool = True) -> None:
-    book = Playbook(Limits(frame_max=8192, max_message_size=20_000))
+    book = Playbook(Amqp09Limits(frame_max=8192, max_message_size=20_000))
     for start in range(0, len(stream), step):
         closed = _serve(book, book.engine.receive(stream[start : start + step]), refuse=refuse)
         (book.sent if read else book.raw)()

@@ -8,7 +8,7 @@ import pytest
 from pamqp import commands
 
 from services.common.errors import AccessRefused, ConnectionForced, NotFound, Unavailable
-from services.gateway.protocols.limits import Limits
+from services.gateway.protocols.amqp_0_9.limits import Amqp09Limits
 from services.gateway.vocabulary import Authenticate, Close, CloseSession, Open, OpenSession, UpdateSecret
 from tests.support.amqp_playbook import CAPABILITIES, HEADER, Playbook, content, written
 
@@ -17,7 +17,7 @@ _START_OK = commands.Connection.StartOk({"capabilities": CAPABILITIES}, "PLAIN",
 
 def test_the_whole_handshake() -> None:
     """start, start-ok, tune, tune-ok, open, open-ok, with what each carries."""
-    book = Playbook(Limits(heartbeat=30), ("PLAIN", "AMQPLAIN"))
+    book = Playbook(Amqp09Limits(heartbeat=30), ("PLAIN", "AMQPLAIN"))
     assert book.engine.receive(HEADER) == []
     [(_, start)] = book.sent()
     assert (start.version_major, start.version_minor, start.mechanisms, start.locales) == (
@@ -39,7 +39,7 @@ def test_the_whole_handshake() -> None:
     [(_, tune)] = book.sent()
     assert (tune.channel_max, tune.frame_max, tune.heartbeat) == (2047, 131072, 30)
     assert book.client(0, commands.Connection.TuneOk(100, 65536, 10)) == []
-    assert book.engine.heartbeat == 10
+    assert book.engine.idleness == (5, 20)
 
     opening = book.asks(0, commands.Connection.Open("/"))
     assert opening == Open(0, "/")
@@ -50,7 +50,7 @@ def test_the_whole_handshake() -> None:
 def test_the_product_can_be_another_one() -> None:
     """Clients that test for a product and its version read what is set; the capabilities stay what they are."""
     properties = []
-    for limits in (Limits(), Limits(product="RabbitMQ", version="3.10.8")):
+    for limits in (Amqp09Limits(), Amqp09Limits(product="RabbitMQ", product_version="3.10.8")):
         book = Playbook(limits)
         book.engine.receive(HEADER)
         properties.append(book.sent()[0][1].server_properties)
@@ -215,7 +215,7 @@ def test_negotiation_ends_where_the_offer_does(tune_ok: commands.Connection.Tune
 
 def test_zero_asks_for_our_limits() -> None:
     """0 is no limit of the client's own."""
-    book = Playbook(Limits(frame_max=8192, channel_max=5)).opened()
+    book = Playbook(Amqp09Limits(frame_max=8192, channel_max=5)).opened()
     assert isinstance(book.asks(5, commands.Channel.Open()), OpenSession)
     book.client(6, commands.Channel.Open())
     assert book.closed_connection() == (530, 20, 10)

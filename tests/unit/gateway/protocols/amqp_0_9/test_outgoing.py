@@ -8,9 +8,11 @@ import pytest
 from pamqp import commands, header
 
 from services.common.errors import NotFound
+from services.gateway.outcomes import ACCEPTED, PublishDisposition, PublishOutcome
 from services.gateway.protocols.amqp_0_9 import frames, outgoing
 from services.gateway.protocols.amqp_0_9.method import encode
 from services.gateway.protocols.amqp_0_9.methods import basic
+from services.gateway.sessions.publish_ticket import REFUSED
 from services.gateway.vocabulary import Deliveries, Returned
 from tests.support.amqp_playbook import Playbook, content
 from tests.support.messages import facts, kind, published
@@ -112,28 +114,30 @@ def test_nothing_is_delivered_to_a_channel_that_is_gone() -> None:
     book = Playbook().running()
     book.does(1, commands.Channel.Close(200, "", 0, 0))
     book.engine.deliver(1, _deliveries([b"x"]))
-    book.engine.confirm(1, 1, 1, cumulative=True, accepted=True)
+    book.engine.confirm(1, [PublishDisposition(0, 1, 1, ACCEPTED)])
     book.engine.cancelled(1, "tag")
     book.engine.returned(1, Returned(published([b""], kind(mandatory=True)), [0]))
     assert book.raw() == b""
 
 
 def test_cumulative_confirms_are_one_ack() -> None:
-    """The last number, with multiple."""
+    """The last number, with multiple; a refusal is for itself."""
     book = Playbook().running()
-    book.engine.confirm(1, 1, 1000, cumulative=True, accepted=True)
-    book.engine.confirm(1, 1001, 1001, cumulative=True, accepted=False)
+    book.does(1, commands.Confirm.Select())
+    book.engine.confirm(1, [PublishDisposition(0, 1, 600, ACCEPTED), PublishDisposition(0, 601, 1000, ACCEPTED)])
+    book.engine.confirm(1, [PublishDisposition(0, 1001, 1001, REFUSED)])
     [(_, ack), (_, nack)] = book.sent()
     assert (ack.delivery_tag, ack.multiple) == (1000, True)
     assert isinstance(nack, commands.Basic.Nack)
-    assert (nack.delivery_tag, nack.multiple) == (1001, True)
+    assert (nack.delivery_tag, nack.multiple) == (1001, False)
 
 
-@pytest.mark.parametrize(("accepted", "kind"), [(True, commands.Basic.Ack), (False, commands.Basic.Nack)])
-def test_single_confirms(accepted: bool, kind: type) -> None:
+@pytest.mark.parametrize(("outcome", "kind"), [(ACCEPTED, commands.Basic.Ack), (REFUSED, commands.Basic.Nack)])
+def test_single_confirms(outcome: PublishOutcome, kind: type) -> None:
     """One frame each when earlier ones are still open."""
     book = Playbook().running()
-    book.engine.confirm(1, 3, 5, cumulative=False, accepted=accepted)
+    book.does(1, commands.Confirm.Select())
+    book.engine.confirm(1, [PublishDisposition(0, 3, 5, outcome)])
     sent = [value for _, value in book.sent()]
     assert [value.delivery_tag for value in sent] == [3, 4, 5]
     assert all(isinstance(value, kind) and not value.multiple for value in sent)
@@ -178,11 +182,12 @@ def test_blocked_is_told_to_clients_that_understand() -> None:
 def test_a_channel_that_its_client_is_closing_hears_only_of_what_it_sent() -> None:
     """Between close and close-ok confirms and returns go out; nothing new is delivered."""
     book = Playbook().running()
+    book.does(1, commands.Confirm.Select())
     book.client(1, commands.Channel.Close(200, "", 0, 0))
     book.engine.deliver(1, _deliveries([b"x"]))
     book.engine.cancelled(1, "tag")
     assert book.raw() == b""
-    book.engine.confirm(1, 1, 1, cumulative=True, accepted=True)
+    book.engine.confirm(1, [PublishDisposition(0, 1, 1, ACCEPTED)])
     [(_, ack)] = book.sent()
     assert ack.name == "Basic.Ack"
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 from pamqp import commands
 
-from services.gateway.vocabulary import Outcome, Settle
+from services.gateway.outcomes import ACCEPTED, FAILED, REJECTED
+from services.gateway.vocabulary import Settle
 from tests.support.amqp_playbook import Playbook, written
 
 
@@ -16,15 +17,15 @@ def _acks(*tags: int) -> bytes:
 @pytest.mark.parametrize(
     ("method", "settle"),
     [
-        (commands.Basic.Ack(7, False), Settle(1, 7, 7, Outcome.ACCEPT)),
-        (commands.Basic.Ack(7, True), Settle(1, 0, 7, Outcome.ACCEPT)),
-        (commands.Basic.Ack(0, True), Settle(1, 0, 0, Outcome.ACCEPT)),
-        (commands.Basic.Reject(7, True), Settle(1, 7, 7, Outcome.RELEASE)),
-        (commands.Basic.Reject(7, False), Settle(1, 7, 7, Outcome.REJECT)),
-        (commands.Basic.Nack(7, False, True), Settle(1, 7, 7, Outcome.RELEASE)),
-        (commands.Basic.Nack(7, False, False), Settle(1, 7, 7, Outcome.REJECT)),
-        (commands.Basic.Nack(7, True, True), Settle(1, 0, 7, Outcome.RELEASE)),
-        (commands.Basic.Nack(0, True, False), Settle(1, 0, 0, Outcome.REJECT)),
+        (commands.Basic.Ack(7, False), Settle(1, 7, 7, ACCEPTED)),
+        (commands.Basic.Ack(7, True), Settle(1, 0, 7, ACCEPTED)),
+        (commands.Basic.Ack(0, True), Settle(1, 0, 0, ACCEPTED)),
+        (commands.Basic.Reject(7, True), Settle(1, 7, 7, FAILED)),
+        (commands.Basic.Reject(7, False), Settle(1, 7, 7, REJECTED)),
+        (commands.Basic.Nack(7, False, True), Settle(1, 7, 7, FAILED)),
+        (commands.Basic.Nack(7, False, False), Settle(1, 7, 7, REJECTED)),
+        (commands.Basic.Nack(7, True, True), Settle(1, 0, 7, FAILED)),
+        (commands.Basic.Nack(0, True, False), Settle(1, 0, 0, REJECTED)),
     ],
 )
 def test_meanings(method: object, settle: Settle) -> None:
@@ -34,7 +35,7 @@ def test_meanings(method: object, settle: Settle) -> None:
 
 def test_ascending_acks_are_one_range() -> None:
     """Thousands of acknowledgements in a row are one request."""
-    assert Playbook().running().engine.receive(_acks(*range(5, 2005))) == [Settle(1, 5, 2004, Outcome.ACCEPT)]
+    assert Playbook().running().engine.receive(_acks(*range(5, 2005))) == [Settle(1, 5, 2004, ACCEPTED)]
 
 
 def test_gaps_and_steps_back_begin_another_range() -> None:
@@ -51,9 +52,9 @@ def test_outcomes_are_kept_apart() -> None:
     """A reject between acknowledgements ends the range."""
     data = _acks(1) + written(1, commands.Basic.Reject(2, False), commands.Basic.Nack(3, False, False)) + _acks(4)
     assert Playbook().running().engine.receive(data) == [
-        Settle(1, 1, 1, Outcome.ACCEPT),
-        Settle(1, 2, 3, Outcome.REJECT),
-        Settle(1, 4, 4, Outcome.ACCEPT),
+        Settle(1, 1, 1, ACCEPTED),
+        Settle(1, 2, 3, REJECTED),
+        Settle(1, 4, 4, ACCEPTED),
     ]
 
 
@@ -77,4 +78,4 @@ def test_unused_bits_are_ignored() -> None:
     """Bits that the method does not have say nothing."""
     data = bytearray(_acks(7))
     data[-2] = 0xF0
-    assert Playbook().running().engine.receive(bytes(data)) == [Settle(1, 7, 7, Outcome.ACCEPT)]
+    assert Playbook().running().engine.receive(bytes(data)) == [Settle(1, 7, 7, ACCEPTED)]

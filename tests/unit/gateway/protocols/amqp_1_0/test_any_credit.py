@@ -20,6 +20,7 @@ from services.gateway.operations import carry_out
 from services.gateway.protocols.amqp_1_0.performatives import SETTLED, UNSETTLED, Flow, Transfer
 from services.gateway.sessions.backlog import Arrived
 from services.gateway.sessions.consumer import Consumer, ConsumerState
+from services.gateway.sessions.credit import LinkCredit
 from services.gateway.sessions.session import Session
 from tests.support.amqp_1_0_playbook import NEW, Playbook, data, framed, receiving
 
@@ -103,7 +104,7 @@ class World:
         tag = next(each.tag for each in reversed(self.book.asked) if isinstance(each, v.Consume))
         self.session.consumers[tag] = Consumer(
             handle=at, session=self.session, tag=tag, queue_id=at, settled=mode == SETTLED, exclusive=False,
-            browse=False, priority=0, limit=0, by_credit=True, window=_ROOM, place=cast("Any", None),
+            browse=False, priority=0, credit=LinkCredit(), window=_ROOM, place=cast("Any", None),
             state=ConsumerState.ATTACHED, link=cast("Any", self.owners[at]), started=True,
         )  # fmt: skip
         return Receiver(self.owners[at])

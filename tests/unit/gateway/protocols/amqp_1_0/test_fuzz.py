@@ -9,8 +9,10 @@ from hypothesis import strategies as st
 from services.common.errors import NotFound
 from services.common.message.amqp_1_0.composite import Composite
 from services.gateway import vocabulary as to_broker
+from services.gateway.outcomes import ACCEPTED, PublishDisposition
 from services.gateway.protocols.amqp_1_0 import frames, security
 from services.gateway.protocols.amqp_1_0.connection import AMQP_HEADER, SASL_HEADER
+from services.gateway.protocols.amqp_1_0.limits import Amqp10Limits
 from services.gateway.protocols.amqp_1_0.performatives import (
     Begin,
     Close,
@@ -22,7 +24,6 @@ from services.gateway.protocols.amqp_1_0.performatives import (
     Transfer,
 )
 from services.gateway.protocols.amqp_1_0.states import Accepted, Modified, Rejected, Released
-from services.gateway.protocols.limits import Limits
 from tests.support.amqp_1_0_playbook import PLAIN, Playbook, data, framed, receiving, sending, transfer
 
 pytestmark = pytest.mark.fuzz
@@ -82,17 +83,17 @@ class _Broker(Playbook):
     """Delivers what it has credit for, confirms what it gets; refuses what it is told to."""
 
     def __init__(self, *, refuses: bool) -> None:
-        super().__init__(Limits(frame_max=65536, max_message_size=20_000))
+        super().__init__(Amqp10Limits(frame_max=65536, max_message_size=20_000))
         self.refused = {to_broker.Consume: NotFound("no")} if refuses else {}
-        self._published = self._delivered = 0
+        self._delivered = 0
 
     def serve(self, request: to_broker.Request) -> None:
         """As Playbook, and more."""
         super().serve(request)
         match request:
             case to_broker.Publish(session=session):
-                first, self._published = self._published + 1, self._published + len(request.bodies)
-                self.engine.confirm(session, first, self._published, cumulative=True, accepted=True)
+                last = request.first + len(request.bodies) - 1
+                self.engine.confirm(session, [PublishDisposition(request.link, request.first, last, ACCEPTED)])
             case to_broker.Credit(session=session, up_to=up_to) if up_to and self._delivered < 100:
                 self._delivered += 1
                 self.deliver(request.tag, self._delivered, b"x" * 600, session=session)
