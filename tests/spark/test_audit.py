@@ -34,7 +34,7 @@ REASONS = {
     "dropped": ("maxlen", "no_owner"),
     "recovered": ("journal", "held"),
 }
-STAGES = (*REASONS, "received", "routed", "enqueued", "persisted", "confirmed", "delivered", "settled", "rolled_back")
+STAGES = (*REASONS, "gone", "received", "routed", "enqueued", "persisted", "confirmed", "delivered", "settled", "rolled_back")
 
 
 def audit(spark: SparkSession, folder: Path, grace: float = 0.0) -> Result:
@@ -84,6 +84,8 @@ def test_generated(spark: SparkSession, tmp_path: Path, plan: Plan) -> None:
 
 def row(number: int, name: str, first: int, length: int, queue: str, epoch: int, partition: int) -> dict[str, Any]:
     reasons = REASONS.get(name, ("",))
+    if name == "gone":
+        name, queue, reasons = "dropped", "", ("queue_deleted",)
     made = stage(name, first, first + length, at=number, reason=reasons[number % len(reasons)], partition=partition)
     in_queue = bool(made["queue"])
     outcome = ("accepted", "rejected")[number % 3 == 0] if name == "settled" else ""
@@ -96,7 +98,7 @@ ROWS = st.lists(
         st.sampled_from(STAGES),
         st.integers(4090, 4100),  # about the end of a part that is cut by itself
         st.integers(0, 4),
-        st.sampled_from("ab"),
+        st.sampled_from("abc"),
         st.integers(1, 3),
     ),
     min_size=1,
