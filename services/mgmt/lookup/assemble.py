@@ -189,7 +189,7 @@ def _may_hold(gap: Gap, message: Message) -> bool:
 
 def _is_maker(gap: Gap, uid: int) -> bool:
     """Whether it is the gateway's that gave the uid, which has its origin in its name."""
-    return gap.instance.rpartition("-")[2] == str(origin_of(uid))
+    return gap.service == "gateway" and gap.instance.rpartition("-")[2] == str(origin_of(uid))
 
 
 def _is_of_then(gap: Gap, times: list[int]) -> bool:
