@@ -16,7 +16,7 @@ from services.rpc.store_pb2 import Dequeue, EntryBatch, Floor, RecoveredBatch, R
 from services.store.fencing import Epochs
 from services.store.provider import Provider, StoredBatch
 
-_MESSAGE_BYTES: Final = 256 << 10
+_MESSAGE_BYTES: Final = 64 << 10  # some milliseconds of work for who reads it
 _ROW_BYTES: Final = 64  # of a batch, besides what it has
 # Partitions with so many batches, or so many times what the smallest has, are read together.
 _FEW: Final = 512

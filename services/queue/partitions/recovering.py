@@ -44,6 +44,7 @@ async def read_back(
                     yield partition, None
             for partition in ended:
                 yield partition, await _given(host, reading, partition)
+            await asyncio.sleep(0)  # what has come already is given without a wait, and leases have to be renewed
         for partition in reading.left:
             yield partition, await _given(host, reading, partition)
     finally:

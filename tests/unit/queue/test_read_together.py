@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Sequence
 
 import pytest
@@ -81,4 +82,30 @@ async def test_a_store_that_fails_meanwhile(house: House, monkeypatch: pytest.Mo
     monkeypatch.setattr(StoreClient, "recover", recover)
     queue_ids, link, used = await _replaced(house)
     assert house.queues["queue-2"]._partitions._host.account.used == used
+    assert await _all_there(queue_ids, link)
+
+
+async def test_others_have_their_turns(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also where all has come already: with many partitions it is seconds of work, and leases have to be renewed."""
+    whole, now, at = StoreClient.recover, 0, list[int]()
+
+    async def count() -> None:
+        nonlocal now
+        while True:
+            now += 1
+            await asyncio.sleep(0)
+
+    async def recover(self: StoreClient, fences: Sequence[Fence]) -> AsyncIterator[RecoveredBatch]:
+        for message in [each async for each in whole(self, fences)]:
+            for batch in message.batches:
+                at.append(now)
+                yield RecoveredBatch(batches=[batch])
+            message.ClearField("batches")
+            yield message
+
+    counting = asyncio.create_task(count())
+    monkeypatch.setattr(StoreClient, "recover", recover)
+    queue_ids, link, _ = await _replaced(house)
+    counting.cancel()
+    assert len(set(at)) == len(at) > 8
     assert await _all_there(queue_ids, link)
