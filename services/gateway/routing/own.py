@@ -7,7 +7,7 @@ a router's answers (design, section 6). What was found is remembered too, until 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final, Protocol
 
 from services.common.clients.outbound import Targets
@@ -32,10 +32,14 @@ _LONGEST = 1024  # bytes of properties that are remembered
 _SHARED = 4096  # targets of which there is one object …
 _SHARED_BYTES = 4 << 20  # … and their bytes: a fanout exchange may have very many queues
 
+_WORD = 8  # keys whose end is known that take as long as a word of others …
+_LONG = 32  # … if they have no more characters
+
 _BY_HEADERS: Final[Targets] = (SlotId(-1),)
 """In place of the targets of a key: they depend on the properties."""
 
 _Key = tuple[Any, ...]
+_EndOf = Callable[[str], object]
 
 
 class Topology(Protocol):
@@ -57,6 +61,8 @@ class OwnRoutes:
         self._bindings = bindings
         self._version = -1
         self._known: Memo[_Key, Targets] = Memo(_REMEMBERED, _BYTES)
+        self._ends: Memo[int, tuple[object, Targets]] = Memo(_REMEMBERED, _BYTES)
+        self._end_of: dict[tuple[str, str], _EndOf | None] = {}
         self._shared: Memo[Targets, Targets] = Memo(_SHARED, _SHARED_BYTES)
 
     @property
@@ -97,7 +103,28 @@ class OwnRoutes:
         if self._version != self._topology.version:
             self._version = self._topology.version
             self._known.clear()
+            self._ends.clear()
+            self._end_of.clear()
         return self._known
+
+    def end_of(self, virtual_host: str, exchange: str) -> _EndOf | None:
+        """As ByKey says, where keys alone decide in an exchange; good for as long as `known` is."""
+        key = virtual_host, exchange
+        if key not in self._end_of:
+            source = (self._bindings.sources(virtual_host) or {}).get(exchange)
+            self._end_of[key] = source.end_of() if source else None
+        return self._end_of[key]
+
+    def ends(self) -> Memo[int, tuple[object, Targets]]:
+        """Where ends of keys lead, by their identity; good for as long as `known` is."""
+        return self._ends
+
+    def remember(self, key: _Key, end: object, found: Route, targets: Targets) -> None:
+        """Where a key leads; all others with the same end do, if nothing but the first exchange had a say."""
+        if end is None or found.passed_on or found.needs_headers:
+            self._known.put(key, targets, _ENTRY + sum(map(len, key)) + 8 * len(targets))
+        else:
+            self._ends.put(id(end), (end, targets), _ENTRY + 8 * len(targets))
 
     def evaluate(self, virtual_host: str, kind: Kind, properties: bytes) -> Route:
         """Where a message goes. Raises NotKnown, and BrokerError for what cannot be read."""
@@ -135,21 +162,34 @@ class _Search:
 
     def portions(self) -> Iterator[None]:
         """Looks at a portion of it, and yields when there is more."""
-        done, host, found, known = 0, self._host, self._found, self._own.known()
+        own, found, known = self._own, self._found, self._own.known()
+        ends, exchange, end_of, done = own.ends(), None, None, 0
         for kind, properties in self._firsts():
-            facts = kind.facts
-            key = host, facts.exchange, facts.routing_key, *kind.more_keys
+            facts, end = kind.facts, None
+            if facts.exchange != exchange:
+                exchange = facts.exchange
+                end_of = own.end_of(self._host, exchange)
+            if end_of and not kind.more_keys:
+                end = end_of(facts.routing_key)
+                if at_end := ends.get(id(end)):
+                    found[id(kind)] = at_end[1]
+                    done += 1 + len(facts.routing_key) // _LONG
+                    if done > _WORD * WORDS:
+                        yield
+                        done, exchange, known = 0, None, own.known()
+                    continue
+            key = self._host, facts.exchange, facts.routing_key, *kind.more_keys
             targets = known.get(key)
             if targets is None and (targets := known.recall(key)) is None:
-                its = words(key[2:])
-                if done and done + its > WORDS:
+                its = _WORD * words(key[2:])
+                if done and done + its > _WORD * WORDS:
                     yield
-                    done, known = 0, self._own.known()
-                targets, looks = self._look(known, key, kind, properties)
-                done += its + looks
+                    done, exchange, known = 0, None, own.known()
+                targets, looks = self._look(key, kind, properties, end)
+                done += its + _WORD * looks
             found[id(kind)] = targets
         if _BY_HEADERS in found.values() and not self.faults:
-            yield from self._portions_by_headers(done)
+            yield from self._portions_by_headers(done // _WORD)
 
     def targets(self) -> Sequence[Targets]:
         """Of each message, after all portions."""
@@ -168,9 +208,7 @@ class _Search:
             if id(kind) not in found:
                 yield kind, properties
 
-    def _look(
-        self, known: Memo[_Key, Targets], key: tuple[str, ...], kind: Kind, properties: bytes
-    ) -> tuple[Targets, int]:
+    def _look(self, key: _Key, kind: Kind, properties: bytes, end: object) -> tuple[Targets, int]:
         """Where the key leads, and how many looks that took."""
         found = self._own.evaluate(self._host, kind, properties)
         exchange = kind.facts.exchange
@@ -181,7 +219,7 @@ class _Search:
             self.faults[kind] = internal_exchange(self._host, exchange)
             return (), found.looks
         targets = _BY_HEADERS if found.needs_headers else self._own.shared(found)
-        known.put(key, targets, _ENTRY + sum(map(len, key)) + 8 * len(targets))
+        self._own.remember(key, end, found, targets)
         return targets, found.looks
 
     def _portions_by_headers(self, done: int) -> Iterator[None]:

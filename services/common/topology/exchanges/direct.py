@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from typing import Any
+from typing import Any, Final
 
 from services.common.topology.exchanges.destinations import Destinations
 from services.common.topology.exchanges.exchange_type import Binding, Destination
+
+_NOWHERE: Final = object()
 
 
 class DirectExchange:
@@ -28,6 +30,10 @@ class DirectExchange:
 
     def route(self, keys: Collection[str], headers: Mapping[str, Any]) -> set[Destination]:  # noqa: ARG002 - the protocol's
         return set().union(*(self._by_key.get(key, ()) for key in keys))
+
+    def end_of(self, key: str) -> object:
+        """As ByKey says."""
+        return self._by_key.get(key, _NOWHERE)
 
     def only_key(self, binding: Binding) -> str | None:
         return binding.routing_key

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 Destination = int | str
 """A queue by its id, or an exchange by its name: both of the exchange's own virtual host."""
@@ -37,3 +37,14 @@ class ExchangeType(Protocol):
 
     def only_key(self, binding: Binding) -> str | None:
         """The one routing key whose messages the binding can match, or None when there may be more."""
+
+
+@runtime_checkable
+class ByKey(Protocol):
+    """An exchange type by which keys that lead to the same destinations can be told without finding these."""
+
+    def end_of(self, key: str) -> object:
+        """An object that stands for what the key matches: keys with the same one lead to the same destinations.
+
+        For as long as nothing is bound or unbound. Costs little, and no more for a key that comes for the first time.
+        """

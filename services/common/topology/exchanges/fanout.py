@@ -26,5 +26,9 @@ class FanoutExchange:
     def route(self, keys: Collection[str], headers: Mapping[str, Any]) -> set[Destination]:  # noqa: ARG002 - the protocol's
         return set(self._destinations)
 
+    def end_of(self, key: str) -> object:  # noqa: ARG002 - the protocol's
+        """As ByKey says."""
+        return self._destinations
+
     def only_key(self, binding: Binding) -> str | None:  # noqa: ARG002 - the protocol's
         return None

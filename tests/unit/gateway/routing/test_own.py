@@ -226,13 +226,15 @@ async def test_why_publishing_there_is_refused() -> None:
     assert [fault.text for fault in nowhere.faults.values()] == ["no exchange 'amq.fanout' in vhost 'nowhere'"]
 
 
-async def test_a_long_request_gives_others_their_turns() -> None:
-    """It is not found at once; between its portions other requests are served."""
+@pytest.mark.parametrize(("through", "count"), [(False, 32 * WORDS), (True, 4 * WORDS)])
+async def test_a_long_request_gives_others_their_turns(through: Any, count: Any) -> None:
+    """It is not found at once; between its portions other requests are served. More keys fit where one look tells."""
     bench = Bench()
     bench.queue("q")
-    bench.bind("amq.topic", "q", "#")
+    bench.exchange("next", "fanout")
+    bench.bind("next", "q", "")
+    bench.bind("amq.topic", "next" if through else "q", "#", to_exchange=through)
     gateway = in_step(bench)
-    count = 4 * WORDS
     request = Publish(1, [kind("amq.topic", f"{each}") for each in range(count)], [b""] * count, [b""] * count)
     assert gateway.own.find("/", request) is None
     gateway.own._known.clear()
@@ -247,7 +249,7 @@ async def test_a_long_request_gives_others_their_turns() -> None:
 async def test_a_place_that_is_lost_meanwhile_ends_the_search() -> None:
     """Then a router is asked."""
     gateway = in_step(Bench())
-    count = 2 * WORDS
+    count = 16 * WORDS
     request = Publish(1, [kind("amq.topic", f"{each}") for each in range(count)], [b""] * count, [b""] * count)
     asking = asyncio.ensure_future(gateway.own.ask("/", request))
     await asyncio.sleep(0)
@@ -313,8 +315,13 @@ def test_long_selectors_weigh_more(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_what_is_remembered_is_bounded() -> None:
-    """Keys that never come back take no more than all may, and those that do come back stay."""
+    """Keys that never come back take no more than all may, and those that do come back stay.
+
+    Where no other exchange has a say there is nothing to remember of a key, but of all that match the same.
+    """
     bench = Bench()
+    bench.exchange("next", "fanout")
+    bench.bind("amq.topic", "next", "#", to_exchange=True)
     gateway = in_step(bench)
     known = gateway.own._known
     for number in range(40_000):
@@ -323,6 +330,11 @@ def test_what_is_remembered_is_bounded() -> None:
             gateway.own.find("/", publish("amq.topic", "often"))
     assert len(known) + len(known._aside) <= 16384
     assert ("/", "amq.topic", "often") in {*known, *known._aside}
+    seen = len(known)
+    for number in range(1000):
+        gateway.own.find("/", publish("next", f"new.{number}"))
+    assert len(known) == seen
+    assert len(gateway.own._ends) == 1
 
 
 def test_more_keys_are_one_message() -> None:

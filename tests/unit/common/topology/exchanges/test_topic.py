@@ -1,13 +1,14 @@
 from __future__ import annotations
 
 import re
+from itertools import permutations, product
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from services.common.topology.exchanges import topic
+from services.common.topology.exchanges import automaton, patterns
 from services.common.topology.exchanges.exchange_type import Binding
 from services.common.topology.exchanges.topic import TopicExchange
 
@@ -67,17 +68,70 @@ def test_trie_agrees_with_regular_expressions(patterns: Any, data: Any, key: Any
     assert exchange.route([key], {}) == {number for number, pattern in numbered.items() if _naive(pattern, key)}
 
 
+_changes = st.lists(st.tuples(st.booleans(), _patterns, st.lists(_keys, min_size=1, max_size=6)), max_size=12)
+
+
+@given(_changes, st.sampled_from([0, 3, 1 << 20]))
+def test_what_was_learned_of_keys_does_not_outlive_a_change(changes: Any, most: Any) -> None:
+    """Bound, unbound and asked in any order, however little is kept: what each pattern matches, one key or many.
+
+    Keys with one end lead to the same destinations.
+    """
+    exchange, bound = TopicExchange(), set[str]()
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(automaton, "_MOST", most)
+        for binds, pattern, keys in changes:
+            if binds and pattern not in bound:
+                exchange.bind(Binding(pattern, pattern))
+                bound.add(pattern)
+            elif not binds and pattern in bound:
+                exchange.unbind(Binding(pattern, pattern))
+                bound.remove(pattern)
+            expected = {key: {each for each in bound if _naive(each, key)} for key in keys}
+            for key in keys:
+                assert exchange.route([key], {}) == expected[key]
+            assert exchange.route(keys, {}) == set().union(*expected.values())
+            ends = [(exchange.end_of(key), key) for key in keys]
+            for (end, key), (other, its_key) in product(ends, ends):
+                assert end is not other or expected[key] == expected[its_key]
+
+
+def test_words_that_are_always_new_make_nothing_of_their_own() -> None:
+    """A million devices have one end, and are found by the states that there were after the first."""
+    exchange = TopicExchange()
+    exchange.bind(Binding(1, "devices.*.temperature"))
+    exchange.bind(Binding(2, "devices.known.#"))
+    end = exchange.end_of("devices.first.temperature")
+    states = dict(exchange._automaton._states)
+    assert {exchange.end_of(f"devices.{number}.temperature") for number in range(1000)} == {end}
+    assert exchange._automaton._states == states
+    assert exchange.end_of("devices.known.temperature") is not end
+
+
+def test_many_hashes_make_no_more_states_than_their_words_warrant() -> None:
+    """Patterns that could make very many states take as much memory as their words warrant, and match all the same."""
+    exchange = TopicExchange()
+    patterns_of = [f"#.{word}.#.{other}" for word in "abcdef" for other in "abcdef"]
+    for pattern in patterns_of:
+        exchange.bind(Binding(pattern, pattern))
+    warranted = automaton._PER_WORD * (1 + 5 * len(patterns_of))
+    longest = 6 * (3 * len(patterns_of) + 2)  # of one key
+    for key in map(".".join, permutations("abcdef")):
+        assert exchange.route([key], {}) == {each for each in patterns_of if _naive(each, key)}
+        assert exchange._automaton._size <= warranted + longest
+
+
 def test_many_hashes_do_not_multiply(monkeypatch: pytest.MonkeyPatch) -> None:
     """A pattern full of `#` costs no more than its length for each word of the key."""
     entered = 0
-    enter = topic._enter
+    enter = patterns._enter
 
-    def count(live: set[topic._Node], node: topic._Node) -> None:
+    def count(live: dict[patterns.Node, None], node: patterns.Node) -> None:
         nonlocal entered
         entered += 1
         enter(live, node)
 
-    monkeypatch.setattr(topic, "_enter", count)
+    monkeypatch.setattr(patterns, "_enter", count)
     exchange = TopicExchange()
     pattern = ["#", "a"] * 15
     exchange.bind(Binding(1, ".".join(pattern)))
