@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Mapping
-from typing import cast
+from typing import Any, Final, cast
 
 from services.common.errors import BrokerError
 from services.common.memo import Memo
@@ -19,6 +19,7 @@ from services.common.message.bounds import LITTLE
 from services.common.message.facts import Attributes, facts_of
 from services.gateway.protocols.amqp_0_9 import frames
 from services.gateway.protocols.amqp_0_9.channel import BASIC_WITHOUT_WEIGHT, Channel, Target
+from services.gateway.protocols.amqp_0_9.keyed import Columns, Keyed, form_of
 from services.gateway.protocols.amqp_0_9.method import decode
 from services.gateway.protocols.amqp_0_9.methods import basic
 from services.gateway.protocols.amqp_0_9.peer import PORTION, Peer
@@ -34,12 +35,13 @@ _TARGET_BYTES = 512 << 10  # of all that are remembered; usual ones have 64 and 
 _SHAPE_BYTES = 1 << 20  # likewise
 _LONGEST = 512  # bytes of a shape that may come again
 _EXCHANGE_AT = 6  # in a basic.publish: behind class and method id, and a reserved short
+_LONGEST_KEY = 256
 _KIND_BYTES = 512 << 10  # of names, likewise
 
 # Publishes that are alike in everything but the bytes of their bodies: what stands in front of a body, the body's size,
 # channel, kind, properties. A bare tuple: a varied stream makes many.
 _Shape = tuple[bytes, int, Channel, Kind, bytes]
-_Columns = tuple[list[Kind], list[bytes], list[bytes]]
+_UNKNOWN: Final[Any] = ()  # in place of the shape of what is at hand
 
 
 class Publications:
@@ -51,7 +53,9 @@ class Publications:
         self._targets: Memo[bytes, Target] = Memo(_REMEMBERED, _TARGET_BYTES)
         self._shapes: Memo[bytes, _Shape] = Memo(_REMEMBERED, _SHAPE_BYTES)
         self._kinds: Memo[tuple[Target, Attributes], Kind] = Memo(_REMEMBERED, _KIND_BYTES)
+        self._keyed = Keyed(self.kind_of)
         self._properties = b""  # that were read last
+        self._last: tuple[object, ...] = ()  # of the publish before this that was not known: all but its key
 
     def target_of(self, payload: bytes) -> Target:
         """Of the payload of a basic.publish; equal ones are mostly the same object. Raises SyntaxFault."""
@@ -89,13 +93,13 @@ class Publications:
             self._properties = properties
         return properties
 
-    def _columns_of(self, channel: Channel) -> _Columns:
+    def _columns_of(self, channel: Channel) -> Columns:
         """Of the last request when that is the channel's and publishes, else of a new one; only this adds to them."""
         requests = self._peer.requests
         last = requests[-1] if requests else None
         if isinstance(last, Publish) and last.session == channel.number:
-            return cast("_Columns", (last.kinds, last.properties, last.bodies))
-        columns: _Columns = [], [], []
+            return cast("Columns", (last.kinds, last.properties, last.bodies))
+        columns: Columns = [], [], []
         requests.append(Publish(channel.number, *columns, channel.confirms.next if channel.confirms else 0))
         return columns
 
@@ -121,29 +125,30 @@ class Publications:
         if not _is_whole(shape, data, position, end):
             return position
         channel = shape[2]
-        kinds, properties, bodies = self._columns_of(channel)
+        columns = kinds, properties, bodies = self._columns_of(channel)
         already = len(bodies)
         find, last = self._shapes.get, frames.END
         found: _Shape | None = shape
         while found is not None and found[2] is channel:
             prefix, size, _, kind, its_properties = found
             head, before = len(prefix), len(bodies)
-            whole = head + size + 1
+            whole, found = head + size + 1, None
             while (after := position + whole) <= end and data[after - 1] == last:
                 bodies.append(data[position + head : after - 1])
                 position = after
                 if not data.startswith(prefix, position):
                     prefix = _in_front(data, position)
-                    found = find(prefix) or self._shapes.recall(prefix) or self._recognise(data, position, end)
+                    found = find(prefix) or self._shapes.recall(prefix) or _UNKNOWN
                     break
-            else:
-                found = None  # the rest of it is to come
             if (count := len(bodies) - before) == 1:
                 kinds.append(kind)
                 properties.append(its_properties)
             else:
                 kinds += [kind] * count
                 properties += [its_properties] * count
+            if found is _UNKNOWN:
+                position = self._keyed.take(channel, data, position, end, columns)
+                found = self._recognise(data, position, end)
         if channel.confirms:
             channel.confirms.next += len(bodies) - already
         return position
@@ -190,6 +195,11 @@ class Publications:
             target, attributes = self.target_of(payload), FORMAT.attributes(properties)
         except BrokerError:
             return None  # the general way finds the same, and answers
+        alike = size, channel, target._replace(routing_key=""), properties
+        if alike == self._last and method_end + _LONGEST_KEY <= self._peer.frame_max:
+            self._keyed.begin(form_of(prefix, size, channel, target, attributes, properties, self._peer.virtual_host))
+        self._last = alike
+        self._keyed.came(target.routing_key)
         shape = prefix, size, channel, self.kind_of(target, attributes), properties
         if again and len(prefix) <= _LONGEST:
             self._shapes.put(prefix, shape, len(prefix))
