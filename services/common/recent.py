@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Final
 
 MOST: Final = 8192
-"""That are known at a time, at least half of them, the latest."""
+"""That are known at a time, about: at least half of them, the latest, and what comes together."""
 
 
 class Recent:
@@ -17,11 +18,12 @@ class Recent:
         self._now: set[bytes] = set()
         self._before: set[bytes] = set()
 
-    def has(self, value: bytes) -> bool:
-        """Whether it was there before; it is from now on."""
-        if value in self._now or value in self._before:
-            return True
+    def again(self, values: Collection[bytes]) -> set[bytes]:
+        """Those of some that were there before; all of them are from now on."""
+        found = self._now.intersection(values)
+        if self._before:
+            found |= self._before.intersection(values)
         if len(self._now) >= MOST // 2:
             self._before, self._now = self._now, set()
-        self._now.add(value)
-        return False
+        self._now.update(values)
+        return found

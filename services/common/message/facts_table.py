@@ -29,6 +29,9 @@ class _Form(NamedTuple):
     rest: tuple[Any, ...]
 
 
+_NONE: Final = _Form(b"", b"", (), ())
+
+
 def written(table: Sequence[Facts]) -> Iterable[bytes]:
     """A serialised MessageFacts for each."""
     if len(table) < _FEW:
@@ -54,32 +57,37 @@ def read(table: Sequence[bytes]) -> list[Facts]:
         return list(map(from_bytes, table))
     if len(_known) > _REMEMBERED:
         _known.clear()
-    get, forms, found = _known.get, list[_Form](), list[Facts]()
+    get, forms, found, make = _known.get, list[_Form](), list[Facts](), tuple.__new__
+    before, after, first, rest = _NONE  # the form that was found last
     for raw in table:
         facts = get(raw)
         if facts is None:
-            facts = _known[raw] = _keyed(forms, raw) or _learned(forms, raw)
+            # What fits can be read in no other way: the length of the key says where it ends.
+            at, end = len(before), len(raw) - len(after)
+            fits = 0 < at < end and raw[at] == end - at - 1 < _SHORT and raw.startswith(before) and raw.endswith(after)
+            if fits and (key := raw[at + 1 : end]).isascii():
+                facts = make(Facts, (*first, key.decode(), *rest))
+            else:
+                facts, (before, after, first, rest) = _read_alone(forms, raw)
+            _known[raw] = facts
         found.append(facts)
     return found
 
 
-def _keyed(forms: list[_Form], raw: bytes) -> Facts | None:
-    """Of one of these forms. What fits can be read in no other way: the length of the key says where it ends."""
-    for before, after, first, rest in forms:
-        at, end = len(before), len(raw) - len(after)
-        if at < end and raw[at] == end - at - 1 < _SHORT and raw.startswith(before) and raw.endswith(after):
+def _read_alone(forms: list[_Form], raw: bytes) -> tuple[Facts, _Form]:
+    """By one of these forms, or by itself: then its own is added, if there is room."""
+    for form in forms:
+        at, end = len(form.before), len(raw) - len(form.after)
+        if at < end and raw[at] == end - at - 1 < _SHORT and raw.startswith(form.before) and raw.endswith(form.after):
             try:
-                return tuple.__new__(Facts, (*first, raw[at + 1 : end].decode(), *rest))
+                return tuple.__new__(Facts, (*form.first, raw[at + 1 : end].decode(), *form.rest)), form
             except UnicodeDecodeError:  # protobuf tells so in its own way
-                return None
-    return None
-
-
-def _learned(forms: list[_Form], raw: bytes) -> Facts:
+                break
     facts = from_bytes(raw)
+    form = _form_of(facts)
     if len(forms) < _FORMS:
-        forms.append(_form_of(facts))
-    return facts
+        forms.append(form)
+    return facts, form
 
 
 def _form_of(facts: Facts) -> _Form:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Coroutine, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import groupby
 from operator import attrgetter
@@ -13,6 +13,7 @@ from services.common.clients.outbound import Messages, Targets
 from services.common.clients.pressure import pressure_on
 from services.common.errors import BrokerError, InternalError, PreconditionFailed, SyntaxFault, Unavailable
 from services.common.message import format_named
+from services.common.message.facts import Attributes
 from services.gateway import vocabulary as v
 from services.gateway.observe.tracing.publishing import Asked
 from services.gateway.operations import direct_reply, own
@@ -24,6 +25,7 @@ from services.gateway.sessions.transaction import Publication
 
 _PORTION = 50  # parts of a request
 _FACTS = attrgetter("facts")
+_IMMEDIATE = attrgetter("immediate")
 
 Work = Coroutine[Any, Any, None] | None
 """What there is to wait for, if anything."""
@@ -37,10 +39,27 @@ async def select_confirms(session: Session, request: v.SelectConfirms) -> None:
 
 def publish(session: Session, request: v.Publish) -> Work:
     kinds = distinct(request.kinds)
+    if _may_all(session, kinds) and not any(map(_special, _said(kinds))):
+        return _route(session, request)
     faults = {kind: error for kind in kinds if (error := _fault(session, kind))}
     if faults:
         return _past_faults(session, request, faults)
     return _publish_checked(session, request, kinds)
+
+
+def _may_all(session: Session, kinds: Iterable[v.Kind]) -> bool:
+    """Whether the user may publish to their exchanges, whatever the keys."""
+    return {kind.facts.exchange for kind in kinds} <= session.permitted.writable
+
+
+def _said(kinds: Iterable[v.Kind]) -> Collection[Attributes]:
+    """What their properties say, each once: that is mostly one object, however many keys there are."""
+    return {id(kind.attributes): kind.attributes for kind in kinds}.values()
+
+
+def _special(said: Attributes) -> bool:
+    """Whether more is to be done for such messages than to route them."""
+    return said.user_id is not None or said.direct_reply or said.delay_ms is not None or said.copied
 
 
 def _publish_checked(session: Session, request: v.Publish, kinds: Sequence[v.Kind]) -> Work:
@@ -276,7 +295,7 @@ def hold_back(session: Session, publications: Iterable[Publication]) -> None:
 
 
 def _immediate(request: v.Publish, kinds: Sequence[v.Kind]) -> frozenset[int]:
-    if not any(kind.immediate for kind in kinds):
+    if not any(map(_IMMEDIATE, kinds)):
         return frozenset()
     return frozenset(index for index, kind in enumerate(request.kinds) if kind.immediate)
 

@@ -4,9 +4,12 @@ from services.common.recent import MOST, Recent
 
 
 def test_what_came_lately_is_known() -> None:
-    """What came among the last few thousand is, however many came before; no more than that is kept."""
-    recent = Recent()
-    for number in range(3 * MOST):
-        assert not recent.has(b"%d" % number)
-        assert recent.has(b"%d" % max(number - MOST // 2 + 1, 0))
-        assert len(recent._now) + len(recent._before) <= MOST
+    """What came among the last few thousand is, however many came before; little more than that is kept."""
+    recent, together = Recent(), 7
+    for first in range(0, 3 * MOST, together):
+        values = [b"%d" % number for number in range(first, first + together)]
+        assert recent.again(values) == set()
+        kept = recent._now | recent._before
+        assert {b"%d" % number for number in range(max(first - MOST // 2 + together, 0), first + together)} <= kept
+        assert len(kept) <= MOST + 2 * together
+    assert recent.again([*values, b"never"]) == set(values)

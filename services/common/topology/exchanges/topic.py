@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
 from services.common.topology.exchanges.automaton import Automaton
@@ -18,6 +18,8 @@ class TopicExchange:
     def __init__(self) -> None:
         self._root = Node()
         self._automaton = Automaton(self._root)
+        self.end_of: Callable[[str], object] = self._automaton.run
+        """As ByKey says."""
 
     def bind(self, binding: Binding) -> None:
         node, words = self._root, words_of(binding.routing_key)
@@ -47,10 +49,6 @@ class TopicExchange:
             return set().union(*run(*keys).ends)
         ends = {id(end): end for state in set(map(run, keys)) for end in state.ends}
         return set().union(*ends.values())
-
-    def end_of(self, key: str) -> object:
-        """As ByKey says."""
-        return self._automaton.run(key)
 
     def only_key(self, binding: Binding) -> str | None:
         words = words_of(binding.routing_key)

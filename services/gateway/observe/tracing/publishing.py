@@ -6,6 +6,7 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from operator import attrgetter
 from typing import TYPE_CHECKING
 
 from services.common.clients.outbound import Messages, Refused, Targets, Ticket
@@ -28,6 +29,7 @@ from services.rpc import queue_pb2, router_pb2
 if TYPE_CHECKING:
     from services.gateway.observe.client import Client
 
+_IS_SAMPLED = attrgetter("attributes.sampled")
 _REASONS: dict[int, str] = {number: name.lower() for name, number in queue_pb2.Reason.items()}
 
 
@@ -138,7 +140,7 @@ class Publishing:
 
     def concerns(self, kinds: Iterable[Kind]) -> bool:
         """Whether any message may be traced of those that are published so; asked for every request."""
-        return self._tracer.on and (self._sampler.active or any(kind.attributes.sampled for kind in kinds))
+        return self._tracer.on and (self._sampler.active or any(map(_IS_SAMPLED, kinds)))
 
     def ask(self, request: Publish) -> Asked | None:
         """The router is about to be asked where a request's messages go."""

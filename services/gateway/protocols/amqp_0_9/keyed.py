@@ -7,8 +7,8 @@ of them, and is compared instead of read; a key that does come again is found by
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable
-from typing import Final, NamedTuple
+from collections.abc import Callable, Mapping, Sequence
+from typing import Final, NamedTuple, cast
 
 from services.common.memo import Memo
 from services.common.message.amqp_0_9 import NAME
@@ -87,7 +87,7 @@ class Keyed:
 
     def came(self, key: str) -> None:
         """A publish had this key that was not looked for here."""
-        _SEEN.has(key.encode())
+        _SEEN.again((key.encode(),))
 
     def take(self, channel: Channel, data: bytes, position: int, end: int, columns: Columns) -> int:
         """Adds all publishes that lie together and have the form; gives where it stopped."""
@@ -95,9 +95,8 @@ class Keyed:
         if form is None or form.channel is not channel:
             return position
         kinds, properties, bodies = columns
-        behind, size, already = form.behind, form.body, len(bodies)
-        length_at, get, fronts = _HEAD + len(form.front), self._known.get, self._fronts
-        to_body, last = len(behind), frames.END
+        behind, size, keys, fronts = form.behind, form.body, list[bytes](), self._fronts
+        length_at, to_body, last = _HEAD + len(form.front), len(behind), frames.END
         while (at := position + length_at) < end:
             length = data[at]
             key_at = at + 1
@@ -111,13 +110,13 @@ class Keyed:
             ):
                 break
             key = data[key_at : key_at + length]
-            kind = get(key) or self._kind(form, key)
-            if kind is None:
-                break
-            kinds.append(kind)
+            if not key.isascii() and not _is_text(key):
+                break  # the general way finds the same, and answers
+            keys.append(key)
             bodies.append(data[body_at : after - 1])
             position = after
-        properties += [form.properties] * (len(bodies) - already)
+        kinds += self._kinds(form, keys)
+        properties += [form.properties] * len(keys)
         return position
 
     def _front(self, form: Form, length: int) -> bytes:
@@ -126,17 +125,36 @@ class Keyed:
         self._fronts[length] = whole
         return whole
 
-    def _kind(self, form: Form, raw: bytes) -> Kind | None:
-        """Of a key that is not known; None for one that is no text. It is remembered once it has come again."""
-        if (kind := self._known.recall(raw)) is not None:
-            return kind
-        try:
-            key = raw.decode()
-        except UnicodeDecodeError:
-            return None  # the general way finds the same, and answers
-        if _SEEN.has(raw):
-            kind = self._kind_of(form.target._replace(routing_key=key), form.attributes)
-            self._known.put(raw, kind, len(raw))
-            return kind
-        facts = tuple.__new__(Facts, (*form.first, key, *form.rest))
-        return Kind(facts, form.attributes, form.target.mandatory, form.target.immediate)
+    def _kinds(self, form: Form, keys: Sequence[bytes]) -> Sequence[Kind]:
+        """One for each key."""
+        found = list(map(self._known.get, keys))
+        new = dict.fromkeys(key for key, kind in zip(keys, found, strict=True) if kind is None)
+        if not new:
+            return cast("Sequence[Kind]", found)
+        made = self._made(form, new)
+        return [kind or made[key] for key, kind in zip(keys, found, strict=True)]
+
+    def _made(self, form: Form, keys: Mapping[bytes, None]) -> dict[bytes, Kind]:
+        """Of keys that are not known. They are remembered once they have come again."""
+        first, rest, attributes, (_, _, mandatory, immediate) = form.first, form.rest, form.attributes, form.target
+        again = _SEEN.again(keys)
+        made = {
+            key: Kind(tuple.__new__(Facts, (*first, key.decode(), *rest)), attributes, mandatory, immediate)
+            for key in (keys.keys() - again if again else keys)
+        }
+        for key in again:
+            made[key] = self._known.recall(key) or self._remembered(form, key)
+        return made
+
+    def _remembered(self, form: Form, key: bytes) -> Kind:
+        kind = self._kind_of(form.target._replace(routing_key=key.decode()), form.attributes)
+        self._known.put(key, kind, len(key))
+        return kind
+
+
+def _is_text(raw: bytes) -> bool:
+    try:
+        raw.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
