@@ -65,8 +65,10 @@ class ExportQueue:
             self._refused += 1
             return
         self._spans.append(span)
-        self._some.set()
-        if len(self._spans) >= self._batch:
+        # To set what is set takes a lock, and time for each span; the thread looks for spans after it has cleared them.
+        if not self._some.is_set():
+            self._some.set()
+        if len(self._spans) >= self._batch and not self._many.is_set():
             self._many.set()
         if self._thread is None:
             self._thread = threading.Thread(target=self._run, name="spans", daemon=True)
