@@ -124,12 +124,13 @@ class Interned:
 
     def properties(self, column: list[bytes]) -> list[bytes]:
         """The same, with one object for equal ones that repeat here."""
-        count = len(objects(column))
-        if 2 * count > len(column) > 1:
+        found = objects(column)
+        if 2 * len(found) > len(column) > 1:
             return column
-        if count == 1:
+        if len(found) == 1:
             return [self._one(column[0])] * len(column)
-        return list(map(self._one, column))
+        interned = {identity: self._one(value) for identity, value in found.items()}
+        return list(map(interned.__getitem__, map(id, column)))
 
     def _one(self, properties: bytes) -> bytes:
         if len(properties) > self._LONGEST:

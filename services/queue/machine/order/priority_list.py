@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from functools import partial
+from operator import attrgetter
 
 from services.queue.machine import turn
 from services.queue.machine.entry import Entry
@@ -11,6 +12,9 @@ from services.queue.machine.order.entry_list import EntryList
 from services.queue.machine.order.ready import Arriving
 from services.queue.machine.order.sorted_front import SortedFront
 from services.queue.machine.order.steps import Steps, StepsInTurn
+
+_BODY = attrgetter("message.body")
+_PROPERTIES = attrgetter("message.properties")
 
 
 class PriorityList(Arriving):
@@ -37,7 +41,7 @@ class PriorityList(Arriving):
     def extend(self, entries: Iterable[Entry], size: int) -> None:  # noqa: ARG002 - as Ready says
         """As EntryList; they need not be of one priority."""
         for level, some in self._by_level(entries):
-            level.extend(some, sum(len(entry.message.body) for entry in some))
+            level.extend(some, sum(map(len, map(_BODY, some))))
 
     def put_back(self, entries: list[Entry]) -> None:
         for level, some in self._by_level(entries):
@@ -57,7 +61,7 @@ class PriorityList(Arriving):
             if level.count:
                 some = level.take(limit - len(taken), size, now, expired)
                 taken += some
-                size -= sum(entry.message.weight for entry in some)
+                size -= sum(map(len, map(_BODY, some))) + sum(map(len, map(_PROPERTIES, some)))
         return taken
 
     def acquire(self, uids: set[int]) -> list[Entry]:
@@ -111,7 +115,11 @@ class PriorityList(Arriving):
 
     def _by_level(self, entries: Iterable[Entry]) -> Iterator[tuple[EntryList, list[Entry]]]:
         grouped: dict[int, list[Entry]] = {}
+        alike: dict[int, list[Entry]] = {}  # of the same by priority: which may be of one level
         for entry in entries:
-            grouped.setdefault(self._level(entry), []).append(entry)
+            priority = entry.message.facts.priority
+            if (some := alike.get(priority)) is None:
+                some = alike[priority] = grouped.setdefault(self._level(entry), [])
+            some.append(entry)
         for level, some in grouped.items():
             yield self._levels[self._highest - level], some
