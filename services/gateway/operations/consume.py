@@ -14,7 +14,7 @@ from services.gateway import vocabulary as v
 from services.gateway.operations import choosing
 from services.gateway.operations.topology import change, find_queue, owner_of
 from services.gateway.sessions.consumer import WINDOW_BYTES, Consumer, GetHolder
-from services.gateway.sessions.credit import CreditMode, LinkCredit, Prefetch, Window
+from services.gateway.sessions.credit import CreditMode, LinkCredit, Prefetch, window_of
 from services.gateway.sessions.management import Management
 from services.gateway.sessions.session import Session
 from services.rpc import queue_pb2, router_pb2
@@ -60,6 +60,7 @@ def _keep_own(session: Session, consumer: Consumer, *, alone: bool) -> None:
 
 def _consumer(session: Session, request: v.Consume, definition: router_pb2.QueueDefinition, selector: str) -> Consumer:
     on_connection = sum(len(each.consumers) for each in session.connection.sessions.values()) + 1
+    window = max(min(WINDOW_BYTES // on_connection, session.broker.window), _LEAST_WINDOW)
     return Consumer(
         handle=session.broker.new_handle(),
         session=session,
@@ -72,17 +73,17 @@ def _consumer(session: Session, request: v.Consume, definition: router_pb2.Queue
         no_local=choosing.no_local(request, definition.arguments),
         replay=choosing.replay_of(request, definition.arguments),
         priority=_priority(request.arguments.get("x-priority", 0)),
-        credit=_credit_mode(session, request),
-        window=max(min(WINDOW_BYTES // on_connection, session.broker.window), _LEAST_WINDOW),
+        credit=_credit_mode(session, request, window),
+        window=window,
         place=session.connection.record.consumer(slot_of(definition), request.tag),
     )
 
 
-def _credit_mode(session: Session, request: v.Consume) -> CreditMode:
+def _credit_mode(session: Session, request: v.Consume, window: int) -> CreditMode:
     """What is settled when it is sent is limited by no number of unsettled deliveries."""
     if request.by_credit:
         return LinkCredit()
-    return Prefetch(session.limit) if session.limit and not request.settled else Window()
+    return Prefetch(session.limit) if session.limit and not request.settled else window_of(window)
 
 
 def _priority(value: object) -> int:

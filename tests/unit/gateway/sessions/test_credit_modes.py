@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from services.gateway.sessions.credit import WINDOW_MESSAGES, CreditMode, LinkCredit, Prefetch, Window
+from services.gateway.sessions.credit import WINDOW_MESSAGES, CreditMode, LinkCredit, Prefetch, Window, window_of
 
 
 @pytest.mark.parametrize(
@@ -20,6 +20,16 @@ from services.gateway.sessions.credit import WINDOW_MESSAGES, CreditMode, LinkCr
 def test_what_may_be_on_the_way(mode: CreditMode, shared: int, capacity: int) -> None:
     """A limit over all consumers of a session makes it less; a client that gives credit says all of it."""
     assert mode.capacity(shared) == capacity
+
+
+@pytest.mark.parametrize(
+    ("room", "messages"), [(64 << 10, 4000), (2 << 20, 8192), (4 << 20, 16_000), (1 << 40, 16_000)]
+)
+def test_a_window_without_limit_goes_by_the_room(room: int, messages: int) -> None:
+    """As many messages of a usual size as may be on the way; so each has a part of them where consumers are many."""
+    window = window_of(room)
+    assert window.capacity(0) == messages
+    assert [window.grantable(due) for due in (messages // 2 - 1, messages // 2)] == [0, messages // 2]
 
 
 @pytest.mark.parametrize(
