@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from services.common.topology.exchanges.exchange_type import ByKey
+
 
 def test_nothing_bound_matches_nothing(subject: Any) -> None:
     """An empty exchange routes to nowhere."""
@@ -81,3 +83,14 @@ def _size(thing: Any) -> int:
         return 1 + sum(map(_size, thing.values()))
     slots = getattr(type(thing), "__slots__", ()) or getattr(thing, "__dict__", ())
     return 1 + sum(_size(getattr(thing, slot)) for slot in slots)
+
+
+def test_no_two_exchanges_have_an_end_in_common(subject: Any) -> None:
+    """What a key leads to in one, or does not, says nothing of another, which may have an alternate."""
+    other = type(subject.exchange)()
+    if isinstance(subject.exchange, ByKey):
+        assert subject.exchange.end_of(subject.key) is subject.exchange.end_of(subject.key)
+        assert subject.exchange.end_of(subject.key) is not other.end_of(subject.key)
+        subject.exchange.bind(subject.binding(1))
+        other.bind(subject.binding(1))
+        assert subject.exchange.end_of(subject.key) is not other.end_of(subject.key)

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from typing import Any, Final
+from typing import Any
 
 from services.common.topology.exchanges.destinations import Destinations
 from services.common.topology.exchanges.exchange_type import Binding, Destination
-
-_NOWHERE: Final = object()
 
 
 class DirectExchange:
@@ -18,6 +16,7 @@ class DirectExchange:
 
     def __init__(self) -> None:
         self._by_key: dict[str, Destinations] = {}
+        self._nowhere = Destinations()
 
     def bind(self, binding: Binding) -> None:
         self._by_key.setdefault(binding.routing_key, Destinations()).add(binding.destination)
@@ -33,7 +32,7 @@ class DirectExchange:
 
     def end_of(self, key: str) -> object:
         """As ByKey says."""
-        return self._by_key.get(key, _NOWHERE)
+        return self._by_key.get(key, self._nowhere)
 
     def only_key(self, binding: Binding) -> str | None:
         return binding.routing_key

@@ -46,5 +46,6 @@ class ByKey(Protocol):
     def end_of(self, key: str) -> object:
         """An object that stands for what the key matches: keys with the same one lead to the same destinations.
 
-        For as long as nothing is bound or unbound. Costs little, and no more for a key that comes for the first time.
+        For as long as nothing is bound or unbound. No other exchange gives the same: it may have another alternate.
+        Costs little, and no more for a key that comes for the first time.
         """

@@ -69,6 +69,11 @@ def form_of(
     )
 
 
+def came(key: str) -> None:
+    """A publish had this key that was not looked for here."""
+    _SEEN.again((key.encode(),))
+
+
 class Keyed:
     """Of one connection: the form that its publishes had last, and the keys that have come in it more than once."""
 
@@ -84,10 +89,6 @@ class Keyed:
         self._form, self._fronts = form, {}
         if self._known:
             self._known.clear()
-
-    def came(self, key: str) -> None:
-        """A publish had this key that was not looked for here."""
-        _SEEN.again((key.encode(),))
 
     def take(self, channel: Channel, data: bytes, position: int, end: int, columns: Columns) -> int:
         """Adds all publishes that lie together and have the form; gives where it stopped."""

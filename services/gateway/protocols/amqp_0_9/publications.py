@@ -19,7 +19,7 @@ from services.common.message.bounds import LITTLE
 from services.common.message.facts import Attributes, facts_of
 from services.gateway.protocols.amqp_0_9 import frames
 from services.gateway.protocols.amqp_0_9.channel import BASIC_WITHOUT_WEIGHT, Channel, Target
-from services.gateway.protocols.amqp_0_9.keyed import Columns, Keyed, form_of
+from services.gateway.protocols.amqp_0_9.keyed import Columns, Keyed, came, form_of
 from services.gateway.protocols.amqp_0_9.method import decode
 from services.gateway.protocols.amqp_0_9.methods import basic
 from services.gateway.protocols.amqp_0_9.peer import PORTION, Peer
@@ -53,7 +53,7 @@ class Publications:
         self._targets: Memo[bytes, Target] = Memo(_REMEMBERED, _TARGET_BYTES)
         self._shapes: Memo[bytes, _Shape] = Memo(_REMEMBERED, _SHAPE_BYTES)
         self._kinds: Memo[tuple[Target, Attributes], Kind] = Memo(_REMEMBERED, _KIND_BYTES)
-        self._keyed = Keyed(self.kind_of)
+        self._keyed: Keyed | None = None  # from when it is of use: most connections are idle
         self._properties = b""  # that were read last
         self._last: tuple[object, ...] = ()  # of the publish before this that was not known: all but its key
 
@@ -147,7 +147,8 @@ class Publications:
                 kinds += [kind] * count
                 properties += [its_properties] * count
             if found is _UNKNOWN:
-                position = self._keyed.take(channel, data, position, end, columns)
+                if self._keyed:
+                    position = self._keyed.take(channel, data, position, end, columns)
                 found = self._recognise(data, position, end)
         if channel.confirms:
             channel.confirms.next += len(bodies) - already
@@ -197,9 +198,10 @@ class Publications:
             return None  # the general way finds the same, and answers
         alike = size, channel, target._replace(routing_key=""), properties
         if alike == self._last and method_end + _LONGEST_KEY <= self._peer.frame_max:
+            self._keyed = self._keyed or Keyed(self.kind_of)
             self._keyed.begin(form_of(prefix, size, channel, target, attributes, properties, self._peer.virtual_host))
         self._last = alike
-        self._keyed.came(target.routing_key)
+        came(target.routing_key)
         shape = prefix, size, channel, self.kind_of(target, attributes), properties
         if again and len(prefix) <= _LONGEST:
             self._shapes.put(prefix, shape, len(prefix))

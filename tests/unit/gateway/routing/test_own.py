@@ -337,6 +337,22 @@ def test_what_is_remembered_is_bounded() -> None:
     assert len(gateway.own._ends) == 1
 
 
+@pytest.mark.parametrize("kind", ["direct", "topic", "fanout"])
+@pytest.mark.parametrize("order", [("plain", "picky"), ("picky", "plain")])
+def test_what_nothing_matches_goes_by_its_own_exchange(kind: Any, order: Any) -> None:
+    """Of two of a type, one with an alternate exchange: that the other leads nowhere says nothing of it."""
+    bench = Bench()
+    bench.queue("rest")
+    bench.exchange("x-rest", "fanout")
+    bench.bind("x-rest", "rest", "")
+    bench.exchange("plain", kind)
+    bench.exchange("picky", kind, arguments={"alternate-exchange": "x-rest"})
+    gateway = in_step(bench)
+    expected: dict[str, set[str]] = {"plain": set(), "picky": {"rest"}}
+    for exchange in (*order, *order):
+        assert gateway.names(bench.topology, exchange, "b") == expected[exchange]
+
+
 def test_more_keys_are_one_message() -> None:
     """Each exchange on the way looks at all of them."""
     bench = Bench()
