@@ -75,7 +75,7 @@ def read(table: Sequence[bytes]) -> list[Facts]:
 
 
 def _read_alone(forms: list[_Form], raw: bytes) -> tuple[Facts, _Form]:
-    """By one of these forms, or by itself: then its own is added, if there is room."""
+    """By one of these forms, or by itself: then its own is added, if there is room and its key is short."""
     for form in forms:
         at, end = len(form.before), len(raw) - len(form.after)
         if at < end and raw[at] == end - at - 1 < _SHORT and raw.startswith(form.before) and raw.endswith(form.after):
@@ -84,10 +84,10 @@ def _read_alone(forms: list[_Form], raw: bytes) -> tuple[Facts, _Form]:
             except UnicodeDecodeError:  # protobuf tells so in its own way
                 break
     facts = from_bytes(raw)
-    form = _form_of(facts)
-    if len(forms) < _FORMS:
-        forms.append(form)
-    return facts, form
+    if len(forms) == _FORMS or len(facts.routing_key) >= _SHORT:
+        return facts, _NONE
+    forms.append(_form_of(facts))
+    return facts, forms[-1]
 
 
 def _form_of(facts: Facts) -> _Form:

@@ -171,7 +171,7 @@ class _Search:
                 end_of = own.end_of(self._host, exchange)
             if end_of and not kind.more_keys:
                 end = end_of(facts.routing_key)
-                if at_end := ends.get(id(end)):
+                if end is not None and (at_end := ends.get(id(end)) or ends.recall(id(end))):
                     found[id(kind)] = at_end[1]
                     done += 1 + len(facts.routing_key) // _LONG
                     if done > _WORD * WORDS:
@@ -185,6 +185,8 @@ class _Search:
                 if done and done + its > _WORD * WORDS:
                     yield
                     done, exchange, known = 0, None, own.known()
+                    # What was bound meanwhile has ends of its own.
+                    end = None if end is None else self._end(kind)
                 targets, looks = self._look(key, kind, properties, end)
                 done += its + _WORD * looks
             found[id(kind)] = targets
@@ -207,6 +209,10 @@ class _Search:
         for kind, properties in zip(kinds[:count], self._properties[:count], strict=True):
             if id(kind) not in found:
                 yield kind, properties
+
+    def _end(self, kind: Kind) -> object:
+        end_of = self._own.end_of(self._host, kind.facts.exchange)
+        return end_of(kind.facts.routing_key) if end_of else None
 
     def _look(self, key: _Key, kind: Kind, properties: bytes, end: object) -> tuple[Targets, int]:
         """Where the key leads, and how many looks that took."""

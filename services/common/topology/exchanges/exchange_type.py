@@ -47,5 +47,5 @@ class ByKey(Protocol):
         """An object that stands for what the key matches: keys with the same one lead to the same destinations.
 
         For as long as nothing is bound or unbound. No other exchange gives the same: it may have another alternate.
-        Costs little, and no more for a key that comes for the first time.
+        Costs little, and no more for a key that comes for the first time; None where that cannot be.
         """

@@ -44,10 +44,10 @@ class TopicExchange:
             parent.prune(word)
 
     def route(self, keys: Collection[str], headers: Mapping[str, Any]) -> set[Destination]:  # noqa: ARG002 - the protocol's
-        run = self._automaton.run
+        ends_of = self._automaton.ends
         if len(keys) == 1:
-            return set().union(*run(*keys).ends)
-        ends = {id(end): end for state in set(map(run, keys)) for end in state.ends}
+            return set().union(*ends_of(*keys))
+        ends = {id(end): end for key in keys for end in ends_of(key)}
         return set().union(*ends.values())
 
     def only_key(self, binding: Binding) -> str | None:

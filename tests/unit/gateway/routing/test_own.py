@@ -19,7 +19,7 @@ from services.common.topology.message import OfHeaders
 from services.gateway.routing import bindings as gateway_bindings
 from services.gateway.routing import replica as gateway_replica
 from services.gateway.routing.bindings import Bindings
-from services.gateway.routing.own import OwnRoutes
+from services.gateway.routing.own import OwnRoutes, _Search
 from services.gateway.routing.portions import WORDS
 from services.gateway.vocabulary import Publish
 from services.router.topology.effects import Effects, News
@@ -244,6 +244,25 @@ async def test_a_long_request_gives_others_their_turns(through: Any, count: Any)
     assert len(answer.targets) == count
     assert others.count >= 3
     assert len(set(map(id, answer.targets))) == 1  # a column of equals is seen to be one
+
+
+def test_what_is_bound_between_two_portions_leads_no_other_key_there() -> None:
+    """A key that was unbound at first, and is bound when it is looked for, says nothing of unbound keys."""
+    bench = Bench()
+    bench.queue("q")
+    bench.exchange("next", "fanout")
+    bench.bind("amq.direct", "next", "far", to_exchange=True)
+    gateway = in_step(bench)
+    kinds = [kind("amq.direct", "far", more_keys=(".".join("k" * 4 * WORDS),)), kind("amq.direct", "k")]
+    search = _Search(gateway.own, "/", Publish(1, kinds, [b"\x00\x00"] * 2, [b""] * 2))
+    portions = search.portions()
+    next(portions)
+    bench.bind("amq.direct", "q", "k")
+    told(bench, gateway)
+    assert list(portions) == []
+    assert [len(targets) for targets in search.targets()] == [0, 1]
+    assert gateway.names(bench.topology, "amq.direct", "unbound") == set()
+    assert gateway.names(bench.topology, "amq.direct", "k") == {"q"}
 
 
 async def test_a_place_that_is_lost_meanwhile_ends_the_search() -> None:
