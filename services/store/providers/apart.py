@@ -34,7 +34,7 @@ from services.store.providers.apart_halves import Half, Join, by_themselves, in_
 
 
 class Apart:
-    """Two providers as one. Where one of them is Elsewhere it is an `ApartElsewhere`."""
+    """Two providers as one, which is Parted. Where one of them is Elsewhere it is an `ApartElsewhere`."""
 
     def __init__(self, messages: Provider, configuration: Provider, join: Join, folder: Path) -> None:
         """`folder`: that of the configuration, inside that of the messages, if it keeps anything in one."""
@@ -105,9 +105,13 @@ class Apart:
             await half.provider.tidy(outcomes_before, marks_before)
 
     def room(self) -> Room | None:
-        """Of the disk that has less of it."""
-        found = [room for half in self._both if (room := half.provider.room()) is not None]
-        return min(found, key=lambda room: room.free, default=None)
+        """Of the messages' disk: publishers write to no other."""
+        return self.messages.provider.room()
+
+    def trouble_with_records(self) -> str:
+        """As Parted says."""
+        configuration = self.configuration.provider
+        return configuration.trouble() if isinstance(configuration, Elsewhere) else ""
 
     async def make_room(self) -> None:
         for half in self._both:
@@ -195,7 +199,7 @@ class ApartElsewhere(Apart):
             await each.sure()
 
     def trouble(self) -> str:
-        """As Elsewhere says, of the messages: publishers do not wait for the configuration."""
+        """As Elsewhere says, of the messages."""
         messages = self.messages.provider
         return messages.trouble() if isinstance(messages, Elsewhere) else ""
 

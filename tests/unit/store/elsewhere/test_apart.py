@@ -109,6 +109,67 @@ async def test_the_writer_ends(pair: Pair, how: Signals) -> None:
     assert declarer.confirmed <= await _keys(pair)
 
 
+@pytest.fixture
+async def single(urls: dict[str, Any], tmp_path: Path) -> AsyncIterator[Pair]:
+    """One process, which has confirmed something of both kinds."""
+    single = Pair(tmp_path / "data", urls)
+    await single.start()
+    yield single
+    await single.stop()
+
+
+async def _told(single: Pair) -> tuple[str, str]:
+    """Why messages wait, and why configuration does, as health has it."""
+    table = await single.client.leases("queue")
+    return table.unwritable, table.unchangeable
+
+
+async def _until_told(single: Pair, which: int, *, wrong: bool) -> tuple[str, str]:
+    async with asyncio.timeout(PATIENCE):
+        while bool((told := await _told(single))[which]) != wrong:
+            await asyncio.sleep(0.05)
+    return told
+
+
+async def test_the_database_is_away(single: Pair, database: Place) -> None:
+    """Messages are confirmed meanwhile, and a declaration is when it is back, without a restart."""
+    publisher, declarer = Publisher(single.journal), Declarer(single)
+    await asyncio.gather(publisher.more(100), declarer.more(5))
+    database.stop()
+    writable, why = await _until_told(single, 1, wrong=True)
+    assert writable == ""
+    assert "postgresql://" in why
+    before = len(declarer.confirmed)
+    await publisher.more(500)
+    assert len(declarer.confirmed) == before
+    database.start()
+    await asyncio.gather(publisher.more(100), declarer.more(5))
+    assert await _until_told(single, 1, wrong=False) == ("", "")
+    await publisher.stop()
+    await declarer.stop()
+    await single.processes[0].kill()
+    await single.processes[0].start()
+    assert await single.alive() == publisher.expected().keys()
+    assert declarer.confirmed <= await _keys(single)
+
+
+async def test_the_stream_is_away(single: Pair, stream: Place) -> None:
+    """Declarations are confirmed meanwhile, and messages are when it is back, without a restart."""
+    publisher, declarer = Publisher(single.journal), Declarer(single)
+    await asyncio.gather(publisher.more(100), declarer.more(5))
+    stream.stop()
+    why, changeable = await _until_told(single, 0, wrong=True)
+    assert changeable == ""
+    assert "nats://" in why
+    await declarer.more(20)
+    stream.start()
+    await asyncio.gather(publisher.more(100), declarer.more(5))
+    assert await _until_told(single, 0, wrong=False) == ("", "")
+    await publisher.stop()
+    await declarer.stop()
+    assert await single.alive() == publisher.expected().keys()
+
+
 def _provider(urls: dict[str, Any], folder: Path) -> Any:
     chosen = with_configuration(Choice("jetstream", urls["store_url"]), urls["store_configuration_url"], "it")
     return chosen.make(folder)
