@@ -7,10 +7,18 @@ from typing import Any
 
 import pytest
 
+from services.common.errors import ResourceError
 from services.rpc.store_pb2 import PutRecordsRequest, Record
+from services.store import snapshot
+from services.store.moving.copy import copy
 from services.store.moving.mark import KIND
+from services.store.moving.progress import Silent
+from services.store.moving.site import site
 from services.store.provider import Changes, LeaseRow, RecordRow
+from services.store.providers.apart_halves import Half
 from tests.support.apart import LEASE, QUEUE, Crash, fail, mixed, reopened, two
+from tests.support.kept import everything, write_everything
+from tests.support.moving import house_of
 from tests.support.store_house import House, enqueue
 
 
@@ -131,3 +139,35 @@ async def test_a_store_that_is_restarted(tmp_path: Path) -> None:
     assert await house.alive() == {10: [0, 1, 2]}
     assert await house.engine.records.put(PutRecordsRequest(puts=[Record(kind="queue", key="b")])) > before
     await house.stop()
+
+
+async def test_a_move_that_is_killed_between_the_two(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """After each commit to one of them, in turn: done again it goes on, and all is there once."""
+    monkeypatch.setattr(snapshot, "_PIECE_BYTES", 100)
+    source, destination = site(str(tmp_path / "source")), site(str(tmp_path / "two"), "sqlite:")
+    house = house_of(source)
+    await house.start()
+    await write_everything(house)
+    await house.stop()
+    commit, left, killed = Half.commit, 0, 0
+
+    async def dying(half: Half, changes: Changes) -> None:
+        nonlocal left
+        if not left:
+            raise Crash
+        left -= 1
+        await commit(half, changes)
+
+    monkeypatch.setattr(Half, "commit", dying)
+    moved = None
+    while moved is None:
+        left = 3
+        try:
+            moved = await copy(source, destination, Silent())
+        except ResourceError:
+            killed += 1
+    assert killed > 3
+    assert moved.resumed
+    left = 100
+    async with source.source() as one, destination.source() as other:
+        assert await everything(other) == await everything(one)
