@@ -128,10 +128,11 @@ class Interned:
         if 2 * count > len(column) > 1:
             return column
         if count == 1:
-            return [self._one(column[0])] * len(column)
-        return list(map(self._one, column))
+            return [self.one(column[0])] * len(column)
+        return list(map(self.one, column))
 
-    def _one(self, properties: bytes) -> bytes:
+    def one(self, properties: bytes) -> bytes:
+        """The one object for equal ones, unless they are long."""
         if len(properties) > self._LONGEST:
             return properties
         if len(self._properties) > self._AT_MOST:
