@@ -18,11 +18,16 @@ _PLACE = (
 )
 _From = Annotated[str, typer.Argument(metavar="FROM", help=f"A store that does not run. {_PLACE}")]
 _To = Annotated[str, typer.Argument(metavar="TO", help=f"Where there is no store yet. {_PLACE}")]
+_APART = "Where its configuration is, if that is apart: a URL, or `sqlite:` in the data folder."
+_Configuration = Annotated[str, typer.Option("--configuration", metavar="URL", help=_APART)]
+_FromConfiguration = Annotated[str, typer.Option("--from-configuration", metavar="URL", help=f"Of FROM. {_APART}")]
+_ToConfiguration = Annotated[str, typer.Option("--to-configuration", metavar="URL", help=f"Of TO. {_APART}")]
 
 
 def export(
     source: _From,
     file: Annotated[Path, typer.Argument(help="That is not there yet.")],
+    configuration: _Configuration = "",
 ) -> None:
     """Writes down all of a store that does not run (`backup`: of one that does). Killed and done again, it goes on."""
     from services.cli.moving_shown import shown
@@ -30,11 +35,11 @@ def export(
     from services.store.moving.export import export as exported
     from services.store.moving.site import site
 
-    read_settings()  # the stack's secret is said where a URL has no credentials
+    data = read_settings().data  # and the stack's secret is said where a URL has no credentials
 
     async def work() -> Exported:
         with shown() as told:
-            return await exported(site(source), file, told)
+            return await exported(site(source, configuration, data), file, told)
 
     done = run(work())
     typer.echo(done.manifest)
@@ -45,17 +50,19 @@ def export(
 def import_(
     file: Annotated[Path, typer.Argument(help="As `hopline store export` or `backup` has made it.")],
     destination: _To,
+    configuration: _Configuration = "",
 ) -> None:
     """Makes a store of a file. What the broker did since the file was made is not in it."""
     from services.cli.moving_shown import shown
     from services.store.moving.importing import Imported, import_file
     from services.store.moving.site import site
 
-    partitions = read_settings().partitions
+    settings = read_settings()
 
     async def work() -> Imported:
         with shown() as told:
-            return await import_file(file, site(destination), partitions, epoch_ms(), told)
+            to = site(destination, configuration, settings.data)
+            return await import_file(file, to, settings.partitions, epoch_ms(), told)
 
     done = run(work())
     typer.echo(done.manifest)
@@ -63,17 +70,23 @@ def import_(
     typer.echo(done.moved)
 
 
-def copy(source: _From, destination: _To) -> None:
+def copy(
+    source: _From,
+    destination: _To,
+    from_configuration: _FromConfiguration = "",
+    to_configuration: _ToConfiguration = "",
+) -> None:
     """Makes a store of one that does not run, as it is. Of the two start the new one alone."""
     from services.cli.moving_shown import shown
     from services.store.moving.copy import copy as copied
     from services.store.moving.into import Moved
     from services.store.moving.site import site
 
-    read_settings()  # as of `export`
+    data = read_settings().data  # and as of `export`
 
     async def work() -> Moved:
         with shown() as told:
-            return await copied(site(source), site(destination), told)
+            from_, to = site(source, from_configuration, data), site(destination, to_configuration, data)
+            return await copied(from_, to, told)
 
     typer.echo(run(work()))

@@ -12,6 +12,7 @@ import typer
 from services.cli.asking import fail, read_settings, run
 from services.cli.moving import copy, export, import_
 from services.common.clock import epoch_ms
+from services.common.errors import PreconditionFailed
 
 if TYPE_CHECKING:
     from services.common.config import Settings
@@ -21,6 +22,10 @@ if TYPE_CHECKING:
 # ruff: noqa: PLC0415 - as in services/__main__.py
 
 _File = Annotated[Path, typer.Argument(help="As `hopline store backup` has made it.")]
+_NOT_APART = (
+    "a restore makes one folder, and HOPLINE_STORE_CONFIGURATION_URL is set: unset it, "
+    "or use `hopline store import FILE TO --configuration URL`"
+)
 
 
 def commands(serve: Callable[[str], None]) -> typer.Typer:
@@ -94,8 +99,11 @@ async def _restore(settings: Settings, file: Path, to: Path, *, replace: bool) -
     from services.store.backup.restore import Restore
     from services.store.choice import choose
 
+    chosen = choose(settings)
+    if chosen.configuration:
+        raise PreconditionFailed(_NOT_APART)
     with bar_beside("restoring"):
-        return await Restore(file, to, choose(settings).make, settings.partitions, epoch_ms()).run(replace=replace)
+        return await Restore(file, to, chosen.make, settings.partitions, epoch_ms()).run(replace=replace)
 
 
 async def _back_up(address: str, file: Path) -> tuple[Manifest, Path]:

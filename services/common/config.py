@@ -163,6 +163,9 @@ class Settings(BaseModel):
     store_url: SecretStr = Field(
         SecretStr(""), description="of a store elsewhere, postgresql://… or nats://…; empty: as store_provider says"
     )
+    store_configuration_url: SecretStr = Field(
+        SecretStr(""), description="of another store for the configuration, or sqlite:; empty: it is with the messages"
+    )
     disk_reserve: Annotated[int, Field(ge=0)] = Field(
         0, description="bytes of the disk that messages leave free; 0: a tenth of it, and 64 MiB at most"
     )

@@ -90,8 +90,8 @@ class StackHealth:
         answers = await asyncio.gather(*(self._check(address, _DEADLINE) for address in addresses))
         serving = {address for address, answer in zip(addresses, answers, strict=True) if answer}
         states = {name: OK if address in serving else SILENT for name, address in self._singles.items()}
-        if states["store"] == OK and self._table.unwritable:
-            states["store"] = self._table.unwritable
+        if states["store"] == OK:
+            states["store"] = store_state(self._table)
         states["router"] = OK if routers & serving else SILENT
         states["queue"] = queue_state(self._table, self._partitions, serving)
         away = {
@@ -103,6 +103,12 @@ class StackHealth:
         found = {role: its for role, its in each.items() if its}
         away = {role: absent for role, absent in away.items() if absent}
         return Report(states, away, found, self._notes(), self._restored(), self._stores.does())
+
+
+def store_state(table: PartitionTable) -> str:
+    """Of one that answers: what it cannot write."""
+    configuration = table.unchangeable and f"configuration: {table.unchangeable}"
+    return "; ".join(filter(None, (table.unwritable, configuration))) or OK
 
 
 def queue_state(table: PartitionTable, partitions: int, serving: set[str]) -> str:

@@ -29,7 +29,7 @@ from services.store.disk import Disk
 from services.store.draft import Draft
 from services.store.live import Live
 from services.store.provider import Changes, Provider
-from services.store.running import RunningTime
+from services.store.running import Time
 
 RETRY_SECONDS = 0.25
 GROUP_BYTES = 64 << 20
@@ -107,7 +107,7 @@ class Committer:
         provider: Provider,
         disk: Disk,
         live: Live,
-        running: RunningTime,
+        running: Time,
         spans: CommitSpans | None = None,
         times: CommitTimes | None = None,
     ) -> None:

@@ -39,8 +39,13 @@ class Disk:
         tell: Callable[[str], None],
         trouble: Callable[[], str] = str,
         clock: Clock = monotonic,
+        waits: str = "confirms",
     ) -> None:
-        """`configured` as HOPLINE_DISK_RESERVE; `trouble` is the provider's own, known without a commit."""
+        """`configured` as HOPLINE_DISK_RESERVE; `trouble` is the provider's own, known without a commit.
+
+        `waits`: what does while it cannot write, for people.
+        """
+        self._waits = waits
         self._room = room
         self._configured = configured
         self._tell = tell
@@ -103,7 +108,8 @@ class Disk:
         if not self._failure:
             # A line without a stack: the disk is the cause, and the reason says why.
             log.error(
-                "cannot write, will try until it works; confirms wait",
+                "cannot write, will try until it works",
+                waiting=self._waits,
                 reason=repr(failure),
                 do=getattr(failure, "do", _MEND),
             )

@@ -20,9 +20,9 @@ from services.store.leases import Leases
 from services.store.live import Live
 from services.store.moving.mark import mark_in, unfinished
 from services.store.origins import Origins
-from services.store.provider import Elsewhere, Provider, RecordRow
+from services.store.provider import Elsewhere, Parted, Provider, RecordRow
 from services.store.records import Records
-from services.store.running import RunningTime
+from services.store.running import RunningTime, Unkept
 from services.store.transactions import Transactions
 
 
@@ -58,13 +58,17 @@ class Engine:
             provider.watch(on_failure)
         self.disk = self._disk = Disk(provider.room, disk_reserve, self._tell_unwritable, trouble, clock)
         self._committer = Committer(provider, self._disk, self._live, self._running, spans, times)
-        self.leases = Leases(self._committer, self.epochs, clock, lease_ttl_ms, events)
-        self.records = Records(self._committer, self.epochs)
+        self._disks, self._recording = [self._disk], self._committer
+        if isinstance(provider, Parted):
+            self._disks.append(self._disk_of_records(provider, clock))
+            self._recording = Committer(provider, self._disks[-1], self._live, Unkept(self._running), times=times)
+        self.records = Records(self._recording, self.epochs)
+        self.leases = Leases(self._committer, self.epochs, clock, lease_ttl_ms, events, self.records.under_way)
         self.origins = Origins(self._committer)
         self.transactions = Transactions(self._committer, self.epochs)
         self.journal = Journal(self._committer, self.epochs, self.transactions)
         self._housekeeping = Housekeeping(
-            provider, self._disk, self._committer, self._live, self.transactions, self._running
+            provider, self._disks, self._committer, self._live, self.transactions, self._running
         )
 
     async def start(self) -> None:
@@ -78,8 +82,11 @@ class Engine:
         self.origins.restore(await self.provider.last_origin())
         self.records.restore(await self._records(), self.incarnation)
         self.leases.restore(await self.provider.leases(), self.incarnation)
-        self._disk.look()
+        for disk in self._disks:
+            disk.look()
         self._tasks.start(self._committer.run(), "commit")
+        if self._recording is not self._committer:
+            self._tasks.start(self._recording.run(), "commit of records")
         self._tasks.start(self.leases.run(), "lease expiry")
         self._tasks.start(self._housekeeping.run(), "housekeeping")
 
@@ -105,6 +112,14 @@ class Engine:
 
     def _tell_unwritable(self, why: str) -> None:
         self.leases.unwritable(why)
+
+    def _disk_of_records(self, provider: Parted, clock: Clock) -> Disk:
+        """Where records are kept by themselves: nobody publishes to it, so how much room it has is not asked."""
+
+        def tell(why: str) -> None:
+            self.leases.unchangeable(why)
+
+        return Disk(lambda: None, 0, tell, provider.trouble_with_records, clock, "changes of configuration")
 
     async def stop(self) -> None:
         """Ends; writes that were not acknowledged may be on disk or not."""

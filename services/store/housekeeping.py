@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 
 import structlog
 
@@ -29,14 +30,16 @@ class Housekeeping:
     def __init__(
         self,
         provider: Provider,
-        disk: Disk,
+        disks: Sequence[Disk],
         committer: Committer,
         live: Live,
         transactions: Transactions,
         running: RunningTime,
     ) -> None:
+        """Of `disks` the first is that of messages."""
+        self._disks = disks
         self._provider = provider
-        self._disk = disk
+        self._disk = disks[0]
         self._committer = committer
         self._live = live
         self._transactions = transactions
@@ -49,7 +52,8 @@ class Housekeeping:
         while True:
             await asyncio.sleep(_PERIOD_SECONDS)
             turn += 1
-            self._disk.look()
+            for disk in self._disks:
+                disk.look()
             try:
                 await self._step(tidy=turn % _TIDY_EVERY == 0)
             except Exception as failure:  # noqa: BLE001 - the disk may be full for a while; commits go on trying too

@@ -38,6 +38,7 @@ class Table:
         self._members: dict[str, Alive] = {}
         self._loads: dict[str, LeaseLoad] = {}
         self._unwritable = ""
+        self._unchangeable = ""
 
     def restore(self, rows: Iterable[LeaseRow], version: int, now: float, ttl: float) -> None:
         """Takes every holder from before the start to be alive for one time to live."""
@@ -106,6 +107,11 @@ class Table:
         self._unwritable = why
         self.version += 1
 
+    def unchangeable(self, why: str) -> None:
+        """The same of records."""
+        self._unchangeable = why
+        self.version += 1
+
     def put(self, row: LeaseRow) -> None:
         """A lease has another holder, or was released."""
         self._rows[row.name] = row
@@ -138,7 +144,11 @@ class Table:
     def published(self, role: str) -> LeaseTable:
         """The table that watchers of `role` are sent."""
         return LeaseTable(
-            leases=self._leases(role), members=self._alive(role), version=self.version, unwritable=self._unwritable
+            leases=self._leases(role),
+            members=self._alive(role),
+            version=self.version,
+            unwritable=self._unwritable,
+            unchangeable=self._unchangeable,
         )
 
     def _leases(self, role: str) -> list[Lease]:

@@ -9,6 +9,9 @@ connections were the former store's. What their clients settled last is on no di
 A store that keeps nothing, or whose folder was replaced by an older one, has forgotten epochs in which members acted,
 and frames of those epochs may be under way. So a member that acquires names the epoch it knows, and gets a later one.
 
+Records may be written by themselves, and a change of them may still be under way that a former holder was allowed. The
+next holder is told of its lease when that is durable too: then it reads all that was written before it.
+
 A client that finds no store listening at its address concludes that no lease is granted. So a store that ends stops
 granting before its address is gone, though it still answers on open connections.
 """
@@ -18,7 +21,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import math
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator, Callable, Collection, Iterable, Sequence
 from itertools import zip_longest
 
 import structlog
@@ -41,12 +44,27 @@ _TO_FIND_IT = 2  # times to live, from when a store listens
 log = structlog.get_logger()
 
 
+UnderWay = Callable[[Collection[str]], Sequence[asyncio.Future[int]]]
+
+
+def _nothing(_: Collection[str]) -> Sequence[asyncio.Future[int]]:
+    return ()
+
+
 class Leases:
     """The one authority over leases of partitions and roles."""
 
     def __init__(
-        self, committer: Committer, epochs: Epochs, clock: Clock, ttl_ms: int, events: Events = UNHEARD
+        self,
+        committer: Committer,
+        epochs: Epochs,
+        clock: Clock,
+        ttl_ms: int,
+        events: Events = UNHEARD,
+        under_way: UnderWay = _nothing,
     ) -> None:
+        """`under_way` gives the changes of records that holders of leases were allowed, and that are not durable."""
+        self.under_way = under_way
         self._committer = committer
         self.epochs = epochs
         self._clock = clock
@@ -149,6 +167,11 @@ class Leases:
         self._table.unwritable(why)
         self._publish()
 
+    def unchangeable(self, why: str) -> None:
+        """The same of records."""
+        self._table.unchangeable(why)
+        self._publish()
+
     def taken(self, rows: list[LeaseRow]) -> None:
         """Acquisitions are on disk."""
         for row in rows:
@@ -216,12 +239,20 @@ class Acquisition:
         self.done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._leases = leases
         self._rows = rows
+        self._before: Sequence[asyncio.Future[int]] = ()
 
     def prepare(self, draft: Draft) -> None:
         self._rows = [row._replace(epoch=self._leases.epochs.advance(row.name, row.epoch)) for row in self._rows]
+        self._before = self._leases.under_way({row.name for row in self._rows})
         draft.changes.leases.update((row.name, row) for row in self._rows)
 
     def written(self) -> None:
+        if left := [change for change in self._before if not change.done()]:
+            asyncio.gather(*left, return_exceptions=True).add_done_callback(lambda _: self._tell())
+        else:
+            self._tell()
+
+    def _tell(self) -> None:
         self._leases.taken(self._rows)
         self.done.set_result(None)
 

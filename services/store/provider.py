@@ -247,6 +247,17 @@ class Elsewhere(Protocol):
         """`ended` is called once when the provider can never write again in this process."""
 
 
+@runtime_checkable
+class Parted(Protocol):
+    """What a provider does besides that keeps records in another place: either goes on while the other is away.
+
+    Changes of records alone, and changes without any, may be committed side by side.
+    """
+
+    def trouble_with_records(self) -> str:
+        """As `Elsewhere.trouble`, of that place."""
+
+
 class Provider(Entries, Transactions, Leases, Origins, Records, Whole, Protocol):
     """All of it together."""
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import OrderedDict, defaultdict
-from collections.abc import AsyncGenerator, Iterable, Iterator, Sequence
+from collections.abc import AsyncGenerator, Collection, Iterable, Iterator, Sequence
 from operator import attrgetter
 
 from services.common.errors import BrokerError, Fenced, Overtaken
@@ -66,6 +66,7 @@ class Records:
         self._decided: dict[str, int] = {}  # version of the last change of each kind, durable or not yet
         self._under_way: dict[Key, int] = {}  # of records, those that are not durable yet
         self._followers: dict[_Follower, None] = {}  # in the order in which they came
+        self._allowed: dict[RecordChange, None] = {}  # with a fence, and not durable yet
 
     def restore(self, rows: Iterable[RecordRow], incarnation: int) -> None:
         """What is on disk; versions of this incarnation exceed all earlier ones, those of transient changes too."""
@@ -83,6 +84,10 @@ class Records:
         change = RecordChange(self, request)
         self._committer.submit(change)
         return await shielded(change.version)
+
+    def under_way(self, leases: Collection[str]) -> list[asyncio.Future[int]]:
+        """Changes that holders of these were allowed, and that are not durable yet."""
+        return [change.version for change in self._allowed if change.lease in leases]
 
     def value_of(self, kind: str, key: str) -> bytes | None:
         """Of one that there is."""
@@ -150,6 +155,15 @@ class Records:
         kinds = {record.kind for record in (*request.puts, *request.deletes)}
         for follower in self._followers:
             follower.hear(kinds, version)
+
+    def allowed(self, change: RecordChange) -> None:
+        """It is decided, and on its way to the disk."""
+        if change.lease:
+            self._allowed[change] = None
+
+    def settled(self, change: RecordChange) -> None:
+        """It is durable, or refused."""
+        self._allowed.pop(change, None)
 
     def _note(self, request: PutRecordsRequest) -> None:
         """What watchers are going to be told of: to delete what never was there is no change."""
@@ -227,13 +241,21 @@ class RecordChange:
         self._request = request
         self._result: int | BrokerError = 0
 
+    @property
+    def lease(self) -> str:
+        """Whose holder makes it; "" for no one's."""
+        return self._request.fence.lease
+
     def prepare(self, draft: Draft) -> None:
         try:
             self._result = self._records.decide(self._request, draft)
         except BrokerError as refused:
             self._result = refused
+        else:
+            self._records.allowed(self)
 
     def written(self) -> None:
+        self._records.settled(self)
         if isinstance(self._result, BrokerError):
             self.version.set_exception(self._result)
             return

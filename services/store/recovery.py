@@ -11,7 +11,7 @@ from typing import Final
 
 from services.common.errors import Fenced
 from services.common.partition import partition_in
-from services.rpc.store_pb2 import Dequeue, EntryBatch, Floor, RecoveredBatch, RecoverRequest, Taken
+from services.rpc.store_pb2 import Dequeue, Floor, RecoveredBatch, RecoverRequest, Taken
 from services.store.chunks import in_turns
 from services.store.fencing import Epochs
 from services.store.provider import Provider, StoredBatch
@@ -44,7 +44,8 @@ async def recover(provider: Provider, epochs: Epochs, request: RecoverRequest) -
     yield await _known(provider, [request.partition])  # the caller is of a former release
     of = await provider.numbers([request.partition])
     async for batch in provider.batches(of[request.partition]):
-        yield _recovered(batch, batch.columns)
+        _fill(message := RecoveredBatch(), batch, batch.columns)
+        yield message
 
 
 async def _known(provider: Provider, partitions: Sequence[int]) -> RecoveredBatch:
@@ -93,7 +94,7 @@ async def _read(provider: Provider, numbers: Mapping[int, Sequence[int]]) -> Asy
     async for batch in _batches(provider, numbers.values()):
         columns = b"" if batch.entry.content == content else batch.columns
         content = batch.entry.content
-        message.batches.append(_recovered(batch, columns))
+        _fill(message.batches.add(), batch, columns)
         if batch.entry.id in last:
             message.ended.append(last.pop(batch.entry.id))
         size += len(columns) + len(batch.entry.entries) + _ROW_BYTES
@@ -110,11 +111,12 @@ async def _batches(provider: Provider, numbers: Iterable[Sequence[int]]) -> Asyn
             yield batch
 
 
-def _recovered(batch: StoredBatch, columns: bytes) -> RecoveredBatch:
-    number, partition, content, count, entries = batch.entry
-    return RecoveredBatch(
-        entries=EntryBatch(id=number, partition=partition, content=content, count=count, entries=entries),
-        columns=columns,
-        dequeued=Dequeue.FromString(b"".join(batch.dequeues)).indexes if batch.dequeues else (),
-        delivered_upto=batch.delivered_upto,
-    )
+def _fill(message: RecoveredBatch, batch: StoredBatch, columns: bytes) -> None:
+    """Field by field, and in place: one that is made and then taken in is copied, and takes three times as long."""
+    its = message.entries
+    its.id, its.partition, its.content, its.count, its.entries = batch.entry
+    message.columns = columns
+    if batch.dequeues:
+        message.dequeued.extend(Dequeue.FromString(b"".join(batch.dequeues)).indexes)
+    if batch.delivered_upto:
+        message.delivered_upto = batch.delivered_upto

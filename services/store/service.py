@@ -34,7 +34,7 @@ from services.rpc.store_pb2 import PutRecordsRequest, Record
 from services.rpc.store_pb2_grpc import add_StoreServicer_to_server
 from services.store.addresses import Addresses
 from services.store.audit import ChangeAudit
-from services.store.choice import choose, one_process
+from services.store.choice import choose, for_one_process, one_process
 from services.store.commit_spans import CommitSpans
 from services.store.commit_times import CommitTimes
 from services.store.engine import Engine
@@ -68,10 +68,11 @@ class Service:
         self._addresses = Addresses.of(settings, name)
         self._folder = DataFolder(settings.data)
         chosen = choose(settings)
-        self._provider_name = chosen.name
+        self._provider_name = chosen.shown
         self._provider = provider = provider or chosen.make(settings.data)
-        if settings.store_processes > 1 and not isinstance(provider, Elsewhere):
-            raise CannotStart(one_process(chosen.name))
+        self._in_folder = for_one_process(provider)
+        if settings.store_processes > 1 and self._in_folder:
+            raise CannotStart(one_process(chosen.shown))
         self._instance = f"{name}-{uuid.uuid4().hex[:12]}"
         self._bus = EventBus(bus_address(settings), "store", self._instance)
         self._audit = Audit(settings, "store", self._instance, self._bus.publish)
@@ -84,7 +85,7 @@ class Service:
             clock.monotonic,
             _end_process,
             self._bus,
-            CommitSpans(self._tracer, chosen.name),
+            CommitSpans(self._tracer, chosen.shown),
             settings.disk_reserve,
             CommitTimes(self._meters),
         )
@@ -113,8 +114,9 @@ class Service:
         await self._serve()
 
     async def _open(self) -> None:
-        if not isinstance(self._provider, Elsewhere):
+        if self._in_folder:
             self._folder.take()
+        if not isinstance(self._provider, Elsewhere):
             await self._engine.start()
             return
         self._folder.make()

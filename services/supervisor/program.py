@@ -10,7 +10,8 @@ from services.common.config import Settings
 from services.common.runtime import CannotStart
 
 # Variables that only the programs that need them are given: users who may inspect a process see its environment.
-_SECRETS = frozenset({"HOPLINE_PASSWORD", "HOPLINE_STORE_URL"})
+_OF_THE_STORE = frozenset({"HOPLINE_STORE_URL", "HOPLINE_STORE_CONFIGURATION_URL"})
+_SECRETS = _OF_THE_STORE | {"HOPLINE_PASSWORD"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +46,7 @@ def stages(settings: Settings) -> tuple[tuple[Program, ...], ...]:
     )
     routers = tuple(_program(settings, name, "router", "--name", name) for name in settings.router_names)
     stores = tuple(
-        replace(_program(settings, name, "store", "--name", name), secrets=frozenset({"HOPLINE_STORE_URL"}))
+        replace(_program(settings, name, "store", "--name", name), secrets=_OF_THE_STORE)
         for name in settings.store_names
     )
     mgmt, gateway = (_program(settings, name, name) for name in ("mgmt", "gateway"))
@@ -55,10 +56,11 @@ def stages(settings: Settings) -> tuple[tuple[Program, ...], ...]:
 
 
 def _check(settings: Settings) -> None:
-    if settings.store_processes > 1 and not settings.store_url.get_secret_value():
+    if settings.store_processes > 1 and not _shares(settings):
         raise CannotStart(
             f"HOPLINE_STORE_PROCESSES={settings.store_processes} wants a PostgreSQL database or NATS servers that they "
-            "share: set HOPLINE_STORE_URL (deploy/stores.md), or HOPLINE_STORE_PROCESSES=1"
+            "share: set HOPLINE_STORE_URL, and no HOPLINE_STORE_CONFIGURATION_URL=sqlite: (deploy/stores.md), "
+            "or HOPLINE_STORE_PROCESSES=1"
         )
     for kind, address, number, variable in (
         ("store processes", settings.store_address, settings.store_processes, "STORE_PROCESSES"),
@@ -70,6 +72,11 @@ def _check(settings: Settings) -> None:
             raise CannotStart(
                 f"HOPLINE_{name}_ADDRESS is one address for {number} {kind}; unset it, or set HOPLINE_{variable}=1"
             )
+
+
+def _shares(settings: Settings) -> bool:
+    configuration = settings.store_configuration_url.get_secret_value()
+    return bool(settings.store_url.get_secret_value()) and not configuration.lower().startswith("sqlite:")
 
 
 def _program(settings: Settings, name: str, *arguments: str) -> Program:

@@ -1,4 +1,4 @@
-"""Two store processes on a database or on three servers: the one that writes is killed, or stands still; servers die.
+"""Two store processes on a database, on servers or on both: the one that writes is killed, or stands still; these die.
 
 What befalls a database that has a standby is in `tests/compose/test_stores.py`.
 """
@@ -13,9 +13,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.jetstream import Servers, three
+from tests.support.jetstream import Servers, alone, three
 from tests.support.mixed_load import MixedLoad
-from tests.support.postgres import cluster
+from tests.support.postgres import Cluster, cluster
 from tests.support.stack import Stack, running_stack, wait_until
 from tests.support.took import Took
 
@@ -46,6 +46,21 @@ def servers() -> Iterator[Servers]:
 def on_servers(servers: Servers, tmp_path: Path) -> Iterator[Stack]:
     with running_stack(tmp_path / "data", _settings(servers.url())) as started:
         yield started
+
+
+@pytest.fixture
+def database() -> Iterator[Cluster]:
+    with cluster() as started:
+        yield started
+
+
+@pytest.fixture
+def on_both(database: Cluster, tmp_path: Path) -> Iterator[Stack]:
+    """Configuration in the database, messages on a server."""
+    with alone() as server:
+        settings = {**_settings(server.url()), "HOPLINE_STORE_CONFIGURATION_URL": database.new_database()}
+        with running_stack(tmp_path / "data", settings) as started:
+            yield started
 
 
 def _settings(url: str) -> dict[str, str]:
@@ -97,12 +112,27 @@ def test_on_three_servers(on_servers: Stack, servers: Servers, name: str) -> Non
     _befalls(on_servers, name, [_is_killed, _stands_still, *die])
 
 
+def test_configuration_apart(on_both: Stack, database: Cluster, name: str) -> None:
+    """The same, with configuration in a database, which goes away too: load does not notice that."""
+    _befalls(on_both, name, [_is_killed, partial(_database_is_away, database), _stands_still])
+
+
+def _database_is_away(database: Cluster, stack: Stack, load: MixedLoad) -> None:
+    """Health says so, as soon as anything is to be changed, or before."""
+    database.stop("immediate")
+    wait_until(lambda: "configuration" in stack.said_of("store"), _PATIENCE, "word of it")
+    load.wait_for_progress()
+    database.start()
+    wait_until(lambda: stack.said_of("store") == "ok", _PATIENCE, "word of its return")
+    load.wait_for_progress()
+
+
 def _befalls(stack: Stack, name: str, harms: list[Harm]) -> None:
     load = MixedLoad(stack.address, name)
     load.start()
     load.wait_for_progress()
     for harm in harms:
-        took = Took(getattr(harm, "__name__", "servers die"))
+        took = Took(getattr(harm, "func", harm).__name__)
         harm(stack, load)
         took.put_down()
     stack.wait_until_healthy()

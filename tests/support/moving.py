@@ -10,7 +10,7 @@ from tests.support.store_house import House
 if TYPE_CHECKING:
     from services.store.moving.site import Site
 
-KINDS = ("sqlite", "postgres", "jetstream")
+KINDS = ("sqlite", "postgres", "jetstream", "apart")
 
 
 def house_of(where: Site) -> House:
@@ -21,4 +21,4 @@ def house_of(where: Site) -> House:
     def create(folder: Path) -> Any:
         return where.choice.make(folder)
 
-    return House(where.choice.name, folder, create, lasting=True)
+    return House(where.choice.shown, folder, create, lasting=True)

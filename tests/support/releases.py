@@ -6,7 +6,7 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -48,7 +48,8 @@ def installed(revision: str, folder: Path) -> Path:
 class MixedStack:
     """Processes by name. `releases` are folders by the names that they are given here; "" is this one."""
 
-    def __init__(self, data: Path, releases: dict[str, Path]) -> None:
+    def __init__(self, data: Path, releases: dict[str, Path], more: Mapping[str, str]) -> None:
+        self._more = more
         self.address = BrokerAddress(HOST, free_port())
         self._data = data
         self._releases = releases
@@ -104,13 +105,14 @@ class MixedStack:
             "HOPLINE_HTTP_PORT": "0",
             "HOPLINE_NATS_URL": f"nats://{HOST}:{self._nats}",
             "HOPLINE_SECRET_FILE": str(self._data / "stack-secret"),
+            **self._more,
         }
 
 
 @contextmanager
-def mixed_stack(data: Path, releases: dict[str, Path], first: str) -> Iterator[MixedStack]:
-    """All of it of the release `first`, and nothing of it afterwards."""
-    stack = MixedStack(data, releases)
+def mixed_stack(data: Path, releases: dict[str, Path], first: str, **more: str) -> Iterator[MixedStack]:
+    """All of it of the release `first`, and nothing of it afterwards; `more` settings of all."""
+    stack = MixedStack(data, releases, more)
     try:
         stack.start_all(first)
         yield stack

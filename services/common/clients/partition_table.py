@@ -33,6 +33,7 @@ class PartitionTable:
     owners: dict[int, Owner] = field(default_factory=dict)
     members: dict[str, str] = field(default_factory=dict)  # member → address, of the processes believed alive
     unwritable: str = ""  # why the store cannot write for now
+    unchangeable: str = ""  # why it cannot write configuration, where that is apart
     listeners: list[Callable[[], None]] = field(default_factory=list)
 
     def ended(self, partitions: Iterable[int], epochs: Iterable[int]) -> set[int]:
@@ -61,5 +62,5 @@ class PartitionTable:
             for lease in table.leases
             if (partition := partition_in(lease.name)) is not None
         }
-        self.unwritable = table.unwritable
+        self.unwritable, self.unchangeable = table.unwritable, table.unchangeable
         for_each("hearing of the partitions' owners", self.listeners, call)

@@ -9,7 +9,7 @@ from typing import Final, NamedTuple, TypeAlias, cast
 
 from services.common.errors import InternalError
 from services.common.message import columns, in_front
-from services.common.message.facts import Facts, from_run
+from services.common.message.facts import Facts, from_bytes, from_run
 from services.common.message.indexes import chosen, condensed
 from services.common.topology.slots import SlotId, slots_in
 from services.queue.machine.message import Interned, Message
@@ -43,6 +43,33 @@ def queue_ids_of(batch: PublishBatch) -> set[SlotId]:
     """All queues where messages of a batch go."""
     named = (one.queue_id for one in batch.queues), *(run.queue_ids for run in batch.runs)
     return set(slots_in(chain.from_iterable(named)))
+
+
+class Only:
+    """A batch of one message, as Columns has it: that takes a third of the time."""
+
+    __slots__ = ("_message", "uids")
+
+    def __init__(self, message: Message) -> None:
+        self.uids = [message.uid]
+        self._message = message
+
+    def message(self, index: int) -> Message:
+        """As Columns says."""
+        return (self._message,)[index]
+
+    def received(self, index: int) -> int:
+        """As Columns says."""
+        return self.message(index).received
+
+
+def only(batch: PublishBatch, bodies: list[bytes], interned: Interned) -> Only | None:
+    """A batch of one message; None for any other batch, and for one that contradicts itself."""
+    if len(batch.uids) != 1 or batch.runs or not len(batch.facts) == len(batch.properties) == len(bodies) == 1:
+        return None
+    received = batch.times_ms[0] if batch.times_ms else batch.time_ms
+    facts, properties = from_bytes(batch.facts[0]), interned.one(batch.properties[0])
+    return Only(Message(batch.uids[0], facts, properties, bodies[0], received))
 
 
 class Columns:

@@ -128,11 +128,12 @@ class Interned:
         if 2 * len(found) > len(column) > 1:
             return column
         if len(found) == 1:
-            return [self._one(column[0])] * len(column)
-        interned = {identity: self._one(value) for identity, value in found.items()}
+            return [self.one(column[0])] * len(column)
+        interned = {identity: self.one(value) for identity, value in found.items()}
         return list(map(interned.__getitem__, map(id, column)))
 
-    def _one(self, properties: bytes) -> bytes:
+    def one(self, properties: bytes) -> bytes:
+        """The one object for equal ones, unless they are long."""
         if len(properties) > self._LONGEST:
             return properties
         if len(self._properties) > self._AT_MOST:

@@ -11,7 +11,7 @@ from services.common.errors import InternalError
 from services.common.ledger.stages import HANDED_OVER, HELD, JOURNAL
 from services.common.topology.slots import SlotId, slots_in
 from services.queue.journal.known import Known
-from services.queue.machine.columns import Columns, decoded
+from services.queue.machine.columns import Columns, decoded, only
 from services.queue.machine.entry import ACQUIRED, Entry, Former, JournalPart
 from services.queue.machine.features.let_go import last
 from services.queue.machine.journal_draft import Note, NotePlace
@@ -89,6 +89,8 @@ class Recovery:
 
     def _alike(self, columns: EntryColumns) -> Iterable[_Some]:
         """The entries of each queue, or run, if it was handed over. Runs are short where queues alternate."""
+        if len(columns.queue_id) == 1:
+            return self._whole(columns)
         found: dict[int, _Some] = {}
         following, index = self._next, 0
         positions = columns.position or repeat(-1, len(columns.first))
@@ -105,6 +107,18 @@ class Recovery:
             some.add(first, index, place, count)
             index += count
         return found.values()
+
+    def _whole(self, columns: EntryColumns) -> Iterable[_Some]:
+        """All of a batch of one run: in many there is but one message."""
+        queue_id, count = SlotId(columns.queue_id[0]), columns.count[0]
+        behind = self._next.get(queue_id, 0)
+        place = columns.position[0] if columns.position else behind
+        if place < behind:
+            self._mixed.add(queue_id)
+        self._next[queue_id] = max(behind, place + count)
+        some = _Some(queue_id, 0)
+        some.add(columns.first[0], 0, place, count)
+        return (some,)
 
     def _add_some(self, reader: _Reader, some: _Some) -> None:
         queue_id, number, columns = some.queue_id, some.number, reader.columns
@@ -246,8 +260,8 @@ class _Content:
     """A publish batch whose messages become objects when an entry needs them."""
 
     def __init__(self, batch: PublishBatch, bodies: list[bytes], interned: Interned) -> None:
-        columns = Columns(batch, bodies, interned)
-        self.uids = columns.uids  # outlives the rest
-        self.message = columns.message
-        self.traced = {self.uids[one.index]: (one.context, columns.received(one.index)) for one in batch.traced}
+        its = only(batch, bodies, interned) or Columns(batch, bodies, interned)
+        self.uids = its.uids  # outlives the rest
+        self.message = its.message
+        self.traced = {self.uids[one.index]: (one.context, its.received(one.index)) for one in batch.traced}
         """By uid: the message's trace context, and when it was received."""

@@ -1,7 +1,8 @@
-"""The mark in a store that is still being written from another: how far that is. The last commit removes it.
+"""The mark in a store that is not whole, by itself: a store does not start where there is one.
 
-It is a record, written in the commit of each piece: a move that was killed continues behind the last piece that is
-there. A store does not start where there is a mark.
+It is a record. In a store that is still being written from another it says how far that is: it is written in the
+commit of each piece, so a move that was killed continues behind the last piece that is there, and the last commit
+removes it. In each half of a store whose configuration is apart (`providers/apart_halves.py`) it stays.
 """
 
 from __future__ import annotations
@@ -16,15 +17,29 @@ KIND, KEY = "store", "moving"
 
 
 class Mark(BaseModel):
-    """`pieces` of what comes from `source` are here, and `chain` is a checksum over them in their order."""
+    """`pieces` of what comes from `source` are here, and `chain` is a checksum over them in their order.
+
+    Or it is a half, which `holds` configuration or messages; `pair` is the number of both, and `other` where the other
+    one was.
+    """
 
     source: str
     pieces: int = 0
     chain: str = ""
+    holds: str = ""
+    pair: int = 0
+    other: str = ""
 
     def row(self) -> RecordRow:
         """The mark as a row of the provider."""
         return RecordRow(KIND, KEY, self.model_dump_json().encode(), 0)
+
+
+def half(holds: str, pair: int, other: str) -> Mark:
+    """The mark of a half. Former releases read `source` alone, and refuse it as a store that was to be made of that."""
+    rest = "messages" if holds == "configuration" else "configuration"
+    source = f"two, with the {rest} elsewhere (HOPLINE_STORE_CONFIGURATION_URL)"
+    return Mark(source=source, holds=holds, pair=pair, other=other)
 
 
 def mark_in(rows: Iterable[RecordRow]) -> Mark | None:
@@ -40,4 +55,9 @@ def mark_in(rows: Iterable[RecordRow]) -> Mark | None:
 
 def unfinished(mark: Mark) -> str:
     """The error text for a store that is not whole."""
+    if mark.holds:
+        return (
+            f"this has only the {mark.holds} of a store, and the rest is in {mark.other}: "
+            "set HOPLINE_STORE_URL and HOPLINE_STORE_CONFIGURATION_URL"
+        )
     return f"this store is not whole: it was being made of {mark.source}, which has ended half-way; do that again"

@@ -6,11 +6,10 @@ from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from urllib.parse import urlsplit
 
 from services.common import plugins
 from services.common.errors import PreconditionFailed
-from services.store.choice import Choice, by_url
+from services.store.choice import Choice, by_url, with_configuration
 from services.store.folder import DataFolder
 from services.store.provider import Provider
 
@@ -22,10 +21,10 @@ class Site:
     """A provider, and its place. Only one process can have it open: a move or a store."""
 
     choice: Choice
-    folder: Path | None  # of a provider that keeps things in one
+    folder: Path | None  # of a provider that keeps things in one, or is configuration in one
 
     def __str__(self) -> str:
-        return _without_secrets(self.choice.url) if self.folder is None else f"{self.choice.name}:{self.folder}"
+        return self.choice.place(self.folder or Path())
 
     @asynccontextmanager
     async def source(self) -> AsyncIterator[Provider]:
@@ -59,22 +58,23 @@ class Site:
             yield
 
 
-def site(text: str) -> Site:
-    """FOLDER, PROVIDER:FOLDER or a URL. Raises InternalError where the URL is of no provider."""
+def site(text: str, configuration: str = "", data: Path = Path()) -> Site:
+    """FOLDER, PROVIDER:FOLDER or a URL; the configuration may be apart, at a URL, or `sqlite:` in the folder.
+
+    That is `data` where the messages are at a URL. Raises InternalError where a URL is of no provider.
+    """
+    found = _site(text)
+    if not configuration:
+        return found
+    choice = with_configuration(found.choice, configuration, "the configuration's")
+    inside = found.folder or data.absolute()
+    return Site(choice, found.folder if choice.configuration and choice.configuration.url else inside)
+
+
+def _site(text: str) -> Site:
     if "://" in text:
         return Site(by_url(text, "it"), None)
     name, colon, folder = text.partition(":")
     if colon and name in plugins.names("store_providers"):
         return Site(Choice(name), Path(folder).absolute())
     return Site(Choice(_DEFAULT), Path(text).absolute())
-
-
-def _without_secrets(url: str) -> str:
-    """The URL without its password and options."""
-    try:
-        parts = urlsplit(url)
-        user, _, hosts = parts.netloc.rpartition("@")
-    except ValueError:
-        return f"{url.partition('://')[0]}://…"
-    name = f"{user.partition(':')[0]}@" if user else ""
-    return f"{parts.scheme}://{name}{hosts}{parts.path}"

@@ -7,6 +7,7 @@ from random import Random
 import pytest
 
 from services.common import plugins
+from services.store.choice import Choice, with_configuration
 from services.store.provider import Provider
 from tests.simulation.world.provider import Disk, SimulatedProvider
 from tests.support.jetstream import Servers, alone
@@ -18,8 +19,18 @@ def _simulated(folder: Path) -> SimulatedProvider:
     return SimulatedProvider(folder, Disk(Random(1), 0.0001, lambda: 0.0))
 
 
-# Installed is what is registered; the simulation's own is handed over.
-_PROVIDERS = (*plugins.names("store_providers"), "simulated")
+def _apart(messages: str, new: Callable[[], str], urls: dict[Path, str]) -> Callable[[Path], Provider]:
+    """The same, for the configuration."""
+
+    def create(folder: Path) -> Provider:
+        url = urls[folder] = urls.get(folder) or new()
+        return with_configuration(Choice(messages), url, "it").make(folder)
+
+    return create
+
+
+# Installed is what is registered; the simulation's own is handed over. Of two the first has the configuration.
+_PROVIDERS = (*plugins.names("store_providers"), "simulated", "sqlite+memory", "postgres+sqlite")
 
 
 @pytest.fixture(scope="session")
@@ -54,6 +65,11 @@ async def house(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator
     elif request.param == "jetstream":
         create = _by_url(request.param, request.getfixturevalue("nats").url, {})
         house = House(request.param, tmp_path, create, lasting=True)
+    elif request.param == "postgres+sqlite":
+        create = _apart("sqlite", request.getfixturevalue("postgres").new_database, urls)
+        house = House(request.param, tmp_path, create, lasting=True)
+    elif request.param == "sqlite+memory":
+        house = House(request.param, tmp_path, _apart("memory", lambda: "sqlite:", {}))
     else:
         house = House(request.param, tmp_path, _simulated if request.param == "simulated" else None)
     await house.start()

@@ -27,7 +27,7 @@ def another(house: House, folder: Path) -> Provider:
 
 def names_in(folder: Path) -> set[str]:
     """Of what lies there."""
-    return {path.name for path in folder.iterdir()}
+    return {str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file()}
 
 
 async def snapshot(house: House) -> list[Changes]:

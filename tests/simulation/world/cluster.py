@@ -94,8 +94,9 @@ class Cluster:
     async def start(self) -> None:
         """Returns when clients can connect."""
         self.provider = SimulatedProvider(self._folder, self._disk)
-        self._makers = Makers(self._network, self.shape, self._folder, self.provider)
         shape = self.shape
+        records = SimulatedProvider(self._folder, self._disk) if shape.apart else None
+        self._makers = Makers(self._network, shape, self._folder, self.provider, records)
         counts = {"store": 1, "nats": 1, "router": shape.routers, "queue": shape.queue_processes}
         for kind, count in {**counts, "gateway": shape.gateways, "mgmt": int(shape.filing)}.items():
             for number in range(1, count + 1):

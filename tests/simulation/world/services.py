@@ -15,6 +15,9 @@ from services.gateway.service import Service as GatewayService
 from services.mgmt.ledger.filer import Filer
 from services.queue.service import Service as QueueService
 from services.router.service import Service as RouterService
+from services.store.provider import Provider
+from services.store.providers.apart import Apart
+from services.store.providers.apart_halves import Join
 from services.store.service import Service as StoreService
 from tests.simulation.world.addresses import Network
 from tests.simulation.world.nats_server import PORT as NATS_PORT
@@ -93,7 +96,16 @@ class Filing:
 class Makers:
     """Makes the service of each name."""
 
-    def __init__(self, network: Network, shape: Shape, folder: Path, provider: SimulatedProvider) -> None:
+    def __init__(
+        self,
+        network: Network,
+        shape: Shape,
+        folder: Path,
+        provider: SimulatedProvider,
+        records: SimulatedProvider | None,
+    ) -> None:
+        """`records`: where configuration is, if that is apart."""
+        self._records = records
         self.settings = settings(shape, folder)
         self.nats = NatsDisk()
         self._network = network
@@ -117,7 +129,10 @@ class Makers:
         # A folder for each life: a killed store has not let go of the lock here, as its real process would have.
         self._lives += 1
         own = self.settings.model_copy(update={"data": self._folder / f"store-{self._lives}"})
-        return StoreService(own, self._provider)
+        return StoreService(own, self._provider if self._records is None else self._both(self._records))
+
+    def _both(self, records: SimulatedProvider) -> Provider:
+        return Apart(self._provider, records, Join("the messages", "the configuration"), self._folder)
 
     def _router(self, host: Host) -> Service:
         own = self.settings.model_copy(update={"router_advertise": f"{host.address}:{RPC_PORT}"})

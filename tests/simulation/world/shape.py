@@ -24,6 +24,7 @@ class Shape:
     splits: float = 0.1  # share of the deliveries that come in pieces
     window: int = 64 << 10  # bytes that a connection takes before its reader has read them
     commit: float = 0.002  # seconds of the disk for one commit, in the mean
+    apart: bool = False  # whether the store keeps configuration in another place than messages
     turn: int = 0  # messages that a queue does in one turn of what may be a great many; 0: as many as it does
     restart: float = 0.5  # after which a process that ended by itself is started again
     reuse_addresses: bool = True  # a process that starts may get the address that another one had

@@ -11,7 +11,7 @@ from services.common.config import Settings
 from services.common.restored import Restored
 from services.mgmt.restored import RestoredNote
 from services.mgmt.roll import Roll
-from services.mgmt.stack_health import Report, StackHealth, queue_state
+from services.mgmt.stack_health import Report, StackHealth, queue_state, store_state
 from services.rpc.store_pb2 import Lease, LeaseTable, Member, Record, Records
 
 
@@ -107,6 +107,22 @@ async def test_full_disk(stack: Stack) -> None:
     report = await stack.health.report()
     assert not report.ok
     assert report.services["store"] == "low on disk: 0 KiB free, 64 MiB must be"
+
+
+@pytest.mark.parametrize(
+    ("unwritable", "unchangeable", "state"),
+    [
+        ("", "", "ok"),
+        ("low on disk", "", "low on disk"),
+        ("", "db is away", "configuration: db is away"),
+        ("low on disk", "db is away", "low on disk; configuration: db is away"),
+    ],
+)
+def test_what_a_store_cannot_write(unwritable: str, unchangeable: str, state: str) -> None:
+    """Configuration is named where it is apart: messages go on."""
+    table = PartitionTable()
+    table.apply(LeaseTable(unwritable=unwritable, unchangeable=unchangeable))
+    assert store_state(table) == state
 
 
 async def test_good_report_is_kept(stack: Stack, settings: Settings) -> None:

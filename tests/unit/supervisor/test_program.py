@@ -50,9 +50,11 @@ def test_several_store_processes(tmp_path: Path) -> None:
     assert [program.name for program in stores] == ["store-1", "store-2"]
     assert stores[1].arguments == ("store", "--name", "store-2")
     assert stores[1].address == f"unix:{tmp_path}/run/store-2.sock"
-    assert all(program.secrets == {"HOPLINE_STORE_URL"} for program in stores)
-    with pytest.raises(CannotStart, match=r"set HOPLINE_STORE_URL .*, or HOPLINE_STORE_PROCESSES=1"):
-        stages(Settings(data=tmp_path, store_processes=2))
+    urls = {"HOPLINE_STORE_URL", "HOPLINE_STORE_CONFIGURATION_URL"}
+    assert all(program.secrets == urls for program in stores)
+    for lacking in ({"store_url": ""}, {"store_configuration_url": "sqlite:"}):
+        with pytest.raises(CannotStart, match=r"set HOPLINE_STORE_URL, .*, or HOPLINE_STORE_PROCESSES=1"):
+            stages(Settings(**{"data": tmp_path, "store_processes": 2, "store_url": "nats://n1", **lacking}))
     with pytest.raises(
         CannotStart, match="HOPLINE_STORE_ADDRESS is one address for 2 store processes; unset it, or set "
     ):

@@ -38,6 +38,8 @@ def place(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.Mo
             return site(request.getfixturevalue("postgres").new_database())
         if kind == "jetstream":
             return site(request.getfixturevalue("nats").url())
+        if kind == "apart":
+            return site(f"sqlite:{tmp_path / f'place-{next(count)}'}", "sqlite:")
         return site(f"{kind}:{tmp_path / f'place-{next(count)}'}")
 
     return make

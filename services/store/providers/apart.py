@@ -1,0 +1,231 @@
+"""Records in one provider, and all else in another: configuration may be kept elsewhere than messages.
+
+Leases stay with the messages: one authority decides who may write them, and epochs are there on disk. Each of the two
+shuts out other processes by itself. No work of the store writes to both (a record change writes records alone, a frame,
+a decision or an acquisition no record), so a crash between the two commits of a group leaves what two groups would have
+left. What is moved into a store counts its pieces in a record, so the messages of a group are written first: a record
+may never say that they are there when they are not. A group that is tried again goes on with the half that is missing.
+
+Both count the starts of the store, and go on from the greater number: from it come versions of records, and of leases.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
+from contextlib import AsyncExitStack, aclosing
+from dataclasses import replace
+from pathlib import Path
+
+from services.common.disk import Room
+from services.store.provider import (
+    Changes,
+    Elsewhere,
+    LeaseRow,
+    LiveRow,
+    OutcomeRow,
+    Provider,
+    RecordRow,
+    RefusalRow,
+    Sharing,
+    StoredBatch,
+    TakenRow,
+)
+from services.store.providers.apart_halves import Half, Join, by_themselves, in_half
+
+
+class Apart:
+    """Two providers as one, which is Parted. Where one of them is Elsewhere it is an `ApartElsewhere`."""
+
+    def __init__(self, messages: Provider, configuration: Provider, join: Join, folder: Path) -> None:
+        """`folder`: that of the configuration, inside that of the messages, if it keeps anything in one."""
+        self.messages = Half(messages)
+        self.configuration = Half(configuration)
+        self._join = join
+        self._folder = folder
+        self._under_way: tuple[Changes, list[tuple[Half, Changes]]] | None = None
+
+    @property
+    def for_one_process(self) -> bool:
+        """Whether one of them is."""
+        return not all(isinstance(half.provider, Elsewhere) for half in self._both)
+
+    @property
+    def _both(self) -> tuple[Half, Half]:
+        return self.messages, self.configuration
+
+    async def open(self, *, patient: bool = True) -> None:
+        """As Provider says. Raises InternalError where the two do not belong together."""
+        if self.configuration.provider.files():
+            self._folder.mkdir(mode=0o700, exist_ok=True)
+        async with AsyncExitStack() as opened:
+            for half in self._both:
+                await half.provider.open(patient=patient)
+                opened.push_async_callback(half.provider.close)
+            await self._join.check(self.messages.provider, self.configuration.provider)
+            opened.pop_all()
+
+    async def close(self) -> None:
+        async with AsyncExitStack() as closing:
+            for half in self._both:
+                closing.push_async_callback(half.provider.close)
+
+    async def commit(self, changes: Changes) -> None:
+        """As Provider says, but for a group of both kinds: where one half failed, the other may be written."""
+        await self._join.made()
+        for half, part in (parts := self._parts(changes)).copy():
+            await half.commit(part)
+            parts.pop(0)
+        self._forget(changes)
+
+    def _parts(self, changes: Changes) -> list[tuple[Half, Changes]]:
+        """What is still to be written. The parts of a group stay the same objects: providers know theirs again."""
+        if not (changes.records or changes.incarnation):
+            return [(self.messages, changes)]
+        if self._under_way is None or self._under_way[0] is not changes:
+            messages = replace(changes, records={})
+            parts = [(self.messages, messages)] if messages else []
+            records = Changes(at=changes.at, records=in_half(changes.records), incarnation=changes.incarnation)
+            self._under_way = changes, [*parts, (self.configuration, records)]
+        return self._under_way[1]
+
+    def _forget(self, changes: Changes) -> None:
+        if self._under_way is not None and self._under_way[0] is changes:
+            self._under_way = None
+
+    async def begin_incarnation(self) -> int:
+        await self._join.made()
+        counts = [await half.provider.begin_incarnation() for half in self._both]
+        for half, count in zip(self._both, counts, strict=True):
+            if count < max(counts):
+                await half.commit(Changes(incarnation=max(counts)))
+        return max(counts)
+
+    async def tidy(self, outcomes_before: int, marks_before: int) -> None:
+        for half in self._both:
+            await half.provider.tidy(outcomes_before, marks_before)
+
+    def room(self) -> Room | None:
+        """Of the messages' disk: publishers write to no other."""
+        return self.messages.provider.room()
+
+    def trouble_with_records(self) -> str:
+        """As Parted says."""
+        configuration = self.configuration.provider
+        return configuration.trouble() if isinstance(configuration, Elsewhere) else ""
+
+    async def make_room(self) -> None:
+        for half in self._both:
+            await half.provider.make_room()
+
+    async def live(self) -> list[LiveRow]:
+        return await self.messages.provider.live()
+
+    async def floors(self, partition: int) -> list[tuple[int, int]]:
+        return await self.messages.provider.floors(partition)
+
+    async def taken(self, partition: int) -> list[TakenRow]:
+        return await self.messages.provider.taken(partition)
+
+    async def numbers(self, partitions: Sequence[int]) -> dict[int, list[int]]:
+        return await self.messages.provider.numbers(partitions)
+
+    def batches(self, numbers: Sequence[int]) -> AsyncIterator[StoredBatch]:
+        return self.messages.provider.batches(numbers)
+
+    async def sharing(self, content: int) -> Sharing | None:
+        return await self.messages.provider.sharing(content)
+
+    async def outcomes(self) -> list[OutcomeRow]:
+        return await self.messages.provider.outcomes()
+
+    async def writers(self) -> dict[int, int]:
+        return await self.messages.provider.writers()
+
+    async def refusals(self) -> list[RefusalRow]:
+        return await self.messages.provider.refusals()
+
+    async def leases(self) -> list[LeaseRow]:
+        return await self.messages.provider.leases()
+
+    async def last_origin(self) -> int:
+        return await self.messages.provider.last_origin()
+
+    async def running(self) -> int:
+        return await self.messages.provider.running()
+
+    async def records(self) -> list[RecordRow]:
+        return by_themselves(await self.configuration.provider.records())
+
+    async def snapshot(self) -> AsyncGenerator[Changes, None]:
+        """As Provider says: both are at the moment of the first step, for which commits wait."""
+        async with (
+            aclosing(self.configuration.provider.snapshot()) as records,
+            aclosing(self.messages.provider.snapshot()) as rest,
+        ):
+            async with self.configuration.turn, self.messages.turn:
+                first = [await anext(pieces, None) for pieces in (records, rest)]
+            for changes, pieces, only in zip(first, (records, rest), (_records_of, _all_but_records), strict=True):
+                async for piece in _from(changes, pieces, only):
+                    yield piece
+
+    async def given(self) -> Changes:
+        records, rest = [await half.provider.given() for half in (self.configuration, self.messages)]
+        found = {row: value for row, value in records.records.items() if value is not None}
+        kept = {(row.kind, row.key): row for row in by_themselves(found.values())}
+        return replace(rest, records=dict(kept), incarnation=max(rest.incarnation, records.incarnation))
+
+    def files(self) -> tuple[str, ...]:
+        inner = (f"{self._folder.name}/{name}" for name in self.configuration.provider.files())
+        return *self.messages.provider.files(), *inner
+
+
+class ApartElsewhere(Apart):
+    """As Elsewhere says, of those of the two that are: what one of them says is said of both."""
+
+    @property
+    def _elsewhere(self) -> list[Elsewhere]:
+        return [half.provider for half in self._both if isinstance(half.provider, Elsewhere)]
+
+    async def occupied(self) -> str:
+        """As Elsewhere says; by a process that writes to either."""
+        for each in self._elsewhere:
+            if writer := await each.occupied():
+                return writer
+        return ""
+
+    async def sure(self) -> None:
+        """As Elsewhere says, of both."""
+        for each in self._elsewhere:
+            await each.sure()
+
+    def trouble(self) -> str:
+        """As Elsewhere says, of the messages."""
+        messages = self.messages.provider
+        return messages.trouble() if isinstance(messages, Elsewhere) else ""
+
+    def watch(self, ended: Callable[[BaseException], None]) -> None:
+        """As Elsewhere says: neither goes on without the other."""
+        for each in self._elsewhere:
+            each.watch(ended)
+
+
+def _records_of(changes: Changes) -> Changes:
+    rows = [row for row in changes.records.values() if row is not None]
+    return Changes(at=changes.at, records={(row.kind, row.key): row for row in by_themselves(rows)})
+
+
+def _all_but_records(changes: Changes) -> Changes:
+    return replace(changes, records={})
+
+
+async def _from(
+    first: Changes | None, pieces: AsyncGenerator[Changes, None], only: Callable[[Changes], Changes]
+) -> AsyncIterator[Changes]:
+    """The pieces from `first` on, as far as `only` lets them through."""
+    if first is None:
+        return
+    if piece := only(first):
+        yield piece
+    async for changes in pieces:
+        if piece := only(changes):
+            yield piece

@@ -1,0 +1,108 @@
+"""Configuration and messages in two places: neither waits while the place of the other is away."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from services.common.errors import Fenced
+from services.rpc.store_pb2 import Fence, PutRecordsRequest, Record
+from services.store.provider import Changes
+from tests.support.apart import fail, two
+from tests.support.store_house import TTL_MS, House, enqueue
+
+
+class Gate:
+    """Lets commits of a half through, or not: as if it were away."""
+
+    def __init__(self, half: Any) -> None:
+        self.open = asyncio.Event()
+        self.open.set()
+        self.reached = asyncio.Event()
+        self._commit = half.provider.commit
+        half.provider.commit = self._wait
+
+    async def _wait(self, changes: Changes) -> None:
+        self.reached.set()
+        await self.open.wait()
+        await self._commit(changes)
+
+
+@pytest.fixture
+async def house(tmp_path: Path) -> Any:
+    house = House("two", tmp_path, two, lasting=True)
+    await house.start()
+    yield house
+    await house.stop()
+
+
+def declare(house: House, key: str, epoch: int = 0) -> asyncio.Future[int]:
+    """A change of records; of the holder of `router`, if in an epoch of that."""
+    fence = Fence(lease="router", epoch=epoch) if epoch else None
+    request = PutRecordsRequest(puts=[Record(kind="queue", key=key, value=b"{}")], fence=fence)
+    return asyncio.ensure_future(house.engine.records.put(request))
+
+
+async def test_messages_go_on_while_configuration_is_away(house: House) -> None:
+    """What is declared waits, and is there once it is back; nothing else does."""
+    gate = Gate(house.provider.configuration)
+    gate.open.clear()
+    declared = declare(house, "a")
+    await gate.reached.wait()
+    await house.append(enqueue(10, 3))
+    assert await house.acquire("partition/1") == {"partition/1": 1}
+    assert await house.alive() == {10: [0, 1, 2]}
+    assert not declared.done()
+    gate.open.set()
+    assert await declared
+    assert house.engine.records.value_of("queue", "a") == b"{}"
+
+
+async def test_configuration_goes_on_while_messages_are_away(house: House) -> None:
+    """Confirms wait, and declarations do not."""
+    gate = Gate(house.provider.messages)
+    gate.open.clear()
+    confirmed = house.append(enqueue(10, 3))
+    await gate.reached.wait()
+    assert await declare(house, "a")
+    assert not confirmed.done()
+    gate.open.set()
+    await confirmed
+
+
+async def test_the_next_writer_waits_for_what_the_last_one_was_allowed(house: House) -> None:
+    """It is told of its lease when that is durable, and reads it; what the last one tries now is refused."""
+    epoch = (await house.acquire("router", member="m1", role="router"))["router"]
+    gate = Gate(house.provider.configuration)
+    gate.open.clear()
+    allowed = declare(house, "a", epoch)
+    await gate.reached.wait()
+    house.clock.now += 2 * TTL_MS / 1000
+    await house.acquire("partition/1", member="m2")  # so that the first is late
+    following = asyncio.ensure_future(house.acquire("router", member="m2", role="router"))
+    late = declare(house, "b", epoch)
+    await house.append(enqueue(10, 3))
+    assert not following.done()
+    gate.open.set()
+    assert await following == {"partition/1": 1, "router": epoch + 1}
+    assert allowed.done()
+    assert house.engine.records.value_of("queue", "a") == b"{}"
+    with pytest.raises(Fenced):
+        await late
+    assert house.engine.records.value_of("queue", "b") is None
+
+
+async def test_what_waits_is_told(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With the lease table, from which health has it; publishers are not blocked for it."""
+    monkeypatch.setattr("services.store.committer.RETRY_SECONDS", 0.01)
+    fail(house.provider.configuration, 3)
+    tables = house.engine.leases.watch("queue")
+    assert (await anext(tables)).unchangeable == ""
+    declared = declare(house, "a")
+    told = await anext(tables)
+    assert (told.unwritable, told.unchangeable) == ("", "cannot write: Crash")
+    assert await declared
+    assert (await anext(tables)).unchangeable == ""
