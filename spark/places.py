@@ -9,14 +9,14 @@ from pyspark.sql import functions as F
 
 from spark.as_of import AsOf
 from spark.journeys import NO_OWNER, place
-from spark.terms import Gap, Term, Told, Unread, files_to_blame, terms, to_blame
+from spark.terms import Gap, Term, Told, Unread, files_to_blame, makers, terms, to_blame
 
-_BLAMED = "array<struct<time: long, words: string, since: long, origin: long>>"
+BLAMED = "array<struct<time: long, words: string, since: long>>"
 _TERMS = (
     "partition int, epoch long, current_epoch long, term_began long, owner_ended long, "
-    f"hide_time long, hide_since long, gaps {_BLAMED}, sent_hidden boolean"
+    f"hide_time long, hide_since long, gaps {BLAMED}, sent_hidden boolean, own_gaps {BLAMED}, takeovers array<long>"
 )
-_GAPS = f"any_gaps {_BLAMED}, queue_gaps {_BLAMED}, unread long, unread_files {_BLAMED}"
+_UNREAD = f"unread long, unread_files {BLAMED}"
 KEYS = ("virtual_host", "queue", "partition", "instance", "epoch")
 
 
@@ -32,6 +32,7 @@ def places(stages: DataFrame) -> DataFrame:
         F.min(times).alias("first_time"),
         F.max(times).alias("last_time"),
         F.max(alone & (F.col("service") == "queue")).alias("ends_alone"),
+        F.max(F.when(F.col("stage") == "handed_over", times)).alias("handed_time"),
     )
     # In one partition nothing that comes from it is shuffled again: each shuffle would take longer than the work.
     return known.coalesce(1).cache()
@@ -44,15 +45,13 @@ def names(places: DataFrame) -> DataFrame:
     return queues.union(hosts).coalesce(1).distinct().withColumn("place", place())
 
 
-def record(places: DataFrame, gaps: Sequence[Gap], as_of: AsOf, unread: Sequence[Unread] = ()) -> DataFrame:
-    """One row: when the record begins and ends (µs), as of when it is judged and why then, and the gaps of any instance
-    and of queue processes; and how many files could not be read, and which.
+def record(places: DataFrame, as_of: AsOf, unread: Sequence[Unread] = ()) -> DataFrame:
+    """One row: when the record begins and ends (µs), as of when it is judged and why then; and how many files could not
+    be read, and which.
     """
     extent = places.agg(F.min("first_time").alias("record_begin"), F.max("last_time").alias("record_end"))
     judged = F.col("record_end") if as_of.time is None else F.unix_micros(F.lit(as_of.time))
-    queues = [gap for gap in gaps if gap.service != "gateway"]
-    row = (to_blame(gaps), to_blame(queues), len(unread), files_to_blame(unread))
-    known = places.sparkSession.createDataFrame([row], _GAPS)
+    known = places.sparkSession.createDataFrame([(len(unread), files_to_blame(unread))], _UNREAD)
     return extent.withColumns({"as_of": judged, "as_of_why": F.lit(as_of.why)}).crossJoin(F.broadcast(known))
 
 
@@ -66,12 +65,24 @@ def all_terms(places: DataFrame, gaps: Sequence[Gap]) -> list[Term]:
     """The owners of each partition by epoch, and what gaps may hide of it: as many rows as there were owners."""
     heard = {row[0]: row[1] for row in places.groupBy("instance").agg(F.max("last_time")).collect()}
     owned = places.where("partition >= 0 and epoch > 0").groupBy("partition", "epoch", "instance")
-    return terms([Told(*row) for row in owned.agg(F.min("first_time")).collect()], gaps, heard)
+    told = owned.agg(F.min("first_time"), F.max("handed_time"))
+    return terms([Told(*row) for row in told.collect()], gaps, heard)
 
 
 def table_of(found: Sequence[Term], session: SparkSession) -> DataFrame:
     """Terms as a table, to be joined with segments by `partition` and `epoch`."""
     return session.createDataFrame(found, _TERMS)
+
+
+def gaps_of_makers(gaps: Sequence[Gap], session: SparkSession) -> DataFrame:
+    """The `maker_gaps` of each gateway by the `maker` that uids name: their origin."""
+    return session.createDataFrame(list(makers(gaps).items()), f"maker long, maker_gaps {BLAMED}")
+
+
+def gaps_of_queues(gaps: Sequence[Gap], session: SparkSession) -> DataFrame:
+    """One row: the gaps of all queue processes, for those that are `anybodys`."""
+    of_queues = to_blame(gap for gap in gaps if gap.service != "gateway")
+    return session.createDataFrame([(True, of_queues)], f"anybodys boolean, queue_gaps {BLAMED}")
 
 
 def ending_alone(places: DataFrame) -> DataFrame:

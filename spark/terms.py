@@ -15,8 +15,9 @@ from spark.schema import SILENT
 # By which clocks may differ: the owner after a dead one records that later than the death.
 _SLACK = 1_000_000
 _EVER, _NEVER = -(1 << 62), 1 << 62
-_MOST_TO_BLAME = 200  # go with each message under suspicion
+_MOST_TO_NAME = 200  # go with each message of an owner that has gaps
 _UNPLACED = 0  # the epoch of copies that no owner has told of
+_GATEWAY = "gateway"
 
 
 class Gap(NamedTuple):
@@ -53,7 +54,6 @@ class Blamed(NamedTuple):
     time: int
     words: str
     since: int = _EVER
-    origin: int = -1  # of the instance: it gave its messages their uids
 
 
 class Told(NamedTuple):
@@ -63,6 +63,7 @@ class Told(NamedTuple):
     epoch: int
     instance: str
     began: int
+    handed: int | None = None  # when it handed the partition over, if it did
 
 
 class Term(NamedTuple):
@@ -77,23 +78,46 @@ class Term(NamedTuple):
     hide_since: int | None  # the begin of the first; None: not known
     gaps: list[Blamed]  # any of these may be to blame; of epoch 0, each only for the time of its owner's term
     sent_hidden: bool  # whether a gateway may have sent some meanwhile without a word on record
+    own_gaps: list[Blamed]  # all of whoever had it under this epoch; of epoch 0 none
+    takeovers: list[int]  # of epoch 0: when each owner of the partition was first heard of
 
 
 def to_blame(gaps: Iterable[Gap]) -> list[Blamed]:
-    """In the order in which they were noticed, so that the first that can have been is to blame."""
-    return sorted(_blamed(gap) for gap in gaps)[:_MOST_TO_BLAME]
+    """In the order in which they were noticed, so that the first that can have been is to blame. All of them: where a
+    message is lost unless one of them covers it, none may be left out.
+    """
+    return sorted(_blamed(gap) for gap in gaps)
+
+
+def makers(gaps: Iterable[Gap]) -> dict[int, list[Blamed]]:
+    """The gaps of gateways by origin: the number in their names, with which they gave messages their uids. Queue
+    processes have origins, too, which are not on record.
+    """
+    by_origin: defaultdict[int, list[Gap]] = defaultdict(list)
+    for gap in gaps:
+        number = gap.instance.rpartition("-")[2]
+        if gap.service == _GATEWAY and number.isdecimal():
+            by_origin[int(number)].append(gap)
+    return {origin: to_blame(its) for origin, its in by_origin.items()}
 
 
 def _blamed(gap: Gap, begin: int = _EVER, end: int = _NEVER) -> Blamed:
     """It, for what is missing between the two."""
-    number = gap.instance.rpartition("-")[2]
     since = max(begin, _EVER if gap.since is None else gap.since)
-    return Blamed(min(gap.time, end + _SLACK), gap.words, since, int(number) if number.isdecimal() else -1)
+    return Blamed(min(gap.time, end + _SLACK), gap.words, since)
+
+
+def _to_name(gaps: Iterable[Gap], since: int) -> list[Blamed]:
+    """Of those that were noticed since then the first ones, and the last: `hide_time` has decided whether any is to
+    blame, and then one of these is of a time at which it can be.
+    """
+    blamed = to_blame(gap for gap in gaps if gap.time >= since)
+    return blamed if len(blamed) <= _MOST_TO_NAME else [*blamed[: _MOST_TO_NAME - 1], blamed[-1]]
 
 
 def files_to_blame(files: Iterable[Unread]) -> list[Blamed]:
     """In order of time. Were they very many, the last ones: these may say something of any time before."""
-    return sorted(Blamed(file.until, file.words) for file in files)[-_MOST_TO_BLAME:]
+    return sorted(Blamed(file.until, file.words) for file in files)[-_MOST_TO_NAME:]
 
 
 def terms(told: Iterable[Told], gaps: Sequence[Gap], heard: Mapping[str, int]) -> list[Term]:
@@ -125,8 +149,8 @@ def _dated(gap: Gap, heard: Mapping[str, int]) -> Gap:
 
 class _Gaps:
     def __init__(self, gaps: Sequence[Gap], heard: Mapping[str, int]) -> None:
-        self.of_queues = [gap for gap in gaps if gap.service != "gateway"]
-        self.of_gateways = [gap for gap in gaps if gap.service == "gateway"]
+        self.of_queues = [gap for gap in gaps if gap.service != _GATEWAY]
+        self.of_gateways = [gap for gap in gaps if gap.service == _GATEWAY]
         self.strangers = [gap for gap in self.of_queues if gap.instance not in heard]
         self._by_instance: defaultdict[str, list[Gap]] = defaultdict(list)
         for gap in gaps:
@@ -143,8 +167,9 @@ def _of_partition(
     began = {epoch: min(one.began for one in by_epoch[epoch]) for epoch in epochs}
     own = {epoch: gaps.of(one.instance for one in by_epoch[epoch]) for epoch in epochs}
     current = epochs[-1]
-    anybodys = _of_owners(epochs, began, own, gaps)
-    yield Term(number, _UNPLACED, current, began[current], None, None, None, anybodys, False)
+    anybodys = _of_owners(epochs, began, own, gaps, _left(by_epoch[current], gaps, heard))
+    takeovers = sorted(began.values())
+    yield Term(number, _UNPLACED, current, began[current], None, None, None, anybodys, False, [], takeovers)
     for place, epoch in enumerate(epochs):
         later = epochs[place + 1 :]
         hiding = own[epoch] + (gaps.strangers if own[epoch] else [])
@@ -167,15 +192,19 @@ def _of_partition(
             _ended(by_epoch[current], gaps, heard),
             last,
             since,
-            to_blame(owners) + to_blame(gap for gap in hiding if gap not in owners),
+            _to_name(owners, began[epoch]) + _to_name((gap for gap in hiding if gap not in owners), began[epoch]),
             any(_overlaps(gap, since, end) for gap in gaps.of_gateways) if hiding else False,
+            to_blame(own[epoch]),
+            [],
         )
 
 
 def _of_owners(
-    epochs: Sequence[int], began: Mapping[int, int], own: Mapping[int, Sequence[Gap]], gaps: _Gaps
+    epochs: Sequence[int], began: Mapping[int, int], own: Mapping[int, Sequence[Gap]], gaps: _Gaps, left: int | None
 ) -> list[Blamed]:
-    """The gaps of each owner, for its term; where an epoch is missing, of any queue process. As a look-up does."""
+    """The gaps of each owner, for its term; where an epoch is missing, and since the last owner `left`, of any queue
+    process. As a look-up does.
+    """
     found = _of_term(gaps.of_queues, _EVER, began[epochs[0]]) if epochs[0] > 1 else set()
     for place, epoch in enumerate(epochs):
         following = epochs[place + 1] if place + 1 < len(epochs) else None
@@ -184,7 +213,9 @@ def _of_owners(
         found |= _of_term(own[epoch], began[epoch] if place else _EVER, end)
         if following is not None and following > epoch + 1:
             found |= _of_term(gaps.of_queues, began[epoch], end)
-    return [blamed for _, blamed in sorted(found)][:_MOST_TO_BLAME]
+    if left is not None:
+        found |= _of_term(gaps.of_queues, left, _NEVER)
+    return [blamed for _, blamed in sorted(found)]
 
 
 def _of_term(gaps: Iterable[Gap], begin: int, end: int) -> set[tuple[int, Blamed]]:
@@ -208,11 +239,19 @@ def _overlaps(gap: Gap, since: int | None, end: int | None) -> bool:
     return gap.time >= (_EVER if since is None else since) - _SLACK and (end is None or begins <= end + _SLACK)
 
 
+def _left(owners: Sequence[Told], gaps: _Gaps, heard: Mapping[str, int]) -> int | None:
+    """Since when another may have followed, that could not tell: the owner handed the partition over, or died."""
+    handed = [one.handed for one in owners if one.handed is not None]
+    died = [_EVER if gap.since is None else gap.since for gap in _missed(owners, gaps, heard)]
+    return min([*handed, *died], default=None)
+
+
 def _ended(owners: Iterable[Told], gaps: _Gaps, heard: Mapping[str, int]) -> int | None:
     """When the owner was missed; not if it was heard of again."""
-    missed = [
-        gap.time
-        for gap in gaps.of(one.instance for one in owners)
-        if gap.reason == SILENT and gap.time > heard.get(gap.instance, _EVER)
-    ]
-    return max(missed, default=None)
+    return max((gap.time for gap in _missed(owners, gaps, heard)), default=None)
+
+
+def _missed(owners: Iterable[Told], gaps: _Gaps, heard: Mapping[str, int]) -> list[Gap]:
+    """As which the owner was missed for good."""
+    its = gaps.of(one.instance for one in owners)
+    return [gap for gap in its if gap.reason == SILENT and gap.time > heard.get(gap.instance, _EVER)]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
+from typing import NamedTuple
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
@@ -18,18 +19,34 @@ from spark.jobs.audit_rules import (
     LOST_TRANSIENT,
     SUSPECT,
     UNKNOWN,
+    anybodys,
     duplicate,
     fate,
     gap,
+    hiding_maker,
+    hiding_owner,
+    last_owner,
+    maker,
     origin,
     promised,
     reason,
     unread_file,
 )
 from spark.journeys import Plain, journeys, kinds
-from spark.places import all_gaps, all_terms, ending_alone, names, places, record, table_of
+from spark.places import (
+    BLAMED,
+    all_gaps,
+    all_terms,
+    ending_alone,
+    gaps_of_makers,
+    gaps_of_queues,
+    names,
+    places,
+    record,
+    table_of,
+)
 from spark.ranges import Bools, Columns, Measure
-from spark.terms import Term, troubled
+from spark.terms import Gap, Term, troubled
 from spark.unnamed import with_queues
 
 ENDS = ("accepted", "rejected", "expired", "dead_lettered", "moved", "dropped")
@@ -184,9 +201,9 @@ def transform(inputs: Inputs) -> dict[str, DataFrame]:
     """The account of every message."""
     moment = as_of(inputs.options.get("as-of", ""), live=inputs.live, now=datetime.now(UTC))
     known, gaps = places(inputs.stages), all_gaps(inputs.gaps)
-    terms, extent = all_terms(known, gaps), record(known, gaps, moment, inputs.unread)
+    terms, extent = all_terms(known, gaps), record(known, moment, inputs.unread)
     segments = journeys(_needed(with_queues(inputs.stages, known), terms), OF_COPIES, OF_MESSAGES, plain=PLAIN)
-    judged = judge(segments, known, terms, extent, inputs.number("grace", GRACE_SECONDS))
+    judged = judge(segments, Evidence(known, terms, gaps, extent), inputs.number("grace", GRACE_SECONDS))
     # One pass over everything gives this small table, from which the others come without another shuffle.
     return tables(account(judged, names(known)).coalesce(1).cache(), inputs.gaps, extent)
 
@@ -205,22 +222,51 @@ def tables(accounts: DataFrame, gaps: DataFrame, extent: DataFrame) -> dict[str,
     return {"fates": fates, "suspects": suspects, "verdict": verdict(accounts, gaps, extent)}
 
 
-def judge(segments: DataFrame, known: DataFrame, terms: Sequence[Term], extent: DataFrame, grace: float) -> DataFrame:
+class Evidence(NamedTuple):
+    """What segments are judged by: `spark.places` says what each is."""
+
+    places: DataFrame
+    terms: Sequence[Term]
+    gaps: Sequence[Gap]
+    extent: DataFrame
+
+
+def judge(segments: DataFrame, evidence: Evidence, grace: float) -> DataFrame:
     """Adds what became of each segment."""
     by_term = {"epoch": F.coalesce("epoch", F.lit(0))}
-    return (
+    owners = table_of(evidence.terms, segments.sparkSession)
+    told = (
         segments.withColumns(by_term)
-        .join(F.broadcast(table_of(terms, segments.sparkSession)), ["partition", "epoch"], "left")
-        .join(F.broadcast(ending_alone(known)), "place", "left")
-        .crossJoin(F.broadcast(extent))
+        .join(F.broadcast(owners.drop("own_gaps")), ["partition", "epoch"], "left")
+        .join(F.broadcast(ending_alone(evidence.places)), "place", "left")
+        .crossJoin(F.broadcast(evidence.extent))
         .withColumn("grace", F.lit(int(grace * 1e6)))
         .withColumn("origin", origin())
+    )
+    return (
+        _with_gaps(told, owners, evidence.gaps)
+        .withColumn("hiding_owner", hiding_owner())
+        .withColumn("hiding_maker", hiding_maker())
         .withColumn("fate", fate())
         .withColumn("unread_file", unread_file())
         .withColumn("fate", F.when(F.col("unread_file").isNotNull(), UNKNOWN).otherwise(F.col("fate")))
         .withColumn("reason", reason())
         .withColumn("duplicate", duplicate())
         .withColumn("gap", F.coalesce("unread_file", gap()))
+    )
+
+
+def _with_gaps(segments: DataFrame, owners: DataFrame, gaps: Sequence[Gap]) -> DataFrame:
+    """With the gaps that matter to few: these can be very many, and are copied with each row that has them."""
+    if not gaps:
+        return segments.withColumns(dict.fromkeys(("own_gaps", "maker_gaps", "queue_gaps"), F.lit(None).cast(BLAMED)))
+    spark = segments.sparkSession
+    own = owners.select("partition", F.col("epoch").alias("last_owner"), "own_gaps")
+    return (
+        segments.withColumns({"last_owner": last_owner(), "maker": maker(), "anybodys": anybodys()})
+        .join(F.broadcast(own), ["partition", "last_owner"], "left")
+        .join(F.broadcast(gaps_of_makers(gaps, spark)), "maker", "left")
+        .join(F.broadcast(gaps_of_queues(gaps, spark)), "anybodys", "left")
     )
 
 

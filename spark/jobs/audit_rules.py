@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import reduce
 from operator import or_
 
@@ -21,11 +20,11 @@ _MISSING = (*FAULTS, LOST_TRANSIENT, "not_enqueued")
 
 # By which clocks may differ: a publisher is told that a message is safe by another process than wrote it down.
 _SLACK = 1_000_000  # µs
-# For so long a gateway, or the owner of a dead letter, waits for an owner that does not answer.
+# Within which what waits for an owner comes to the next one, or its publisher is taken to have given it up.
 _WAIT = 60_000_000  # µs
 # By which a dead letter is on record after the end that it comes of, as a rule.
 _AFTER = 1_000_000  # µs
-_EVER = -(1 << 62)
+_EVER, _NEVER = -(1 << 62), 1 << 62
 _SEQUENCE_BITS = 39  # of a uid, below the origin: one run of one process, which has its number in its name
 
 
@@ -67,17 +66,23 @@ def reason() -> Column:
 def gap() -> Column:
     """The gap of the record that is to blame that nothing more is known; "" where none is."""
     last = F.col("last_time")
-    of_copy = F.when(_placed(), _first("gaps", last)).otherwise(_hiding_owner())
-    words = F.when(F.col("copy"), of_copy).otherwise(_hiding_maker())
+    of_copy = F.when(_placed(), _first("gaps", last)).otherwise(F.col("hiding_owner"))
+    words = F.when(F.col("copy"), of_copy).otherwise(F.col("hiding_maker"))
     blamed = (F.col("fate") == UNKNOWN) | ((F.col("fate") == LOST_TRANSIENT) & _hidden() & ~_let_go())
-    after = F.when(F.col("copy") & F.col("fate").isin("expired", "rejected"), _right_after_end())
-    return F.coalesce(F.when(blamed, words), after, F.lit(""))
+    return F.coalesce(F.when(blamed, words), _right_after_end(), F.lit(""))
+
+
+def last_owner() -> Column:
+    """The epoch in which copies ended last thing that is known, where they may have gone on as dead letters."""
+    gone_on = reduce(or_, (_some(name) for name in ("dead_lettered", MOVED, "accepted", "dropped")))
+    is_last = F.col("copy") & (_some("expired") | _some("rejected")) & ~gone_on
+    return F.when(is_last, F.col("last_ended_epoch"))
 
 
 def _right_after_end() -> Column:
-    """The first gap that may hide that copies, which ended last thing that is known, went on as dead letters."""
+    """The first gap of that owner that may hide that they did."""
     found = F.filter(
-        "gaps",
+        "own_gaps",
         lambda gap: (gap.time >= F.col("last_time")) & (gap.since <= F.col("last_time") + _AFTER + _SLACK),
     )
     return F.get(found, F.lit(0)).words
@@ -99,31 +104,46 @@ def _first(gaps: str, since: Column) -> Column:
     return F.get(F.filter(gaps, lambda gap: gap.time >= since), F.lit(0)).words
 
 
-def _hiding_owner() -> Column:
+def maker() -> Column:
+    """Who gave messages that are in no queue their uids."""
+    return F.when(~F.col("copy"), F.shiftright("first", _SEQUENCE_BITS))
+
+
+def anybodys() -> Column:
+    """True where any queue process may have had the messages, else null: no owner of their partition is on record, or
+    one of them sent them on, and it is not known where.
+    """
+    no_owner = F.col("copy") & ~_placed() & F.col("current_epoch").isNull()
+    return F.when(no_owner | (~F.col("copy") & _some("successor")), F.lit(True))
+
+
+def hiding_owner() -> Column:
     """The first gap that can hold what an owner of the partition would have said of a copy that none told of; where no
     owner is on record, what any queue process would have.
     """
-    anybodys = F.when(F.col("current_epoch").isNull(), _covering("queue_gaps"))
-    return F.coalesce(_covering("gaps"), anybodys)
+    return F.when(F.col("copy") & ~_placed(), F.coalesce(_covering("gaps"), _covering("queue_gaps")))
 
 
-def _hiding_maker() -> Column:
-    """The first gap that can hold where a message went: of who gave it its uid. Where a queue process did, it may have
-    been another that sent it on.
+def hiding_maker() -> Column:
+    """The first gap that can hold where a message went: of the gateway that received it, or for a dead letter of any
+    queue process. Which of these gave it its uid is not on record.
     """
-    made = F.shiftright("first", _SEQUENCE_BITS)
-    letters = F.when(_some("successor"), _covering("queue_gaps"))
-    return F.coalesce(_covering("any_gaps", lambda gap: gap.origin == made), letters)
+    return F.when(~F.col("copy"), F.coalesce(_covering("maker_gaps"), _covering("queue_gaps")))
 
 
-def _covering(gaps: str, which: Callable[[Column], Column] = lambda _: F.lit(True)) -> Column:
-    """The first of some gaps that is of when the messages were there, until an owner must have had them: one that was
-    not confirmed may have waited for an owner.
+def _covering(gaps: str) -> Column:
+    """The first of some gaps that is of when the messages were there, until an owner must have had them. One that was
+    not confirmed may have waited for an owner; a dead letter does until there is one.
     """
     begin = F.least("began", "message_time", "last_time")
     last = F.greatest("last_time", "message_time")
-    end = F.when(_some("confirmed"), F.col("message_time") + _SLACK).otherwise(last + _WAIT + _SLACK)
-    found = F.filter(gaps, lambda gap: (gap.time >= begin) & (gap.since <= end) & which(gap))
+    taken_over = F.get(F.filter("takeovers", lambda time: time > last), F.lit(0))
+    end = (
+        F.when(_some("confirmed"), F.col("message_time"))
+        .when(_some("successor"), F.coalesce(taken_over + _WAIT, F.lit(_NEVER)))
+        .otherwise(last + _WAIT)
+    )
+    found = F.filter(gaps, lambda gap: (gap.time >= begin) & (gap.since <= end + _SLACK))
     return F.get(found, F.lit(0)).words
 
 
@@ -195,9 +215,9 @@ def _fate_of_copy() -> Column:
         .when(_placed() & held, "unsettled")
         .when(_placed(), "waiting")
         .when(~promised() & F.col("origin").isin("refused", "rolled_back"), F.col("origin"))
-        .when((F.col("origin") == "unconfirmed") & _hiding_owner().isNotNull(), UNKNOWN)
+        .when((F.col("origin") == "unconfirmed") & F.col("hiding_owner").isNotNull(), UNKNOWN)
         .when(~promised(), "not_enqueued")
-        .otherwise(_missing(_hiding_owner().isNotNull(), F.col("last_time")))
+        .otherwise(_missing(F.col("hiding_owner").isNotNull(), F.col("last_time")))
     )
 
 
@@ -251,7 +271,7 @@ def _fate_of_message() -> Column:
         .when(_some("dropped_unrouted"), "dropped")
         .when(~promised() & F.col("origin").isin("refused", "rolled_back"), F.col("origin"))
         .when(~promised(), "not_enqueued")
-        .otherwise(_missing(_hiding_maker().isNotNull(), F.col("message_time")))
+        .otherwise(_missing(F.col("hiding_maker").isNotNull(), F.col("message_time")))
     )
 
 

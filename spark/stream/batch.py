@@ -46,6 +46,7 @@ OUTPUTS = tuple(job.name for job in (_STREAM, *_JOBS))
 _BYTES_OF_PARTITION = 64 << 20
 _KEPT_ROWS = StructType([StructField("bucket", LongType()), StructField("rows", BinaryType())])
 _READ = pa.schema([("table", pa.string()), ("files", pa.int64()), ("rows", pa.int64()), ("size", pa.int64())])
+_PLACES = {"first_time": "min", **dict.fromkeys(("last_time", "ends_alone", "handed_time"), "max")}
 _REFUSED = pa.schema([("path", pa.string()), ("reason", pa.string())])
 
 
@@ -119,7 +120,7 @@ class Batch:
 
     def _known(self, stages: DataFrame) -> pa.Table:
         seen = places(stages).toArrow()
-        return self._together("places", seen, KEYS, {"first_time": "min", "last_time": "max", "ends_alone": "max"})
+        return self._together("places", seen, KEYS, _PLACES)
 
     def _together(
         self, name: str, fresh: pa.Table, keys: Sequence[str], how: Mapping[str, str], *, later: bool = False
@@ -159,9 +160,10 @@ class Batch:
         found = all_gaps(gaps)
         refused = (one for reading in self.readings.values() for one in reading.refused)
         terms = all_terms(known, found)
-        extent = record(known, found, self.as_of, unread(self.following.ledger, refused))
+        extent = record(known, self.as_of, unread(self.following.ledger, refused))
         segments = segments.withColumn("copy", F.col("copy") != 0)
-        judged = audit.judge(segments, known, terms, extent, self.following.grace)
+        evidence = audit.Evidence(known, terms, found, extent)
+        judged = audit.judge(segments, evidence, self.following.grace)
         accounts = audit.account(judged, names(known), "sort").coalesce(1).toArrow()
         over, going_on = (accounts.filter(pc.equal(accounts["sort"], sort)).drop("sort") for sort in (OVER, GOING_ON))
         keys = [name for name in audit.ACCOUNT if name != "messages"]

@@ -134,8 +134,10 @@ def test_idle(spark: SparkSession, tmp_path: Path) -> None:
     written = (tmp_path / "out/audit/summary.json").stat().st_mtime_ns
     stream.batches.judge_again()  # time alone changes nothing any more
     assert (tmp_path / "out/audit/summary.json").stat().st_mtime_ns == written
-    noticed = {"time": START + timedelta(seconds=40), "service": "queue", "instance": "queue-0", "reason": "silent"}
-    file_rows(ledger, "gaps", [{**noticed, "first_row": 2, "last_row": 2, "count": -1, "since": START}])
+    noticed = {"time": START + timedelta(seconds=40), "reason": "silent", "since": START}
+    rows = {"first_row": 2, "last_row": 2, "count": -1}
+    died = [{**noticed, **rows, "service": service, "instance": f"{service}-0"} for service in ("queue", "gateway")]
+    file_rows(ledger, "gaps", died)
     stream.batches.judge_again()
     assert _kinds(tmp_path / "out") == {"unknown": 2}
     file_rows(ledger, "stages", [stage("settled", 2, at=1.0)], "part-1")

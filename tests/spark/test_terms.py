@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from spark.terms import Gap, Term, Told, terms, troubled
+from spark.terms import Gap, Term, Told, makers, terms, troubled
 
 S = 1_000_000
 A, B, C = "queue-a", "queue-b", "queue-c"
@@ -89,6 +89,39 @@ def test_never_enqueued_by_an_unknown_owner() -> None:
     gaps = [gap(C, 50, 130), gap(C, 150, 180)]
     (unplaced,) = (one for one in terms(told((1, A, 0), (3, B, 100)), gaps, HEARD) if one.epoch == 0)
     assert [(one.since // S, one.time // S) for one in unplaced.gaps] == [(50, 101)]
+
+
+@pytest.mark.parametrize(
+    ("handed", "gaps", "blamed"),
+    [
+        (None, [], []),
+        (92, [], [92]),
+        (None, [gap(A, 95, 130)], [95]),
+        (None, [gap(A, 95, 130, "given_up")], []),
+        (None, [gap(A, 40, 70)], []),  # it was heard of since
+        (50, [gap(A, 95, 130)], [50]),
+    ],
+)
+def test_who_follows_the_last_owner(handed: int | None, gaps: list[Gap], blamed: list[int]) -> None:
+    """Since it handed over, or died, any queue process may have had the partition, and not been able to tell."""
+    owner = Told(1, 1, A, 0, None if handed is None else handed * S)
+    (unplaced,) = (one for one in terms([owner], [gap(C, 30, 200), *gaps], HEARD) if one.epoch == 0)
+    assert [one.since // S for one in unplaced.gaps if one.words.startswith(C)] == blamed
+
+
+def test_very_many_gaps() -> None:
+    """None is left out where it decides whether a message is lost; else the first are named, and the last."""
+    gaps = [gap(A, at, at + 1) for at in range(0, 3000, 10)]
+    found = terms(told((1, A, 500)), gaps, {A: 5000 * S})
+    (unplaced, term) = found
+    assert (len(unplaced.gaps), len(term.own_gaps), len(term.gaps)) == (300, 300, 200)
+    assert (term.gaps[0].since, term.gaps[-1].time, term.hide_time) == (500 * S, 2991 * S, 2991 * S)
+
+
+def test_makers() -> None:
+    """Gaps of gateways by their origin; a queue process has none in its name, though that may be all digits."""
+    gaps = [gap("gateway-7", 1, 2, service="gateway"), gap("gateway-x", 1, 2, service="gateway"), gap("queue-7", 1, 2)]
+    assert [(origin, len(its)) for origin, its in makers(gaps).items()] == [(7, 1)]
 
 
 def test_left_alone() -> None:

@@ -9,6 +9,7 @@ from services.common.trace import Match
 from services.mgmt.lookup.assemble import assemble
 from services.mgmt.lookup.database import Database
 from services.mgmt.lookup.fate import Record
+from services.mgmt.lookup.owners import Owners
 from services.mgmt.lookup.search import Search
 from services.mgmt.lookup.way import follow
 from tests.support.deaths import GAPS, TRUTH, deaths
@@ -25,7 +26,7 @@ def test_a_look_up_says_what_the_audit_says(tmp_path: Path) -> None:
     file_rows(tmp_path, "stages", deaths())
     file_rows(tmp_path, "gaps", GAPS)
     search = Search(Database(tmp_path))
-    record = Record(search.gaps(_BEGIN), search.followers, _BEGIN + 1000 * 1_000_000, owners=search.owners)
+    record = Record(search.gaps(_BEGIN), search.followers, _BEGIN + 1000 * 1_000_000, owners=Owners(search).of)
     found = {}
     for number, one in enumerate(TRUTH, 1):
         uid = 10 * number

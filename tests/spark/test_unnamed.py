@@ -73,3 +73,44 @@ def test_copies_in_two_queues_of_the_partition(
     assert [(row["queue"], row["fate"], row["messages"]) for row in sorted(found, key=lambda row: row["queue"])] == [
         (queue, fate, 10) for queue, fate in zip("ab", fates_of_copies, strict=True)
     ]
+
+
+def _gone(epoch: int = 2, first: int = 1, last: int = 10) -> dict[str, Any]:
+    return stage("dropped", first, last, queue="", reason="queue_deleted", **{**NEXT, "epoch": epoch})
+
+
+LET_GO = stage("dropped", 1, 10, at=2, queue="b", epoch=1, reason="no_owner")
+AGAIN = stage("enqueued", 1, 10, at=3, queue="b", epoch=2)
+GONE = "dropped"
+SEVERAL: dict[str, tuple[str, list[dict[str, Any]], list[tuple[str, int]]]] = {
+    "both": ("ab", [_gone(), _gone()], [(GONE, 10), (GONE, 10)]),
+    "one more": ("ab", [_gone(), _gone(), _gone()], [(GONE, 10), (GONE, 10)]),
+    "two of three": ("abc", [_gone(), _gone()], [("unknown", 10)] * 3),
+    "perhaps the same, by two owners": ("ab", [_gone(), _gone(epoch=3)], [("unknown", 10)] * 2),
+    "one was let go": ("ab", [LET_GO, _gone()], [(GONE, 10), ("lost (transient)", 10)]),
+    "it came again": ("ab", [LET_GO, AGAIN, _gone(epoch=3)], [("unknown", 10)] * 2),
+    "each message by itself": ("ab", [_gone(), _gone(first=4)], [(GONE, 7), ("unknown", 3)] * 2),
+}
+
+
+def test_several_copies(spark: SparkSession, tmp_path: Path) -> None:
+    """An owner drops what was in each queue by itself: as many as there are copies are all of them. What went with the
+    partition, in memory only, is none of those, unless it came again.
+    """
+    rows: list[dict[str, Any]] = []
+    for number, (case, (queues, more, _)) in enumerate(SEVERAL.items()):
+        copies = [stage("enqueued", 1, 10, queue=queue, epoch=1) for queue in queues]
+        rows += [_in(case, number, row) for row in (CONFIRMED[0], CONFIRMED[2], *copies, *more)]
+    found = audit_rows(spark, tmp_path, rows).tables["fates"]
+    for case, (queues, _, fates_of_copies) in SEVERAL.items():
+        of_case = sorted((row["queue"], row["fate"], row["messages"]) for row in found if row["virtual_host"] == case)
+        of_each = len(fates_of_copies) // len(queues)
+        named = "".join(queue * of_each for queue in queues)
+        assert of_case == [(queue, *its) for queue, its in zip(named, fates_of_copies, strict=True)], case
+    assert {row["duplicate"] for row in found} == {""}
+
+
+def _in(case: str, number: int, row: dict[str, Any]) -> dict[str, Any]:
+    """The same, of messages, in a partition and in a virtual host that nothing else is about."""
+    uids = [{end: uid + 1000 * number for end, uid in one.items()} for one in row["uids"]]
+    return {**row, "virtual_host": case, "partition": number, "uids": uids}

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from typing import Any
 
+from tests.support.naive_unnamed import IN_DOUBT, with_queues
+
 Row = dict[str, Any]
 _OF_MESSAGES = {"received", "returned", "confirmed", "refused", "rolled_back"}
 _OF_OWNERS = {"enqueued", "recovered", "delivered"}
@@ -14,6 +16,7 @@ _ENDS = ("dead_lettered", "moved", "accepted", "expired", "dropped", "rejected")
 
 def naive_fates(rows: list[Row]) -> Counter[tuple[str, ...]]:
     """Messages by virtual host, queue, origin, fate, reason, duplicate; nothing is in flight, and there are no gaps."""
+    rows = with_queues(rows)
     copies: dict[tuple[str, str, int], list[Row]] = defaultdict(list)
     messages: dict[int, list[Row]] = defaultdict(list)
     owners = {(row["partition"], row["epoch"]) for row in rows if row["epoch"]}
@@ -88,6 +91,8 @@ def _kind(row: Row) -> str:
         return "let go"
     if (row["stage"], row["reason"]) == ("dead_lettered", "moved"):
         return "moved"
+    if (row["stage"], row["reason"]) == ("dropped", IN_DOUBT):
+        return "in doubt"
     return str(row["outcome"] if row["stage"] == "settled" else row["stage"])
 
 
@@ -106,8 +111,10 @@ def _fate(told: list[Row], kinds: list[str], origin: str, message: list[Row], ep
                 continue
             return {"accepted": "settled"}.get(end, end), "" if end == "moved" else reason
     let_go = max((row["epoch"] for row in told if _kind(row) == "let go"), default=-1)
-    if not no_room and let_go >= max((row["epoch"] for row in told if row["stage"] in _OF_OWNERS), default=0):
-        return "lost (transient)", "no_owner"
+    was_let_go = let_go >= max((row["epoch"] for row in told if row["stage"] in _OF_OWNERS), default=0)
+    if not no_room and (was_let_go or "in doubt" in kinds):
+        why = "no_owner" if was_let_go else _why_missing(told, placed=placed, epochs=epochs)
+        return "unknown" if "in doubt" in kinds else "lost (transient)", why
     if placed:
         return _fate_of_placed(told, kinds, epochs)
     if _promised(origin):
@@ -115,6 +122,17 @@ def _fate(told: list[Row], kinds: list[str], origin: str, message: list[Row], ep
     if origin in {"refused", "rolled_back"}:
         return origin, next(row["reason"] for row in message if row["stage"] == origin)
     return "not_enqueued", ""
+
+
+def _why_missing(told: list[Row], *, placed: bool, epochs: Counter[int]) -> str:
+    if not placed:
+        return "never_enqueued"
+    return "not_recovered" if _is_gone(told, epochs) else "not_heard_of"
+
+
+def _is_gone(told: list[Row], epochs: Counter[int]) -> bool:
+    last = max(row["epoch"] for row in told if row["stage"] in _OF_OWNERS)
+    return bool(last < epochs[max(row["partition"] for row in told)])
 
 
 def _is_no_room(told: list[Row], kinds: list[str], origin: str) -> bool:
@@ -125,8 +143,7 @@ def _is_no_room(told: list[Row], kinds: list[str], origin: str) -> bool:
 
 
 def _fate_of_placed(told: list[Row], kinds: list[str], epochs: Counter[int]) -> tuple[str, str]:
-    last = max(row["epoch"] for row in told if row["stage"] in _OF_OWNERS)
-    if last < epochs[max(row["partition"] for row in told)]:
+    if _is_gone(told, epochs):
         return "lost (persisted)" if "persisted" in kinds else "lost (transient)", "not_recovered"
     returned = [
         _when(r) for r in told if r["stage"] == "requeued" or (r["stage"] == "recovered" and r["reason"] != "held")

@@ -17,6 +17,7 @@ from services.mgmt.lookup.database import Database
 from services.mgmt.lookup.facets import facets, letters
 from services.mgmt.lookup.fate import Record
 from services.mgmt.lookup.finding import Wanted, find
+from services.mgmt.lookup.owners import Owners
 from services.mgmt.lookup.payloads import Payloads
 from services.mgmt.lookup.peers import Peers
 from services.mgmt.lookup.search import Search
@@ -55,7 +56,8 @@ class Answers:
         until = self._clock() + _SECONDS
         self._database.offer(unfiled)
         found, more = self._search.matches(asked, journeys, everything=everything)
-        told = [journey for match in found if (journey := self._journey(match, until))]
+        owners = Owners(self._search)
+        told = [journey for match in found if (journey := self._journey(match, owners, until))]
         more, told = more or len(told) > journeys, told[:journeys]
         told = self._payloads.add(told) if payloads else told
         return self._told(told, id=asked, more=more, gaps=[] if told else self._perhaps_received())
@@ -67,9 +69,11 @@ class Answers:
         found = find(self._database, self._wanted(sought), sought, journeys, lambda: self._clock() >= until)
         told: list[Journey] = []
         known: set[int] = set()
+        owners = Owners(self._search)
         for uid, time_us in found.uids.items():
+            match = Match(uid=uid, kind="found", time_us=time_us)
             # What was found as itself, and as what it went on as, has one way.
-            if uid not in known and (journey := self._journey(Match(uid=uid, kind="found", time_us=time_us), until)):
+            if uid not in known and (journey := self._journey(match, owners, until)):
                 told.append(journey)
                 known |= {message.uid for message in journey.messages}
         return self._told(told, id="", more=found.more, cut_short=found.cut_short)
@@ -91,18 +95,16 @@ class Answers:
         """Frees what it holds alone."""
         self._database.close()
 
-    def _journey(self, match: Match, until: float) -> Journey | None:
+    def _journey(self, match: Match, owners: Owners, until: float) -> Journey | None:
         # Of one that was found it is known when it ended, not when it began.
         since_us = None if match.kind == "found" else match.time_us
         way = follow(self._search, match.uid, since_us, lambda: self._clock() >= until)
         if not way.rows and match.kind in {"uid", "found"}:
             return None
         gaps = self._search.gaps(begin_of(way, match))
-        return assemble(match, way, self._record(gaps))
-
-    def _record(self, gaps: list[Gap]) -> Record:
         search = self._search
-        return Record(gaps, search.followers, epoch_ns() // 1000, search.ends_alone, search.unread, search.owners)
+        record = Record(gaps, search.followers, epoch_ns() // 1000, search.ends_alone, search.unread, owners.of)
+        return assemble(match, way, record)
 
     def _perhaps_received(self) -> list[Gap]:
         """The newest gaps in which a message may have been received of which no row is on record."""

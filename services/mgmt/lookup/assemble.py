@@ -33,7 +33,7 @@ _GAP_NOTICED_US = 3_600_000_000  # within an hour of what is missing
 
 def assemble(match: Match, way: Way, record: Record) -> Journey:
     """`record` has all gaps since the way began; those that may concern it are told."""
-    messages = [_message(uid, rows, way.predecessors.get(uid), record) for uid, rows in way.rows.items()]
+    messages = [_message(uid, rows, way, record) for uid, rows in way.rows.items()]
     # A message of which only its predecessor's row is known comes last.
     messages.sort(key=lambda message: (not message.steps, [step.time_us for step in message.steps[:1]], message.uid))
     return Journey(
@@ -49,14 +49,24 @@ def begin_of(way: Way, match: Match) -> int:
     return min((row.time_us for rows in way.rows.values() for row in rows), default=match.time_us or 0)
 
 
-def _message(uid: int, rows: list[StageRow], predecessor: int | None, record: Record) -> Message:
+def _message(uid: int, rows: list[StageRow], way: Way, record: Record) -> Message:
     ordered = sorted(rows, key=lambda row: (row.time_us, _ORDER.get(row.stage, 0), row.row))
     told = [_step(row, _wait_us(ordered[:number], row), uid) for number, row in enumerate(ordered)]
     steps, in_doubt = with_queues(told)
-    copies = [_doubted(copy) if _key(copy) in in_doubt else copy for copy in _copies(steps, record)]
+    found = _copies(steps, record, _sent_on_us(uid, way))
+    copies = [_doubted(copy) if _key(copy) in in_doubt else copy for copy in found]
     own = any(_is_refusal(step) or (is_unnamed(step) and not copies) for step in steps)
     ended = own or (bool(copies) and all(copy.ended for copy in copies))
-    return Message(uid=uid, predecessor=predecessor, steps=steps, copies=copies, ended=ended)
+    return Message(uid=uid, predecessor=way.predecessors.get(uid), steps=steps, copies=copies, ended=ended)
+
+
+def _sent_on_us(uid: int, way: Way) -> int | None:
+    """When what it was before went on as this message; None where it was received."""
+    predecessor = way.predecessors.get(uid)
+    if predecessor is None:
+        return None
+    rows = way.rows.get(predecessor, [])
+    return min((row.time_us for row in rows if uid in row.successors_of(predecessor)), default=None)
 
 
 def _doubted(copy: Copy) -> Copy:
@@ -84,11 +94,11 @@ def _step(row: StageRow, wait_us: int, uid: int) -> Step:
     return Step(wait_us=wait_us, **facts)
 
 
-def _copies(steps: list[Step], record: Record) -> list[Copy]:
+def _copies(steps: list[Step], record: Record, sent_on_us: int | None) -> list[Copy]:
     in_queues = [step for step in steps if step.queue]
     decisive = [step for step in in_queues if step.stage not in _ASIDE and not _was_followed(step, in_queues)]
     last = {_place(step): step for some in (in_queues, decisive) for step in some}
-    return [_copy(step, steps, record) for step in last.values()]
+    return [_copy(step, steps, record, sent_on_us) for step in last.values()]
 
 
 def _was_followed(step: Step, in_queues: list[Step]) -> bool:
@@ -106,7 +116,7 @@ def _place(step: Step) -> tuple[str, str]:
     return step.virtual_host, step.queue
 
 
-def _copy(last: Step, steps: list[Step], record: Record) -> Copy:
+def _copy(last: Step, steps: list[Step], record: Record, sent_on_us: int | None) -> Copy:
     its = [step for step in steps if _place(step) == _place(last)]
     refusals = [step for step in steps if _is_refusal(step)]
     if refusals and all(step.stage == "routed" for step in its):
@@ -115,7 +125,8 @@ def _copy(last: Step, steps: list[Step], record: Record) -> Copy:
     ended = last.stage in ENDS_COPY and not let_go
     told = ended or bool(refusals)
     after = after_end(last, record.gaps) if ended else None
-    fate = Fate(LOST_TRANSIENT) if let_go else Fate("", after) if told else fate_of(its, steps, record)
+    told_fate = Fate(LOST_TRANSIENT) if let_go else Fate("", after)
+    fate = told_fate if let_go or told else fate_of(its, steps, record, sent_on_us)
     return Copy(
         virtual_host=last.virtual_host,
         queue=last.queue,
@@ -169,12 +180,16 @@ def _times(steps: list[Step]) -> list[int]:
 
 
 def _may_hold(gap: Gap, message: Message) -> bool:
-    """Whether who was missed would have said where it went: who gave it its uid; or for that one, its next owner."""
-    return _is_maker(gap, message.uid) or (message.predecessor is not None and gap.service == "queue")
+    """Whether who was missed would have said where it went: the gateway that received it; or if none is known to have,
+    any queue process, for it may be a dead letter. Their origins are not on record.
+    """
+    was_received = any(step.stage == "received" for step in message.steps)
+    return _is_maker(gap, message.uid) or (not was_received and gap.service == "queue")
 
 
 def _is_maker(gap: Gap, uid: int) -> bool:
-    return gap.instance.rpartition("-")[2] == str(origin_of(uid))
+    """Whether it is the gateway's that gave the uid, which has its origin in its name."""
+    return gap.service == "gateway" and gap.instance.rpartition("-")[2] == str(origin_of(uid))
 
 
 def _is_of_then(gap: Gap, times: list[int]) -> bool:

@@ -15,18 +15,21 @@ from services.common.trace import Gap, Step
 SLACK_US = 1_000_000
 # By which a dead letter is on record after the end that it comes of, as a rule.
 _AFTER_US = 1_000_000
-# For so long a gateway, or the owner of a dead letter, waits for an owner that does not answer.
+# Within which what waits for an owner comes to the next one, or its publisher is taken to have given it up.
 WAIT_US = 60_000_000
-_EVER, _NEVER = -(1 << 62), 1 << 62
+_EVER, NEVER = -(1 << 62), 1 << 62
 _GATEWAY = "gateway"
 
 
 class Follower(NamedTuple):
-    """An owner of a partition: when it took that over, and said of everything in it that it has it."""
+    """An owner of a partition: when it took that over, and said of everything in it that it has it; `left_us`, of the
+    last one that is known, is since when another may have followed: it handed the partition over, or died.
+    """
 
     time_us: int
     epoch: int
     instance: str
+    left_us: int | None = None
 
 
 _BECOME_LETTERS = {("expired", ""), ("settled", "rejected")}
@@ -43,7 +46,7 @@ class Window(NamedTuple):
         return begin <= self.end + SLACK_US and end >= self.begin
 
 
-EVER = Window(_EVER, _NEVER)
+EVER = Window(_EVER, NEVER)
 
 
 def covers(gap: Gap, window: Window) -> bool:
@@ -69,18 +72,22 @@ def hiding(gaps: Sequence[Gap], owners: Sequence[Follower], window: Window) -> G
 
 
 def _terms(owners: Sequence[Follower]) -> list[tuple[str | None, int, int]]:
-    """Who had it from when until when; None where it is not known who. Nobody is known to come before the first."""
+    """Who had it from when until when; None where it is not known who. Nobody is known to come before the first, and
+    who follows the last may not have been able to tell.
+    """
     if not owners:
-        return [(None, _EVER, _NEVER)]
+        return [(None, _EVER, NEVER)]
     terms: list[tuple[str | None, int, int]] = []
     for place, owner in enumerate(owners):
         following = owners[place + 1] if place + 1 < len(owners) else None
-        end = following.time_us if following else _NEVER
+        end = following.time_us if following else NEVER
         terms.append((owner.instance, owner.time_us if place else _EVER, end))
         if following and following.epoch > owner.epoch + 1:
             terms.append((None, owner.time_us, end))
     if owners[0].epoch > 1:
         terms.append((None, _EVER, owners[0].time_us))
+    if (left := owners[-1].left_us) is not None:
+        terms.append((None, left, NEVER))
     return terms
 
 
@@ -89,4 +96,8 @@ def _in_term(gap: Gap, instance: str | None, begin: int, end: int, window: Windo
     if instance not in {None, gap.instance}:
         return False
     since = max(begin, _EVER if gap.since_us is None else gap.since_us)
-    return since <= end + SLACK_US and window.meets(since, min(gap.time_us, end + SLACK_US))
+    return (
+        gap.time_us >= begin - SLACK_US
+        and since <= end + SLACK_US
+        and window.meets(since, min(gap.time_us, end + SLACK_US))
+    )

@@ -19,8 +19,8 @@ from services.common.trace import (
     Gap,
     Step,
 )
+from services.mgmt.lookup.blame import NEVER, WAIT_US, Follower, Window, covers, hiding
 from services.mgmt.lookup.blame import SLACK_US as _SLACK_US
-from services.mgmt.lookup.blame import WAIT_US, Follower, Window, hiding
 
 # An instance that vanishes is missed after 30 s, and that is filed some ten seconds later.
 _GRACE_US = 60_000_000
@@ -77,35 +77,55 @@ class Fate(NamedTuple):
     unread: str = ""
 
 
-def fate_of(copy: Sequence[Step], message: Sequence[Step], record: Record) -> Fate:
-    """Of a copy that has not ended: `copy` are its steps by time, `message` all of its message."""
-    fate = _fate_of(copy, message, record)
+def fate_of(copy: Sequence[Step], message: Sequence[Step], record: Record, sent_on_us: int | None = None) -> Fate:
+    """Of a copy that has not ended: `copy` are its steps by time, `message` all of its message; `sent_on_us` is when an
+    owner sent it on, or copied it, if the message was not received.
+    """
+    fate = _fate_of(copy, message, record, sent_on_us)
     if fate.name in {"", IN_FLIGHT, UNKNOWN} or not (unread := record.unread(copy[-1].time_us)):
         return fate
     return Fate(UNKNOWN, fate.gap, unread)
 
 
-def _fate_of(copy: Sequence[Step], message: Sequence[Step], record: Record) -> Fate:
+def _fate_of(copy: Sequence[Step], message: Sequence[Step], record: Record, sent_on_us: int | None) -> Fate:
     placed = [step for step in copy if step.stage in _PLACED and step.partition is not None and step.epoch]
     if not placed:
-        return _never_enqueued(copy, message, record)
+        return _never_enqueued(copy, message, record, sent_on_us)
     return _Placed(copy, message, max(placed, key=lambda step: step.epoch or 0), record).fate()
 
 
-def _never_enqueued(copy: Sequence[Step], message: Sequence[Step], record: Record) -> Fate:
+def _never_enqueued(copy: Sequence[Step], message: Sequence[Step], record: Record, sent_on_us: int | None) -> Fate:
     own = [step for step in message if step.stage in {"received", "confirmed"}]
-    times = [step.time_us for step in (*copy, *own)]
+    times = [step.time_us for step in (*copy, *own)] + ([] if sent_on_us is None else [sent_on_us])
     if max(times) > record.now_us - _GRACE_US:
         return Fate(IN_FLIGHT)
     confirms = [step.time_us for step in own if step.stage == "confirmed"]
-    # Its owner had it before it was confirmed; one that was not may have waited for an owner.
-    window = Window(min(times), max(confirms) if confirms else max(times) + WAIT_US)
-    partition = next((step.partition for step in copy if step.partition is not None), -1)
-    later = [gap for gap in record.gaps if gap.time_us >= window.begin]
-    owners = record.owners(partition, *window) if later and partition >= 0 else ()
-    if gap := hiding(later, owners, window):
+    if gap := _hiding_owner(copy, _until_owned(times, confirms, sent_on_us), record):
         return Fate(UNKNOWN, gap)
-    return Fate(LOST if confirms else "")
+    return Fate(LOST if confirms or sent_on_us is not None else "")
+
+
+def _until_owned(times: Sequence[int], confirms: Sequence[int], sent_on_us: int | None) -> Window:
+    """Its owner had it before it was confirmed; one that was not may have waited for an owner, and a dead letter does
+    until there is one.
+    """
+    if confirms:
+        return Window(min(times), max(confirms))
+    return Window(min(times), max(times) + WAIT_US if sent_on_us is None else NEVER)
+
+
+def _hiding_owner(copy: Sequence[Step], window: Window, record: Record) -> Gap | None:
+    """The gap that can hold what an owner of its partition would have said. Who that was is asked only if one can."""
+    some = [gap for gap in record.gaps if gap.service != _GATEWAY and covers(gap, window)]
+    partition = next((step.partition for step in copy if step.partition is not None), -1)
+    if not some or partition < 0:
+        return hiding(some, (), window)
+    owners = record.owners(partition, window.begin, min(window.end, max(gap.time_us for gap in some)))
+    if window.end == NEVER:
+        last = max(step.time_us for step in copy)
+        following = (owner.time_us + WAIT_US for owner in owners if owner.time_us > last)
+        window = Window(window.begin, min(following, default=NEVER))
+    return hiding(some, owners, window)
 
 
 class _Placed:

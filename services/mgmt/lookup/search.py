@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left, bisect_right
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
@@ -40,6 +41,16 @@ class Matches(NamedTuple):
 
     found: list[Match]
     more: bool
+
+
+class Telling(NamedTuple):
+    """An owner of a partition: when it told of it first and last, as far as was looked."""
+
+    partition: int
+    epoch: int
+    instance: str
+    first_us: int
+    last_us: int
 
 
 def as_uid(asked: str) -> int | None:
@@ -101,6 +112,9 @@ class Search:
 
     def gaps(self, since_us: int) -> list[Gap]:
         """Those that were noticed later than that, by time; not those that were taken back."""
+        return [self._dated(gap) for gap in self._noticed(since_us)]
+
+    def _noticed(self, since_us: int) -> list[Gap]:
         columns = "epoch_us(time), service, instance, first_row, last_row, count, reason"
         hours = _from(self._database.hours("gaps"), since_us)
         condition, values = "epoch_us(time) >= $since", {"since": since_us}
@@ -109,8 +123,7 @@ class Search:
         except InternalError:  # of an older release, all of them
             rows = self._database.select("gaps", f"{columns}, null", condition, values, hours)
         ordered = sorted(set(rows), key=lambda row: row[:-1])
-        standing = _standing([Gap(**dict(zip(Gap.model_fields, row, strict=True))) for row in ordered])
-        return [self._dated(gap) for gap in standing]
+        return _standing([Gap(**dict(zip(Gap.model_fields, row, strict=True))) for row in ordered])
 
     def _dated(self, gap: Gap) -> Gap:
         """The gap of a silent instance begins after its last row: rows arrive in order, so none is missing before."""
@@ -142,16 +155,38 @@ class Search:
         rows = self._database.select("stages", columns, condition, values, hours, within=within)
         return sorted({Follower(*row) for row in rows}, key=lambda follower: follower.epoch)
 
-    def owners(self, partition: int, since_us: int, until_us: int) -> list[Follower]:
-        """The owners of a partition by epoch: those that took it over, and those that told of it in these hours, since
-        when they are known to have had it.
-        """
-        hours = [hour for hour in _from(self._database.hours("stages"), since_us) if hour <= hour_of(until_us)]
-        columns = "epoch, instance, min(epoch_us(time))"
-        condition = "partition = $partition and epoch > 0 and service = 'queue' group by epoch, instance"
-        rows = self._database.select("stages", columns, condition, {"partition": partition}, hours)
-        found = {owner.epoch: owner for owner in sorted(Follower(time, *its) for *its, time in rows)[::-1]}
-        return _by_epoch({**found, **{owner.epoch: owner for owner in self.followers(partition, 0, 0)}})
+    def taken_over(self) -> dict[int, list[Follower]]:
+        """All takeovers on record, by partition."""
+        columns, within = "partition, epoch_us(time), epoch, instance", {"stage": ("taken_over", "taken_over")}
+        hours = self._database.hours("stages")
+        rows = self._database.select("stages", columns, "stage = 'taken_over'", {}, hours, within=within)
+        found: defaultdict[int, list[Follower]] = defaultdict(list)
+        for partition, *its in rows:
+            found[partition].append(Follower(*its))
+        return found
+
+    def handed_over(self, first_hour: int, last_hour: int) -> dict[tuple[int, int], int]:
+        """When partitions were handed over in these hours, by partition and epoch."""
+        # Only rows about partitions are of no message: statistics tell which parts of files have any.
+        condition, within = "count = 0 and stage = 'handed_over'", {"count": (0, 0)}
+        hours, columns = self._hours(first_hour, last_hour), "partition, epoch, epoch_us(time)"
+        rows = self._database.select("stages", columns, condition, {}, hours, within=within)
+        return {(partition, epoch): time_us for partition, epoch, time_us in rows}
+
+    def told(self, first_hour: int, last_hour: int) -> list[Telling]:
+        """Who told of partitions as their owner in these hours."""
+        columns = "partition, epoch, instance, min(epoch_us(time)), max(epoch_us(time))"
+        condition = "partition >= 0 and epoch > 0 and service = 'queue' group by partition, epoch, instance"
+        rows = self._database.select("stages", columns, condition, {}, self._hours(first_hour, last_hour))
+        return [Telling(*row) for row in rows]
+
+    def missed(self, instance: str, since_hour: int) -> list[Gap]:
+        """As which an instance was missed since that hour."""
+        gaps = self._noticed(since_hour * HOUR_US)
+        return [self._dated(gap) for gap in gaps if gap.instance == instance and gap.reason == SILENT]
+
+    def _hours(self, first: int, last: int) -> list[int]:
+        return [hour for hour in self._database.hours("stages") if first <= hour <= last]
 
     def ends_alone(self, virtual_host: str, queue: str, since_us: int, until_us: int) -> bool:
         """Whether messages of a queue expired, or were dropped, in these hours."""
@@ -178,10 +213,6 @@ class Search:
     def _speaking_of(self, uid: int, hours: list[int]) -> list[StageRow]:
         rows = self._database.select("stages", COLUMNS, _SPEAKS_OF, {"uid": uid}, hours, having=uid)
         return [StageRow(*row) for row in rows]
-
-
-def _by_epoch(owners: Mapping[int, Follower]) -> list[Follower]:
-    return [owners[epoch] for epoch in sorted(owners)]
 
 
 def _by_uid(uids: Sequence[int], rows: Iterable[Row]) -> dict[int, list[Name]]:

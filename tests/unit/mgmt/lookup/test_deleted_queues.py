@@ -56,6 +56,56 @@ async def test_the_other_copy_is_known(ledger: LedgerFiles, look_up: LookUp, oth
     assert copies == [("a", "dropped", True), ("b", other, other == "settled")]
 
 
+@pytest.mark.parametrize(
+    ("copies", "epochs", "ended"),
+    [("ab", (2, 2), "ab"), ("abc", (2, 2), ""), ("ab", (2, 3), ""), ("ab", (2, 2, 2), "ab")],
+    ids=["both", "two of three", "perhaps the same, by two owners", "one more, of which nothing is known"],
+)
+async def test_dropped_with_two_queues_that_are_gone(
+    ledger: LedgerFiles, look_up: LookUp, copies: str, epochs: tuple[int, ...], ended: str
+) -> None:
+    """The owner drops what was in each by itself: if it has dropped as many as there are copies, all have ended."""
+    ledger.stage("received", uid(1))
+    for queue in copies:
+        ledger.stage("enqueued", uid(1), at=2 * MS, queue=queue, partition=7, epoch=1)
+    for number, epoch in enumerate(epochs):
+        owner = {"service": "queue", "partition": 7, "epoch": epoch}
+        ledger.stage("dropped", uid(1), at=(4 + number) * MS, queue="", reason="queue_deleted", **owner)
+    ledger.file()
+    [journey] = (await look_up.trace(str(uid(1)))).journeys
+    [message] = journey.messages
+    assert (message.ended, [copy.queue for copy in message.copies if copy.ended]) == (bool(ended), [*ended])
+    assert {copy.fate for copy in message.copies} == ({""} if ended else {"unknown"})
+    assert [step.queue for step in message.steps if step.stage == "dropped"] == [
+        *ended, *[""] * (len(epochs) - len(ended))
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("again", "states"),
+    [
+        (None, [("a", "dropped", ""), ("b", "dropped", "lost (transient)")]),
+        (2, [("a", "enqueued", "unknown"), ("b", "enqueued", "unknown")]),
+    ],
+    ids=["gone", "sent again"],
+)
+async def test_one_copy_was_let_go(
+    ledger: LedgerFiles, look_up: LookUp, again: int | None, states: list[tuple[str, str, str]]
+) -> None:
+    """What went with the partition, in memory only, is not what the next owner has dropped; unless it came again."""
+    ledger.stage("received", uid(1))
+    for queue in ("a", "b"):
+        ledger.stage("enqueued", uid(1), at=2 * MS, queue=queue, partition=7, epoch=1)
+    ledger.stage("dropped", uid(1), at=3 * MS, queue="b", partition=7, epoch=1, reason="no_owner")
+    if again:
+        ledger.stage("enqueued", uid(1), at=4 * MS, queue="b", partition=7, epoch=again)
+    owner = {"service": "queue", "partition": 7, "epoch": 3}
+    ledger.stage("dropped", uid(1), at=5 * MS, queue="", reason="queue_deleted", **owner)
+    ledger.file()
+    [journey] = (await look_up.trace(str(uid(1)))).journeys
+    assert [(copy.queue, copy.state, copy.fate) for copy in journey.messages[0].copies] == states
+
+
 async def test_no_copy_is_known(ledger: LedgerFiles, look_up: LookUp) -> None:
     """The drop is the message's end, then."""
     ledger.stage("received", uid(1))

@@ -152,3 +152,47 @@ def test_whose_gap_is_to_blame(
     record = Record(gaps, lambda *_: [], NOW, owners=lambda *_: known)
     found = fate_of(message[1:2], message, record)
     assert (found.name, found.gap.instance if found.gap else "") == expected
+
+
+@pytest.mark.parametrize(
+    ("left", "since", "expected"),
+    [(None, 1.5, "lost"), (0.5, 1.5, "unknown"), (60, 61.5, "lost"), (60, 1.5, "lost")],
+    ids=["not", "before it was published", "later", "later, missed before"],
+)
+def test_who_follows_the_last_owner(left: float | None, since: float, expected: str) -> None:
+    """Since it left, another may have had the partition whose rows could not get out."""
+    message = [step(*each) for each in (("received", 1), ("routed", 2), ("confirmed", 3))]
+    known = [Follower(-90 * S, 1, DEAD, None if left is None else int(left * S))]
+    record = Record((gap(ALIVE, since, 95),), lambda *_: [], NOW, owners=lambda *_: known)
+    assert fate_of(message[1:2], message, record).name == expected
+
+
+@pytest.mark.parametrize(
+    ("gaps", "owners", "expected"),
+    [
+        ((), [(0, 1, DEAD)], ("lost", "")),
+        ((gap(DEAD, 300, 331),), [(0, 1, DEAD)], ("unknown", DEAD)),  # for so long it waits, and longer
+        ((gap(ALIVE, 300, 331),), [(0, 1, DEAD), (290, 2, ALIVE)], ("unknown", ALIVE)),
+        ((gap(ALIVE, 400, 431),), [(0, 1, DEAD), (290, 2, ALIVE)], ("lost", "")),  # by then that one had it
+        ((gap(DEAD, 1.5, 40), gap(ALIVE, 400, 431)), [(0, 1, DEAD), (5, 2, ALIVE)], ("unknown", DEAD)),
+    ],
+)
+def test_a_dead_letter_waits_for_an_owner(
+    gaps: tuple[Gap, ...], owners: list[tuple[int, int, str]], expected: tuple[str, str]
+) -> None:
+    """What an owner sent on is lost if no queue has it, unless who had that partition until the next takeover may."""
+    letter = [step("routed", 2)]
+    known = [Follower(at * S, epoch, instance) for at, epoch, instance in owners]
+    found = fate_of(letter, letter, Record(gaps, lambda *_: [], NOW, owners=lambda *_: known), 2 * S)
+    assert (found.name, found.gap.instance if found.gap else "") == expected
+
+
+@pytest.mark.parametrize("gaps", [(), (gap(GATEWAY, 1, 40),), (gap(DEAD, 99, 135),), (gap(DEAD, -90, 0.5),)])
+def test_nobody_is_asked_who_owned_it(gaps: tuple[Gap, ...]) -> None:
+    """Where no gap of a queue process is of then, that takes nothing to say."""
+    message = [step(*each) for each in (("received", 1), ("routed", 2), ("confirmed", 3))]
+
+    def owners(*about: int) -> list[Follower]:
+        raise AssertionError(about)
+
+    assert fate_of(message[1:2], message, Record(gaps, lambda *_: [], NOW, owners=owners)).name == "lost"

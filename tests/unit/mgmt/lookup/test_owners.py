@@ -1,0 +1,104 @@
+"""Who may have had a partition, as far as the ledger tells."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from services.mgmt.lookup.lookup import LookUp
+from services.mgmt.lookup.search import Search
+from tests.support.ledger_files import HOUR, MS, LedgerFiles, uid
+
+S = 1000 * MS
+
+
+def _publish(ledger: LedgerFiles, *partitions: int) -> None:
+    """A message that is confirmed, and that no owner tells of."""
+    ledger.stage("received", uid(1))
+    for partition in partitions:
+        ledger.stage("routed", uid(1), at=MS, queue=f"q{partition}", partition=partition)
+    ledger.stage("confirmed", uid(1), at=2 * MS)
+
+
+async def _fates(look_up: LookUp) -> list[tuple[str, str | None]]:
+    [journey] = (await look_up.trace(str(uid(1)))).journeys
+    return [(copy.fate, copy.gap and copy.gap.instance) for copy in journey.messages[0].copies]
+
+
+@pytest.mark.parametrize("took_over_at", [-2 * HOUR, -60 * S])
+@pytest.mark.parametrize("left", ["not", "handed over", "handed over long before", "died", "was cut off", "died later"])
+async def test_an_owner_that_could_not_tell(ledger: LedgerFiles, look_up: LookUp, left: str, took_over_at: int) -> None:
+    """Who followed the last known owner, and was killed before any row of it got out, may have had the message."""
+    ledger.stage("taken_over", at=took_over_at, partition=7, epoch=1, instance="queue-8")
+    if left.startswith("handed"):
+        at = -30 * S if left == "handed over" else -20 * HOUR
+        ledger.stage("handed_over", at=at, partition=7, epoch=1, instance="queue-8")
+    if left != "not" and not left.startswith("handed"):
+        ledger.gap("queue-8", at=-5 * S, reason="silent", since=-40 * S)
+    if left == "was cut off":
+        ledger.gap("queue-8", at=-4 * S, reason="heard_again")
+    if left == "died later":
+        ledger.stage("settled", uid(9), at=50 * S, queue="x", partition=9, epoch=1, instance="queue-8")
+    _publish(ledger, 7)
+    ledger.gap("queue-9", at=40 * S, since=0, reason="silent")
+    ledger.file()
+    is_unknown = left.startswith("handed") or left == "died"
+    assert await _fates(look_up) == [("unknown", "queue-9") if is_unknown else ("lost", None)]
+
+
+async def test_of_a_third_owner_nobody_is_missing(ledger: LedgerFiles, look_up: LookUp) -> None:
+    """An owner that handed over to one that told is followed by nobody else."""
+    ledger.stage("taken_over", at=-90 * S, partition=7, epoch=1, instance="queue-8")
+    ledger.stage("handed_over", at=-60 * S, partition=7, epoch=1, instance="queue-8")
+    ledger.stage("taken_over", at=-59 * S, partition=7, epoch=2, instance="queue-1")
+    _publish(ledger, 7)
+    ledger.gap("queue-9", at=40 * S, since=0, reason="silent")
+    ledger.file()
+    assert await _fates(look_up) == [("lost", None)]
+
+
+async def test_a_fan_out_asks_once(ledger: LedgerFiles, look_up: LookUp, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Owners of all partitions are looked up together, however many copies are missing."""
+    for partition in range(50):
+        ledger.stage("taken_over", at=-60 * S, partition=partition, epoch=1, instance=f"queue-{partition % 2}")
+    _publish(ledger, *range(50))
+    ledger.gap("queue-1", at=40 * S, since=0, reason="silent")
+    ledger.file()
+    asked: list[str] = []
+
+    def counting(name: str, ask: Any) -> Any:
+        return lambda *about: (asked.append(name), ask(*about))[1]
+
+    for name in ("told", "taken_over", "handed_over", "missed"):
+        monkeypatch.setattr(Search, name, counting(name, getattr(Search, name)))
+    assert await _fates(look_up) == [("lost", None), ("unknown", "queue-1")] * 25
+    assert sorted(asked) == ["handed_over", "missed", "missed", "taken_over", "told"]
+
+
+@pytest.mark.parametrize(("followed", "expected"), [(None, ("unknown", "queue-1")), (60, ("lost", None))])
+async def test_a_dead_letter_on_its_way(
+    ledger: LedgerFiles, look_up: LookUp, followed: int | None, expected: tuple[str, str | None]
+) -> None:
+    """One that came nowhere is lost, as the audit says, unless who had its partition may have had it."""
+    ledger.stage("taken_over", at=-60 * S, partition=7, epoch=1, instance="queue-1")
+    ledger.stage("received", uid(1))
+    facts = {"queue": "q", "partition": 2, "epoch": 1}
+    ledger.stage("dead_lettered", uid(1), at=MS, reason="rejected", successors=[uid(2)], **facts)
+    ledger.stage("routed", uid(2), at=2 * MS, service="queue", queue="dead", partition=7)
+    if followed:
+        ledger.stage("taken_over", at=followed * S, partition=7, epoch=2, instance="queue-2")
+    ledger.gap("queue-1", at=900 * S, since=800 * S, reason="silent")
+    ledger.file()
+    [journey] = (await look_up.trace(str(uid(1)))).journeys
+    [letter] = journey.messages[1].copies
+    assert (letter.fate, letter.gap and letter.gap.instance) == expected
+
+
+async def test_where_a_message_went_that_nobody_received(ledger: LedgerFiles, look_up: LookUp) -> None:
+    """It may be a dead letter, whose row is missing: any queue process may have sent it on."""
+    ledger.stage("confirmed", uid(1), at=2 * MS)
+    ledger.gap("queue-9", at=40 * S, since=-S, reason="silent")
+    ledger.file()
+    [journey] = (await look_up.trace(str(uid(1)))).journeys
+    assert [gap.instance for gap in journey.gaps] == ["queue-9"]
