@@ -38,7 +38,7 @@ class Portions:
 
     def receive(self, frame: LinkFrame, publishes: Sequence[Raw]) -> None:
         """Carries a frame out, now if it is not much and none waits."""
-        if not self._waiting and _size(frame) <= turn.AT_ONCE and not new_selectors(self._host, frame):
+        if self._is_little(frame):
             self._link.receive(frame, publishes)
             return
         self._waiting.append((frame, publishes))
@@ -46,9 +46,15 @@ class Portions:
         if len(self._waiting) == 1:
             self._host.tasks.start(self._run(), f"frames of {self._link.name}")
 
+    def _is_little(self, frame: LinkFrame) -> bool:
+        if self._waiting or self._host.claims.concern(self._link):
+            return False
+        return _size(frame) <= turn.AT_ONCE and not new_selectors(self._host, frame)
+
     async def _run(self) -> None:
         try:
             while self._waiting:
+                await self._host.claims.until_done(self._link)
                 await self._carry_out(*self._waiting[0])
                 self._waiting.popleft()
         except Exception as fault:  # noqa: BLE001 - as when it is carried out at once
