@@ -23,7 +23,7 @@ from services.queue.links.attaching import decided_first
 from services.queue.links.consumer_events import attached, cancelled, detached
 from services.queue.links.draining import drain
 from services.queue.links.full import Full
-from services.queue.links.last_words import last_words_of
+from services.queue.links.last_words import LastWords, last_words_of
 from services.queue.links.outbox import Outbox
 from services.queue.links.peer_reports import PeerReports
 from services.queue.links.releasing import release_held_by
@@ -64,6 +64,7 @@ class PeerLink(Holder):
         self._transactions = Transactions(host, self)
         self._suspended: list[tuple[pb.LinkFrame, Sequence[Raw]]] = []
         self._settling = 0  # frames with settlements, so far
+        self._words = LastWords(host, self)
         self._tells = self.late = False  # `late`: frames that came wait for those before them
         self.name = self.member = ""  # `member` is whom the peer addresses: perhaps a former one at this address
         self.selections: dict[int, Selecting] = {}  # by their requests
@@ -155,7 +156,7 @@ class PeerLink(Holder):
         consumers, self._consumers = self._consumers, {}
         for_each("detaching a consumer", consumers.values(), partial(self._leave_queue, now=now))
         # Not before: what becomes free by one of them must not be delivered to another consumer of this stream.
-        for_each("settling deliveries", words, partial(self.settle, now=now))
+        self._words.say(words)
         self._awaiting.clear()
         self._host.registry.not_recalled(self)
         self._transactions.close()
@@ -163,7 +164,7 @@ class PeerLink(Holder):
             self._host.departed[self.origin] = self
             self._host.tasks.start(self._end_later(), f"link of {self.name} ends")
         else:
-            self._end()
+            self._host.turns.do(0, self._end)
 
     def _leave_queue(self, found: tuple[Consumer, Queue], now: int) -> None:
         consumer, queue = found
@@ -178,7 +179,7 @@ class PeerLink(Holder):
     async def _end_later(self) -> None:
         """After a moment in which leases hold, and all that came was heard: else no frame is carried out."""
         await asyncio.sleep(_RETURN_SECONDS)
-        while self.late or not self._host.certain:
+        while self.late or self._words.left or not self._host.certain:
             await self._host.until_certain()
             await asyncio.sleep(_RETURN_SECONDS)
         self._end()
