@@ -15,7 +15,7 @@ from services.common.metrics.catalogue import processes as p
 from services.common.metrics.catalogue import queues as q
 from services.common.metrics.each import CountedQueues
 from services.common.metrics.meters import AT_ONCE
-from services.common.topology.slots import SlotName
+from services.common.topology.slots import FIRST, SlotName
 
 if TYPE_CHECKING:
     from services.common.clients.topology import TopologyClient
@@ -39,33 +39,47 @@ def measure_host(meters: Meters, host: Host) -> None:
     meters.number(m.READY, lambda: sums.ready)
     meters.number(m.UNSETTLED, lambda: sums.unsettled)
     meters.number(q.CONSUMERS, lambda: sums.consumers)
-    meters.number(q.QUEUES, lambda: len(host.registry.queues))
+    meters.number(q.QUEUES, lambda: len(host.registry.queues) - sums.further)
     meters.read(q.PARTITIONS, lambda: _partitions(host.registry))
     meters.number(q.FLOWING, lambda: bool(host.gate.full))
     meters.number(p.MEMORY, lambda: host.account.used, _MESSAGES)
     meters.number(p.MEMORY_LIMIT, lambda: host.gate.limit, _MESSAGES)
     for instrument, value in _PER_QUEUE.items():
-        meters.read(instrument, _reader(host.registry, value))
+        meters.read(instrument, _reader(host.registry, sums, value))
 
 
 @dataclass(slots=True)
 class Sums:
-    """Over all queues, some hundred in one turn of the loop; of those that come meanwhile, the next time."""
+    """Over all queues, some hundred in one turn of the loop; of those that come meanwhile, the next time.
+
+    `further` slots are not the first of their queues, which are `spread`, as their labels are.
+    """
 
     registry: Registry
     ready: int = field(default=0, init=False)
     unsettled: int = field(default=0, init=False)
     consumers: int = field(default=0, init=False)
+    further: int = field(default=0, init=False)
+    spread: set[Labels] = field(default_factory=set, init=False)
 
     async def survey(self) -> None:
         """Finds them out."""
-        ready = unsettled = consumers = 0
+        ready = unsettled = consumers = further = 0
+        spread: set[Labels] = set()
         for some in _portions(self.registry):
             ready += sum(queue.ready_count for queue in some)
             unsettled += sum(len(queue.unsettled) for queue in some)
             consumers += sum(len(queue.consumers) for queue in some)
+            its = [_labels(queue) for queue in some if self._is_further(queue)]
+            spread.update(its)
+            further += len(its)
             await asyncio.sleep(0)
         self.ready, self.unsettled, self.consumers = ready, unsettled, consumers
+        self.further, self.spread = further, spread
+
+    def _is_further(self, queue: Queue) -> bool:
+        definition = self.registry.definitions.get(queue.options.queue_id)
+        return definition is not None and definition.slot != FIRST
 
 
 def _portions(registry: Registry) -> Iterator[list[Queue]]:
@@ -87,11 +101,24 @@ _PER_QUEUE: dict[Instrument, Callable[[Queue], int]] = {
 }
 
 
-def _reader(registry: Registry, value: Callable[[Queue], int]) -> Callable[[], Iterator[tuple[Labels, float]]]:
+def _labels(queue: Queue) -> Labels:
+    return queue.options.virtual_host, queue.options.name
+
+
+def _reader(
+    registry: Registry, sums: Sums, value: Callable[[Queue], int]
+) -> Callable[[], Iterator[tuple[Labels, float]]]:
+    """Of each queue one sample, whatever slots of it are here, as there is one of each process."""
+
     def read() -> Iterator[tuple[Labels, float]]:
+        spread = dict.fromkeys(sums.spread, 0)
         for some in _portions(registry):
             for queue in some:
-                yield (queue.options.virtual_host, queue.options.name), value(queue)
+                if (labels := _labels(queue)) in spread:
+                    spread[labels] += value(queue)
+                else:
+                    yield labels, value(queue)
+        yield from spread.items()
 
     return read
 

@@ -35,6 +35,7 @@ LEAST_TTL: Final = "minimumMessageTtl"
 MOST_TTL: Final = "maximumMessageTtl"
 MOST_ATTEMPTS: Final = "x-qpid-maximum-delivery-count"
 DEFAULT_FILTERS: Final = "qpid.default_filters"
+ALTERNATE: Final = "alternateBinding"
 STRATEGY: Final = "x-dead-letter-strategy"
 LATE: Final = "late"
 """The exchange for which dead letters of some queues wait."""
@@ -57,7 +58,7 @@ GIVES_ALL: Final = frozenset(
         TIMEOUT,
         "x-max-priority",
     }
-    | {"x-delivery-limit", "x-dead-letter-exchange", "x-dead-letter-routing-key"}
+    | {"x-delivery-limit", "x-dead-letter-exchange", "x-dead-letter-routing-key", ALTERNATE, "expiryPolicy"}
 )
 """Arguments with which a queue gives all that it has to anybody, and nothing goes that nobody has had."""
 COLOURS: Final = ("red", "green", "blue")

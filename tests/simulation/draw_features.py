@@ -23,7 +23,16 @@ from tests.simulation.choices import (
     SORTED,
     TIMEOUT,
 )
-from tests.simulation.draw_words import AtLeastOnce, BrokerJ, Circles, DefaultFilters, Lives, Parties, Replays
+from tests.simulation.draw_words import (
+    Alternates,
+    AtLeastOnce,
+    BrokerJ,
+    Circles,
+    DefaultFilters,
+    Lives,
+    Parties,
+    Replays,
+)
 from tests.simulation.feature import Feature, to_queue
 from tests.simulation.plan import Step
 
@@ -271,6 +280,7 @@ FEATURES: tuple[type[Feature], ...] = (
     Circles,
     Lives,
     Parties,
+    Alternates,
 )
 
 

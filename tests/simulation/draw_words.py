@@ -6,6 +6,7 @@ import json
 from typing import Any
 
 from tests.simulation.choices import (
+    ALTERNATE,
     BYTES,
     CHOICES,
     COLOURS,
@@ -35,7 +36,8 @@ class BrokerJ(Feature):
 
     def queue(self, step: Step) -> None:
         arguments, rng = step["arguments"], self.rng
-        if rng.random() < 0.4 and not _LIMITS & arguments.keys():
+        # Not of those of dead letters: these would wait for ever where there is never room.
+        if rng.random() < 0.4 and not _LIMITS & arguments.keys() and not step["queue"].startswith("dead"):
             arguments |= rng.choice([self._by_number(), self._by_bytes()])
         if rng.random() < 0.4 and "x-message-ttl" not in arguments:
             arguments[rng.choice([LEAST_TTL, MOST_TTL])] = rng.choice([200, 2000, 3_600_000])
@@ -52,6 +54,22 @@ class BrokerJ(Feature):
     def publish(self, step: Step) -> None:
         if self.rng.random() < 0.2:
             step["ttl"] = self.rng.choice([0, 50, 1000])
+
+
+class Alternates(Feature):
+    """Queues whose dead letters go where Broker-J's word for it says; what expires, too."""
+
+    SHARE = 0.06
+
+    def queue(self, step: Step) -> None:
+        arguments: dict[str, Any] = step["arguments"]
+        # The exchange has to be there.
+        if arguments.get("x-dead-letter-exchange") == "dlx" and self.rng.random() < 0.6:
+            del arguments["x-dead-letter-exchange"]
+            alternate: dict[str, Any] = {"destination": "dlx"}
+            if (key := arguments.pop("x-dead-letter-routing-key", None)) is not None:
+                alternate["attributes"] = {"routingKey": key}
+            arguments |= {ALTERNATE: alternate, "expiryPolicy": "ROUTE_TO_ALTERNATE"}
 
 
 class DefaultFilters(Feature):

@@ -90,8 +90,7 @@ def declare_queue(session: Session, request: v.DeclareQueue) -> None:
             session.permitted.check(questions.look(Kind.QUEUE, _host(session), name))
         return
     # Of a queue that is there as well: whether it is, the router alone knows, and it may be gone by then.
-    is_exchange = partial(session.broker.has_exchange, _host(session))
-    letters = dead_letters.letters_of(request.arguments, name, is_exchange)
+    letters = dead_letters.letters_of(request.arguments, name, partial(_is_exchange, session))
     exclusive, temporary = life.told(request.arguments)
     its = questions.queue(
         durable=request.durable,
@@ -99,6 +98,13 @@ def declare_queue(session: Session, request: v.DeclareQueue) -> None:
         auto_delete=request.auto_delete or temporary or bool(request.lifetime),
     )
     session.permitted.check(questions.create_queue(_host(session), name, letters, its))
+
+
+def _is_exchange(session: Session, name: str) -> bool | None:
+    """None: this gateway does not know, or what it knows is of former times."""
+    broker = session.broker
+    known = broker.bindings.whole and broker.topology.has_place()
+    return broker.bindings.has_exchange(_host(session), name) if known else None
 
 
 def delete_queue(session: Session, request: v.DeleteQueue) -> None:

@@ -22,6 +22,7 @@ from services.common.message.weight import weight
 from services.common.topology.slots import SlotId, slot_of
 from services.gateway.owners.asking import AGAIN, PATIENCE, Asking
 from services.gateway.owners.ownerless import OwnerlessQueues
+from services.gateway.routing.bindings import Bindings
 from services.gateway.routing.exclusive import ExclusiveQueues
 from services.gateway.routing.routes import RouteCache
 from services.gateway.sessions.backlog import Arrived
@@ -39,7 +40,6 @@ if TYPE_CHECKING:
     from services.common.clients.topology import TopologyClient
     from services.common.uid import UidSource
     from services.gateway.observe.observer import Observer
-    from services.gateway.routing.bindings import Bindings
     from services.gateway.sessions.client import Client
     from services.gateway.sessions.session import Session
     from services.rpc import router_pb2
@@ -63,8 +63,8 @@ class Broker:
         self.topology = topology
         self.observer = observer
         self._table = table
-        self.routes = RouteCache(topology, bindings)
-        self._bindings = bindings
+        self.bindings = bindings or Bindings()
+        self.routes = RouteCache(topology, self.bindings)
         self.exclusive = ExclusiveQueues(topology)
         self.publisher = Publisher(name, uids, table, self._partition_of, self)
         self.unwritable = Unwritable(table, self.publisher, topology.queues)
@@ -86,11 +86,6 @@ class Broker:
         self.management: Management | None = None
         """Takes what is published to the management node of a virtual host; None where there is none."""
         topology.listeners.append(self)
-
-    def has_exchange(self, virtual_host: str, name: str) -> bool | None:
-        """Whether there is one; None: this gateway does not know."""
-        known = self._bindings is not None and self._bindings.whole
-        return self._bindings.has_exchange(virtual_host, name) if self._bindings and known else None
 
     def _partition_of(self, queue_id: SlotId) -> int | None:
         definition = self.topology.queues.get(queue_id)

@@ -166,31 +166,35 @@ class Queues(Keeper):
             name=name,
             durable=wanted.get("durable", True),
             auto_delete=policy != _LIFETIMES[False],
-            arguments=self._arguments(host, wanted),
+            arguments=self._arguments(host, name, wanted),
         )
         reply = await self.house.topology.change(host, declare_queue=declare)
         await self.house.arrived("queue", lambda: bool(self.house.mirror.grouped("queue", "id").get(reply.queue.id)))
 
-    def _arguments(self, host: str, wanted: Mapping[str, Any]) -> bytes:
+    def _arguments(self, host: str, name: str, wanted: Mapping[str, Any]) -> bytes:
         """As the router keeps them."""
         mirror = self.house.mirror
-        self._check_alternate(host, wanted)
+        self._check_alternate(host, name, wanted)
         if wanted.get("type") == "priority":
             wanted = {"priorities": 10, **wanted}
         table = arguments_of(wanted, lambda name: is_exchange(mirror, host, name))
         return dumped(table | ({queue.EXCLUSIVITY.name: _LINK} if wanted.get("exclusive") == _LINK else {}))
 
-    def _check_alternate(self, host: str, wanted: Mapping[str, Any]) -> None:
+    def _check_alternate(self, host: str, name: str, wanted: Mapping[str, Any]) -> None:
         destination, mirror = (wanted.get("alternateBinding") or {}).get("destination", ""), self.house.mirror
         if not isinstance(destination, str):
             raise IllegalConfiguration("attribute 'alternateBinding': a map with a destination is wanted")
-        if destination and not is_exchange(mirror, host, destination) and not is_queue(mirror, host, destination):
+        if not destination or is_exchange(mirror, host, destination):
+            return
+        if destination == name:
+            raise IllegalConfiguration("attribute 'alternateBinding': a queue is no alternate of itself")
+        if not is_queue(mirror, host, destination):
             raise IllegalConfiguration(f"attribute 'alternateBinding': there is no {destination!r}")
 
     async def update(self, found: ConfiguredObject, wanted: Mapping[str, Any]) -> None:
         """The queue heeds it when this returns, with the messages that it has."""
         host, number, mirror = found.path[1], int(found.incarnation), self.house.mirror
-        self._check_alternate(host, wanted)
+        self._check_alternate(host, found.actual["name"], wanted)
         told = changed_arguments(wanted, found.actual, lambda name: is_exchange(mirror, host, name))
         change = ChangeQueue(name=found.actual["name"], queue_id=number, changed=dumped(told))
         reply = await self.house.topology.change(host, change_queue=change)

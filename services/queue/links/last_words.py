@@ -6,10 +6,36 @@ with the end of the stream it is abandoned, which counts as an attempt.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from functools import partial
+from typing import TYPE_CHECKING
 
+from services.common.containment import for_each
+from services.queue.links.parts import parts_of, size_of
 from services.queue.machine.claims import FINAL
 from services.rpc.queue_pb2 import LinkFrame, Settle
+
+if TYPE_CHECKING:
+    from services.queue.host import Host
+    from services.queue.links.link import PeerLink
+
+
+class LastWords:
+    """Of one link, carried out in parts, each in a turn of the event loop; `left` are those that are to come."""
+
+    def __init__(self, host: Host, link: PeerLink) -> None:
+        self._host, self._link = host, link
+        self.left = 0
+
+    def say(self, words: Sequence[Settle]) -> None:
+        """Begins to."""
+        for part in parts_of(words) if words else ():
+            self.left += 1
+            self._host.turns.do(size_of(part), partial(self._settle, part))
+
+    def _settle(self, part: Sequence[Settle]) -> None:
+        self.left -= 1
+        for_each("settling deliveries", part, partial(self._link.settle, now=self._host.now()))
 
 
 def last_words(settles: Iterable[Settle]) -> list[Settle]:

@@ -23,7 +23,7 @@ from services.queue.links.attaching import decided_first
 from services.queue.links.consumer_events import attached, cancelled, detached
 from services.queue.links.draining import drain
 from services.queue.links.full import Full
-from services.queue.links.last_words import last_words_of
+from services.queue.links.last_words import LastWords, last_words_of
 from services.queue.links.outbox import Outbox
 from services.queue.links.peer_reports import PeerReports
 from services.queue.links.releasing import release_held_by
@@ -64,6 +64,7 @@ class PeerLink(Holder):
         self._transactions = Transactions(host, self)
         self._suspended: list[tuple[pb.LinkFrame, Sequence[Raw]]] = []
         self._settling = 0  # frames with settlements, so far
+        self._words = LastWords(host, self)
         self._tells = self.late = False  # `late`: frames that came wait for those before them
         self.name = self.member = ""  # `member` is whom the peer addresses: perhaps a former one at this address
         self.selections: dict[int, Selecting] = {}  # by their requests
@@ -155,7 +156,7 @@ class PeerLink(Holder):
         consumers, self._consumers = self._consumers, {}
         for_each("detaching a consumer", consumers.values(), partial(self._leave_queue, now=now))
         # Not before: what becomes free by one of them must not be delivered to another consumer of this stream.
-        for_each("settling deliveries", words, partial(self.settle, now=now))
+        self._words.say(words)
         self._awaiting.clear()
         self._host.registry.not_recalled(self)
         self._transactions.close()
@@ -163,7 +164,7 @@ class PeerLink(Holder):
             self._host.departed[self.origin] = self
             self._host.tasks.start(self._end_later(), f"link of {self.name} ends")
         else:
-            self._end()
+            self._host.turns.do(0, self._end)
 
     def _leave_queue(self, found: tuple[Consumer, Queue], now: int) -> None:
         consumer, queue = found
@@ -178,7 +179,7 @@ class PeerLink(Holder):
     async def _end_later(self) -> None:
         """After a moment in which leases hold, and all that came was heard: else no frame is carried out."""
         await asyncio.sleep(_RETURN_SECONDS)
-        while self.late or not self._host.certain:
+        while self.late or self._words.left or not self._host.certain:
             await self._host.until_certain()
             await asyncio.sleep(_RETURN_SECONDS)
         self._end()
@@ -264,19 +265,24 @@ class PeerLink(Holder):
         touched: dict[Queue, None] = {}
         attach, tell = partial(self._attach_to, touched, now=now), partial(self._not_attached, touched)
         for_each("attaching a consumer", attaches, attach, tell)
-        for_each("serving new consumers", touched, partial(self._begin, now=now))
+        for_each("serving new consumers", touched, self._begin_when_claimed)
 
     def _attach_to(self, touched: dict[Queue, None], attach: pb.AttachConsumer, now: int) -> None:
         if (queue := self._attach(attach, now)) is not None:
             touched[queue] = None
 
-    def _begin(self, queue: Queue, now: int) -> None:
+    def _begin_when_claimed(self, queue: Queue) -> None:
+        self._host.claims.then(queue, partial(self._begin, queue))
+
+    def _begin(self, queue: Queue) -> None:
         """The gateway has said what it still holds of the queue: the rest of its former deliveries is requeued."""
+        if self.broken:  # not all of it is claimed, perhaps: its next stream does that
+            return
         former = self._host.registry.partitions[queue.options.partition].formers.get(self.origin)
         for holder in (former, self._host.departed.get(self.origin)):
             if holder:
                 release_held_by(self._host, queue, holder)
-        queue.dispatch(now)
+        queue.dispatch(self._host.now())
 
     def _attach(self, attach: pb.AttachConsumer, now: int) -> Queue | None:
         registry, handle, queue_id = self._host.registry, attach.consumer, SlotId(attach.queue_id)
@@ -297,14 +303,14 @@ class PeerLink(Holder):
             return None
         self._touched[queue] = None
         if attach.stray:
-            queue.claim(attach.held, self, now)
+            self._host.claims.claim(queue, self, None, attach.held)
             self.outbox.frame.attached.add(consumer=handle)
             return queue
         if before := self._consumers.pop(handle, None):
             # The gateway asks again because it has not received the answer.
             before[1].consumers.remove(before[0])
         consumer = newcomer(attach, self, queue, now)
-        reason = queue.attach(consumer, attach.held, now, again=attach.again)
+        reason = queue.attach(consumer, (), now, again=attach.again)
         answer = self.outbox.frame.attached.add(consumer=handle, reason=reason, age=consumer.age)
         answer.timeout_ms = queue.options.consumer_timeout_ms
         answer.browse = consumer.browse
@@ -312,6 +318,7 @@ class PeerLink(Holder):
             answer.text = f"queue '{queue.options.name}' is in exclusive use"
             return None
         self._consumers[handle] = (consumer, queue)
+        self._host.claims.claim(queue, self, consumer, attach.held)
         self._host.events.publish(attached(consumer, queue.options, self.name, again=attach.again))
         return queue
 
@@ -340,7 +347,7 @@ class PeerLink(Holder):
         tell = partial(self._not_attached, touched)
         for_each("attaching a consumer", (attach,), partial(self._attach_to, touched, now=now), tell)
         # After all other waiting consumers are attached, for the same reason as in `_attach_all`.
-        partition.waiting += [partial(self._begin, queue, now) for queue in touched]
+        partition.waiting += [partial(self._begin_when_claimed, queue) for queue in touched]
 
     def _settle_all(self, settles: Sequence[pb.Settle], now: int) -> None:
         self._settling += 1

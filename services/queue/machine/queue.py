@@ -32,6 +32,7 @@ from services.queue.machine.order.ready import CreateReady
 from services.queue.machine.overflow import OverflowPolicy
 from services.queue.machine.record import QueueRecord, uids_of
 from services.queue.machine.room import Room
+from services.queue.machine.seeking import Seeking
 from services.queue.machine.settlement import EntrySettlement
 from services.queue.machine.use import Use
 from services.queue.machine.walk import Walk
@@ -40,7 +41,7 @@ from services.rpc import queue_pb2 as pb
 
 class Queue:
     """What the shell asks of it. `holding`: the bytes that it keeps; `use`: whether it goes for want of it; `flow`: of
-    one from which publishers are held back, whether they are.
+    one from which publishers are held back, whether they are; `seeking`: claims of much.
     """
 
     def __init__(
@@ -60,6 +61,7 @@ class Queue:
         entrance = Entrance(
             self._entries, self.consumers, self._claims, delivery, self._backlog, self._room, self._settlement
         )
+        self.seeking = Seeking(self._entries, self._claims, entrance)
         self._admission = Admission(entrance, self._entries, self._room, now)
         if options.unused_ms is not None:
             context.expect(options.queue_id)
@@ -241,14 +243,11 @@ class Queue:
         if self.record.on:
             consumer.places = self.record.places_for(consumer.connection, consumer.tag)
         if held:
-            self._claim(held, consumer.link, consumer, now)
+            self.claim(held, consumer.link, now, consumer)
         return pb.NONE
 
-    def claim(self, held: Sequence[int], link: ConsumerLink, now: int) -> None:
-        """`link` holds these from before, and no consumer stands for them."""
-        self._claim(held, link, None, now)
-
-    def _claim(self, held: Sequence[int], link: ConsumerLink, consumer: Consumer | None, now: int) -> None:
+    def claim(self, held: Sequence[int], link: ConsumerLink, now: int, consumer: Consumer | None = None) -> None:
+        """`link` holds these from before; without a `consumer`, none stands for them."""
         if entries := self._claims.claim(held, link, consumer, now):
             self._entries.handed_out(entries)
 

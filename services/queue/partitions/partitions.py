@@ -27,7 +27,7 @@ from services.queue.partitions.gone import Gone
 from services.queue.partitions.hand_over import Row, frames, in_order, unwritten
 from services.queue.partitions.loads import Loads
 from services.queue.partitions.partition import Partition, PartitionState, Prepared
-from services.queue.partitions.recovering import Recoveries, put_back, read_back, wait_again
+from services.queue.partitions.recovering import Recoveries, put_back, read_back
 from services.queue.partitions.recovery import Recovery
 from services.queue.partitions.share import Placement, View
 from services.queue.partitions.sisters import Together
@@ -132,7 +132,7 @@ class Partitions:
         if self._host.suspended:
             # Only now, when it is known which partitions were lost meanwhile.
             for partition in self._host.registry.partitions.values():
-                wait_again(partition, self._host.now())
+                partition.wait_for_claims(self._host.now())
             self._host.resume(valid=True)
 
     def validity_changed(self, *, valid: bool) -> None:

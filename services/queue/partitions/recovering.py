@@ -19,8 +19,6 @@ from services.queue.partitions.recovery import Recovery
 from services.rpc import store_pb2
 from services.rpc.ledger_pb2 import RECOVERED, TAKEN_OVER
 
-# For gateways to find the new owner and claim what their consumers hold. What is not claimed by then is requeued.
-_CLAIM_MS = 3000
 _DO = "keep a copy of the data folder and report it: the batch is left out, and stays on disk"
 
 
@@ -62,8 +60,9 @@ async def read_back(host: Host, store: Recoveries, partition: Partition) -> Reco
         _forget(partition, recovery)
     else:
         partition.orphans, partition.notes = recovery.in_order(), recovery.notes
-        partition.claimable_until = host.now() + _CLAIM_MS if recovery.formers else 0
         partition.formers = recovery.formers
+        partition.claimable_until = host.now() if recovery.formers else 0
+        partition.wait_for_claims(host.now())
         if host.recorder.on:
             _tell(host, partition, recovery)
     return recovery
@@ -79,13 +78,7 @@ async def put_back(host: Host, partition: Partition) -> None:
             while more and partition.state is PartitionState.RECOVERING:
                 await asyncio.sleep(0)
                 more = host.registry.put_back(definition, partition)
-    wait_again(partition, host.now())
-
-
-def wait_again(partition: Partition, now: int) -> None:
-    """No frame was carried out for a while: gateways get the whole time again to claim what they hold."""
-    if partition.claimable_until:
-        partition.claimable_until = now + _CLAIM_MS
+    partition.wait_for_claims(host.now())
 
 
 def _tell(host: Host, partition: Partition, recovery: Recovery) -> None:

@@ -239,3 +239,28 @@ def test_claimed_again_before_a_transaction_is_decided(make: Make) -> None:
     machine.publish(1)
     machine.queue.let_go([1], transaction)
     assert list(transaction.heirs.values()) == [again]
+
+
+def test_claimed_in_parts(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Looked for a few at a time, it is theirs all the same; what the looks come to before it arrives is nobody's."""
+    monkeypatch.setattr(turn, "SCATTERED", 2)
+    machine = make(durable=True)
+    machine.publish(7, persistent=True)
+    consumer = machine.consumer(messages=0)
+    machine.queue.hold_up()
+    seeking = machine.queue.seeking
+    seeking.expect([2, 9], machine.link, consumer, 0)
+    seeking.expect([5, 6], machine.link, None, 0)
+    walk, looks = seeking.begin(), 1
+    while seeking.look(walk, 0):
+        looks += 1
+        assert machine.queue.get(machine.link, 0, settled=True) is None
+    assert looks >= 4  # one is not here: all of it is looked at
+    assert sorted(machine.queue.unsettled) == [2, 5, 6]
+    machine.publish(2, persistent=True)
+    assert sorted(machine.queue.unsettled) == [2, 5, 6, 9]
+    machine.queue.go_on(0)
+    machine.queue.credit(consumer, 100, 1 << 20, 0)
+    assert sorted(machine.link.uids()) == [1, 3, 4, 7, 8]
+    machine.queue.settle(pb.ACCEPT, [2, 5, 6, 9], 0)
+    assert list(machine.queue.unsettled) == sorted([1, 3, 4, 7, 8])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from tests.simulation.choices import BYTES, LEAST_TTL, LIFETIME, MOST, MOST_ATTEMPTS, MOST_TTL
+from tests.simulation.choices import ALTERNATE, BYTES, LEAST_TTL, LIFETIME, MOST, MOST_ATTEMPTS, MOST_TTL
 from tests.simulation.history import Sent
 
 if TYPE_CHECKING:
@@ -22,6 +22,10 @@ def meant(arguments: dict[str, Any]) -> dict[str, object]:
         found["x-message-ttl"] = arguments[MOST_TTL]
     if MOST_ATTEMPTS in arguments:
         found["x-delivery-limit"] = arguments[MOST_ATTEMPTS] - 1
+    if alternate := arguments.get(ALTERNATE):
+        found["x-dead-letter-exchange"] = alternate["destination"]
+        if attributes := alternate.get("attributes"):
+            found["x-dead-letter-routing-key"] = attributes["routingKey"]
     return found
 
 

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from collections.abc import AsyncIterator
 from itertools import chain
 from pathlib import Path
 
 import pytest
 
+from services.common.grpc_channel import connect
 from services.common.topology.slots import SlotName
+from services.rpc import metrics_pb2 as pb_metrics
 from services.rpc import queue_pb2 as pb
+from services.rpc.metrics_pb2_grpc import MetricsStub
+from tests.support.collected import collect
 from tests.support.queue_client import Client
 from tests.support.queue_house import House
 from tests.support.second_slots import second_slot, tell_second_slots
@@ -38,6 +43,24 @@ async def test_slots_are_queues_of_their_own(house: House) -> None:
     await link.attach(second)
     await link.until(lambda: link.bodies == [b"both", b"one"])
     assert [await link.ready(first, 4), await link.ready(second, 5)] == [0, 0]
+
+
+async def test_slots_are_measured_together(house: House) -> None:
+    """One sample of a queue: two of the same labels are none that Prometheus takes."""
+    first, other = await house.declare("q"), await house.declare("other")
+    link = await house.link()
+    await link.publish([first, second_slot(first)], [b"both"])
+    await link.publish([second_slot(first), other], [b"one", b"more"])
+    samples = list[tuple[str, ...]]()
+    async with connect(house.settings.address_of("queue-1")) as channel:
+        async for said in MetricsStub(channel).Collect(pb_metrics.CollectRequest(per_object=True), timeout=30):
+            for family in [each for each in said.families if each.labels]:
+                samples += zip([family.name] * 99, *[iter(family.label_values)] * len(family.labels), strict=False)
+    assert not [labels for labels, times in Counter(samples).items() if times > 1]
+    found = (await collect(house.settings.address_of("queue-1"), per_object=True))[1]
+    ready = {name: value for name, value in found.items() if name[0] == "hopline_queue_messages_ready"}
+    assert sorted(ready.values()) == [2, 4]
+    assert found["hopline_queues",] == 2
 
 
 async def test_slots_are_kept_apart_on_disk(house: House) -> None:

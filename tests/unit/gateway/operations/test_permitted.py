@@ -93,7 +93,7 @@ def test_dead_letters_of_a_queue_that_seems_to_be_there() -> None:
     ruled.set(EVERYTHING.model_copy(update={"write": "^own"}))
     session = Mock(permitted=ruled.permitted)
     session.connection.virtual_host, session.broker.topology.by_name = "/", {SlotName("/", "q"): Mock()}
-    session.broker.has_exchange = lambda _, name: name == "theirs"
+    session.broker.bindings.has_exchange = lambda _, name: name == "theirs"
     to_theirs = {"destination": "theirs"}
     for name in ("x-dead-letter-exchange", "alternateExchange", "alternateBinding"):
         table = {name: to_theirs if name == "alternateBinding" else "theirs"}
@@ -120,7 +120,8 @@ def test_a_dead_letter_queue_that_is_made(known: bool | None, write: str, config
     ruled = Ruled()
     ruled.set(EVERYTHING.model_copy(update={"write": write, "configure": configure}))
     session = Mock(permitted=ruled.permitted)
-    session.connection.virtual_host, session.broker.has_exchange = "/", lambda *_: known
+    session.connection.virtual_host, session.broker.bindings = "/", Mock(whole=known is not None)
+    session.broker.bindings.has_exchange = lambda *_: known
     declare = v.DeclareQueue(1, name="q", arguments={"x-qpid-dlq-enabled": True})
     with pytest.raises(AccessRefused, match=refused) if refused else nullcontext():
         needs.declare_queue(session, declare)

@@ -57,6 +57,18 @@ async def test_where_dead_letters_go(managed: Managed) -> None:
         assert (await managed("PUT", QUEUE, wanted, user="desk:desk"))[0] == answer
 
 
+async def test_a_dead_letter_queue_that_is_made(managed: Managed) -> None:
+    """By the argument of Broker-J's clients: it is shown as alternate; one that is said besides is a contradiction."""
+    status, told = await managed("PUT", QUEUE, {"arguments": {"x-qpid-dlq-enabled": True}})
+    assert (status, told["alternateBinding"]) == (201, {"destination": "q_DLQ"})
+    assert (await managed("GET", f"{QUEUE}_DLQ"))[1]["durable"] is True
+    another = {"alternateBinding": {"destination": "amq.fanout"}, "arguments": {"x-qpid-dlq-enabled": True}}
+    status, told = await managed("PUT", f"queue/{HOST}/p", another)
+    assert (status, "x-qpid-dlq-enabled" in told["errorMessage"]) == (409, True)
+    for name, answer in (("q", 422), ("q_DLQ", 200)):
+        assert (await managed("PUT", QUEUE, {"alternateBinding": {"destination": name}}))[0] == answer
+
+
 async def _desk(managed: Managed) -> None:
     """Manages, and may publish nowhere."""
     await managed("PUT", "user/internal/desk", {"password": "desk", "tags": ["administrator"]})

@@ -55,6 +55,18 @@ async def test_made_by_links(managed: Managed, code: int, shown: tuple[str, str]
     assert (status, told["exclusive"], told["lifetimePolicy"]) == (200, *shown)
 
 
+async def test_made_by_a_link_with_arguments(managed: Managed) -> None:
+    """Of AMQP 1.0: properties of the node; a queue that is made for dead letters of another stays."""
+    client = Client()
+    await client.open(managed.house.ports[0], "guest", "guest", "/")
+    node = Source(dynamic=True, dynamic_node_properties={v.Symbol("x-qpid-dlq-enabled"): True})
+    name = (await client.makes(Attach("l", 0, role=True, source=node, target=Target()))).source.address
+    told = (await managed("GET", f"queue/{HOST}/{quote(name, safe='')}"))[1]
+    client.abort()
+    assert told["alternateBinding"] == {"destination": f"{name}_DLQ"}
+    assert (await managed("GET", f"queue/{HOST}/{quote(name, safe='')}_DLQ"))[0] == 200
+
+
 async def test_made(managed: Managed) -> None:
     """For one consumer at a time; for others it takes a client."""
     assert (await managed("PUT", QUEUE, {"exclusive": "LINK"}))[0] == 201
