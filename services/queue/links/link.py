@@ -124,9 +124,12 @@ class PeerLink(Holder):
         self._receiving = False
 
     def resume(self) -> None:
-        """Carries out the frames that have waited for the leases."""
+        """Carries out the frames that have waited for the leases, or since for what one of them claims."""
         frames, self._suspended = self._suspended, []
         for number, (frame, publishes) in enumerate(frames, 1):
+            if self._host.claims.concern(self):
+                self._suspended += frames[number - 1 :]
+                break
             try:
                 self.receive(frame, publishes)
             except Exception as fault:  # noqa: BLE001 - as when it is carried out at once

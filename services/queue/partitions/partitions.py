@@ -307,13 +307,15 @@ class Partitions:
     async def _heard(self, partition: Partition) -> None:
         """Returns when every gateway has reported what its consumers hold from the former owner, or after a moment.
 
-        It is a moment in which the leases hold: while they may have run out no frame is carried out.
+        It is a moment in which the leases hold: while they may have run out no frame is carried out. Nor are those that
+        wait behind what their gateway claims of other partitions.
         """
         host, give_up = self._host, monotonic() + _SHORTLY
         while partition.state is PartitionState.RECOVERING:
-            if not host.certain:
+            if held_up := not host.certain or bool(host.claims):
                 give_up = monotonic() + _SHORTLY
-            elif partition.epoch == 1 or monotonic() >= give_up or self._have_told(partition):
+            is_over = not held_up and monotonic() >= give_up
+            if host.certain and (partition.epoch == 1 or is_over or self._have_told(partition)):
                 return
             await asyncio.sleep(_LOOK_SECONDS / 2)
 
