@@ -220,8 +220,9 @@ class Partitions:
     async def _ended(self, partitions: list[Partition], patience: float) -> None:
         """Returns when no transaction is undecided, no dead letter on its first way, no settlement on its way here.
 
-        A gateway that has heard that a queue leaves asks for it again, and keeps settlements until it is answered. If a
-        gateway does not send its decision of a transaction in time, the store aborts the transaction. While the store
+        A gateway that has heard that a queue leaves asks for it again, and keeps settlements until it is answered. One
+        that has left says nothing again: what it was done with, and waits for its turn, is waited for. If a gateway
+        does not send its decision of a transaction in time, the store aborts the transaction. While the store
         is away nothing could be written down either.
         """
         began = monotonic()
@@ -232,7 +233,8 @@ class Partitions:
             if passed >= patience:
                 for_each("having a transaction decided", undecided, _ask)
             on_their_way = any(partition.recalled or self._office.sends(partition) for partition in leaving)
-            if not undecided and (passed >= _SHORTLY or not on_their_way) and self._host.certain:
+            on_their_way = (on_their_way and passed < _SHORTLY) or (self._host.turns.behind and passed < patience)
+            if not undecided and not on_their_way and self._host.certain:
                 return  # not before leases hold: gateways' frames wait for them, and what has left says nothing again
             await asyncio.sleep(_LOOK_SECONDS)
 
