@@ -18,9 +18,14 @@ class InTurns:
 
     def __init__(self, tasks: Tasks, until_certain: Callable[[], Awaitable[None]]) -> None:
         self._tasks = tasks
-        self._until_certain = until_certain
+        self.until_certain = until_certain
         self._line: deque[tuple[int, Callable[[], None]]] = deque()
         self._spent = 0
+
+    @property
+    def behind(self) -> bool:
+        """Whether something waits for its turn."""
+        return bool(self._line)
 
     @property
     def room(self) -> int:
@@ -33,6 +38,10 @@ class InTurns:
             self.spend(cost)
             by_itself(_WHAT, work)
             return
+        self.later(cost, work)
+
+    def later(self, cost: int, work: Callable[[], None]) -> None:
+        """Does it when its turn comes, not in this one."""
         self._line.append((cost, work))
         if len(self._line) == 1:
             self._tasks.start(self._run(), _WHAT)
@@ -49,7 +58,7 @@ class InTurns:
     async def _run(self) -> None:
         while self._line:
             await asyncio.sleep(0)
-            await self._until_certain()
+            await self.until_certain()
             self._some()
 
     def _some(self) -> None:

@@ -6,7 +6,7 @@ with the end of the stream it is abandoned, which counts as an attempt.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -27,11 +27,18 @@ class LastWords:
         self._host, self._link = host, link
         self.left = 0
 
-    def say(self, words: Sequence[Settle]) -> None:
-        """Begins to."""
+    def say(self, words: Sequence[Settle], then: Callable[[], None]) -> None:
+        """Begins to. Only `then`, when all are said, it is over for those who wait for what the stream still says."""
         for part in parts_of(words) if words else ():
             self.left += 1
             self._host.turns.do(size_of(part), partial(self._settle, part))
+        self.left += 1
+        self._host.turns.do(0, partial(self._said, then))
+
+    def _said(self, then: Callable[[], None]) -> None:
+        self.left -= 1
+        self._host.registry.not_recalled(self._link)
+        then()
 
     def _settle(self, part: Sequence[Settle]) -> None:
         self.left -= 1

@@ -124,9 +124,12 @@ class PeerLink(Holder):
         self._receiving = False
 
     def resume(self) -> None:
-        """Carries out the frames that have waited for the leases."""
+        """Carries out the frames that have waited for the leases, or since for what one of them claims."""
         frames, self._suspended = self._suspended, []
         for number, (frame, publishes) in enumerate(frames, 1):
+            if self._host.claims.concern(self):
+                self._suspended += frames[number - 1 :]
+                break
             try:
                 self.receive(frame, publishes)
             except Exception as fault:  # noqa: BLE001 - as when it is carried out at once
@@ -156,10 +159,8 @@ class PeerLink(Holder):
         consumers, self._consumers = self._consumers, {}
         for_each("detaching a consumer", consumers.values(), partial(self._leave_queue, now=now))
         # Not before: what becomes free by one of them must not be delivered to another consumer of this stream.
-        self._words.say(words)
+        self._words.say(words, self._transactions.close)
         self._awaiting.clear()
-        self._host.registry.not_recalled(self)
-        self._transactions.close()
         if self._tells:
             self._host.departed[self.origin] = self
             self._host.tasks.start(self._end_later(), f"link of {self.name} ends")

@@ -55,7 +55,6 @@ class Portions:
     async def _run(self) -> None:
         try:
             while self._waiting:
-                await self._host.claims.until_done(self._link)
                 await self._carry_out(*self._waiting[0])
                 self._waiting.popleft()
         except Exception as fault:  # noqa: BLE001 - as when it is carried out at once
@@ -70,10 +69,10 @@ class Portions:
         try:
             *parts, last = list(parts_of(frame.settles)) or [[]]
             for part in parts:
-                await self._host.until_certain()
+                await self._host.claims.until_done(self._link)
                 self._settle(self._counts(part), held)
                 await asyncio.sleep(0)
-            await self._host.until_certain()
+            await self._host.claims.until_done(self._link)
             if self._link.broken:
                 self._settle(self._counts(last), held)
                 return

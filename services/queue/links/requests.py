@@ -54,6 +54,8 @@ def _ask(host: Host, link: PeerLink, request: pb.QueueRequest) -> None:
         link.outbox.reply(pb.QueueReply(id=request.id, reason=registry.missing(queue_id)))
     elif deletion := registry.deleting.awaited(queue_id):
         deletion.waiting.append(partial(answer_all, host, link, (request,)))
+    elif claimed := host.claims.awaited(queue):  # it would take, or count, what is not known yet to be a client's
+        claimed.waiting.append(partial(answer_all, host, link, (request,)))
     elif request.HasField("get") and queue.lags(now):
         later = partial(host.when_certain, partial(answer_all, host, link, (request,)))
         asyncio.get_running_loop().call_later(_LOOK_SECONDS, later)
@@ -116,7 +118,7 @@ async def _is_next(host: Host, queue: Queue) -> bool:
     """Lets other tasks have their turns; then whether the queue is still here."""
     host.check_full()
     await asyncio.sleep(0)
-    await host.until_certain()
+    await host.claims.until_claimed(queue)
     return _is_here(host, queue)
 
 

@@ -64,6 +64,7 @@ class Selecting:
         gathered: list[Entry] = []
         written = Written()
         most = _DROPPED if self._drops else _AT_ONCE
+        await host.claims.until_claimed(self.queue)
         while len(gathered) < most and room > 0 and not self.is_over:
             if self._link.broken or host.registry.queues.get(self.queue.options.queue_id) is not self.queue:
                 reply.reason = host.registry.missing(self.queue.options.queue_id)
@@ -74,7 +75,7 @@ class Selecting:
                 host.writer.barrier(written)
             host.check_full()
             await asyncio.sleep(0)
-            await host.until_certain()
+            await host.claims.until_claimed(self.queue)
         written.part_done()
         if not await written:
             reply.reason, reply.text = pb.OTHER, _NOT_WRITTEN

@@ -185,8 +185,11 @@ class Transactions:
     def _awaited(self, transaction: OpenTransaction) -> Awaited | None:
         published = [queue_id for _, source in transaction.batches for queue_id, _ in source.columns.queues]
         queue_ids = published + [SlotId(settle.queue_id) for settle in transaction.settles]
-        awaited = (self._host.registry.awaited(queue_id) for queue_id in dict.fromkeys(queue_ids))
-        return next((partition for partition in awaited if partition), None)
+        registry, claims = self._host.registry, self._host.claims
+        for queue_id in dict.fromkeys(queue_ids):
+            if found := registry.awaited(queue_id) or claims.awaited(registry.queues.get(queue_id)):
+                return found
+        return None
 
     def _stage(self, number: int, transaction: OpenTransaction) -> None:
         partitions = self._host.registry.partitions

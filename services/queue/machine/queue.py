@@ -61,7 +61,7 @@ class Queue:
         entrance = Entrance(
             self._entries, self.consumers, self._claims, delivery, self._backlog, self._room, self._settlement
         )
-        self.seeking = Seeking(self._entries, self._claims, entrance)
+        self.seeking = Seeking(self._entries, self._claims, entrance, self._backlog, self._room)
         self._admission = Admission(entrance, self._entries, self._room, now)
         if options.unused_ms is not None:
             context.expect(options.queue_id)

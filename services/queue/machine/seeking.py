@@ -1,6 +1,7 @@
 """Claims of more than goes in one turn: in parts, and those that wait are looked for in parts.
 
-Between `Queue.hold_up` and `Queue.go_on`: what is claimed must not be delivered before it is found.
+Between `hold_up` and `go_on`: what is claimed must neither be delivered nor dropped before it is found. It stands in
+front, where messages go that are too many, or past their time.
 """
 
 from __future__ import annotations
@@ -8,28 +9,51 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from services.queue.machine import turn
+from services.queue.machine.backlog import Backlog
 from services.queue.machine.claims import Claims
 from services.queue.machine.consumers import Consumer, ConsumerLink
 from services.queue.machine.entrance import Entrance
 from services.queue.machine.entries import Entries
+from services.queue.machine.room import Room
 from services.queue.machine.walk import Walk
 
 
 class Seeking:
     """Of one queue."""
 
-    __slots__ = ("_claims", "_entrance", "_entries")
+    __slots__ = ("_backlog", "_claims", "_entrance", "_entries", "_room")
 
-    def __init__(self, entries: Entries, claims: Claims, entrance: Entrance) -> None:
+    def __init__(self, entries: Entries, claims: Claims, entrance: Entrance, backlog: Backlog, room: Room) -> None:
         self._entries, self._claims, self._entrance = entries, claims, entrance
+        self._backlog, self._room = backlog, room
 
-    def is_much(self, held: Sequence[int], most: int) -> bool:
-        """Whether to claim these takes more than `most` looks."""
-        return len(held) > most or (self._entries.count + len(held) > most and not self._are_somebodys(held))
+    def looks(self, held: Sequence[int]) -> int:
+        """How many messages are looked at, at most, to claim these at once; no less than it counts if that is much."""
+        if len(held) > turn.AT_ONCE or self._are_somebodys(held):
+            return len(held)
+        return self._entries.count + len(held)
 
     def _are_somebodys(self, uids: Iterable[int]) -> bool:
         """Then none of them has to be looked for."""
         return self._entries.unsettled.keys() >= set(uids)
+
+    @property
+    def admits_all(self) -> bool:
+        """Whether newcomers come in however much waits: what clients hold, and is not found yet, keeps none out."""
+        return not self._entries.options.limited or self._room.policy.drops_head
+
+    def hold_up(self) -> None:
+        """Nothing of the queue is delivered, nor dropped as too much or past its time, before `go_on`."""
+        self._backlog.returning += 1
+        self._backlog.claiming = self._room.claiming = True
+
+    def go_on(self, now: int) -> None:
+        """All that is claimed is found: delivers what can be, and drops what is too much or past its time."""
+        self._backlog.returning -= 1
+        self._backlog.claiming = self._room.claiming = False
+        self._backlog.dispatch(now)
+        self._room.trim(now)
+        self._entries.context.expect(self._entries.options.queue_id)
 
     def expect(self, held: Sequence[int], link: ConsumerLink, consumer: Consumer | None, now: int) -> None:
         """`link` holds these, as Queue.claim says: those that wait are looked for later, what comes is theirs."""

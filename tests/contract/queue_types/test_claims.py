@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 
 from services.queue.machine import turn
@@ -247,8 +249,8 @@ def test_claimed_in_parts(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
     machine = make(durable=True)
     machine.publish(7, persistent=True)
     consumer = machine.consumer(messages=0)
-    machine.queue.hold_up()
     seeking = machine.queue.seeking
+    seeking.hold_up()
     seeking.expect([2, 9], machine.link, consumer, 0)
     seeking.expect([5, 6], machine.link, None, 0)
     walk, looks = seeking.begin(), 1
@@ -259,8 +261,77 @@ def test_claimed_in_parts(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
     assert sorted(machine.queue.unsettled) == [2, 5, 6]
     machine.publish(2, persistent=True)
     assert sorted(machine.queue.unsettled) == [2, 5, 6, 9]
-    machine.queue.go_on(0)
+    seeking.go_on(0)
     machine.queue.credit(consumer, 100, 1 << 20, 0)
     assert sorted(machine.link.uids()) == [1, 3, 4, 7, 8]
     machine.queue.settle(pb.ACCEPT, [2, 5, 6, 9], 0)
     assert list(machine.queue.unsettled) == sorted([1, 3, 4, 7, 8])
+
+
+def recovered(make: Make, monkeypatch: pytest.MonkeyPatch, *, expires: int = 0, **arguments: object) -> Machine:
+    """A former owner's: ten messages, of which clients say in parts that they hold the first four."""
+    monkeypatch.setattr(turn, "SCATTERED", 2)
+    machine = make(durable=True, **arguments)
+    its = [Message(uid, facts(persistent=True), PROPERTIES, b"body") for uid in range(1, 11)]
+    machine.account.hold(its, sum(one.kept for one in its), machine.queue.holding)
+    entries = [Entry(one, place, expires, part=JournalPart(7, 0)) for place, one in enumerate(its)]
+    machine.queue.recover(entries, 0)
+    machine.queue.seeking.hold_up()
+    return machine
+
+
+def claim_in_parts(machine: Machine, between: Callable[[], object], now: int) -> None:
+    """The four, each by itself; something happens after each step."""
+    seeking = machine.queue.seeking
+    for uid in (1, 2, 3, 4):
+        seeking.expect([uid], machine.link, None, now)
+        between()
+    walk = seeking.begin()
+    while seeking.look(walk, now):
+        between()
+
+
+def test_too_much_waits_while_it_is_claimed(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What clients hold is not too much, whatever the clock or others do before it is found."""
+    machine = recovered(make, monkeypatch, max_length=6, dead_letter_exchange="dlx")
+    machine.context.timed.clear()
+
+    def between() -> None:
+        assert machine.queue.deadline() == 0
+        machine.queue.expire(0)
+
+    claim_in_parts(machine, between, 0)
+    machine.publish(1, persistent=True)
+    machine.queue.seeking.go_on(0)
+    assert sorted(machine.queue.unsettled) == [1, 2, 3, 4]
+    assert machine.queue.ready_count == 6
+    assert len(machine.dead()) == 1
+    machine.queue.settle(pb.ACCEPT, [1, 2, 3, 4], 0)
+    assert machine.dead() == []
+
+
+def test_what_comes_back_while_it_is_claimed(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It drives nothing out before all is found."""
+    machine = recovered(make, monkeypatch, max_length=6, dead_letter_exchange="dlx")
+    machine.queue.seeking.expect([1], machine.link, None, 0)
+    machine.queue.seeking.look(machine.queue.seeking.begin(), 0)
+    machine.queue.settle(pb.RELEASE, [1], 0)
+    claim_in_parts(machine, lambda: None, 0)
+    machine.queue.seeking.go_on(0)
+    assert (sorted(machine.queue.unsettled), machine.queue.ready_count) == ([1, 2, 3, 4], 6)
+    assert machine.dead() == []
+
+
+def test_nothing_expires_while_it_is_claimed(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What clients hold does not expire; the rest does when all of theirs is found."""
+    machine = recovered(make, monkeypatch, expires=5, message_ttl=5)
+
+    def between() -> None:
+        assert machine.queue.deadline() == 0
+        machine.queue.expire(10)
+        machine.queue.dispatch(10)
+        assert machine.queue.get(machine.link, 10, settled=True) is None
+
+    claim_in_parts(machine, between, 10)
+    machine.queue.seeking.go_on(10)
+    assert (sorted(machine.queue.unsettled), machine.queue.ready_count) == ([1, 2, 3, 4], 0)
