@@ -30,6 +30,8 @@ def export(
     from services.store.moving.export import export as exported
     from services.store.moving.site import site
 
+    read_settings()  # the stack's secret is said where a URL has no credentials
+
     async def work() -> Exported:
         with shown() as told:
             return await exported(site(source), file, told)
@@ -67,6 +69,8 @@ def copy(source: _From, destination: _To) -> None:
     from services.store.moving.copy import copy as copied
     from services.store.moving.into import Moved
     from services.store.moving.site import site
+
+    read_settings()  # as of `export`
 
     async def work() -> Moved:
         with shown() as told:

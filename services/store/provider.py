@@ -6,7 +6,7 @@ A provider decides nothing. Fences, live counts, transactions and time are the s
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, AsyncIterator, Callable
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol, runtime_checkable
 
@@ -153,8 +153,14 @@ class Entries(Protocol):
     async def taken(self, partition: int) -> list[TakenRow]:
         """The rows of `partition` that no floor is above."""
 
-    def batches(self, partition: int) -> AsyncIterator[StoredBatch]:
-        """The entry batches of `partition` by id. Holds up no commit, and has only some of them in memory."""
+    async def numbers(self, partitions: Sequence[int]) -> dict[int, list[int]]:
+        """The ids of the entry batches of each of `partitions`, ascending."""
+
+    def batches(self, numbers: Sequence[int]) -> AsyncIterator[StoredBatch]:
+        """The entry batches with these ids, which ascend, but for those that are gone by now.
+
+        Holds up no commit, and has only some of them in memory; those in a row on one content have the same columns.
+        """
 
     async def sharing(self, content: int) -> Sharing | None:
         """A content with all batches on it; None when there is none."""

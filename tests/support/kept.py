@@ -15,6 +15,7 @@ from services.rpc.store_pb2 import (
     TakenColumns,
 )
 from services.store.compaction import Compaction
+from tests.support.read_back import batches_of
 from tests.support.store_house import dequeue, enqueue
 
 if TYPE_CHECKING:
@@ -58,7 +59,7 @@ async def _blank(house: House) -> None:
 
 async def everything(provider: Provider) -> dict[str, Any]:
     """What a store would read back, by what it is; ages are left out."""
-    batches = {number: [batch async for batch in provider.batches(number)] for number in PARTITIONS}
+    batches = {number: [batch async for batch in batches_of(provider, number)] for number in PARTITIONS}
     return {
         "live": sorted(
             (row.id, row.partition, row.content, row.total, row.size, row.whole) for row in await provider.live()

@@ -6,6 +6,7 @@ import asyncio
 
 from services.store.provider import Changes, EntryRow, Provider
 from services.store.providers.standing import Away
+from tests.support.read_back import batches_of
 
 
 def group(number: int, size: int = 7) -> Changes:
@@ -35,4 +36,4 @@ async def commit(provider: Provider, changes: Changes) -> int:
 
 async def alive(provider: Provider) -> dict[int, bytes]:
     """Batch → columns of its content."""
-    return {batch.entry.id: batch.columns async for batch in provider.batches(1)}
+    return {batch.entry.id: batch.columns async for batch in batches_of(provider, 1)}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Callable, Iterable
+from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 import structlog
@@ -14,6 +14,7 @@ from services.common.clients.peer import Peer
 from services.common.clients.renewals import Renewals
 from services.common.clients.store_journal import Journal
 from services.common.errors import BrokerError
+from services.common.partition import partition_in
 from services.rpc import store_pb2 as pb
 from services.rpc.store_pb2_grpc import StoreStub
 
@@ -144,9 +145,13 @@ class StoreClient:
             lambda stub, left: stub.ResolveTransaction(request, wait_for_ready=True, timeout=left), _PATIENCE
         )
 
-    def recover(self, partition: int, fence: pb.Fence) -> AsyncIterator[pb.RecoveredBatch]:
-        """What publishers may send again, then the entry batches of `partition` by id. Raises Fenced or Unavailable."""
-        request = pb.RecoverRequest(partition=partition, fence=fence)
+    def recover(self, fences: Sequence[pb.Fence]) -> AsyncIterator[pb.RecoveredBatch]:
+        """Of these partitions: what publishers may send again, then entry batches, as the contract says.
+
+        A store of a former release gives the first partition alone, and each batch in a message. Raises Fenced, if none
+        of them holds, or Unavailable.
+        """
+        request = pb.RecoverRequest(partition=partition_in(fences[0].lease) or 0, fence=fences[0], fences=fences)
         return self._peer.stream(lambda stub: stub.Recover(request, wait_for_ready=True))
 
     async def backup(self) -> AsyncGenerator[pb.BackupPiece, None]:

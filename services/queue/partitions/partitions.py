@@ -28,7 +28,6 @@ from services.queue.partitions.hand_over import Row, frames, in_order, unwritten
 from services.queue.partitions.loads import Loads
 from services.queue.partitions.partition import Partition, PartitionState, Prepared
 from services.queue.partitions.recovering import Recoveries, put_back, read_back
-from services.queue.partitions.recovery import Recovery
 from services.queue.partitions.share import Placement, View
 from services.queue.partitions.sisters import Together
 from services.rpc import store_pb2
@@ -124,9 +123,9 @@ class Partitions:
             if epochs.get(partition.number) != partition.epoch:
                 self._lose(partition)
         if not self._leaving and not self._joining:
-            for number, epoch in epochs.items():
-                if number not in self._host.registry.partitions:
-                    self._gain(number, epoch)
+            self._gain(
+                {number: epoch for number, epoch in epochs.items() if number not in self._host.registry.partitions}
+            )
             if reply is not self._balanced:
                 self._balance(reply)
         if self._host.suspended:
@@ -275,10 +274,10 @@ class Partitions:
             self.fenced(partition)
         return while_leaving()
 
-    def _gain(self, number: int, epoch: int) -> None:
-        partition = self._new(number, epoch)
-        self._host.registry.partitions[number] = partition
-        self._host.tasks.start(self._recover(partition), f"recover partition {number}")
+    def _gain(self, epochs: Mapping[int, int]) -> None:
+        if gained := {number: self._new(number, epoch) for number, epoch in epochs.items()}:
+            self._host.registry.partitions.update(gained)
+            self._host.tasks.start(self._recover(list(gained.values())), f"read back partitions {sorted(gained)}")
 
     def _new(self, number: int, epoch: int) -> Partition:
         writer, office = self._host.writer, self._office
@@ -292,16 +291,35 @@ class Partitions:
         partition = Partition(number, epoch, context, self._host.recorder, journeys)
         return partition
 
-    async def _recover(self, partition: Partition) -> None:
-        recovery: Recovery | None = None
+    async def _recover(self, left: list[Partition]) -> None:
+        """Reads them back together; each is served as soon as all of it is there."""
+        while left := [each for each in left if each.state is PartitionState.RECOVERING and not self._leaving]:
+            given: set[Partition] = set()
+            try:
+                async with contextlib.aclosing(read_back(self._host, self._store, left)) as found:
+                    async for partition, known in found:
+                        given.add(partition)
+                        self._read(partition, known)
+            except Fenced:
+                for_each("giving a partition up", set(left) - given, self._lose)
+            except Exception as failure:  # noqa: BLE001 - all that is for the partitions waits until they are served
+                numbers = sorted(each.number for each in left if each not in given)
+                contained("taking partitions over", failure, do=_DO, partitions=numbers)
+                await asyncio.sleep(_RETRY_SECONDS)
+            left = [each for each in left if each not in given]
+
+    def _read(self, partition: Partition, known: Known | None) -> None:
+        if known is None:
+            self._lose(partition)
+        else:
+            self._host.tasks.start(self._begin(partition, known), f"begin with partition {partition.number}")
+
+    async def _begin(self, partition: Partition, known: Known) -> None:
         while partition.state is PartitionState.RECOVERING and not self._leaving:
             try:
-                recovery = recovery or await read_back(self._host, self._store, partition)
                 await put_back(self._host, partition)
                 await self._heard(partition)
-                self._serve(partition, recovery.known)
-            except Fenced:
-                self._lose(partition)
+                self._serve(partition, known)
             except Exception as failure:  # noqa: BLE001 - all that is for the partition waits until it is served
                 contained("taking a partition over", failure, do=_DO, partition=partition.number)
                 await asyncio.sleep(_RETRY_SECONDS)

@@ -1,71 +1,60 @@
-"""Streams a partition's entries from the store into its queues-to-be."""
+"""Streams the entries of partitions from the store into their queues-to-be."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
-from functools import cache
+from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from typing import Protocol
 
-from services.common.containment import contained
 from services.common.ledger.place import LedgerPlace
-from services.common.topology.slots import SlotId
 from services.queue.host import Host
+from services.queue.journal.known import Known
 from services.queue.machine import turn
-from services.queue.machine.message import NOBODYS
-from services.queue.machine.options import QueueOptions
 from services.queue.partitions.partition import Partition, PartitionState
+from services.queue.partitions.reading import Reading
 from services.queue.partitions.recovery import Recovery
 from services.rpc import store_pb2
 from services.rpc.ledger_pb2 import RECOVERED, TAKEN_OVER
-
-_DO = "keep a copy of the data folder and report it: the batch is left out, and stays on disk"
 
 
 class Recoveries(Protocol):
     """The part of the store's client that reads partitions back."""
 
-    def recover(self, partition: int, fence: store_pb2.Fence) -> AsyncIterator[store_pb2.RecoveredBatch]: ...
+    def recover(self, fences: Sequence[store_pb2.Fence]) -> AsyncIterator[store_pb2.RecoveredBatch]: ...
 
 
-async def read_back(host: Host, store: Recoveries, partition: Partition) -> Recovery:
-    """Gives the partition its entries, by queue. Raises what the store raises, and then leaves nothing behind."""
-    registry = host.registry
+async def read_back(
+    host: Host, store: Recoveries, partitions: Sequence[Partition]
+) -> AsyncGenerator[tuple[Partition, Known | None], None]:
+    """Gives partitions their entries, by queue, and each as soon as it has all; None for one that another process has.
 
-    @cache
-    def options_of(queue_id: SlotId) -> QueueOptions | None:
-        definition = registry.definitions.get(queue_id)
-        try:
-            return registry.options(definition) if definition else None
-        except Exception as fault:  # noqa: BLE001 - one definition's, and the partition has other queues
-            contained("reading a queue's definition", fault, queue_id=queue_id)
-            return None
-
-    def traced(uid: int, queue_id: SlotId, context: bytes, time_ms: int, attempts: int) -> None:
-        if definition := registry.definitions.get(queue_id):
-            host.journeys.recovered(uid, definition, context, time_ms, attempts)
-
-    recovery = Recovery(host.account, host.interned, partition.epoch, host.now(), options_of, traced)
+    Raises what the store raises, and then leaves nothing behind of those that it did not give. A store of a former
+    release reads one: the others are not given.
+    """
+    reading, begun = Reading(host, partitions), False
     try:
-        async for batch in store.recover(partition.number, partition.fence):
-            try:
-                recovery.add(batch)
-            except Exception as fault:  # noqa: BLE001 - one record's, and the partition has others
-                contained("reading a batch of the journal", fault, do=_DO, partition=partition.number)
-        await host.exceed(recovery.highest)
-    except BaseException:
-        _forget(partition, recovery)
-        raise
-    if partition.state is not PartitionState.RECOVERING or registry.partitions.get(partition.number) is not partition:
-        _forget(partition, recovery)
-    else:
-        partition.orphans, partition.notes = recovery.in_order(), recovery.notes
-        partition.formers = recovery.formers
-        partition.claimable_until = host.now() if recovery.formers else 0
-        partition.wait_for_claims(host.now())
-        if host.recorder.on:
-            _tell(host, partition, recovery)
-    return recovery
+        async for message in store.recover([partition.fence for partition in partitions]):
+            ended = reading.take(message)
+            if not begun:
+                begun = True
+                for partition in reading.refused:
+                    yield partition, None
+            for partition in ended:
+                yield partition, await _given(host, reading, partition)
+            await asyncio.sleep(0)  # what has come already is given without a wait, and leases have to be renewed
+        for partition in reading.left:
+            yield partition, await _given(host, reading, partition)
+    finally:
+        reading.forget()
+
+
+async def _given(host: Host, reading: Reading, partition: Partition) -> Known:
+    recovery = await reading.end(partition)
+    partition.claimable_until = host.now() if partition.formers else 0
+    partition.wait_for_claims(host.now())
+    if host.recorder.on and partition.state is PartitionState.RECOVERING:
+        _tell(host, partition, recovery)
+    return recovery.known
 
 
 async def put_back(host: Host, partition: Partition) -> None:
@@ -97,8 +86,3 @@ def _tell(host: Host, partition: Partition, recovery: Recovery) -> None:
             host.recorder.record(RECOVERED, here, uids, reason=reason)
     if partition.epoch > 1:  # epoch 1 has no former owner
         host.recorder.note(TAKEN_OVER, here)
-
-
-def _forget(partition: Partition, recovery: Recovery) -> None:
-    for entries in recovery.entries.values():
-        partition.context.forget(entries, NOBODYS, durable=False)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from itertools import repeat
 from operator import attrgetter
 from typing import Final
 
+from services.common.errors import InternalError
 from services.common.ledger.stages import HANDED_OVER, HELD, JOURNAL
 from services.common.topology.slots import SlotId, slots_in
 from services.queue.journal.known import Known
@@ -17,7 +19,7 @@ from services.queue.machine.message import NOBODYS, Interned, MemoryAccount
 from services.queue.machine.options import QueueOptions
 from services.queue.machine.record import uids_of
 from services.rpc.queue_pb2 import PublishBatch
-from services.rpc.store_pb2 import EntryColumns, RecoveredBatch, TakenColumns
+from services.rpc.store_pb2 import EntryColumns, RecoveredBatch
 
 _APART_MS: Final = 1000  # by so much clocks of two owners may differ
 _NEVER: Final = 1 << 63
@@ -29,7 +31,6 @@ class Recovery:
     def __init__(
         self,
         account: MemoryAccount,
-        interned: Interned,
         epoch: int,
         now: int,
         options_of: Callable[[SlotId], QueueOptions | None],
@@ -45,32 +46,24 @@ class Recovery:
         self._epoch = epoch
         self._soon = now + _APART_MS
         self._account = account
-        self._interned = interned
         self._options_of = options_of
         self._traced = traced
         self._next: dict[SlotId, int] = {}  # queue → position behind all that was read
         self._mixed: set[SlotId] = set()  # queues whose batches do not come in the order of positions
         self._doubtful: dict[SlotId, list[Entry]] = {}  # by queue: perhaps their time came only when it had no owner
 
-    def add(self, batch: RecoveredBatch) -> None:
-        """Takes the next part of the store's stream."""
-        for floor in batch.floors:
-            self.known.recover_floor(floor.origin, floor.uid)
-        for taken in batch.taken:
-            self.known.recover_taken(taken.origin, TakenColumns.FromString(taken.messages))
-        if not batch.entries.count:
-            return
+    def add(self, batch: RecoveredBatch, contents: Contents) -> None:
+        """Takes the next batch of the partition; those that were read with it have the same `contents`."""
         self.highest = max(self.highest, batch.entries.id)
-        columns, index = EntryColumns.FromString(batch.entries.entries), 0
+        columns = EntryColumns.FromString(batch.entries.entries)
         if columns.notes:
             self._add_notes(batch, columns)
             return
-        reader = _Reader(batch, columns, _Content(*decoded(batch.columns), self._interned))
+        reader = _Reader(batch, columns, contents.of(batch))
         runs = zip(slots_in(columns.queue_id), columns.first, columns.count, strict=True)
         self.known.recover_batch(batch.entries.id, runs, reader.content.uids, handed_over=bool(columns.attempts))
-        for number, (queue_id, count) in enumerate(zip(slots_in(columns.queue_id), columns.count, strict=True)):
-            self._add_run(reader, number, queue_id, index, count)
-            index += count
+        for some in self._alike(columns):
+            self._add_some(reader, some)
 
     def _add_notes(self, batch: RecoveredBatch, columns: EntryColumns) -> None:
         gone = set(batch.dequeued)
@@ -90,23 +83,37 @@ class Recovery:
             self.entries[queue_id].sort(key=attrgetter("position"))
         return self.entries
 
-    def _add_run(self, reader: _Reader, number: int, queue_id: SlotId, index: int, count: int) -> None:
-        following = self._next.get(queue_id, 0)
-        columns = reader.columns
-        place = columns.position[number] if columns.position else following
-        if place < following:
-            self._mixed.add(queue_id)
-        self._next[queue_id] = max(following, place + count)
+    def _alike(self, columns: EntryColumns) -> Iterable[_Some]:
+        """The entries of each queue, or run, if it was handed over. Runs are short where queues alternate."""
+        found: dict[int, _Some] = {}
+        following, index = self._next, 0
+        positions = columns.position or repeat(-1, len(columns.first))
+        runs = zip(slots_in(columns.queue_id), columns.first, columns.count, positions, strict=True)
+        for number, (queue_id, first, count, position) in enumerate(runs):
+            key = number if columns.attempts else queue_id
+            if (some := found.get(key)) is None:
+                some = found[key] = _Some(queue_id, number)
+            behind = following.get(queue_id, 0)
+            place = behind if position < 0 else position
+            if place < behind:
+                self._mixed.add(queue_id)
+            following[queue_id] = max(behind, place + count)
+            some.add(first, index, place, count)
+            index += count
+        return found.values()
+
+    def _add_some(self, reader: _Reader, some: _Some) -> None:
+        queue_id, number, columns = some.queue_id, some.number, reader.columns
         handed_over = bool(columns.attempts)
         attempts = columns.attempts[number] if handed_over else 0
         origin = columns.held_by[number] if handed_over else 0
         kept = origin > 0 and columns.epoch + 1 == self._epoch
         attempts += origin > 0 and not kept
-        entries = reader.entries(number, index, count, place, attempts, latest := self._latest_of(queue_id))
+        entries = reader.entries(some, attempts, latest := self._latest_of(queue_id))
         if latest < _NEVER:
             counted = [each for each in entries if each.attempts > attempts and each.message.facts.not_before]
             self._doubtful.setdefault(queue_id, []).extend(counted)
-        self._date(reader, number, queue_id, place, entries)
+        self._date(columns, some, entries)
         if kept and entries:
             former = self.formers.setdefault(origin, Former(origin))
             for entry in entries:
@@ -133,21 +140,46 @@ class Recovery:
             if found := content.traced.get(entry.message.uid):
                 self._traced(entry.message.uid, queue_id, *found, entry.attempts)
 
-    def _date(self, reader: _Reader, number: int, queue_id: SlotId, place: int, entries: list[Entry]) -> None:
-        """Sets when entries of a run, which begins at `place`, expire: at the same time as before."""
-        columns = reader.columns
+    def _date(self, columns: EntryColumns, some: _Some, entries: list[Entry]) -> None:
+        """Sets when entries expire: at the same time as before."""
         if columns.attempts:
             for entry in entries:
-                entry.expires = columns.expires[number]
+                entry.expires = columns.expires[some.number]
             return
+        options = self._options_of(some.queue_id)
+        by_queue = options.lifetime(None) if options else None
         for entry in entries:
-            message = columns.first[number] + entry.position - place
-            entry.expires = self._expires(reader, message, queue_id)
+            own = entry.message.facts.ttl_ms
+            lives = by_queue if own is None else options.lifetime(own) if options else own
+            if lives is not None:
+                entry.expires = entry.message.received + lives
 
-    def _expires(self, reader: _Reader, message: int, queue_id: SlotId) -> int:
-        own, options = reader.content.ttl(message), self._options_of(queue_id)
-        lives = options.lifetime(own) if options else own
-        return 0 if lives is None else reader.content.received(message) + lives
+
+class _Some:
+    """Entries of a queue in a batch that went there alike, from run `number` on.
+
+    Of each: which message of the content it is, its index in the batch, and its place in the queue.
+    """
+
+    __slots__ = ("indexes", "messages", "number", "places", "queue_id")
+
+    def __init__(self, queue_id: SlotId, number: int) -> None:
+        self.queue_id = queue_id
+        self.number = number
+        self.messages: list[int] = []
+        self.indexes: list[int] = []
+        self.places: list[int] = []
+
+    def add(self, first: int, index: int, place: int, count: int) -> None:
+        """Adds a run of so many."""
+        if count == 1:
+            self.messages.append(first)
+            self.indexes.append(index)
+            self.places.append(place)
+        else:
+            self.messages.extend(range(first, first + count))
+            self.indexes.extend(range(index, index + count))
+            self.places.extend(range(place, place + count))
 
 
 class _Reader:
@@ -160,32 +192,47 @@ class _Reader:
         self._dequeued = set(batch.dequeued)
         self._delivered = batch.delivered_upto
 
-    def entries(self, number: int, index: int, count: int, place: int, attempts: int, latest: int) -> list[Entry]:
-        """The entries left of run `number`, which begins at `index` of the batch and at `place` of its queue.
-
-        What may not be delivered before a time behind `latest` was not.
-        """
-        part = JournalPart(self._batch, place - index)
-        first, message, dequeued = self.columns.first[number], self.content.message, self._dequeued
-        left = [at for at in range(count) if index + at not in dequeued] if dequeued else range(count)
-        entries = [Entry(message(first + at), place + at, 0, part) for at in left]
-        for entry, at in zip(entries, left, strict=True):
-            delivered = index + at < self._delivered and (entry.message.facts.not_before or 0) <= latest
-            entry.attempts = attempts + delivered
+    def entries(self, some: _Some, attempts: int, latest: int) -> list[Entry]:
+        """Those that are left. What may not be delivered before a time behind `latest` was not."""
+        message, gone, entries = self.content.message, self._dequeued, []
+        part = JournalPart(self._batch, some.places[0] - some.indexes[0])
+        for at, index, place in zip(some.messages, some.indexes, some.places, strict=True):
+            if index in gone:
+                continue
+            if place - index != part.base:
+                part = JournalPart(self._batch, place - index)
+            entry = Entry(message(at), place, 0, part)
+            entry.attempts = attempts
+            if index < self._delivered and (entry.message.facts.not_before or 0) <= latest:
+                entry.attempts += 1
+            entries.append(entry)
         return entries
+
+
+class Contents:
+    """What batches are on, which come one after the other."""
+
+    def __init__(self, interned: Interned) -> None:
+        self._interned = interned
+        self._id = 0
+        self._last: _Content | None = None
+
+    def of(self, batch: RecoveredBatch) -> _Content:
+        """That of the next batch, which may be the same as that of the one before. Raises where it cannot be read."""
+        if batch.columns or batch.entries.content != self._id:
+            self._id, self._last = batch.entries.content, None
+            self._last = _Content(*decoded(batch.columns), self._interned)
+        if self._last is None:
+            raise InternalError("what the batch is on could not be read")
+        return self._last
 
 
 class _Content:
     """A publish batch whose messages become objects when an entry needs them."""
 
     def __init__(self, batch: PublishBatch, bodies: list[bytes], interned: Interned) -> None:
-        self._columns = Columns(batch, bodies, interned)
-        self.uids = self._columns.uids  # outlives the rest
-        self.message = self._columns.message
-        self.received = self._columns.received
-        self.traced = {self.uids[one.index]: (one.context, self.received(one.index)) for one in batch.traced}
+        columns = Columns(batch, bodies, interned)
+        self.uids = columns.uids  # outlives the rest
+        self.message = columns.message
+        self.traced = {self.uids[one.index]: (one.context, columns.received(one.index)) for one in batch.traced}
         """By uid: the message's trace context, and when it was received."""
-
-    def ttl(self, index: int) -> int | None:
-        """The message's own expiration, in ms."""
-        return self._columns.facts[index].ttl_ms

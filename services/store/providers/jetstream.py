@@ -8,7 +8,7 @@ start reads a snapshot and the log behind it, and the log is kept as short as th
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator, Callable
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
 from pathlib import Path
 
 import structlog
@@ -129,8 +129,11 @@ class JetStreamProvider:
     async def taken(self, partition: int) -> list[TakenRow]:
         return await self._index.taken(partition)
 
-    def batches(self, partition: int) -> AsyncIterator[StoredBatch]:
-        return self._bodies.batches(partition)
+    async def numbers(self, partitions: Sequence[int]) -> dict[int, list[int]]:
+        return await self._index.numbers(partitions)
+
+    def batches(self, numbers: Sequence[int]) -> AsyncIterator[StoredBatch]:
+        return self._bodies.batches(numbers)
 
     async def sharing(self, content: int) -> Sharing | None:
         columns = await self._bodies.of(content)

@@ -53,35 +53,38 @@ class Bodies:
         bodies = {sequence: await self._body(sequence) for sequence, _, _ in spans}
         return _joined(spans, bodies)
 
-    async def batches(self, partition: int) -> AsyncIterator[StoredBatch]:
+    async def batches(self, numbers: Sequence[int]) -> AsyncIterator[StoredBatch]:
         """As Provider says; reads some messages at a time, together, and each once for all that it has for them."""
-        numbers: Sequence[int] = self._writer.index.of(partition)
-        while numbers:
-            chunk, numbers = self._cut(numbers)
+        start = 0
+        while start < len(numbers):
+            chunk = self._cut(numbers[start : start + _READ_ROWS])
+            start += len(chunk)
             for number, columns in await self._columns(chunk):
                 # Looked up now: entries may have been dequeued while the content was read.
                 found = self._writer.index.batch(number)
                 if found and columns is not None:
                     yield StoredBatch(found[0], columns, *found[1:])
 
-    def _cut(self, numbers: Sequence[int]) -> tuple[Sequence[int], Sequence[int]]:
-        """As many batches as are in the messages that may be in memory, at least one; and the rest."""
+    def _cut(self, numbers: Sequence[int]) -> Sequence[int]:
+        """The first of these batches, as many as are in the messages that may be in memory, at least one."""
         messages: set[int] = set()
-        for count, number in enumerate(numbers[:_READ_ROWS]):
+        for count, number in enumerate(numbers):
             if place := self._place(number):
                 messages.update(sequence for sequence, _, _ in place.spans())
             if count and len(messages) > _READ_MESSAGES:
-                return numbers[:count], numbers[count:]
-        return numbers[:_READ_ROWS], numbers[_READ_ROWS:]
+                return numbers[:count]
+        return numbers
 
     async def _columns(self, numbers: Sequence[int]) -> list[tuple[int, bytes | None]]:
         """The columns of each batch; None where it is gone. No task for each: a million take a minute."""
-        spans = [(number, list(place.spans())) for number in numbers if (place := self._place(number))]
-        wanted = dict.fromkeys(sequence for _, parts in spans for sequence, _, _ in parts)
+        places = [(number, place) for number in numbers if (place := self._place(number))]
+        spans = {place: list(place.spans()) for _, place in places}
+        wanted = dict.fromkeys(sequence for parts in spans.values() for sequence, _, _ in parts)
         bodies = dict(zip(wanted, await asyncio.gather(*map(self._body, wanted)), strict=True))
+        found = {place: _joined(parts, bodies) for place, parts in spans.items()}
         return [
-            (number, await self._moved(number) if (columns := _joined(parts, bodies)) is None else columns)
-            for number, parts in spans
+            (number, await self._moved(number) if (columns := found[place]) is None else columns)
+            for number, place in places
         ]
 
     def _place(self, number: int) -> ContentPosition | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from services.store.provider import Changes, EntryRow, LiveRow
@@ -64,9 +64,8 @@ class Index(MemoryProvider):
         dequeues = b"".join(gone.values()) if gone else b""
         return LiveRow(row.id, row.partition, row.content, row.total, dequeues, size_at(packed), whole)
 
-    def of(self, partition: int) -> list[int]:
-        """The batches of a partition by id."""
-        return sorted(self._of.get(partition, ()))
+    async def numbers(self, partitions: Sequence[int]) -> dict[int, list[int]]:
+        return {partition: sorted(self._of.get(partition, ())) for partition in partitions}
 
     def batch(self, number: int) -> tuple[EntryRow, list[bytes], int] | None:
         """A batch's row, its dequeues, and up to where it was delivered; None where it is gone."""

@@ -211,13 +211,14 @@ class Writer:
         async with self._turn:
             if self.ended:
                 raise self.ended
+            asked = epoch_ms()
             try:
                 yield await self._settled()
             except Lost as failure:
                 await self._drop()
                 if isinstance(failure, Damaged) and self._lasting(failure):
                     self._standing.end(f"{self._url}: {failure}")
-                raise self._standing.lost(str(failure), gone=failure.gone, do=failure.do) from failure
+                raise self._standing.lost(str(failure), gone=failure.gone, do=failure.do, asked=asked) from failure
             self._standing.back()
             self._missing = ""
 

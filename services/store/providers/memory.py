@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import AsyncGenerator, AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from pathlib import Path
 
 from services.common.clock import epoch_ms
@@ -139,8 +139,15 @@ class MemoryProvider:
     async def taken(self, partition: int) -> list[TakenRow]:
         return [row for row in self._taken.values() if row.partition == partition]
 
-    async def batches(self, partition: int) -> AsyncIterator[StoredBatch]:
-        for number in sorted(row.id for row in self._entries.values() if row.partition == partition):
+    async def numbers(self, partitions: Sequence[int]) -> dict[int, list[int]]:
+        found: dict[int, list[int]] = {partition: [] for partition in partitions}
+        for row in self._entries.values():
+            if row.partition in found:
+                found[row.partition].append(row.id)
+        return {partition: sorted(numbers) for partition, numbers in found.items()}
+
+    async def batches(self, numbers: Sequence[int]) -> AsyncIterator[StoredBatch]:
+        for number in numbers:
             if row := self._entries.get(number):
                 columns, _ = self._contents[row.content]
                 dequeues = list(self._dequeues.get(number, {}).values())

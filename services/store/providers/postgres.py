@@ -7,8 +7,9 @@ one reads, a backup has its own. `postgres_writer.py` says what is promised whil
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator, Callable
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
 from contextlib import aclosing
+from functools import partial
 from pathlib import Path
 
 import structlog
@@ -16,6 +17,7 @@ import structlog
 from services.common.clock import monotonic
 from services.common.disk import Room
 from services.common.errors import InternalError
+from services.store.chunks import in_chunks
 from services.store.provider import (
     Changes,
     LeaseRow,
@@ -148,12 +150,11 @@ class PostgresProvider:
     async def taken(self, partition: int) -> list[TakenRow]:
         return await read.taken(self._reader, partition)
 
-    async def batches(self, partition: int) -> AsyncIterator[StoredBatch]:
-        after = -1
-        while chunk := await read.chunk(self._reader, partition, after):
-            for batch in chunk:
-                yield batch
-            after = chunk[-1].entry.id
+    async def numbers(self, partitions: Sequence[int]) -> dict[int, list[int]]:
+        return await read.numbers(self._reader, partitions)
+
+    def batches(self, numbers: Sequence[int]) -> AsyncIterator[StoredBatch]:
+        return in_chunks(numbers, partial(read.chunk, self._reader))
 
     async def sharing(self, content: int) -> Sharing | None:
         return await read.sharing(self._reader, content)

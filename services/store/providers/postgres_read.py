@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, TypeVar
 
 import structlog
@@ -38,17 +38,21 @@ _LIVE = """
     SELECT b.id, b.partition, b.content, b.count, octet_length(c.columns), c.whole
     FROM entry_batch b JOIN content c ON c.id = b.content
 """
+_NUMBERS = "SELECT partition, array_agg(id ORDER BY id) FROM entry_batch WHERE partition = ANY($1) GROUP BY partition"
+# What several batches in a row are on is sent with the first.
 _CHUNK = """
-    SELECT b.id, b.partition, b.content, b.count, b.entries, c.columns, b.delivered_upto,
+    WITH wanted AS (
+        SELECT b.id, octet_length(c.columns) AS size,
+            lag(b.content) OVER (ORDER BY b.id) IS DISTINCT FROM b.content AS first
+        FROM entry_batch b JOIN content c ON c.id = b.content WHERE b.id = ANY($1)
+    ), fitting AS (
+        SELECT id, first, sum(size) FILTER (WHERE first) OVER (ORDER BY id ROWS UNBOUNDED PRECEDING) - size AS before
+        FROM wanted
+    )
+    SELECT b.id, b.partition, b.content, b.count, b.entries, CASE WHEN f.first THEN c.columns END, b.delivered_upto,
         ARRAY(SELECT d.indexes FROM dequeue d WHERE d.batch = b.id)
-    FROM (
-        SELECT id, sum(size) OVER (ORDER BY id) - size AS before FROM (
-            SELECT b.id, octet_length(c.columns) AS size FROM entry_batch b JOIN content c ON c.id = b.content
-            WHERE b.partition = $1 AND b.id > $2 ORDER BY b.id LIMIT $3
-        ) AS next
-    ) AS fitting
-    JOIN entry_batch b ON b.id = fitting.id JOIN content c ON c.id = b.content
-    WHERE fitting.before < $4 ORDER BY b.id
+    FROM fitting f JOIN entry_batch b ON b.id = f.id JOIN content c ON c.id = b.content
+    WHERE f.before < $2 ORDER BY b.id
 """
 _SHARING = """
     SELECT b.entries, ARRAY(SELECT d.indexes FROM dequeue d WHERE d.batch = b.id)
@@ -129,13 +133,19 @@ async def live(reader: Reader) -> list[LiveRow]:
     ]
 
 
-async def chunk(reader: Reader, partition: int, after: int) -> list[StoredBatch]:
-    """The next batches of `partition` with an id above `after`; empty at the end."""
-    rows = await reader.rows(_CHUNK, partition, after, CHUNK_ROWS, CHUNK_BYTES)
-    return [
-        StoredBatch(EntryRow(number, of, content, count, entries), columns, list(dequeues), upto)
-        for number, of, content, count, entries, columns, upto, dequeues in rows
-    ]
+async def numbers(reader: Reader, partitions: Sequence[int]) -> dict[int, list[int]]:
+    """As Provider says."""
+    return {partition: [] for partition in partitions} | dict(await reader.rows(_NUMBERS, partitions))
+
+
+async def chunk(reader: Reader, some: Sequence[int]) -> list[StoredBatch]:
+    """Of the batches with these ids those that are there, as many as go into a chunk."""
+    found: list[StoredBatch] = []
+    for number, of, content, count, entries, columns, upto, dequeues in await reader.rows(_CHUNK, some, CHUNK_BYTES):
+        if columns is None:
+            columns = found[-1].columns  # noqa: PLW2901 - those of the batch before it
+        found.append(StoredBatch(EntryRow(number, of, content, count, entries), columns, list(dequeues), upto))
+    return found
 
 
 async def sharing(reader: Reader, content: int) -> Sharing | None:

@@ -23,7 +23,7 @@ from collections.abc import Awaitable, Callable
 from contextlib import nullcontext, suppress
 from typing import TypeVar
 
-from services.common.clock import monotonic
+from services.common.clock import epoch_ms, monotonic
 from services.common.errors import InternalError
 from services.common.runtime import Tasks
 from services.store.provider import Changes, Occupied
@@ -160,10 +160,11 @@ class Writer:
 
     async def _ask(self, seconds: float, connection: Connection, work: Awaitable[T]) -> T:
         """The result of `work`. Without an answer the session is given up: the next one finds out the outcome."""
+        asked = epoch_ms()
         try:
             return await within(seconds, connection, work)
         except Exception as failure:
-            raise self._lose(connection, failure) from failure
+            raise self._lose(connection, failure, asked) from failure
         except BaseException:
             self._drop(connection)
             raise
@@ -210,12 +211,12 @@ class Writer:
             )
         self.epoch, self._written = epoch, written
 
-    def _lose(self, connection: Connection, failure: Exception) -> Away:
+    def _lose(self, connection: Connection, failure: Exception, asked: int = 0) -> Away:
         self._drop(connection)
-        return self._lost(failure)
+        return self._lost(failure, asked)
 
-    def _lost(self, failure: Exception) -> Away:
-        return self._standing.lost(session.reason(failure), gone=session.gone(failure))
+    def _lost(self, failure: Exception, asked: int = 0) -> Away:
+        return self._standing.lost(session.reason(failure), gone=session.gone(failure), asked=asked)
 
     def _drop(self, connection: Connection) -> None:
         connection.terminate()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import sqlite3
-from collections.abc import AsyncGenerator, AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from pathlib import Path
 
 import structlog
@@ -13,6 +13,7 @@ from services.common import disk
 from services.common.disk import Room
 from services.common.errors import InternalError
 from services.common.runtime import Tasks
+from services.store.chunks import in_chunks
 from services.store.provider import (
     Changes,
     LeaseRow,
@@ -174,12 +175,12 @@ class SQLiteProvider:
         sql = "SELECT id, partition, origin, upto, messages FROM taken WHERE partition = ?"
         return [TakenRow(*row) for row in await self._reader.rows(sql, (partition,))]
 
-    async def batches(self, partition: int) -> AsyncIterator[StoredBatch]:
-        after = -1
-        while chunk := await self._reader.run(sqlite_read.chunk, partition, after):
-            for batch in chunk:
-                yield batch
-            after = chunk[-1].entry.id
+    async def numbers(self, partitions: Sequence[int]) -> dict[int, list[int]]:
+        sql = "SELECT id FROM entry_batch WHERE partition = ? ORDER BY id"
+        return {each: [number for (number,) in await self._reader.rows(sql, (each,))] for each in partitions}
+
+    def batches(self, numbers: Sequence[int]) -> AsyncIterator[StoredBatch]:
+        return in_chunks(numbers, lambda some: self._reader.run(sqlite_read.chunk, some))
 
     async def sharing(self, content: int) -> Sharing | None:
         return await self._reader.run(sqlite_read.sharing, content)

@@ -4,28 +4,23 @@ from __future__ import annotations
 
 import sqlite3
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
 
 from services.store.provider import EntryRow, LiveRow, Sharing, StoredBatch
 
-# A chunk of recovery ends at the limit that is reached first.
-_CHUNK_BATCHES = 512
-_CHUNK_BYTES = 1 << 20  # many partitions may be read back at once
+Row = tuple[Any, ...]
+
+_CHUNK_BYTES = 1 << 20  # of contents; several processes may read back at once
 
 # length() of a blob reads only the row's header.
 _LIVE = """
     SELECT b.id, b.partition, b.content, b.count, length(c.columns), c.whole
     FROM entry_batch b JOIN content c ON c.id = b.content
 """
-_CHUNK = """
-    SELECT b.id, b.partition, b.content, b.count, b.entries, c.columns, b.delivered_upto
-    FROM entry_batch b JOIN content c ON c.id = b.content
-    WHERE b.partition = ? AND b.id > ? ORDER BY b.id LIMIT ?
-"""
-_CHUNK_DEQUEUES = """
-    SELECT d.batch, d.indexes FROM entry_batch b JOIN dequeue d ON d.batch = b.id
-    WHERE b.partition = ? AND b.id > ? AND b.id <= ?
-"""
+_CHUNK = "SELECT id, partition, content, count, entries, delivered_upto FROM entry_batch WHERE id IN ({}) ORDER BY id"
+_CHUNK_DEQUEUES = "SELECT batch, indexes FROM dequeue WHERE batch IN ({})"
+_COLUMNS = "SELECT columns FROM content WHERE id = ?"
 
 
 def live(connection: sqlite3.Connection) -> list[LiveRow]:
@@ -37,23 +32,30 @@ def live(connection: sqlite3.Connection) -> list[LiveRow]:
     ]
 
 
-def chunk(connection: sqlite3.Connection, partition: int, after: int) -> list[StoredBatch]:
-    """The next batches of `partition` with an id above `after`; empty at the end."""
-    rows = []
-    size = 0
-    # Both reads see one state of the file.
+def chunk(connection: sqlite3.Connection, numbers: Sequence[int]) -> list[StoredBatch]:
+    """Of the batches with these ids those that are there, as many as go into a chunk."""
+    marks = ",".join("?" * len(numbers))
+    # All reads see one state of the file.
     connection.execute("BEGIN")
     try:
-        for row in connection.execute(_CHUNK, (partition, after, _CHUNK_BATCHES)):
-            rows.append(row)
-            size += len(row[5])
-            if size >= _CHUNK_BYTES:
-                break
-        last = rows[-1][0] if rows else after
-        dequeues = _grouped(connection.execute(_CHUNK_DEQUEUES, (partition, after, last)))
+        rows = list(_with_columns(connection, connection.execute(_CHUNK.format(marks), numbers)))
+        dequeues = _grouped(connection.execute(_CHUNK_DEQUEUES.format(marks), numbers))
     finally:
         connection.execute("ROLLBACK")
-    return [StoredBatch(EntryRow(*row[:5]), row[5], dequeues[row[0]], row[6]) for row in rows]
+    return [StoredBatch(EntryRow(*row[:5]), columns, dequeues[row[0]], row[5]) for row, columns in rows]
+
+
+def _with_columns(connection: sqlite3.Connection, rows: Iterable[Row]) -> Iterator[tuple[Row, bytes]]:
+    """Rows with what they refer to, as many as go into a chunk; what several in a row have is read once."""
+    size, content, columns = 0, None, b""
+    for row in rows:
+        if row[2] != content:
+            content = row[2]
+            ((columns,),) = connection.execute(_COLUMNS, (content,))
+            size += len(columns)
+        yield row, columns
+        if size >= _CHUNK_BYTES:
+            return
 
 
 def sharing(connection: sqlite3.Connection, content: int) -> Sharing | None:

@@ -39,12 +39,13 @@ class Standing:
         """`ended` is called once when this process can never write again."""
         self._tell_end = ended
 
-    def lost(self, why: str, *, gone: bool, do: str = "") -> Away:
+    def lost(self, why: str, *, gone: bool, do: str = "", asked: int = 0) -> Away:
         """A request has failed: the program is `gone` or refuses; `do` is the remedy if it is not the usual one.
 
-        Gives the error to raise.
+        `asked`: when that was (Unix ms), if not just now: one that hangs is given some seconds, in which nothing was
+        written either. Gives the error to raise.
         """
-        first, self._since = not self._since, self._since or epoch_ms()
+        first, self._since = not self._since, self._since or asked or epoch_ms()
         how = "is away" if gone else "refuses"
         self.trouble = f"{self._shown} {how} since {utc(self._since)}: {why}"
         away = Away(self.trouble, do or self._do)

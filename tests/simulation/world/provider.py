@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from pathlib import Path
 from random import Random
 
@@ -76,8 +76,8 @@ class SimulatedProvider(MemoryProvider):
         await super().commit(changes)  # does not wait: a process that is killed now or later has written all
         await asyncio.sleep(self._disk.moment())
 
-    async def batches(self, partition: int) -> AsyncIterator[StoredBatch]:
+    async def batches(self, numbers: Sequence[int]) -> AsyncIterator[StoredBatch]:
         """Some of them at a time, commits between: as from a real disk."""
-        async for batch in super().batches(partition):
+        async for batch in super().batches(numbers):
             await self._disk.turn()
             yield batch

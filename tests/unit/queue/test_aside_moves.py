@@ -12,7 +12,7 @@ from services.common.message.facts import Facts
 from services.queue.machine.entry import Entry
 from services.queue.machine.message import Interned, MemoryAccount
 from services.queue.machine.options import read_options
-from services.queue.partitions.recovery import Recovery
+from services.queue.partitions.recovery import Contents, Recovery
 from services.rpc.queue_pb2 import PublishBatch
 from services.rpc.store_pb2 import EntryBatch, EntryColumns, RecoveredBatch
 from tests.support.queue_house import House
@@ -45,7 +45,7 @@ async def test_after_a_move(house: House, *, durable: bool) -> None:
 def read_back(table: Mapping[str, object], *times: int | None) -> list[Entry]:
     """At time `LATER`, messages of one batch that may not be delivered before these; the last one was delivered."""
     options = read_options(1, "/", "q", 0, table)
-    recovery = Recovery(MemoryAccount(), Interned(), 2, LATER, {1: options}.get, lambda *_: None)
+    recovery = Recovery(MemoryAccount(), 2, LATER, {1: options}.get, lambda *_: None)
     columns = PublishBatch(uids=range((5 << 39) + 1, (5 << 39) + 1 + len(times)), bodies=[b""] * len(times))
     put(columns, [FACTS._replace(not_before=each) for each in times], [b""] * len(times))
     entries = EntryColumns(queue_id=[1], first=[0], count=[len(times)], position=[0])
@@ -53,7 +53,7 @@ def read_back(table: Mapping[str, object], *times: int | None) -> list[Entry]:
     its = EntryBatch(id=1, count=len(times), entries=entries.SerializeToString())
     batch.entries.CopyFrom(its)
     batch.delivered_upto = len(times)
-    recovery.add(batch)
+    recovery.add(batch, Contents(Interned()))
     return recovery.in_order()[1]
 
 

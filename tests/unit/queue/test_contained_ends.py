@@ -80,7 +80,7 @@ async def test_a_queue_that_has_come_back(house: House, monkeypatch: pytest.Monk
     partition = registry.partition_of(queue_id)
     assert partition
     held._lose(partition)
-    held._gain(partition.number, partition.epoch)
+    held._gain({partition.number: partition.epoch})
     assert (await second.attach(queue_id)).reason == pb.NONE
     await second.until(lambda: not departed)
     assert queue_id in registry.definitions

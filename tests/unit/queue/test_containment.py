@@ -263,10 +263,10 @@ async def test_a_batch_that_cannot_be_read_back(house: House, monkeypatch: pytes
         await link.publish(queue_id, [body], persistent=True)
     add = Recovery.add
 
-    def fails(self: Recovery, batch: Any) -> None:
+    def fails(self: Recovery, batch: Any, contents: Any) -> None:
         if b"odd" in batch.columns:
             raise ZeroDivisionError
-        add(self, batch)
+        add(self, batch, contents)
 
     monkeypatch.setattr(Recovery, "add", fails)
     await house.queues.pop("queue-1").stop()

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from services.queue.machine.message import Interned, MemoryAccount
 from services.queue.machine.options import read_options
-from services.queue.partitions.recovery import Recovery
+from services.queue.partitions.recovery import Contents, Recovery
 from services.rpc.queue_pb2 import PublishBatch, PublishRun
 from services.rpc.store_pb2 import EntryBatch, EntryColumns, RecoveredBatch
 
@@ -20,13 +20,13 @@ LARGE = 64 << 20  # bytes: more than the allocator keeps for itself when it is g
 
 def recovered() -> Recovery:
     """One large message, which its publisher may send again."""
-    recovery = Recovery(MemoryAccount(), Interned(), 2, 0, lambda _: None, lambda *_: None)
+    recovery = Recovery(MemoryAccount(), 2, 0, lambda _: None, lambda *_: None)
     columns = PublishBatch(uids=[UID], bodies=[bytes(LARGE)], properties=[b""], runs=[PublishRun(count=1)])
     entries = EntryColumns(queue_id=[1], first=[0], count=[1], position=[0])
     batch = RecoveredBatch(columns=columns.SerializeToString())
     batch.entries.CopyFrom(EntryBatch(id=1, count=1, entries=entries.SerializeToString()))
-    batch.floors.add(origin=ORIGIN, uid=UID)
-    recovery.add(batch)
+    recovery.known.recover_floor(ORIGIN, UID)
+    recovery.add(batch, Contents(Interned()))
     return recovery
 
 
@@ -54,14 +54,14 @@ def test_what_is_known_of_messages_is_their_numbers() -> None:
 def test_when_it_expires() -> None:
     """As its queue had it: from when it was received, no sooner than after the least time to live."""
     options = read_options(1, "/", "q", 0, {"minimumMessageTtl": 20})
-    recovery = Recovery(MemoryAccount(), Interned(), 2, 0, {1: options}.get, lambda *_: None)
+    recovery = Recovery(MemoryAccount(), 2, 0, {1: options}.get, lambda *_: None)
     run = PublishRun(count=1, ttl_ms=5)
     columns = PublishBatch(uids=[UID], bodies=[b""], properties=[b""], runs=[run], time_ms=100)
     batch = RecoveredBatch(columns=columns.SerializeToString())
     for queue_id in (1, 2):
         entries = EntryColumns(queue_id=[queue_id], first=[0], count=[1], position=[0])
         batch.entries.CopyFrom(EntryBatch(id=queue_id, count=1, entries=entries.SerializeToString()))
-        recovery.add(batch)
+        recovery.add(batch, Contents(Interned()))
     assert [entry.expires for each in (1, 2) for entry in recovery.in_order()[each]] == [120, 105]
 
 

@@ -13,6 +13,7 @@ from services.queue.journal import ticket
 from services.queue.partitions.partition import PartitionState
 from services.rpc import queue_pb2 as pb
 from tests.support.queue_house import House, RawLink
+from tests.support.read_back import batches_of
 
 FIRST = 1000 << 39
 
@@ -134,7 +135,7 @@ async def test_a_lease_that_is_lost_takes_no_other_partition_s_acks_with_it(hous
     await link.send(heard=1)
     await is_safe(link)
     provider = house.store._engine.provider
-    left = [batch async for batch in provider.batches(house.topology.queues[mine].partition)]
+    left = [batch async for batch in batches_of(provider, house.topology.queues[mine].partition)]
     assert left == []
 
 

@@ -61,7 +61,7 @@ async def test_times_in_the_journal(house: House) -> None:
     for partition in list(partitions._host.registry.partitions.values()):
         number, epoch = partition.number, partition.epoch
         partitions._lose(partition)
-        partitions._gain(number, epoch)
+        partitions._gain({number: epoch})
     await link.until(lambda: len(partitions._host.registry.queues) == 2)
     assert await expiries(house, "queue-1", [waited, fresh]) == [[now + 30_000], [now + 20_000]]
 

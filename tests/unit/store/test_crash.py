@@ -12,6 +12,7 @@ import pytest
 from services.common.clients.store import Journal, StoreClient
 from services.rpc.store_pb2 import Dequeue, Fence, KeepAliveRequest
 from services.store.providers.sqlite import SQLiteProvider
+from tests.support.read_back import batches_of, read_back
 from tests.support.store_house import dequeue, enqueue
 from tests.support.store_process import StoreProcess
 
@@ -57,7 +58,7 @@ async def on_disk(process: StoreProcess) -> dict[int, set[int]]:
     provider = SQLiteProvider(process.folder)
     await provider.open()
     found = {}
-    async for batch in provider.batches(1):
+    async for batch in batches_of(provider, 1):
         assert batch.columns
         indexes = list(Dequeue.FromString(b"".join(batch.dequeues)).indexes)
         assert len(indexes) == len(set(indexes)), "a dequeue counted twice"
@@ -103,7 +104,7 @@ async def test_killed_again_and_again(process: StoreProcess, journals: list[Jour
         assert before
     model.stopped = True
     await asyncio.gather(*tasks)
-    recovered = [batch async for batch in client.recover(1, fence)][1:]
+    _, recovered = await read_back(client, fence)
     await client.close()
     assert len(model.done) > 100
     left = {number: gone for number, gone in model.asked.items() if len(gone) < SIZE}

@@ -19,6 +19,7 @@ from services.rpc.store_pb2 import BackupRequest, Fence, JournalFrame, KeepAlive
 from services.rpc.store_pb2_grpc import StoreStub
 from services.store.provider import Changes
 from services.store.service import Service
+from tests.support.read_back import read_back
 from tests.support.store_house import dequeue, enqueue, entries
 
 
@@ -40,11 +41,11 @@ async def test_the_way_of_a_partition(service: Service, client: StoreClient, jou
     assert [list(ack.fenced) for ack in acks] == [[], [], [], ["partition/1"]]
     assert (await client.commit_transaction(5, 1)).committed
     assert (await client.resolve_transaction(5)).committed
-    marks, *batches = [batch async for batch in client.recover(1, fence)]
+    marks, batches = await read_back(client, fence)
     assert [floor.uid for floor in marks.floors] == [20]
     assert [(batch.entries.id, list(batch.dequeued)) for batch in batches] == [(10, [1]), (20, [])]
     with pytest.raises(Fenced):
-        await anext(client.recover(1, Fence(lease="partition/1", epoch=99)))
+        await anext(client.recover([Fence(lease="partition/1", epoch=99)]))
     with pytest.raises(PreconditionFailed, match="content 77"):
         await journal.append(JournalFrame(entries=[entries(40, 1, of=77)]))
 
@@ -105,7 +106,7 @@ async def test_a_torn_stream_loses_and_doubles_nothing(
         await call.done_writing()
         assert [(await call.read()).sequence for _ in range(2)] == [1, 2]
         assert await call.read() is grpc.aio.EOF
-    _, batch = [batch async for batch in client.recover(1, Fence(lease="partition/1", epoch=0))]
+    _, (batch,) = await read_back(client, Fence(lease="partition/1", epoch=0))
     assert list(batch.dequeued) == [0]
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 from services.common.heap import resident, trim
 from services.store.provider import Changes, EntryRow
 from services.store.providers.sqlite import SQLiteProvider
+from tests.support.read_back import batches_of
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -30,7 +31,7 @@ async def test_a_partition_that_was_written_and_read_back(tmp_path: Path) -> Non
         batch = EntryRow(number, 1, number, 1, b"entries")
         await provider.commit(Changes(contents={number: bytes(MEBIBYTE)}, entries={number: batch}))
     read = 0
-    async for stored in provider.batches(1):
+    async for stored in batches_of(provider, 1):
         read += len(stored.columns)
         del stored
     grown = _kept() - before

@@ -23,6 +23,7 @@ from tests.support.collected import collect
 from tests.support.elsewhere import Place
 from tests.support.ports import free_port
 from tests.support.publisher import Publisher
+from tests.support.read_back import read_back
 from tests.support.stack import HOST
 from tests.support.store_process import StoreProcess
 from tests.support.tcp_proxy import Proxy
@@ -71,7 +72,8 @@ class Pair:
 
     async def alive(self) -> set[int]:
         """Batches of partition 1."""
-        return {batch.entries.id async for batch in self.client.recover(1, Fence()) if batch.entries.id}
+        _, batches = await read_back(self.client, Fence(lease="partition/1"))
+        return {batch.entries.id for batch in batches}
 
     async def stop(self) -> None:
         await self.journal.stop()

@@ -9,6 +9,7 @@ import pytest
 from services.store.provider import Changes, EntryRow
 from services.store.providers.jetstream import JetStreamProvider
 from services.store.providers.jetstream_link import JetStreamLink
+from tests.support.read_back import batches_of
 from tests.support.written_groups import group
 
 _PARTITIONS = 3
@@ -50,7 +51,7 @@ def _of_many(numbers: range) -> Changes:
 
 
 async def _numbers(provider: JetStreamProvider, partition: int) -> list[int]:
-    found = [batch async for batch in provider.batches(partition)]
+    found = [batch async for batch in batches_of(provider, partition)]
     assert all(batch.columns == f"{batch.entry.id}".encode() for batch in found)
     return [batch.entry.id for batch in found]
 
@@ -68,5 +69,5 @@ async def test_few_are_asked_for_at_once(provider: JetStreamProvider, asked: Ask
     """Each has its answer before it is given up, over a slow network too, where all partitions are read together."""
     for number in range(1, 81):
         await provider.commit(group(number))
-    assert len([batch async for batch in provider.batches(1)]) == 80
+    assert len([batch async for batch in batches_of(provider, 1)]) == 80
     assert 1 < asked.most <= 32

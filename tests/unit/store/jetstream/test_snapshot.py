@@ -17,6 +17,7 @@ from services.store.providers.jetstream_link import JetStreamLink
 from services.store.providers.jetstream_space import Segment
 from services.store.providers.standing import Away
 from tests.support.kept import everything, write_everything
+from tests.support.read_back import batches_of
 from tests.support.store_house import House
 from tests.support.written_groups import alive, dead, group
 from tests.support.written_stream import messages, reopened, tear
@@ -166,7 +167,7 @@ async def test_a_recovery_goes_on_meanwhile(provider: JetStreamProvider) -> None
     await provider._snapshots.take()
     provider._bodies._kept.clear()
     found = []
-    async for batch in provider.batches(1):
+    async for batch in batches_of(provider, 1):
         found.append(batch)
         if len(found) == 10:
             await provider.commit(dead(*range(50, 190)))
@@ -258,7 +259,7 @@ async def test_rows_larger_than_a_message(url: str) -> None:
     record = RecordRow("queue", "q", b"." * 1_500_000, 1)
     await provider.commit(Changes(contents={1: b"x" * 5_000_000}, entries={1: entry}, records={("queue", "q"): record}))
     for _ in range(2):
-        [batch] = [batch async for batch in provider.batches(1)]
+        [batch] = [batch async for batch in batches_of(provider, 1)]
         assert batch.entry == entry
         assert batch.columns == b"x" * 5_000_000
         assert await provider.records() == [record]

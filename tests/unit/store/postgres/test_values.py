@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from services.store.provider import Changes, DequeueRow, EntryRow, LeaseRow, OutcomeRow, RecordRow, RefusalRow, TakenRow
 from services.store.providers.postgres import PostgresProvider
+from tests.support.read_back import batches_of
 
 _MOST = (1 << 63) - 1
 _COUNT = (1 << 32) - 1  # of a uint32
@@ -31,7 +32,7 @@ async def test_the_largest_numbers(provider: PostgresProvider) -> None:
         incarnation=_MOST,
     )
     await provider.commit(changes)
-    (batch,) = [batch async for batch in provider.batches(_COUNT)]
+    (batch,) = [batch async for batch in batches_of(provider, _COUNT)]
     assert (batch.entry, batch.delivered_upto, batch.dequeues) == (entry, _COUNT, [b""])
     assert await provider.taken(_COUNT) == [taken]
     assert await provider.floors(_COUNT) == [(_MOST, _MOST)]
@@ -61,7 +62,7 @@ async def test_removals_come_first(provider: PostgresProvider) -> None:
     await provider.commit(
         Changes(dead_batches=[1], dead_contents=[1], contents={1: b"new"}, entries={1: entry}, blanked={2: b"b"})
     )
-    (batch,) = [batch async for batch in provider.batches(1)]
+    (batch,) = [batch async for batch in batches_of(provider, 1)]
     assert (batch.columns, batch.dequeues) == (b"new", [])
 
 
@@ -75,6 +76,6 @@ async def test_large_groups_come_back_in_chunks(provider: PostgresProvider) -> N
             entries={number: EntryRow(number, 1, number, 1, b"e") for number in numbers},
         )
     )
-    assert [batch.entry.id async for batch in provider.batches(1)] == list(numbers)
+    assert [batch.entry.id async for batch in batches_of(provider, 1)] == list(numbers)
     pieces = [len(changes.contents) async for changes in provider.snapshot()]
     assert max(pieces) == 1
