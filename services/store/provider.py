@@ -157,7 +157,7 @@ class Entries(Protocol):
         """The ids of the entry batches of each of `partitions`, ascending."""
 
     def batches(self, numbers: Sequence[int]) -> AsyncIterator[StoredBatch]:
-        """The entry batches with these ids, which ascend, but for those that are gone by now.
+        """The entry batches with these ids, which ascend, but for those that are gone by now, or whose content is.
 
         Holds up no commit, and has only some of them in memory; those in a row on one content have the same columns.
         """

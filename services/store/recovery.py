@@ -6,13 +6,13 @@ several have in common is read and sent once.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
-from itertools import chain
+from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
 from services.common.errors import Fenced
 from services.common.partition import partition_in
 from services.rpc.store_pb2 import Dequeue, EntryBatch, Floor, RecoveredBatch, RecoverRequest, Taken
+from services.store.chunks import in_turns
 from services.store.fencing import Epochs
 from services.store.provider import Provider, StoredBatch
 
@@ -90,7 +90,7 @@ async def _read(provider: Provider, numbers: Mapping[int, Sequence[int]]) -> Asy
     """All of some partitions, many batches in a message; each partition is told to have ended as soon as it has."""
     last = {some[-1]: partition for partition, some in numbers.items()}
     message, size, content = RecoveredBatch(), 0, None
-    async for batch in provider.batches(sorted(chain.from_iterable(numbers.values()))):
+    async for batch in _batches(provider, numbers.values()):
         columns = b"" if batch.entry.content == content else batch.columns
         content = batch.entry.content
         message.batches.append(_recovered(batch, columns))
@@ -102,6 +102,12 @@ async def _read(provider: Provider, numbers: Mapping[int, Sequence[int]]) -> Asy
             message, size = RecoveredBatch(), 0
     message.ended.extend(last.values())
     yield message
+
+
+async def _batches(provider: Provider, numbers: Iterable[Sequence[int]]) -> AsyncIterator[StoredBatch]:
+    for some in in_turns(numbers):
+        async for batch in provider.batches(some):
+            yield batch
 
 
 def _recovered(batch: StoredBatch, columns: bytes) -> RecoveredBatch:

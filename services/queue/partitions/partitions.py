@@ -13,7 +13,7 @@ from services.common.clients.leases import Leases
 from services.common.clients.partition_table import Owner
 from services.common.clock import monotonic
 from services.common.containment import contained, for_each
-from services.common.errors import Fenced
+from services.common.errors import Fenced, Unavailable
 from services.common.ledger.place import LedgerPlace
 from services.common.partition import lease_name, partition_in
 from services.queue.dead_letters.office import DeadLetterOffice
@@ -277,7 +277,11 @@ class Partitions:
     def _gain(self, epochs: Mapping[int, int]) -> None:
         if gained := {number: self._new(number, epoch) for number, epoch in epochs.items()}:
             self._host.registry.partitions.update(gained)
-            self._host.tasks.start(self._recover(list(gained.values())), f"read back partitions {sorted(gained)}")
+            self._read_back(list(gained.values()))
+
+    def _read_back(self, partitions: list[Partition]) -> None:
+        numbers = sorted(partition.number for partition in partitions)
+        self._host.tasks.start(self._recover(partitions), f"read back partitions {numbers}")
 
     def _new(self, number: int, epoch: int) -> Partition:
         writer, office = self._host.writer, self._office
@@ -292,21 +296,29 @@ class Partitions:
         return partition
 
     async def _recover(self, left: list[Partition]) -> None:
-        """Reads them back together; each is served as soon as all of it is there."""
+        """Reads them back together; each is served as soon as all of it is there.
+
+        What cannot be read may be one partition's alone: then each is read by itself, and the others are served.
+        """
         while left := [each for each in left if each.state is PartitionState.RECOVERING and not self._leaving]:
-            given: set[Partition] = set()
+            given, apart = set[Partition](), False
             try:
                 async with contextlib.aclosing(read_back(self._host, self._store, left)) as found:
                     async for partition, known in found:
                         given.add(partition)
                         self._read(partition, known)
-            except Fenced:
-                for_each("giving a partition up", set(left) - given, self._lose)
+            except Fenced:  # which is about the first of them; of the others the next attempt tells
+                for_each("giving a partition up", [each for each in left if each not in given][:1], self._lose)
             except Exception as failure:  # noqa: BLE001 - all that is for the partitions waits until they are served
                 numbers = sorted(each.number for each in left if each not in given)
                 contained("taking partitions over", failure, do=_DO, partitions=numbers)
                 await asyncio.sleep(_RETRY_SECONDS)
+                apart = len(left) > 1 and not isinstance(failure, Unavailable)
             left = [each for each in left if each not in given]
+            if apart:
+                for partition in left:
+                    self._read_back([partition])
+                return
 
     def _read(self, partition: Partition, known: Known | None) -> None:
         if known is None:

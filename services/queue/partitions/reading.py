@@ -4,17 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from functools import cache
+from itertools import chain
 
 from services.common.containment import contained
+from services.common.errors import Unavailable
 from services.common.topology.slots import SlotId
 from services.queue.host import Host
 from services.queue.machine.message import NOBODYS
 from services.queue.machine.options import QueueOptions
 from services.queue.partitions.partition import Partition, PartitionState
-from services.queue.partitions.recovery import Contents, Recovery
-from services.rpc.store_pb2 import RecoveredBatch, TakenColumns
+from services.queue.partitions.recovery import Contents, NotSent, Recovery
+from services.rpc.store_pb2 import Floor, RecoveredBatch, Taken, TakenColumns
 
 _DO = "keep a copy of the data folder and report it: the batch is left out, and stays on disk"
+_DO_TAKEN = "keep a copy of the data folder and report it: what it names may come a second time, if it is sent again"
 
 
 class Reading:
@@ -27,20 +30,36 @@ class Reading:
         self._left: dict[int, tuple[Partition, Recovery]] = {}
         self._begun = False
         self._in_messages = True  # many batches in each
+        self._fault: Exception | None = None
 
     def take(self, message: RecoveredBatch) -> list[Partition]:
-        """Takes the store's next message; gives the partitions that it ends."""
+        """Takes the store's next message; gives the partitions that it ends.
+
+        Raises NotSent where the stream lacks something, and each partition is to be read by itself.
+        """
         if not self._begun:
             self._begin(message)
         elif self._in_messages:
             self._add(message.batches)
         else:
             self._add([message])
-        return [self._left[number][0] for number in message.ended]
+        return [self._left[number][0] for number in message.ended if number in self._left]
 
-    @property
-    def left(self) -> list[Partition]:
-        """Those that were begun, and have not ended."""
+    def is_over(self) -> bool:
+        """Whether all were given away, or lost meanwhile; of those that were lost it keeps nothing."""
+        for partition in [each for each, _ in self._left.values() if not self._is_wanted(each)]:
+            self._drop(partition)
+        return self._begun and not self._left
+
+    def at_end(self) -> list[Partition]:
+        """Those that end with the stream: of a store of a former release, which says nothing of it.
+
+        Raises Unavailable where it has ended before they had; or else what was wrong with one that has ended.
+        """
+        if not self.is_over() and self._in_messages:
+            raise Unavailable("the store has ended its stream before all partitions had ended")
+        if self._fault:
+            raise self._fault
         return [partition for partition, _ in self._left.values()]
 
     @property
@@ -53,11 +72,20 @@ class Reading:
         alone = self._asked[0].number  # of a store of a former release
         numbers = set(first.partitions) or {alone}
         self._left = {each.number: (each, self._new(each)) for each in self._asked if each.number in numbers}
-        for floor in first.floors:
-            self._left[floor.partition][1].known.recover_floor(floor.origin, floor.uid)
-        for taken in first.taken:
-            known = self._left[taken.partition if self._in_messages else alone][1].known
-            known.recover_taken(taken.origin, TakenColumns.FromString(taken.messages))
+        rows: Iterable[Floor | Taken] = chain(first.floors, first.taken)
+        for row in rows:
+            number = row.partition if self._in_messages else alone
+            try:
+                self._add_known(number, row)
+            except Exception as fault:  # noqa: BLE001 - one record's, and the partition has others
+                contained("reading what may be sent again", fault, do=_DO_TAKEN, partition=number)
+
+    def _add_known(self, number: int, row: Floor | Taken) -> None:
+        known = self._left[number][1].known
+        if isinstance(row, Floor):
+            known.recover_floor(row.origin, row.uid)
+        else:
+            known.recover_taken(row.origin, TakenColumns.FromString(row.messages))
 
     def _new(self, partition: Partition) -> Recovery:
         host, registry = self._host, self._host.registry
@@ -79,24 +107,40 @@ class Reading:
 
     def _add(self, batches: Iterable[RecoveredBatch]) -> None:
         for batch in batches:
+            self._contents.take(batch)
+            number = batch.entries.partition
+            if number not in self._left:
+                continue  # lost meanwhile
             try:
-                self._left[batch.entries.partition][1].add(batch, self._contents)
-            except Exception as fault:  # noqa: BLE001 - one record's, and the partition has others
-                partition = batch.entries.partition
-                contained("reading a batch of the journal", fault, do=_DO, partition=partition)
+                self._left[number][1].add(batch, self._contents)
+            except Exception as fault:
+                if isinstance(fault, NotSent) and len(self._asked) > 1:
+                    raise  # by itself each is sent with what it is on, unless the disk has nothing of it
+                contained("reading a batch of the journal", fault, do=_DO, partition=number)
 
-    async def end(self, partition: Partition) -> Recovery:
-        """All of `partition` was read: it gets its entries, unless it was lost meanwhile."""
+    async def end(self, partition: Partition) -> Recovery | None:
+        """All of `partition` was read: it gets its entries, unless it was lost meanwhile. None where that failed."""
         _, recovery = self._left[partition.number]
-        await self._host.exceed(recovery.highest)
-        del self._left[partition.number]
-        held = self._host.registry.partitions.get(partition.number) is partition
-        if partition.state is not PartitionState.RECOVERING or not held:
-            _forget(partition, recovery)
-        else:
-            partition.orphans, partition.notes = recovery.in_order(), recovery.notes
-            partition.formers = recovery.formers
+        try:
+            await self._host.exceed(recovery.highest)
+            if self._is_wanted(partition):
+                partition.orphans, partition.notes = recovery.in_order(), recovery.notes
+                partition.formers = recovery.formers
+                del self._left[partition.number]
+        except Exception as fault:  # noqa: BLE001 - one partition's, and others have ended, too
+            self._fault = fault
+            return None
+        finally:
+            self._drop(partition)
         return recovery
+
+    def _is_wanted(self, partition: Partition) -> bool:
+        held = self._host.registry.partitions.get(partition.number) is partition
+        return held and partition.state is PartitionState.RECOVERING
+
+    def _drop(self, partition: Partition) -> None:
+        if found := self._left.pop(partition.number, None):
+            _forget(*found)
 
     def forget(self) -> None:
         """Lets go of all that was not given away."""

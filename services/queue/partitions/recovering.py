@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from typing import Protocol
 
+from services.common.containment import contained
 from services.common.ledger.place import LedgerPlace
 from services.queue.host import Host
 from services.queue.journal.known import Known
@@ -28,32 +29,40 @@ async def read_back(
 ) -> AsyncGenerator[tuple[Partition, Known | None], None]:
     """Gives partitions their entries, by queue, and each as soon as it has all; None for one that another process has.
 
-    Raises what the store raises, and then leaves nothing behind of those that it did not give. A store of a former
-    release reads one: the others are not given.
+    Raises what the store raises, and then leaves nothing behind of those that it did not give; Unavailable where the
+    store has said nothing of the end of some; and what was wrong with one of them, when it has given the others. A
+    store of a former release reads one: the others are not given.
     """
     reading, begun = Reading(host, partitions), False
     try:
         async for message in store.recover([partition.fence for partition in partitions]):
+            if reading.is_over():
+                break
             ended = reading.take(message)
             if not begun:
                 begun = True
                 for partition in reading.refused:
                     yield partition, None
             for partition in ended:
-                yield partition, await _given(host, reading, partition)
+                if recovery := await reading.end(partition):
+                    yield partition, _given(host, partition, recovery)
             await asyncio.sleep(0)  # what has come already is given without a wait, and leases have to be renewed
-        for partition in reading.left:
-            yield partition, await _given(host, reading, partition)
+        for partition in reading.at_end():
+            if recovery := await reading.end(partition):
+                yield partition, _given(host, partition, recovery)
+        reading.at_end()
     finally:
         reading.forget()
 
 
-async def _given(host: Host, reading: Reading, partition: Partition) -> Known:
-    recovery = await reading.end(partition)
+def _given(host: Host, partition: Partition, recovery: Recovery) -> Known:
     partition.claimable_until = host.now() if partition.formers else 0
     partition.wait_for_claims(host.now())
     if host.recorder.on and partition.state is PartitionState.RECOVERING:
-        _tell(host, partition, recovery)
+        try:
+            _tell(host, partition, recovery)
+        except Exception as fault:  # noqa: BLE001 - the partition has its entries, and is served
+            contained("recording what was read back", fault, partition=partition.number)
     return recovery.known
 
 

@@ -25,6 +25,10 @@ _APART_MS: Final = 1000  # by so much clocks of two owners may differ
 _NEVER: Final = 1 << 63
 
 
+class NotSent(InternalError):
+    """The store's stream lacks what a batch is on."""
+
+
 class Recovery:
     """Collects the entries of each queue; `epoch` is the reader's, at `now`; `options_of` tells what a queue is."""
 
@@ -53,13 +57,13 @@ class Recovery:
         self._doubtful: dict[SlotId, list[Entry]] = {}  # by queue: perhaps their time came only when it had no owner
 
     def add(self, batch: RecoveredBatch, contents: Contents) -> None:
-        """Takes the next batch of the partition; those that were read with it have the same `contents`."""
+        """Takes the next batch of the partition, which `contents` has taken, as those that were read with it."""
         self.highest = max(self.highest, batch.entries.id)
         columns = EntryColumns.FromString(batch.entries.entries)
         if columns.notes:
             self._add_notes(batch, columns)
             return
-        reader = _Reader(batch, columns, contents.of(batch))
+        reader = _Reader(batch, columns, contents.last())
         runs = zip(slots_in(columns.queue_id), columns.first, columns.count, strict=True)
         self.known.recover_batch(batch.entries.id, runs, reader.content.uids, handed_over=bool(columns.attempts))
         for some in self._alike(columns):
@@ -215,13 +219,24 @@ class Contents:
     def __init__(self, interned: Interned) -> None:
         self._interned = interned
         self._id = 0
+        self._unread: bytes | None = None
         self._last: _Content | None = None
 
-    def of(self, batch: RecoveredBatch) -> _Content:
-        """That of the next batch, which may be the same as that of the one before. Raises where it cannot be read."""
+    def take(self, batch: RecoveredBatch) -> None:
+        """Takes what the next batch brings, whether or not anything is wanted of it: only the first on it has it."""
         if batch.columns or batch.entries.content != self._id:
-            self._id, self._last = batch.entries.content, None
-            self._last = _Content(*decoded(batch.columns), self._interned)
+            self._id, self._unread, self._last = batch.entries.content, batch.columns, None
+
+    def last(self) -> _Content:
+        """What the batch is on that came last.
+
+        Raises where it cannot be read; NotSent where it did not come, or is empty on disk, and messages are not.
+        """
+        if self._unread is not None:
+            columns, self._unread = self._unread, None
+            if not columns:
+                raise NotSent("what the batch is on did not come with it")
+            self._last = _Content(*decoded(columns), self._interned)
         if self._last is None:
             raise InternalError("what the batch is on could not be read")
         return self._last

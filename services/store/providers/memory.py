@@ -148,8 +148,9 @@ class MemoryProvider:
 
     async def batches(self, numbers: Sequence[int]) -> AsyncIterator[StoredBatch]:
         for number in numbers:
-            if row := self._entries.get(number):
-                columns, _ = self._contents[row.content]
+            row = self._entries.get(number)
+            if row and (content := self._contents.get(row.content)):
+                columns, _ = content
                 dequeues = list(self._dequeues.get(number, {}).values())
                 yield StoredBatch(row, columns, dequeues, self._delivered.get(number, 0))
 

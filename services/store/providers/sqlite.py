@@ -176,8 +176,7 @@ class SQLiteProvider:
         return [TakenRow(*row) for row in await self._reader.rows(sql, (partition,))]
 
     async def numbers(self, partitions: Sequence[int]) -> dict[int, list[int]]:
-        sql = "SELECT id FROM entry_batch WHERE partition = ? ORDER BY id"
-        return {each: [number for (number,) in await self._reader.rows(sql, (each,))] for each in partitions}
+        return {each: await self._reader.run(sqlite_read.numbers, each) for each in partitions}
 
     def batches(self, numbers: Sequence[int]) -> AsyncIterator[StoredBatch]:
         return in_chunks(numbers, lambda some: self._reader.run(sqlite_read.chunk, some))

@@ -20,6 +20,7 @@ _LIVE = """
 """
 _CHUNK = "SELECT id, partition, content, count, entries, delivered_upto FROM entry_batch WHERE id IN ({}) ORDER BY id"
 _CHUNK_DEQUEUES = "SELECT batch, indexes FROM dequeue WHERE batch IN ({})"
+_NUMBERS = "SELECT id FROM entry_batch WHERE partition = ? ORDER BY id"
 _COLUMNS = "SELECT columns FROM content WHERE id = ?"
 
 
@@ -32,14 +33,19 @@ def live(connection: sqlite3.Connection) -> list[LiveRow]:
     ]
 
 
-def chunk(connection: sqlite3.Connection, numbers: Sequence[int]) -> list[StoredBatch]:
+def numbers(connection: sqlite3.Connection, partition: int) -> list[int]:
+    """The ids of the batches of a partition, ascending."""
+    return [number for (number,) in connection.execute(_NUMBERS, (partition,))]
+
+
+def chunk(connection: sqlite3.Connection, wanted: Sequence[int]) -> list[StoredBatch]:
     """Of the batches with these ids those that are there, as many as go into a chunk."""
-    marks = ",".join("?" * len(numbers))
+    marks = ",".join("?" * len(wanted))
     # All reads see one state of the file.
     connection.execute("BEGIN")
     try:
-        rows = list(_with_columns(connection, connection.execute(_CHUNK.format(marks), numbers)))
-        dequeues = _grouped(connection.execute(_CHUNK_DEQUEUES.format(marks), numbers))
+        rows = list(_with_columns(connection, connection.execute(_CHUNK.format(marks), wanted)))
+        dequeues = _grouped(connection.execute(_CHUNK_DEQUEUES.format(marks), wanted))
     finally:
         connection.execute("ROLLBACK")
     return [StoredBatch(EntryRow(*row[:5]), columns, dequeues[row[0]], row[5]) for row, columns in rows]
@@ -47,13 +53,14 @@ def chunk(connection: sqlite3.Connection, numbers: Sequence[int]) -> list[Stored
 
 def _with_columns(connection: sqlite3.Connection, rows: Iterable[Row]) -> Iterator[tuple[Row, bytes]]:
     """Rows with what they refer to, as many as go into a chunk; what several in a row have is read once."""
-    size, content, columns = 0, None, b""
+    size, content, columns = 0, None, None
     for row in rows:
         if row[2] != content:
             content = row[2]
-            ((columns,),) = connection.execute(_COLUMNS, (content,))
-            size += len(columns)
-        yield row, columns
+            (columns,) = connection.execute(_COLUMNS, (content,)).fetchone() or (None,)
+            size += len(columns or b"")
+        if columns is not None:
+            yield row, columns
         if size >= _CHUNK_BYTES:
             return
 

@@ -8,6 +8,7 @@ import pytest
 
 from services.common.errors import Fenced
 from services.rpc.store_pb2 import Fence, JournalFrame, RecoveredBatch, RecoverRequest
+from services.store.provider import Changes
 from services.store.recovery import recover
 from tests.support.store_house import House, content, dequeue, enqueue, entries
 
@@ -55,6 +56,17 @@ async def test_each_says_when_it_has_ended(house: House) -> None:
     assert (list(known.partitions), list(known.ended)) == ([1, 2, 3], [3])
     assert [number for message in rest for number in message.ended] == [2, 1]
     assert [batch.entries.id for batch in _batches(rest)] == [5000, *many]
+
+
+async def test_a_content_that_is_gone(house: House) -> None:
+    """Its batches are passed over, and all others come; each partition ends, also one that has nothing else."""
+    await house.append(JournalFrame(contents=[content(9, 6)], entries=[entries(10, 6, of=9)]))
+    await house.append(JournalFrame(entries=[entries(11, 6, partition=2, of=9), entries(12, 6, partition=3, of=9)]))
+    await house.append(enqueue(20, 3, partition=2))
+    await house.provider.commit(Changes(dead_contents=[9]))
+    _, rest = await _read(house, {f"partition/{number}": 0 for number in (1, 2, 3)})
+    assert [batch.entries.id for batch in _batches(rest)] == [20]
+    assert sorted(number for message in rest for number in message.ended) == [1, 2, 3]
 
 
 async def test_one_that_another_process_has(house: House) -> None:

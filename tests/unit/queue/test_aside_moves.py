@@ -53,7 +53,9 @@ def read_back(table: Mapping[str, object], *times: int | None) -> list[Entry]:
     its = EntryBatch(id=1, count=len(times), entries=entries.SerializeToString())
     batch.entries.CopyFrom(its)
     batch.delivered_upto = len(times)
-    recovery.add(batch, Contents(Interned()))
+    contents = Contents(Interned())
+    contents.take(batch)
+    recovery.add(batch, contents)
     return recovery.in_order()[1]
 
 

@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator, Sequence
 import pytest
 
 from services.common.clients.store import StoreClient
+from services.common.errors import Unavailable
 from services.rpc.store_pb2 import Fence, RecoveredBatch, RecoverRequest
 from tests.support.queue_house import House, RawLink
 
@@ -76,7 +77,7 @@ async def test_a_store_that_fails_meanwhile(house: House, monkeypatch: pytest.Mo
             if fails and message.batches:
                 message.ClearField("ended")
                 yield message
-                raise ConnectionError
+                raise Unavailable("away")
             yield message
 
     monkeypatch.setattr(StoreClient, "recover", recover)

@@ -26,7 +26,9 @@ def recovered() -> Recovery:
     batch = RecoveredBatch(columns=columns.SerializeToString())
     batch.entries.CopyFrom(EntryBatch(id=1, count=1, entries=entries.SerializeToString()))
     recovery.known.recover_floor(ORIGIN, UID)
-    recovery.add(batch, Contents(Interned()))
+    contents = Contents(Interned())
+    contents.take(batch)
+    recovery.add(batch, contents)
     return recovery
 
 
@@ -61,7 +63,9 @@ def test_when_it_expires() -> None:
     for queue_id in (1, 2):
         entries = EntryColumns(queue_id=[queue_id], first=[0], count=[1], position=[0])
         batch.entries.CopyFrom(EntryBatch(id=queue_id, count=1, entries=entries.SerializeToString()))
-        recovery.add(batch, Contents(Interned()))
+        contents = Contents(Interned())
+        contents.take(batch)
+        recovery.add(batch, contents)
     assert [entry.expires for each in (1, 2) for entry in recovery.in_order()[each]] == [120, 105]
 
 
