@@ -211,7 +211,7 @@ class Consumer:
     @property
     def is_used_up(self) -> bool:
         """Whether the client has had all that its credit allows."""
-        return isinstance(self.credit, LinkCredit) and self.credit.is_used_up
+        return self.credit.is_used_up
 
     def answer_drain(self) -> None:
         """Nothing more comes of the credit that is drained, if any is."""

@@ -16,6 +16,7 @@ class Window:
     """No limit: as much as its socket takes, granted by halves of a window."""
 
     room: ClassVar[None] = None
+    is_used_up: ClassVar[bool] = False
 
     def capacity(self, shared: int) -> int:
         """Messages that may be on the way; `shared`: by a limit over all consumers of the session, 0 for none."""
@@ -48,6 +49,7 @@ class Prefetch:
 
     limit: int
     room: ClassVar[None] = None
+    is_used_up: ClassVar[bool] = False
 
     def capacity(self, shared: int) -> int:
         """As Window says."""

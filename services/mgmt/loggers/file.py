@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import os
 import re
 import threading
@@ -169,9 +170,10 @@ def _require_room_for_names(path: Path, *, daily: bool, compress: bool) -> None:
     former, positions = longest_beside(path, daily=daily, compress=compress), Path(f"{beside(path)}.part")
     longest = max(former, positions, key=lambda each: len(each.name))
     try:
-        with suppress(FileNotFoundError):
-            longest.lstat()
+        longest.lstat()
     except OSError as error:
+        if error.errno != errno.ENAMETOOLONG:
+            return
         raise IllegalConfiguration(
             f"attribute 'fileName': {path.name} leaves no room for names as {longest.name}: {error.strerror}"
         ) from None

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import asyncio
-
 from services.common.log_lines import RecentLines
 from services.common.log_serving import followed
+from tests.support.others_turns import others_turns
 
 
 def _said(count: int, text: str = "said") -> RecentLines:
@@ -53,15 +52,6 @@ def test_whose_it_is_has_an_end() -> None:
 
 async def test_others_have_their_turn() -> None:
     """While somebody is told of many lines."""
-    turns = 0
-
-    async def other() -> None:
-        nonlocal turns
-        while True:
-            turns += 1
-            await asyncio.sleep(0)
-
-    task = asyncio.ensure_future(other())
-    await _numbers(_said(4000))
-    task.cancel()
-    assert turns >= 20
+    async with others_turns() as others:
+        await _numbers(_said(4000))
+    assert others.count >= 20

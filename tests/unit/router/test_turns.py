@@ -14,6 +14,7 @@ from services.common.topology.records import RecordKey
 from services.router import changes as module
 from services.router.changes import Changes
 from services.router.topology.effects import Effects
+from tests.support.others_turns import others_turns
 
 
 class Ticking:
@@ -98,19 +99,10 @@ async def test_what_is_quick_is_written_at_once(house: House) -> None:
 
 async def test_others_have_their_turns_also_when_nothing_is_written(house: House) -> None:
     """All that is asked for is refused, so that nobody waits for the store."""
-    turns = 0
-
-    async def others() -> None:
-        nonlocal turns
-        while True:
-            turns += 1
-            await asyncio.sleep(0)
-
-    beside = asyncio.ensure_future(others())
-    refused = await house.all_of(*[house.decide(number, 1.0, refuse=True) for number in range(50)])
-    beside.cancel()
+    async with others_turns() as others:
+        refused = await house.all_of(*[house.decide(number, 1.0, refuse=True) for number in range(50)])
     assert all(isinstance(each, NotFound) for each in refused)
-    assert turns >= 50
+    assert others.count >= 50
 
 
 async def test_only_those_that_failed_together_are_carried_out_apart(

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import asyncio
-
 from services.gateway.routing.portions import WORDS
 from tests.support.messages import kind, published
+from tests.support.others_turns import others_turns
 from tests.support.topology_bench import Bench
 from tests.unit.gateway.routing.test_own import in_step, publish
 
@@ -21,19 +20,9 @@ async def test_many_selectors_give_others_their_turns() -> None:
     request = published([b""] * 3, kind("amq.fanout", "k"), properties=properties)
     assert gateway.own.find("/", request) is None
     gateway.own.known().clear()
-    turns, done = 0, False
-
-    async def another() -> None:
-        nonlocal turns
-        while not done:
-            turns += 1
-            await asyncio.sleep(0)
-
-    other = asyncio.ensure_future(another())
-    answer = await gateway.own.ask("/", request)
-    done = True
-    await other
+    async with others_turns() as others:
+        answer = await gateway.own.ask("/", request)
     assert answer
     assert [len(targets) for targets in answer.targets] == [1, 0, 1]
-    assert turns >= 3
+    assert others.count >= 3
     assert gateway.own.find("/", request) == answer.targets

@@ -27,6 +27,7 @@ from services.router.topology.topology import Topology
 from services.router.wire import news_frame, snapshot_frames
 from services.rpc import router_pb2
 from tests.support.messages import kind, published
+from tests.support.others_turns import others_turns
 from tests.support.topology_bench import Bench, new_topology
 from tests.support.topology_changes import EXCHANGES, HEADERS, KEYS, bindings, something
 from tests.support.topology_changes import changes as any_change
@@ -234,22 +235,12 @@ async def test_a_long_request_gives_others_their_turns() -> None:
     count = 4 * WORDS
     request = Publish(1, [kind("amq.topic", f"{each}") for each in range(count)], [b""] * count, [b""] * count)
     assert gateway.own.find("/", request) is None
-    turns, done = 0, False
-
-    async def another() -> None:
-        nonlocal turns
-        while not done:
-            turns += 1
-            await asyncio.sleep(0)
-
-    other = asyncio.ensure_future(another())
     gateway.own._known.clear()
-    answer = await gateway.own.ask("/", request)
-    done = True
-    await other
+    async with others_turns() as others:
+        answer = await gateway.own.ask("/", request)
     assert answer
     assert len(answer.targets) == count
-    assert turns >= 3
+    assert others.count >= 3
     assert len(set(map(id, answer.targets))) == 1  # a column of equals is seen to be one
 
 

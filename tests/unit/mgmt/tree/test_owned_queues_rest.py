@@ -56,15 +56,16 @@ async def test_made_by_links(managed: Managed, code: int, shown: tuple[str, str]
 
 
 async def test_made_by_a_link_with_arguments(managed: Managed) -> None:
-    """Of AMQP 1.0: properties of the node; a queue that is made for dead letters of another stays."""
+    """Of AMQP 1.0: properties of the node; no queue is made for dead letters of one that goes by itself."""
     client = Client()
     await client.open(managed.house.ports[0], "guest", "guest", "/")
-    node = Source(dynamic=True, dynamic_node_properties={v.Symbol("x-qpid-dlq-enabled"): True})
+    properties = {v.Symbol("x-qpid-dlq-enabled"): True, v.Symbol("alternateBinding"): '{"destination": "amq.fanout"}'}
+    node = Source(dynamic=True, dynamic_node_properties=properties)
     name = (await client.makes(Attach("l", 0, role=True, source=node, target=Target()))).source.address
     told = (await managed("GET", f"queue/{HOST}/{quote(name, safe='')}"))[1]
     client.abort()
-    assert told["alternateBinding"] == {"destination": f"{name}_DLQ"}
-    assert (await managed("GET", f"queue/{HOST}/{quote(name, safe='')}_DLQ"))[0] == 200
+    assert told["alternateBinding"] == {"destination": "amq.fanout"}
+    assert (await managed("GET", f"queue/{HOST}/{quote(name, safe='')}_DLQ"))[0] == 404
 
 
 async def test_made(managed: Managed) -> None:

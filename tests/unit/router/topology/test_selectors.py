@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from typing import Any
 
 import pytest
@@ -15,6 +14,7 @@ from services.common.topology.exchanges.exchange_type import Binding
 from services.common.topology.message import Published
 from services.router.evaluate import evaluate
 from services.rpc.router_pb2 import Message
+from tests.support.others_turns import others_turns
 from tests.support.topology_bench import Bench
 
 RED = {"x-filter-jms-selector": "colour = 'red'"}
@@ -139,23 +139,12 @@ async def test_many_selectors_give_others_their_turns(bench: Bench) -> None:
     queue = bench.queue("q")
     for number in range(200):
         bench.bind("amq.fanout", "q", arguments={"x-filter-jms-selector": f"number = {number}"})
-    turns = 0
-
-    async def another() -> None:
-        nonlocal turns
-        while True:
-            turns += 1
-            await asyncio.sleep(0)
-
-    other = asyncio.ensure_future(another())
-    await asyncio.sleep(0)
     for exchange, least in (("amq.fanout", 3), ("amq.topic", 0)):
-        turns = 0
         asked = {"virtual_host": "/", "exchange": exchange, "format": "amqp-0-9", "properties": _properties(number=7)}
-        answers = await evaluate(bench.topology, [Message(**asked)] * 10)
+        async with others_turns() as others:
+            answers = await evaluate(bench.topology, [Message(**asked)] * 10)
         assert [list(each.queue_ids) for each in answers] == [[queue.id] * (least > 0)] * 10
-        assert least <= turns <= 5
-    other.cancel()
+        assert least <= others.count <= 5
 
 
 def test_when_a_message_expires() -> None:
