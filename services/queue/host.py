@@ -26,6 +26,7 @@ from services.queue.links.expected import Expected
 from services.queue.links.full import Full, Gate
 from services.queue.links.greeted import Greeted
 from services.queue.links.in_turns import InTurns
+from services.queue.links.late_links import LateLinks
 from services.queue.links.overfull import Overfull
 from services.queue.links.returning import Returning
 from services.queue.machine.message import Interned, MemoryAccount
@@ -81,6 +82,7 @@ class Host:
     few: FewLines = field(default_factory=lambda: FewLines(1))  # about peers that are refused
     compiling: Compiling = field(default_factory=Compiling)
     departed: dict[int, PeerLink] = field(default_factory=dict)  # the latest of a gateway, by origin, for a moment
+    late: LateLinks = field(default_factory=LateLinks)
     expected: Expected = field(default_factory=Expected)
     returning: Returning = field(default_factory=Returning)
     tasks: Tasks = field(default_factory=Tasks)

@@ -39,6 +39,7 @@ def in_steps(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 
     monkeypatch.setattr(turn, "AT_ONCE", FEW)
     monkeypatch.setattr(turn, "SCATTERED", FEW)
+    monkeypatch.setattr(turn, "SEEN", FEW)
     monkeypatch.setattr(Claims, "expect", expects)
     monkeypatch.setattr(Queue, "claim", claims)
     monkeypatch.setattr(Walk, "some", looks)

@@ -73,8 +73,8 @@ class Claims:
         self._turns.later(0, partial(self._all_expected, queue, its))
 
     def _begin(self, queue: Queue) -> _Claiming:
-        its = self._queues[queue] = _Claiming()
         queue.seeking.hold_up()
+        its = self._queues[queue] = _Claiming()
         self._keep_claimable()
         return its
 
@@ -117,23 +117,25 @@ class Claims:
         return self._registry.settling(queue.options.queue_id) is queue
 
     def _expect(self, queue: Queue, link: PeerLink, consumer: Consumer | None, held: Sequence[int]) -> None:
-        if self._is_here(queue) and not link.broken:
+        if self._is_here(queue) and not link.over:
             queue.seeking.expect(held, link, consumer, self._registry.now())
 
     def _all_expected(self, queue: Queue, its: _Claiming) -> None:
         its.open -= 1
         if not its.open:
-            self._look(queue, its, queue.seeking.begin())
+            self._look(queue, its, None)
 
-    def _look(self, queue: Queue, its: _Claiming, walk: Walk) -> None:
+    def _look(self, queue: Queue, its: _Claiming, walk: Walk | None) -> None:
         if its.open:  # more was claimed meanwhile: that looks at all anew
             return
         more = False
         try:
-            more = self._is_here(queue) and queue.seeking.look(walk, self._registry.now())
+            if self._is_here(queue):
+                walk = walk or queue.seeking.begin()
+                more = queue.seeking.look(walk, self._registry.now())
         finally:
             if more:
-                self._turns.do(turn.AT_ONCE, partial(self._look, queue, its, walk))
+                self._turns.later(turn.AT_ONCE, partial(self._look, queue, its, walk))
             else:
                 self._end(queue, its)
 

@@ -23,11 +23,6 @@ class InTurns:
         self._spent = 0
 
     @property
-    def behind(self) -> bool:
-        """Whether something waits for its turn."""
-        return bool(self._line)
-
-    @property
     def room(self) -> int:
         """How much can be done at once."""
         return 0 if self._line else turn.AT_ONCE - self._spent

@@ -21,27 +21,23 @@ if TYPE_CHECKING:
 
 
 class LastWords:
-    """Of one link, carried out in parts, each in a turn of the event loop; `left` are those that are to come."""
+    """Of one link, carried out in parts, each in a turn of the event loop. It is late until `then`."""
 
     def __init__(self, host: Host, link: PeerLink) -> None:
         self._host, self._link = host, link
-        self.left = 0
 
     def say(self, words: Sequence[Settle], then: Callable[[], None]) -> None:
         """Begins to. Only `then`, when all are said, it is over for those who wait for what the stream still says."""
         for part in parts_of(words) if words else ():
-            self.left += 1
             self._host.turns.do(size_of(part), partial(self._settle, part))
-        self.left += 1
         self._host.turns.do(0, partial(self._said, then))
 
     def _said(self, then: Callable[[], None]) -> None:
-        self.left -= 1
+        self._host.late.over(self._link)
         self._host.registry.not_recalled(self._link)
         then()
 
     def _settle(self, part: Sequence[Settle]) -> None:
-        self.left -= 1
         for_each("settling deliveries", part, partial(self._link.settle, now=self._host.now()))
 
 

@@ -64,8 +64,7 @@ class PeerLink(Holder):
         self._transactions = Transactions(host, self)
         self._suspended: list[tuple[pb.LinkFrame, Sequence[Raw]]] = []
         self._settling = 0  # frames with settlements, so far
-        self._words = LastWords(host, self)
-        self._tells = self.late = False  # `late`: frames that came wait for those before them
+        self._tells = False
         self.name = self.member = ""  # `member` is whom the peer addresses: perhaps a former one at this address
         self.selections: dict[int, Selecting] = {}  # by their requests
         self.told = PeerReports(host.registry)
@@ -150,6 +149,7 @@ class PeerLink(Holder):
         self._batches.close()
         self._host.links.pop(self, None)
         words, self._suspended = last_words_of(self._suspended), []
+        self._host.late.begin(self)
         self._host.when_certain(partial(self._leave, words))
 
     def _leave(self, words: Sequence[pb.Settle]) -> None:
@@ -159,7 +159,7 @@ class PeerLink(Holder):
         consumers, self._consumers = self._consumers, {}
         for_each("detaching a consumer", consumers.values(), partial(self._leave_queue, now=now))
         # Not before: what becomes free by one of them must not be delivered to another consumer of this stream.
-        self._words.say(words, self._transactions.close)
+        LastWords(self._host, self).say(words, self._transactions.close)
         self._awaiting.clear()
         if self._tells:
             self._host.departed[self.origin] = self
@@ -178,9 +178,9 @@ class PeerLink(Holder):
             queue.use.out_of_sight(now)
 
     async def _end_later(self) -> None:
-        """After a moment in which leases hold, and all that came was heard: else no frame is carried out."""
+        """After a moment in which leases hold, and all that came was heard, also of later streams: it may be its."""
         await asyncio.sleep(_RETURN_SECONDS)
-        while self.late or self._words.left or not self._host.certain:
+        while self._host.claims or self._host.late.has_one_of(self.origin) or not self._host.certain:
             await self._host.until_certain()
             await asyncio.sleep(_RETURN_SECONDS)
         self._end()

@@ -43,8 +43,8 @@ class Portions:
             self._link.receive(frame, publishes)
             return
         self._waiting.append((frame, publishes))
-        self._link.late = True
         if len(self._waiting) == 1:
+            self._host.late.begin(self._link)
             self._host.tasks.start(self._run(), f"frames of {self._link.name}")
 
     def _is_little(self, frame: LinkFrame) -> bool:
@@ -61,7 +61,7 @@ class Portions:
             self._waiting.clear()
             self._fail(fault)
         finally:
-            self._link.late = False
+            self._host.late.over(self._link)
 
     async def _carry_out(self, frame: LinkFrame, publishes: Sequence[Raw]) -> None:
         held: dict[Queue, None] = {}

@@ -61,7 +61,7 @@ class _Offer:
     def to(self, queue_id: SlotId, arrival: Arrival, *, resent: bool) -> None:
         """Offers messages to their queue."""
         ticket, queue = self._ticket, self._host.registry.queues.get(queue_id)
-        if queue is None or (self._host.claims and self._is_claimed(queue)):
+        if queue is None or (self._host.claims and self._is_claimed(queue, arrival)):
             self._absent(arrival, queue_id, resent=resent)
             return
         number = queue.options.partition
@@ -148,9 +148,13 @@ class _Offer:
             _tell_deleted(self._host, arrival, queue_id)
             ticket.refuse(arrival.indexes, queue_id, pb.UNKNOWN_QUEUE)
 
-    def _is_claimed(self, queue: Queue) -> bool:
-        """Whether it may have more room than it knows, since some of what waits is a client's, and is not found yet."""
-        return not queue.seeking.admits_all and self._host.claims.awaited(queue) is not None
+    def _is_claimed(self, queue: Queue, arrival: Arrival) -> bool:
+        """Whether it may have more room than it knows, since some of what waits is a client's, and is not found yet.
+
+        Or its consumers may be able to take at once what is given to nobody now. What comes behind such waits as well.
+        """
+        claimed = self._host.claims.awaited(queue)
+        return claimed is not None and (arrival.immediate or bool(claimed.waiting) or not queue.seeking.admits_all)
 
 
 class _Later:

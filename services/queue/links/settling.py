@@ -30,9 +30,15 @@ def settle(host: Host, holder: Holder, outbox: Outbox, said: pb.Settle, now: int
 def _settle_later(host: Host, holder: Holder, outbox: Outbox, said: pb.Settle) -> None:
     """Much may have waited. What is given back goes before what is delivered next, as it does elsewhere."""
     if said.outcome in FINAL:
-        host.turns.do(len(said.uids), partial(_settle_now, host, holder, outbox, said))
+        host.late.begin(holder)
+        host.turns.do(len(said.uids), partial(_settle_at_last, host, holder, outbox, said))
     else:
         _settle_now(host, holder, outbox, said)
+
+
+def _settle_at_last(host: Host, holder: Holder, outbox: Outbox, said: pb.Settle) -> None:
+    host.late.over(holder)
+    _settle_now(host, holder, outbox, said)
 
 
 def _settle_now(host: Host, holder: Holder, outbox: Outbox, said: pb.Settle) -> None:

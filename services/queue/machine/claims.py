@@ -97,9 +97,14 @@ class Claims:
         """Whether some may stand in the list yet."""
         return bool(self._sought)
 
+    def sought(self, waiting: Iterable[Entry]) -> list[Entry]:
+        """Those of some that wait, that `expect` was told of."""
+        sought = self._sought
+        return [entry for entry in waiting if entry.message.uid in sought]
+
     def find(self, waiting: Iterable[Entry]) -> tuple[list[Entry], dict[int, Outcome]]:
-        """Some of those that wait: gives those that `expect` was told of, which leave the list, as `arrived` does."""
-        found = self._leave([entry for entry in waiting if entry.message.uid in self._sought])
+        """Some of those that are `sought`: they leave the list, as `arrived` says."""
+        found = self._leave(waiting)
         for entry, _ in found:
             self._not_ended(entry)
         return [entry for entry, _ in found], _outcomes(found)
@@ -185,13 +190,18 @@ class Claims:
                 back.append(uid)
         return back
 
-    def release(self, holder: object) -> list[int]:
-        """What `holder` had is anybody's, when it comes; gives what it has that is here."""
-        for uid, claim in list(self._waiting.items()):
-            if claim.link is holder and claim.outcome is None:
+    def all_held(self) -> list[int]:
+        """What anybody has, or claims, or is an heir of; some of it more than once."""
+        return [*self._unsettled, *self._waiting, *self._heirs]
+
+    def release(self, holder: object, uids: Iterable[int]) -> list[int]:
+        """What `holder` had of these is anybody's, when it comes; gives what it has that is here."""
+        for uid in uids:
+            if (claim := self._waiting.get(uid)) and claim.link is holder and claim.outcome is None:
                 self._give_up(uid, claim)
-        self._heirs = {uid: heir for uid, heir in self._heirs.items() if heir.link is not holder}
-        return self.held_by(holder, self._unsettled)
+            if (heir := self._heirs.get(uid)) and heir.link is holder:
+                del self._heirs[uid]
+        return self._held_by(holder, uids)
 
     def inherited(self, entries: list[Entry]) -> list[Entry]:
         """These come back: gives those that nobody else holds."""
@@ -208,8 +218,7 @@ class Claims:
                 self._entries.tell_held(heir.consumer, entry)
         return left
 
-    def held_by(self, holder: object, uids: Iterable[int]) -> list[int]:
-        """Those of some messages that `holder` has unsettled."""
+    def _held_by(self, holder: object, uids: Iterable[int]) -> list[int]:
         get = self._unsettled.get
         return [uid for uid in uids if (entry := get(uid)) is not None and entry.holder is holder]
 
@@ -288,7 +297,7 @@ class Claims:
         self._unsettled.update((entry.message.uid, entry) for entry in entries)
 
     def _forget_old(self, now: int) -> None:
-        if now > self._until:
+        if now > self._until and not self._sought:
             self._waiting.clear()
 
 

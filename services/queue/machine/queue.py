@@ -305,10 +305,11 @@ class Queue:
     def release_held_by(self, holder: object, now: int) -> list[int]:
         """Gives everything that `holder` has unsettled back to its place, as redelivered.
 
-        More than goes in one turn is given to the caller, for `release`: nothing is delivered before the last of it.
+        More than goes in one turn is given to the caller, for `release`, with others' if it takes long to tell them
+        apart: nothing is delivered before the last of it.
         """
-        uids = self._claims.release(holder)
-        if len(uids) > turn.AT_ONCE:
+        uids = self._claims.all_held()
+        if len(uids) > turn.SEEN or len(uids := self._claims.release(holder, uids)) > turn.AT_ONCE:
             self._backlog.returning += 1
             return uids
         self.settle(_given_up(holder), uids, now)
@@ -317,7 +318,7 @@ class Queue:
     def release(self, uids: Sequence[int], holder: object, now: int, *, last: bool) -> None:
         """Gives back what `holder` has of these yet; `last`: there is no more."""
         self._backlog.returning -= last
-        self.settle(_given_up(holder), self._claims.held_by(holder, uids), now)
+        self.settle(_given_up(holder), self._claims.release(holder, uids), now)
         self.dispatch(now)
 
     # -------------------------------------------------------------- transactions

@@ -232,7 +232,7 @@ class Partitions:
             if passed >= patience:
                 for_each("having a transaction decided", undecided, _ask)
             on_their_way = any(partition.recalled or self._office.sends(partition) for partition in leaving)
-            on_their_way = (on_their_way and passed < _SHORTLY) or (self._host.turns.behind and passed < patience)
+            on_their_way = (on_their_way and passed < _SHORTLY) or (self._host.late.has_left and passed < patience)
             if not undecided and not on_their_way and self._host.certain:
                 return  # not before leases hold: gateways' frames wait for them, and what has left says nothing again
             await asyncio.sleep(_LOOK_SECONDS)

@@ -7,8 +7,10 @@ from collections.abc import Callable
 import pytest
 
 from services.queue.machine import turn
+from services.queue.machine.claims import Claims
 from services.queue.machine.entry import Entry, Holder, JournalPart, Undecided
 from services.queue.machine.message import Message
+from services.queue.machine.walk import Walk
 from services.rpc import queue_pb2 as pb
 from tests.support.messages import PROPERTIES, facts
 from tests.support.queue_machine import FakeLink, Machine, Make
@@ -246,6 +248,7 @@ def test_claimed_again_before_a_transaction_is_decided(make: Make) -> None:
 def test_claimed_in_parts(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
     """Looked for a few at a time, it is theirs all the same; what the looks come to before it arrives is nobody's."""
     monkeypatch.setattr(turn, "SCATTERED", 2)
+    monkeypatch.setattr(turn, "SEEN", 2)
     machine = make(durable=True)
     machine.publish(7, persistent=True)
     consumer = machine.consumer(messages=0)
@@ -271,6 +274,7 @@ def test_claimed_in_parts(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
 def recovered(make: Make, monkeypatch: pytest.MonkeyPatch, *, expires: int = 0, **arguments: object) -> Machine:
     """A former owner's: ten messages, of which clients say in parts that they hold the first four."""
     monkeypatch.setattr(turn, "SCATTERED", 2)
+    monkeypatch.setattr(turn, "SEEN", 2)
     machine = make(durable=True, **arguments)
     its = [Message(uid, facts(persistent=True), PROPERTIES, b"body") for uid in range(1, 11)]
     machine.account.hold(its, sum(one.kept for one in its), machine.queue.holding)
@@ -335,3 +339,54 @@ def test_nothing_expires_while_it_is_claimed(make: Make, monkeypatch: pytest.Mon
     claim_in_parts(machine, between, 10)
     machine.queue.seeking.go_on(10)
     assert (sorted(machine.queue.unsettled), machine.queue.ready_count) == ([1, 2, 3, 4], 0)
+
+
+def test_old_claims_are_not_forgotten_while_they_are_sought(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    """However long that takes: who published something meanwhile makes nothing of them somebody else's."""
+    machine = recovered(make, monkeypatch)
+    machine.queue.seeking.expect([2, 5], machine.link, None, 0)
+    machine.publish(1, now=61_000)
+    walk = machine.queue.seeking.begin()
+    while machine.queue.seeking.look(walk, 61_000):
+        machine.publish(1, now=61_000)
+    machine.queue.seeking.go_on(61_000)
+    assert sorted(machine.queue.unsettled) == [2, 5]
+    machine.publish(1, now=200_000)
+    assert not machine.queue._claims
+
+
+def test_a_step_is_not_much(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Many are looked at in one, of which few are taken out in one."""
+    machine = recovered(make, monkeypatch)
+    monkeypatch.setattr(turn, "SEEN", 20)
+    taken, looks = list[int](), list[int]()
+    find, some = Claims.find, Walk.some
+    monkeypatch.setattr(Claims, "find", lambda self, found: (taken.append(len(found)), find(self, found))[1])
+    monkeypatch.setattr(Walk, "some", lambda self, most: (looks.append(most), some(self, most))[1])
+    machine.queue.seeking.expect(range(1, 9), machine.link, None, 0)
+    walk = machine.queue.seeking.begin()
+    steps = 1
+    while machine.queue.seeking.look(walk, 0):
+        steps += 1
+    assert (max(taken) <= 2, sum(taken), steps) == (True, 8, len(taken) + len(looks))
+    assert set(looks) == {20 if machine.queue.seeking.by_arrival else 5}
+    assert sorted(machine.queue.unsettled) == list(range(1, 9))
+
+
+def test_given_back_of_a_great_many(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whose each is, is looked at in parts too: what others hold, or claim, stays theirs."""
+    monkeypatch.setattr(turn, "SEEN", 3)
+    machine, gone, other = make(), FakeLink(), FakeLink(2)
+    machine.publish(4)
+    machine.consumer(held=[1, 2, 11], again=True, link=gone, messages=0)
+    machine.consumer(held=[3, 12], again=True, link=other, messages=0)
+    gone.broken = True
+    uids = machine.queue.release_held_by(gone, 0)
+    assert sorted(uids) == [1, 2, 3, 11, 12]
+    machine.consumer()
+    machine.queue.release(uids[:2], gone, 0, last=False)
+    assert machine.link.uids() == []
+    machine.queue.release(uids[2:], gone, 0, last=True)
+    assert sorted(machine.link.uids()) == [1, 2, 4]
+    assert sorted(machine.queue.unsettled) == [1, 2, 3, 4]
+    assert list(machine.queue._claims._waiting) == [12]

@@ -10,11 +10,13 @@ from typing import Any
 import pytest
 
 from services.common.topology.slots import SlotId
+from services.queue import counting
 from services.queue.host import Host
 from services.queue.links import requests
 from services.queue.links.link import PeerLink
 from services.queue.machine.overflow.drop_head import DropHead
 from services.queue.machine.queue import Queue
+from services.queue.machine.seeking import Seeking
 from services.queue.machine.walk import Walk
 from services.queue.partitions import partitions
 from services.queue.timers import Timers
@@ -251,3 +253,119 @@ async def test_a_partition_is_read_back_meanwhile(
     await hearing
     assert between.done
     assert (len(heard) > 5, any(heard), bool(host.claims)) == (True, False, False)
+
+
+async def test_an_immediate_message(house: House, steps: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
+    """It waits for the claims, and what its publisher sends behind it does: then a consumer takes both, in order."""
+    queue_id, link, uids = await waiting(house)
+    other, host = await house.link(origin=1001), house.queues["queue-1"]._host
+    await other.until(lambda: any(each.origin == 1001 for each in host.links))
+    first, behind = other.batch(queue_id, [b"at once"], immediate=True), other.batch(queue_id, [b"behind"])
+
+    def publishes() -> None:
+        stream_of(host, 1001).receive(pb.LinkFrame(), [first])
+        stream_of(host, 1001).receive(pb.LinkFrame(), [behind])
+
+    Between(monkeypatch, steps, publishes)
+    await link.send(attaches=[holder(queue_id, uids), taker(queue_id)])
+    await other.until(lambda: len(other.done()) == 2)
+    await link.until(lambda: len(link.bodies) == 2)
+    assert (link.bodies, other.refusals()) == ([b"at once", b"behind"], [])
+
+
+async def test_an_immediate_message_for_nobody(house: House, steps: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its publisher is told when all is claimed."""
+    queue_id, link, uids = await waiting(house)
+    other, host = await house.link(origin=1001), house.queues["queue-1"]._host
+    await other.until(lambda: any(each.origin == 1001 for each in host.links))
+    batch = other.batch(queue_id, [b"at once"], immediate=True)
+    Between(monkeypatch, steps, lambda: stream_of(host, 1001).receive(pb.LinkFrame(), [batch]))
+    await link.send(attaches=[holder(queue_id, uids)])
+    await other.until(other.done)
+    assert [reason for _, _, reason in other.refusals()] == [pb.NO_CONSUMERS]
+
+
+async def test_its_stream_breaks_and_comes_again(
+    house: House, steps: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """All that it said to hold is kept for it, though no later frame has claimed it yet: nobody else gets it."""
+    queue_id, link, uids = await waiting(house)
+    gateway, host = await house.link(origin=1001, tells=True), house.queues["queue-1"]._host
+    await gateway.until(lambda: any(each.origin == 1001 for each in host.links))
+    between = Between(monkeypatch, steps, lambda: stream_of(host, 1001).close())
+    other = pb.LinkFrame(attaches=[taker(queue_id)])
+    stream_of(host, 1001).receive(pb.LinkFrame(attaches=[holder(queue_id, uids)]), ())
+    stream_of(host, 1000).receive(other, ())
+    await link.until(lambda: between.done and not host.claims)
+    again = await house.link(origin=1001, tells=True)
+    await again.until(lambda: any(each.origin == 1001 for each in host.links))
+    await again.send(attaches=[holder(queue_id, uids)])
+    its = host.registry.queues[SlotId(queue_id)].unsettled
+    await again.until(lambda: {entry.holder for entry in its.values()} == {stream_of(host, 1001)})
+    assert (sorted(its), link.uids) == (uids, [])
+
+
+@pytest.mark.parametrize("step", ["begin", "look", "hold_up"])
+async def test_a_step_fails(house: House, steps: list[int], monkeypatch: pytest.MonkeyPatch, step: str) -> None:
+    """The queue is served all the same, and so is what waits for it."""
+    queue_id, link, uids = await waiting(house)
+    host = house.queues["queue-1"]._host
+
+    def fails(*_: Any) -> None:
+        raise ValueError("a fault in a step")
+
+    monkeypatch.setattr(Seeking, step, fails)
+    await link.send(attaches=[holder(queue_id, uids[:-1])])
+    await link.until(lambda: len(steps) > 5 or step == "hold_up")
+    other = await house.link(origin=1001)
+    await other.send(attaches=[taker(queue_id)])
+    await other.until(lambda: uids[-1] in other.uids)
+    assert not host.claims
+
+
+async def test_what_is_counted_in_between(house: House, steps: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every message is counted once, at every step."""
+    queue_id, link, uids = await waiting(house)
+    host, counts = house.queues["queue-1"]._host, list[tuple[int, int]]()
+    queue, walked = host.registry.queues[SlotId(queue_id)], Walk.some
+
+    def count() -> None:
+        for told in counting.portions(host.registry.queues):
+            at = list(told.queue_ids).index(queue_id)
+            counts.append((told.ready[at], told.unsettled[at]))
+
+    def looks(self: Walk, most: int) -> Any:
+        count()
+        return walked(self, most)
+
+    monkeypatch.setattr(Walk, "some", looks)
+    Between(monkeypatch, steps, count)
+    await link.send(attaches=[holder(queue_id, uids[:-1])])
+    await link.until(lambda: counts and not host.claims)
+    count()
+    assert len(counts) > 5
+    assert {sum(both) for both in counts} == {MANY}
+    assert counts[-1] == (1, MANY - 1)
+    assert (queue.ready_count, len(queue.unsettled)) == counts[-1]
+
+
+async def test_others_settle_in_between(house: House, steps: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is another client's is done with at once, though all is not claimed yet."""
+    queue_id = await house.declare("q", durable=True)
+    link, other, host = await house.link(), await house.link(origin=1001), house.queues["queue-1"]._host
+    await other.attach(queue_id, messages=2)
+    await other.publish(queue_id, [b"1", b"2"], persistent=True)
+    await other.until(lambda: len(other.uids) == 2)
+    await link.publish(queue_id, BODIES)
+    uids = list(range((1000 << 39) + 1, (1000 << 39) + 1 + MANY))
+    their_turn = asyncio.Event()
+    between = Between(monkeypatch, steps, lambda: monkeypatch.setattr(host.turns, "until_certain", their_turn.wait))
+    await link.send(attaches=[holder(queue_id, uids)])
+    await other.until(lambda: between.done)
+    await other.send(settles=[pb.Settle(queue_id=queue_id, outcome=pb.ACCEPT, uids=other.uids)])
+    queue = host.registry.queues[SlotId(queue_id)]
+    await other.until(lambda: not queue.unsettled.keys() & set(other.uids), 8)
+    assert host.claims
+    their_turn.set()
+    await link.until(lambda: not host.claims)
+    assert sorted(queue.unsettled) == uids
