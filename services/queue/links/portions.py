@@ -91,7 +91,7 @@ class Portions:
 
     def _go_on(self, held: dict[Queue, None]) -> None:
         now = self._host.now()
-        for_each("delivering what came back", held, lambda queue: queue.go_on(now))
+        for_each("delivering what came back", held, lambda queue: queue.giving_back.go_on(now))
 
     def _settle(self, settles: Sequence[Settle], held: dict[Queue, None]) -> None:
         """Nothing is delivered before all of it is back: it would overtake what belongs before it."""
@@ -99,6 +99,6 @@ class Portions:
             queue = self._host.registry.settling(SlotId(settle.queue_id))
             if queue is not None and settle.outcome not in FINAL and queue not in held:
                 held[queue] = None
-                queue.hold_up()
+                queue.giving_back.hold_up()
         now = self._host.now()
         for_each("settling deliveries", settles, lambda settle: self._link.settle(settle, now))

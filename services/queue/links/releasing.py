@@ -13,7 +13,7 @@ from services.queue.machine.queue import Queue
 
 def release_held_by(host: Host, queue: Queue, holder: object) -> None:
     """What `holder` has of a queue is dispatched to other consumers, once all of it is back in its place."""
-    if uids := queue.release_held_by(holder, host.now()):
+    if uids := queue.giving_back.release_held_by(holder, host.now()):
         host.tasks.start(_release(host, queue, holder, uids), f"deliveries of {queue.options.name} come back")
 
 
@@ -25,6 +25,6 @@ async def _release(host: Host, queue: Queue, holder: object, uids: list[int]) ->
         if host.registry.settling(queue.options.queue_id) is not queue:
             return  # the next owner reads from the journal which gateway had it, or the queue is deleted
         end = first + at_once
-        release = partial(queue.release, uids[first:end], holder, host.now(), last=end >= len(uids))
+        release = partial(queue.giving_back.release, uids[first:end], holder, host.now(), last=end >= len(uids))
         by_itself("giving deliveries back", release)
         host.check_full()

@@ -46,7 +46,7 @@ class Selecting:
         self._asked = asked
         self._uids = set(asked.uids) if asked.uids else None
         self._interest = Interest(selector(asked.selector)) if asked.selector else None
-        self._walk = queue.walk(held=asked.purpose == pb.SelectRequest.LOOK)
+        self._walk = queue.picking.walk(held=asked.purpose == pb.SelectRequest.LOOK)
         self._pass_over = asked.first
         self._left = asked.most or None
         self._held: set[int] = set()  # uids of those chosen that somebody had then: they may come back and wait
@@ -154,11 +154,11 @@ def _look(_queue: Queue, entries: list[Entry], _link: PeerLink) -> list[Entry]:
 def _take(queue: Queue, entries: list[Entry], link: PeerLink) -> list[Entry]:
     link.moves = True
     link.holds_of(queue)
-    return queue.take(entries, link)
+    return queue.picking.take(entries, link)
 
 
 def _drop(queue: Queue, entries: list[Entry], _link: PeerLink) -> list[Entry]:
-    return queue.drop(entries)
+    return queue.picking.drop(entries)
 
 
 _CARRIED_OUT: Final[Mapping[pb.SelectRequest.Purpose.ValueType, _Carry]] = {

@@ -91,7 +91,7 @@ class Partition(Awaited):
         """Messages that were taken could not be written: they count as new if they come again."""
         for queue_id, indexes in taken.parts:
             if queue := self.queues.get(queue_id):
-                queue.not_safe(frozenset(pick(taken.uids, indexes)))
+                queue.features.not_safe(frozenset(pick(taken.uids, indexes)))
         self.known.not_safe(taken)
 
     @property

@@ -89,7 +89,7 @@ def test_two_hold_one_message_and_one_takes_it(make: Make, who: int) -> None:
     machine, *both = held_twice(make)
     machine.queue.settle(pb.ACCEPT, [1], 0)
     assert machine.account.used == 0
-    machine.queue.release_held_by(both[1 - who], 0)
+    machine.queue.giving_back.release_held_by(both[1 - who], 0)
     assert both[0].taken() == both[1].taken() == []
     assert not list(machine.queue.entries())
 
@@ -99,7 +99,7 @@ def test_two_held_one_message(make: Make) -> None:
     for how in ("given back", "gone"):
         machine, first, second = held_twice(make)
         if how == "gone":
-            machine.queue.release_held_by(second, 0)
+            machine.queue.giving_back.release_held_by(second, 0)
             second.broken = True
         else:
             assert machine.queue.not_others([1], second) == []
@@ -110,8 +110,8 @@ def test_two_held_one_message(make: Make) -> None:
 def test_two_hold_one_message_and_a_transaction_takes_it(make: Make) -> None:
     """Nothing is kept of the other one: what a transaction settles is done with."""
     machine, *_ = held_twice(make)
-    entries, _ = machine.queue.hold([1], Undecided(1))
-    machine.queue.settle_held(pb.ACCEPT, entries, 0, staged=False)
+    entries, _ = machine.queue.transacted.hold([1], Undecided(1))
+    machine.queue.transacted.settle_held(pb.ACCEPT, entries, 0, staged=False)
     assert machine.account.used == 0
     assert not machine.queue._claims
 
@@ -123,7 +123,7 @@ def test_given_back_before_the_message(make: Make) -> None:
     machine.consumer(held=[1], again=True)
     machine.consumer(held=[2], again=True, link=gone, messages=0)
     machine.queue.settle(pb.RELEASE, [1], 0)
-    machine.queue.release_held_by(gone, 0)
+    machine.queue.giving_back.release_held_by(gone, 0)
     machine.publish(2)
     assert machine.link.uids() == [1, 2]
 
@@ -135,20 +135,20 @@ def test_given_back_in_turns(make: Make, monkeypatch: pytest.MonkeyPatch) -> Non
     machine.consumer(link=gone, messages=5)
     machine.publish(5)
     machine.consumer()
-    uids = machine.queue.release_held_by(gone, 0)
+    uids = machine.queue.giving_back.release_held_by(gone, 0)
     machine.publish(1)
     assert uids == [1, 2, 3, 4, 5]
-    machine.queue.release(uids[:2], gone, 0, last=False)
+    machine.queue.giving_back.release(uids[:2], gone, 0, last=False)
     gone.broken = True
     machine.queue.claim([4], back, 0)
     machine.queue.settle(pb.ACCEPT, [3], 0)
-    machine.queue.release(uids[2:4], gone, 0, last=False)
+    machine.queue.giving_back.release(uids[2:4], gone, 0, last=False)
     assert machine.queue.lags(0)
     assert machine.queue.get(machine.link, 0, settled=True) is None
     assert machine.link.uids() == []
-    machine.queue.release(uids[4:], gone, 0, last=True)
+    machine.queue.giving_back.release(uids[4:], gone, 0, last=True)
     assert machine.link.taken() == [(2, 1, True), (2, 2, True), (2, 5, True), (2, 6, False)]
-    machine.queue.release_held_by(back, 0)
+    machine.queue.giving_back.release_held_by(back, 0)
     assert machine.link.uids() == [4]
 
 
@@ -160,7 +160,7 @@ def test_given_back_too_late(make: Make) -> None:
     assert machine.queue.not_others([1, 2, 3], former) == [3]
     assert machine.queue.not_others([1, 2, 3], present) == [1, 2, 3]
     transaction = Undecided(2)
-    machine.queue.hold([1], transaction)
+    machine.queue.transacted.hold([1], transaction)
     present.broken = True
     assert machine.queue.not_others([1, 2, 3], former) == [2, 3]
     assert machine.queue.not_others([1, 2, 3], present) == [1, 2, 3]
@@ -178,11 +178,11 @@ def test_settled_in_a_transaction_before_the_message(make: Make) -> None:
     """A message that a client has had, and acknowledged in a transaction, is done with when it is sent again."""
     machine, transaction = make(durable=True), Undecided()
     machine.consumer(held=[1, 2, 3], again=True)
-    assert machine.queue.hold([1, 2, 77], transaction) == ([], [1, 2])
+    assert machine.queue.transacted.hold([1, 2, 77], transaction) == ([], [1, 2])
     machine.publish(1, persistent=True)  # the first comes while nothing is decided
-    machine.queue.settle_coming(pb.ACCEPT, [1, 2], transaction, 0)
+    machine.queue.transacted.settle_coming(pb.ACCEPT, [1, 2], transaction, 0)
     machine.publish(2, persistent=True)
-    machine.queue.release_held_by(machine.link, 0)
+    machine.queue.giving_back.release_held_by(machine.link, 0)
     assert machine.link.uids() == [3]
     assert sum(map(len, machine.draft.dequeues.values())) == 2
 
@@ -191,12 +191,12 @@ def test_a_transaction_before_the_message_is_off(make: Make) -> None:
     """A message that came meanwhile, and one that comes later, belong to the client that claims them."""
     machine, transaction = make(), Undecided()
     machine.consumer(held=[1, 2], again=True)
-    machine.queue.hold([1, 2], transaction)
+    machine.queue.transacted.hold([1, 2], transaction)
     machine.publish(1)
-    entries = machine.queue.let_go([1, 2], transaction)
+    entries = machine.queue.transacted.let_go([1, 2], transaction)
     assert [entry.message.uid for entry in entries] == [1]
     assert list(transaction.heirs.items()) == [(entries[0], machine.link)]
-    machine.queue.unhold(entries, machine.link, 0)
+    machine.queue.transacted.unhold(entries, machine.link, 0)
     machine.publish(1)
     assert machine.link.taken() == []
     machine.queue.settle(pb.RELEASE, [1, 2], 0)
@@ -206,17 +206,17 @@ def test_a_transaction_before_the_message_is_off(make: Make) -> None:
 def test_the_holder_is_gone_before_a_transaction_is_decided(make: Make) -> None:
     """What is committed counts though the consumer, or its gateway, has left meanwhile; the rest is delivered again."""
     for end in (
-        lambda machine, gone: machine.queue.release_held_by(gone, 0),
+        lambda machine, gone: machine.queue.giving_back.release_held_by(gone, 0),
         lambda machine, _gone: machine.queue.settle(pb.ABANDON, [1, 2], 0),
     ):
         machine, gone, transaction, other = make(), FakeLink(), Undecided(), Undecided()
         machine.consumer()
         machine.consumer(held=[1, 2], again=True, link=gone, messages=0)
-        machine.queue.hold([1], transaction)
-        machine.queue.hold([2], other)
+        machine.queue.transacted.hold([1], transaction)
+        machine.queue.transacted.hold([2], other)
         end(machine, gone)
-        machine.queue.settle_coming(pb.ACCEPT, [1], transaction, 0)
-        assert machine.queue.let_go([2], other) == []
+        machine.queue.transacted.settle_coming(pb.ACCEPT, [1], transaction, 0)
+        assert machine.queue.transacted.let_go([2], other) == []
         machine.publish(2)
         assert machine.link.uids() == [2]
 
@@ -225,11 +225,11 @@ def test_given_back_before_a_transaction_is_decided(make: Make) -> None:
     """A transaction does not give back what its gateway has given back before, and others have."""
     machine, transaction = make(), Undecided()
     machine.consumer(held=[1, 2], again=True)
-    machine.queue.hold([1, 2], transaction)
+    machine.queue.transacted.hold([1, 2], transaction)
     machine.queue.settle(pb.RELEASE, [1], 0)
     machine.publish(1)
     assert machine.link.uids() == [1]
-    machine.queue.settle_coming(pb.RELEASE, [1, 2], transaction, 0)
+    machine.queue.transacted.settle_coming(pb.RELEASE, [1, 2], transaction, 0)
     machine.publish(1)
     assert machine.link.uids() == [2]
 
@@ -238,10 +238,10 @@ def test_claimed_again_before_a_transaction_is_decided(make: Make) -> None:
     """A gateway that comes again has what its transaction does not settle in the end."""
     machine, transaction, again = make(), Undecided(), FakeLink()
     machine.consumer(held=[1], again=True)
-    machine.queue.hold([1], transaction)
+    machine.queue.transacted.hold([1], transaction)
     machine.queue.claim([1], again, 0)
     machine.publish(1)
-    machine.queue.let_go([1], transaction)
+    machine.queue.transacted.let_go([1], transaction)
     assert list(transaction.heirs.values()) == [again]
 
 
@@ -381,12 +381,12 @@ def test_given_back_of_a_great_many(make: Make, monkeypatch: pytest.MonkeyPatch)
     machine.consumer(held=[1, 2, 11], again=True, link=gone, messages=0)
     machine.consumer(held=[3, 12], again=True, link=other, messages=0)
     gone.broken = True
-    uids = machine.queue.release_held_by(gone, 0)
+    uids = machine.queue.giving_back.release_held_by(gone, 0)
     assert sorted(uids) == [1, 2, 3, 11, 12]
     machine.consumer()
-    machine.queue.release(uids[:2], gone, 0, last=False)
+    machine.queue.giving_back.release(uids[:2], gone, 0, last=False)
     assert machine.link.uids() == []
-    machine.queue.release(uids[2:], gone, 0, last=True)
+    machine.queue.giving_back.release(uids[2:], gone, 0, last=True)
     assert sorted(machine.link.uids()) == [1, 2, 4]
     assert sorted(machine.queue.unsettled) == [1, 2, 3, 4]
     assert list(machine.queue._claims._waiting) == [12]
