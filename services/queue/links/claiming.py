@@ -66,10 +66,10 @@ class Claims:
             its.links[link] = None
             self._links[link] = self._links.get(link, 0) + 1
         its.open += 1
+        # Not in this turn: to read the frame took long, and others in it may hold what would be delivered.
         for first in range(0, len(held), turn.AT_ONCE):
-            some = held[first : first + turn.AT_ONCE]
-            self._turns.do(len(some), partial(self._expect, queue, link, consumer, some))
-        # Not in this turn: others in the same frame may hold what would be delivered.
+            some = slice(first, first + turn.AT_ONCE)
+            self._turns.later(turn.AT_ONCE, partial(self._expect, queue, link, consumer, held, some))
         self._turns.later(0, partial(self._all_expected, queue, its))
 
     def _begin(self, queue: Queue) -> _Claiming:
@@ -116,9 +116,11 @@ class Claims:
     def _is_here(self, queue: Queue) -> bool:
         return self._registry.settling(queue.options.queue_id) is queue
 
-    def _expect(self, queue: Queue, link: PeerLink, consumer: Consumer | None, held: Sequence[int]) -> None:
+    def _expect(
+        self, queue: Queue, link: PeerLink, consumer: Consumer | None, held: Sequence[int], some: slice
+    ) -> None:
         if self._is_here(queue) and not link.over:
-            queue.seeking.expect(held, link, consumer, self._registry.now())
+            queue.seeking.expect(held[some], link, consumer, self._registry.now())
 
     def _all_expected(self, queue: Queue, its: _Claiming) -> None:
         its.open -= 1

@@ -20,7 +20,7 @@ from services.queue.machine.walk import Walk
 
 # In an order that is not that of arrival, to come by one, and to take it out, takes so many times as long.
 _SLOW_TO_SEE = 4
-_SLOW_TO_LEAVE = 2
+_SLOW_TO_LEAVE = 3
 
 
 class Seeking:

@@ -10,6 +10,7 @@ from services.common.topology.slots import SlotId
 from services.queue.links import link as link_module
 from services.queue.machine import turn
 from services.queue.machine.queue import Queue
+from services.queue.machine.settlement import EntrySettlement
 from services.queue.partitions.partition import PartitionState
 from services.rpc import queue_pb2 as pb
 from tests.support.queue_house import House, RawLink
@@ -20,14 +21,14 @@ FEW, MANY = 10, 95
 @pytest.fixture
 def turns(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """How many are settled at once, each time."""
-    found, settle = list[int](), Queue.settle
+    found, settle = list[int](), EntrySettlement.settle
 
-    def settles(self: Queue, outcome: Any, uids: Any, now: int) -> None:
+    def settles(self: EntrySettlement, outcome: Any, uids: Any, now: int) -> None:
         found.append(len(uids))
         settle(self, outcome, uids, now)
 
     monkeypatch.setattr(turn, "AT_ONCE", FEW)
-    monkeypatch.setattr(Queue, "settle", settles)
+    monkeypatch.setattr(EntrySettlement, "settle", settles)
     return found
 
 
