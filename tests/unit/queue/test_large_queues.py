@@ -325,6 +325,29 @@ async def test_a_great_many_come_back(house: House, monkeypatch: pytest.MonkeyPa
     assert (parts, turns) == ([10] * 9 + [5], list(range(1, 11)))
 
 
+async def test_a_great_many_come_back_each_to_a_place(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where each has to find its place, fewer go in one turn."""
+    monkeypatch.setattr(turn, "AT_ONCE", 10)
+    monkeypatch.setattr(turn, "SCATTERED", 5)
+    queue_id = await house.declare("q", table={"qpid.queue_sort_key": "k"})
+    gone, other, parts = await house.link(), await house.link(origin=1001), list[int]()
+    await gone.attach(queue_id, messages=95)
+    await gone.publish(queue_id, [b"%d" % number for number in range(95)])
+    await gone.until(lambda: len(gone.bodies) == 95)
+    release = GivingBack.release
+
+    def noted(self: GivingBack, uids: list[int], *arguments: Any, **more: Any) -> None:
+        parts.append(len(uids))
+        release(self, uids, *arguments, **more)
+
+    monkeypatch.setattr(GivingBack, "release", noted)
+    await gone.close()
+    await other.attach(queue_id)
+    await other.until(lambda: len(other.bodies) == 95)
+    assert other.bodies == [b"%d" % number for number in range(95)]
+    assert parts == [5] * 19
+
+
 async def test_a_great_many_are_due_at_once(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
     """The clock delivers all of them, some in each turn, to a consumer that says nothing meanwhile."""
     monkeypatch.setattr(turn, "SCATTERED", 10)
