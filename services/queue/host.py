@@ -21,9 +21,12 @@ from services.common.topology.slots import SlotId, slot_of
 from services.common.uid import UidSource, origin_of
 from services.queue.journal.ticket import Receipt, Unheard
 from services.queue.journal.writer import JournalWriter
+from services.queue.links.claiming import Claims
 from services.queue.links.expected import Expected
 from services.queue.links.full import Full, Gate
 from services.queue.links.greeted import Greeted
+from services.queue.links.in_turns import InTurns
+from services.queue.links.late_links import LateLinks
 from services.queue.links.overfull import Overfull
 from services.queue.links.returning import Returning
 from services.queue.machine.message import Interned, MemoryAccount
@@ -79,6 +82,7 @@ class Host:
     few: FewLines = field(default_factory=lambda: FewLines(1))  # about peers that are refused
     compiling: Compiling = field(default_factory=Compiling)
     departed: dict[int, PeerLink] = field(default_factory=dict)  # the latest of a gateway, by origin, for a moment
+    late: LateLinks = field(default_factory=LateLinks)
     expected: Expected = field(default_factory=Expected)
     returning: Returning = field(default_factory=Returning)
     tasks: Tasks = field(default_factory=Tasks)
@@ -87,11 +91,15 @@ class Host:
     suspended: bool = False
     unheard: Unheard = field(default_factory=Unheard)
     journeys: Journeys = field(default_factory=Journeys)  # of traced messages
+    turns: InTurns = field(init=False)
+    claims: Claims = field(init=False)
     _uncertain: list[Callable[[], None]] = field(default_factory=list)  # what waits to know which leases are held
 
     def __post_init__(self) -> None:
         """What waits for the router, or for the topology, waits for the leases as well."""
         self.registry.when_certain = self.when_certain
+        self.turns = InTurns(self.tasks, self.until_certain)
+        self.claims = Claims(self.registry, self.turns)
 
     def now(self) -> int:
         """Milliseconds since the Unix epoch, without jumps."""

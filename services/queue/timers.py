@@ -98,7 +98,11 @@ class Timers:
                 await asyncio.sleep(0)
 
     def _check_claims(self, partition: Partition, now: int) -> None:
-        if 0 < partition.claimable_until <= now:
+        if not 0 < partition.claimable_until <= now:
+            return
+        if self._host.claims:  # what gateways say of this partition may wait behind that
+            partition.wait_for_claims(now)
+        else:
             self._release_unclaimed(partition)
 
     def _check(self, partition: Partition, queue_id: SlotId, now: int) -> None:

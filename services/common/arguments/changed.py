@@ -20,6 +20,7 @@ CHANGEABLE: Final = frozenset(
         queue.DEAD_LETTER_KEY,
         queue.DEFAULT_FILTERS,
         queue.DELIVERY_LIMIT,
+        queue.EXPIRY,
         queue.LEAST_TTL,
         queue.MAX_LENGTH,
         queue.MAX_LENGTH_BYTES,

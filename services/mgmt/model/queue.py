@@ -61,6 +61,9 @@ class Queue(ConfiguredObject):
     alternate_binding: dict[str, Any] = attribute(
         "{destination}: the exchange or queue that gets dead letters; {}: none"
     )
+    expiry_policy: str = attribute(
+        "ROUTE_TO_ALTERNATE: what is past its time goes there, too", "DELETE", valid=("DELETE", "ROUTE_TO_ALTERNATE")
+    )
     message_group_type: str = attribute(
         "whose the messages of one group are", "NONE", valid=("NONE", "STANDARD", "SHARED_GROUPS"), immutable=True
     )

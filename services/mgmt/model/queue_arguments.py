@@ -19,6 +19,7 @@ _PLAIN: Final[tuple[Argument[Any], ...]] = (
     queue.LEAST_TTL,
     queue.HOLDS,
     queue.NO_LOCAL,
+    queue.EXPIRY,
 )
 _MODEL: Final = frozenset(
     {alias.name for alias in ALIASES} | {queue.GROUP_TYPE.name, *(each.name for each in (*_GROUPS, *_PLAIN))}
@@ -35,7 +36,7 @@ _LIMITS: Final = ("maximumQueueDepthMessages", "maximumQueueDepthBytes")
 _ORDERS: Final = (("sorted", "sortKey", queue.SORT_KEY), ("lvq", "lvqKey", queue.LAST_VALUE_KEY))
 _CHANGED: Final[Mapping[str, tuple[str, ...]]] = {
     **{attribute: (argument.name,) for attribute, argument, _ in _NUMBERS},
-    **{each.name: (each.name,) for each in (queue.DEFAULT_FILTERS, queue.LEAST_TTL, queue.NO_LOCAL)},
+    **{each.name: (each.name,) for each in (queue.DEFAULT_FILTERS, queue.LEAST_TTL, queue.NO_LOCAL, queue.EXPIRY)},
     "overflowPolicy": (queue.OVERFLOW.name,),
     "alternateBinding": (queue.DEAD_LETTER_EXCHANGE.name, queue.DEAD_LETTER_KEY.name),
 }
@@ -63,6 +64,7 @@ def attributes_of(table: Mapping[str, Any]) -> dict[str, Any]:
         attributes["maximumLiveConsumers"] = live
     if (exchange := queue.DEAD_LETTER_EXCHANGE.of(found)) is not None:
         attributes["alternateBinding"] = _alternate(exchange, queue.DEAD_LETTER_KEY.of(found))
+        attributes[queue.EXPIRY.name] = queue.EXPIRY.of(found)
     return attributes
 
 
@@ -89,10 +91,16 @@ def arguments_of(wanted: Mapping[str, Any], is_exchange: Callable[[str], bool]) 
     if (key := NEEDS.get(kind)) and not wanted.get(key):
         raise IllegalConfiguration(f"attribute '{key}': a queue of type {kind} needs it")
     try:
-        table = checked({name: value for name, value in wanted.items() if name in _MODEL})
+        table = checked({name: value for name, value in wanted.items() if name in _MODEL and value is not None})
     except Wrong as error:
         raise IllegalConfiguration(f"attribute '{error.name}': {error.why}") from None
     return table | dict(_dead_letters(wanted.get("alternateBinding"), is_exchange)) | dict(wanted.get("arguments", {}))
+
+
+def new_arguments(wanted: Mapping[str, Any], is_exchange: Callable[[str], bool]) -> dict[str, Any]:
+    """Those of a queue that is to be made. Raises IllegalConfiguration."""
+    unsaid = _expiry_unsaid(wanted, {}) if wanted.get("alternateBinding") else {}
+    return unsaid | arguments_of(wanted, is_exchange)
 
 
 def changed_arguments(wanted: Mapping[str, Any], found: Mapping[str, Any], is_exchange: Callable[[str], bool]) -> Table:
@@ -104,7 +112,16 @@ def changed_arguments(wanted: Mapping[str, Any], found: Mapping[str, Any], is_ex
     if "overflowPolicy" not in wanted and found.get("overflowPolicy", "NONE") != "NONE":
         table.pop(queue.OVERFLOW.name, None)  # a limit alone implies one where there is none
     named = {argument: None for attribute in wanted for argument in _CHANGED[attribute]}
-    return named | table
+    return named | _expiry_unsaid(wanted, found) | table
+
+
+def _expiry_unsaid(wanted: Mapping[str, Any], found: Mapping[str, Any]) -> Table:
+    """Where nothing is said of it: DELETE comes with an alternate, and goes with it; with another one it stays."""
+    if queue.EXPIRY.name in wanted or "alternateBinding" not in wanted:
+        return {}
+    if not wanted["alternateBinding"]:
+        return {queue.EXPIRY.name: None}
+    return {} if found.get("alternateBinding") else {queue.EXPIRY.name: queue.DELETE}
 
 
 def _dead_letters(alternate: Mapping[str, Any] | None, is_exchange: Callable[[str], bool]) -> Iterator[tuple[str, Any]]:

@@ -17,7 +17,7 @@ from services.mgmt.locked import check_shared
 from services.mgmt.model.configured_object import ConfiguredObject
 from services.mgmt.model.faults import IllegalConfiguration
 from services.mgmt.model.queue import Queue
-from services.mgmt.model.queue_arguments import arguments_of, attributes_of, changed_arguments
+from services.mgmt.model.queue_arguments import attributes_of, changed_arguments, new_arguments
 from services.mgmt.tree.asked_about import properties_of
 from services.mgmt.tree.category import RESET, Keeper, Own, Source
 from services.mgmt.tree.counted import QUEUE
@@ -177,7 +177,7 @@ class Queues(Keeper):
         self._check_alternate(host, name, wanted)
         if wanted.get("type") == "priority":
             wanted = {"priorities": 10, **wanted}
-        table = arguments_of(wanted, lambda name: is_exchange(mirror, host, name))
+        table = new_arguments(wanted, lambda name: is_exchange(mirror, host, name))
         return dumped(table | ({queue.EXCLUSIVITY.name: _LINK} if wanted.get("exclusive") == _LINK else {}))
 
     def _check_alternate(self, host: str, name: str, wanted: Mapping[str, Any]) -> None:

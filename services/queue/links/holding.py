@@ -53,14 +53,14 @@ def hold(host: Host, link: PeerLink, transaction: OpenTransaction) -> tuple[pb.R
 
 def _reserve(host: Host, transaction: OpenTransaction, queue: Queue, arrival: Arrival) -> bool:
     count, options = len(arrival), queue.options
-    if not queue.reserve(count, sum(map(len, arrival.bodies))):
+    if not queue.transacted.reserve(count, sum(map(len, arrival.bodies))):
         return False
     transaction.publications.append((queue, arrival))
-    arrival.place = queue.place(count)
+    arrival.place = queue.transacted.place(count)
     if options.durable:
         parts = arrival.enlist(options, 0, count, arrival.place)
         arrival.parts = parts if any(parts) else None
-        queue.stage(arrival, host.now())
+        queue.transacted.stage(arrival, host.now())
     return True
 
 
@@ -69,6 +69,6 @@ def _hold_settled(link: PeerLink, transaction: OpenTransaction, queue: Queue, se
     # A rejected entry stays in the journal until its dead letter has arrived.
     ends = settle.outcome == pb.ACCEPT or (settle.outcome == pb.REJECT and options.dead_letter_exchange is None)
     uids = settle.uids if settle.outcome in FINAL else queue.not_others(settle.uids, link)
-    entries, coming = queue.hold(uids, transaction)
+    entries, coming = queue.transacted.hold(uids, transaction)
     moved = settle if settle.successors else None
     transaction.settlements.append(HeldEntries(queue, settle.outcome, entries, coming, ends, moved))

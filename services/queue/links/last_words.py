@@ -6,10 +6,39 @@ with the end of the stream it is abandoned, which counts as an attempt.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
+from typing import TYPE_CHECKING
 
+from services.common.containment import for_each
+from services.queue.links.parts import parts_of, size_of
 from services.queue.machine.claims import FINAL
 from services.rpc.queue_pb2 import LinkFrame, Settle
+
+if TYPE_CHECKING:
+    from services.queue.host import Host
+    from services.queue.links.link import PeerLink
+
+
+class LastWords:
+    """Of one link, carried out in parts, each in a turn of the event loop. It is late until `then`."""
+
+    def __init__(self, host: Host, link: PeerLink) -> None:
+        self._host, self._link = host, link
+
+    def say(self, words: Sequence[Settle], then: Callable[[], None]) -> None:
+        """Begins to. Only `then`, when all are said, it is over for those who wait for what the stream still says."""
+        for part in parts_of(words) if words else ():
+            self._host.turns.do(size_of(part), partial(self._settle, part))
+        self._host.turns.do(0, partial(self._said, then))
+
+    def _said(self, then: Callable[[], None]) -> None:
+        self._host.late.over(self._link)
+        self._host.registry.not_recalled(self._link)
+        then()
+
+    def _settle(self, part: Sequence[Settle]) -> None:
+        for_each("settling deliveries", part, partial(self._link.settle, now=self._host.now()))
 
 
 def last_words(settles: Iterable[Settle]) -> list[Settle]:

@@ -23,7 +23,7 @@ from services.queue.links.attaching import decided_first
 from services.queue.links.consumer_events import attached, cancelled, detached
 from services.queue.links.draining import drain
 from services.queue.links.full import Full
-from services.queue.links.last_words import last_words_of
+from services.queue.links.last_words import LastWords, last_words_of
 from services.queue.links.outbox import Outbox
 from services.queue.links.peer_reports import PeerReports
 from services.queue.links.releasing import release_held_by
@@ -64,7 +64,7 @@ class PeerLink(Holder):
         self._transactions = Transactions(host, self)
         self._suspended: list[tuple[pb.LinkFrame, Sequence[Raw]]] = []
         self._settling = 0  # frames with settlements, so far
-        self._tells = self.late = False  # `late`: frames that came wait for those before them
+        self._tells = False
         self.name = self.member = ""  # `member` is whom the peer addresses: perhaps a former one at this address
         self.selections: dict[int, Selecting] = {}  # by their requests
         self.told = PeerReports(host.registry)
@@ -123,9 +123,12 @@ class PeerLink(Holder):
         self._receiving = False
 
     def resume(self) -> None:
-        """Carries out the frames that have waited for the leases."""
+        """Carries out the frames that have waited for the leases, or since for what one of them claims."""
         frames, self._suspended = self._suspended, []
         for number, (frame, publishes) in enumerate(frames, 1):
+            if self._host.claims.concern(self):
+                self._suspended += frames[number - 1 :]
+                break
             try:
                 self.receive(frame, publishes)
             except Exception as fault:  # noqa: BLE001 - as when it is carried out at once
@@ -146,6 +149,7 @@ class PeerLink(Holder):
         self._batches.close()
         self._host.links.pop(self, None)
         words, self._suspended = last_words_of(self._suspended), []
+        self._host.late.begin(self)
         self._host.when_certain(partial(self._leave, words))
 
     def _leave(self, words: Sequence[pb.Settle]) -> None:
@@ -155,15 +159,13 @@ class PeerLink(Holder):
         consumers, self._consumers = self._consumers, {}
         for_each("detaching a consumer", consumers.values(), partial(self._leave_queue, now=now))
         # Not before: what becomes free by one of them must not be delivered to another consumer of this stream.
-        for_each("settling deliveries", words, partial(self.settle, now=now))
+        LastWords(self._host, self).say(words, self._transactions.close)
         self._awaiting.clear()
-        self._host.registry.not_recalled(self)
-        self._transactions.close()
         if self._tells:
             self._host.departed[self.origin] = self
             self._host.tasks.start(self._end_later(), f"link of {self.name} ends")
         else:
-            self._end()
+            self._host.turns.do(0, self._end)
 
     def _leave_queue(self, found: tuple[Consumer, Queue], now: int) -> None:
         consumer, queue = found
@@ -176,9 +178,9 @@ class PeerLink(Holder):
             queue.use.out_of_sight(now)
 
     async def _end_later(self) -> None:
-        """After a moment in which leases hold, and all that came was heard: else no frame is carried out."""
+        """After a moment in which leases hold, and all that came was heard, also of later streams: it may be its."""
         await asyncio.sleep(_RETURN_SECONDS)
-        while self.late or not self._host.certain:
+        while self._host.claims or self._host.late.has_one_of(self.origin) or not self._host.certain:
             await self._host.until_certain()
             await asyncio.sleep(_RETURN_SECONDS)
         self._end()
@@ -264,19 +266,24 @@ class PeerLink(Holder):
         touched: dict[Queue, None] = {}
         attach, tell = partial(self._attach_to, touched, now=now), partial(self._not_attached, touched)
         for_each("attaching a consumer", attaches, attach, tell)
-        for_each("serving new consumers", touched, partial(self._begin, now=now))
+        for_each("serving new consumers", touched, self._begin_when_claimed)
 
     def _attach_to(self, touched: dict[Queue, None], attach: pb.AttachConsumer, now: int) -> None:
         if (queue := self._attach(attach, now)) is not None:
             touched[queue] = None
 
-    def _begin(self, queue: Queue, now: int) -> None:
+    def _begin_when_claimed(self, queue: Queue) -> None:
+        self._host.claims.then(queue, partial(self._begin, queue))
+
+    def _begin(self, queue: Queue) -> None:
         """The gateway has said what it still holds of the queue: the rest of its former deliveries is requeued."""
+        if self.broken:  # not all of it is claimed, perhaps: its next stream does that
+            return
         former = self._host.registry.partitions[queue.options.partition].formers.get(self.origin)
         for holder in (former, self._host.departed.get(self.origin)):
             if holder:
                 release_held_by(self._host, queue, holder)
-        queue.dispatch(now)
+        queue.dispatch(self._host.now())
 
     def _attach(self, attach: pb.AttachConsumer, now: int) -> Queue | None:
         registry, handle, queue_id = self._host.registry, attach.consumer, SlotId(attach.queue_id)
@@ -297,14 +304,14 @@ class PeerLink(Holder):
             return None
         self._touched[queue] = None
         if attach.stray:
-            queue.claim(attach.held, self, now)
+            self._host.claims.claim(queue, self, None, attach.held)
             self.outbox.frame.attached.add(consumer=handle)
             return queue
         if before := self._consumers.pop(handle, None):
             # The gateway asks again because it has not received the answer.
             before[1].consumers.remove(before[0])
         consumer = newcomer(attach, self, queue, now)
-        reason = queue.attach(consumer, attach.held, now, again=attach.again)
+        reason = queue.attach(consumer, (), now, again=attach.again)
         answer = self.outbox.frame.attached.add(consumer=handle, reason=reason, age=consumer.age)
         answer.timeout_ms = queue.options.consumer_timeout_ms
         answer.browse = consumer.browse
@@ -312,6 +319,7 @@ class PeerLink(Holder):
             answer.text = f"queue '{queue.options.name}' is in exclusive use"
             return None
         self._consumers[handle] = (consumer, queue)
+        self._host.claims.claim(queue, self, consumer, attach.held)
         self._host.events.publish(attached(consumer, queue.options, self.name, again=attach.again))
         return queue
 
@@ -340,7 +348,7 @@ class PeerLink(Holder):
         tell = partial(self._not_attached, touched)
         for_each("attaching a consumer", (attach,), partial(self._attach_to, touched, now=now), tell)
         # After all other waiting consumers are attached, for the same reason as in `_attach_all`.
-        partition.waiting += [partial(self._begin, queue, now) for queue in touched]
+        partition.waiting += [partial(self._begin_when_claimed, queue) for queue in touched]
 
     def _settle_all(self, settles: Sequence[pb.Settle], now: int) -> None:
         self._settling += 1

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -16,6 +16,7 @@ from services.common.topology.slots import SlotId
 from services.queue.host import Host
 from services.queue.links.attaching import new_selectors
 from services.queue.links.last_words import last_words
+from services.queue.links.parts import parts_of, size_of
 from services.queue.machine import turn
 from services.queue.machine.claims import FINAL
 from services.queue.machine.columns import Raw
@@ -38,13 +39,18 @@ class Portions:
 
     def receive(self, frame: LinkFrame, publishes: Sequence[Raw]) -> None:
         """Carries a frame out, now if it is not much and none waits."""
-        if not self._waiting and _size(frame) <= turn.AT_ONCE and not new_selectors(self._host, frame):
+        if self._is_little(frame):
             self._link.receive(frame, publishes)
             return
         self._waiting.append((frame, publishes))
-        self._link.late = True
         if len(self._waiting) == 1:
+            self._host.late.begin(self._link)
             self._host.tasks.start(self._run(), f"frames of {self._link.name}")
+
+    def _is_little(self, frame: LinkFrame) -> bool:
+        if self._waiting or self._host.claims.concern(self._link):
+            return False
+        return size_of(frame.settles) <= turn.AT_ONCE and not new_selectors(self._host, frame)
 
     async def _run(self) -> None:
         try:
@@ -55,18 +61,18 @@ class Portions:
             self._waiting.clear()
             self._fail(fault)
         finally:
-            self._link.late = False
+            self._host.late.over(self._link)
 
     async def _carry_out(self, frame: LinkFrame, publishes: Sequence[Raw]) -> None:
         held: dict[Queue, None] = {}
         kept = await self._host.compiling.kept(new_selectors(self._host, frame))
         try:
-            *parts, last = list(_parts(frame.settles)) or [[]]
+            *parts, last = list(parts_of(frame.settles)) or [[]]
             for part in parts:
-                await self._host.until_certain()
+                await self._host.claims.until_done(self._link)
                 self._settle(self._counts(part), held)
                 await asyncio.sleep(0)
-            await self._host.until_certain()
+            await self._host.claims.until_done(self._link)
             if self._link.broken:
                 self._settle(self._counts(last), held)
                 return
@@ -85,7 +91,7 @@ class Portions:
 
     def _go_on(self, held: dict[Queue, None]) -> None:
         now = self._host.now()
-        for_each("delivering what came back", held, lambda queue: queue.go_on(now))
+        for_each("delivering what came back", held, lambda queue: queue.giving_back.go_on(now))
 
     def _settle(self, settles: Sequence[Settle], held: dict[Queue, None]) -> None:
         """Nothing is delivered before all of it is back: it would overtake what belongs before it."""
@@ -93,30 +99,6 @@ class Portions:
             queue = self._host.registry.settling(SlotId(settle.queue_id))
             if queue is not None and settle.outcome not in FINAL and queue not in held:
                 held[queue] = None
-                queue.hold_up()
+                queue.giving_back.hold_up()
         now = self._host.now()
         for_each("settling deliveries", settles, lambda settle: self._link.settle(settle, now))
-
-
-def _size(frame: LinkFrame) -> int:
-    """How many are settled now: a transaction's are kept for its commit."""
-    return sum(len(settle.uids) for settle in frame.settles if not settle.transaction) if frame.settles else 0
-
-
-def _parts(settles: Sequence[Settle]) -> Iterator[list[Settle]]:
-    """As many of them as go in one turn, in order."""
-    part, room = list[Settle](), turn.AT_ONCE
-    for settle in settles:
-        at, uids = 0, settle.uids
-        while at < len(uids) and not settle.transaction:
-            if not room:
-                yield part
-                part, room = [], turn.AT_ONCE
-            some = Settle()
-            some.CopyFrom(settle)
-            some.uids[:] = uids[at : at + room]
-            part.append(some)
-            at, room = at + room, room - len(some.uids)
-        if settle.transaction:
-            part.append(settle)
-    yield part

@@ -17,6 +17,7 @@ from services.queue.machine.arrival import Arrival
 from services.queue.machine.columns import Columns
 from services.queue.machine.entrance import Refused
 from services.queue.machine.journal_draft import ContentDraft
+from services.queue.machine.queue import Queue
 from services.queue.partitions.partition import Awaited, Partition, PartitionState
 from services.rpc import queue_pb2 as pb
 from services.rpc.ledger_pb2 import DROPPED
@@ -60,7 +61,7 @@ class _Offer:
     def to(self, queue_id: SlotId, arrival: Arrival, *, resent: bool) -> None:
         """Offers messages to their queue."""
         ticket, queue = self._ticket, self._host.registry.queues.get(queue_id)
-        if queue is None:
+        if queue is None or (self._host.claims and self._is_claimed(queue, arrival)):
             self._absent(arrival, queue_id, resent=resent)
             return
         number = queue.options.partition
@@ -130,9 +131,9 @@ class _Offer:
         again.part_done()
 
     def _absent(self, arrival: Arrival, queue_id: SlotId, *, resent: bool) -> None:
-        """Waits while the partition is being read back or is leaving; else refuses, with the reason."""
+        """Waits while the partition is read back or leaves, or the queue is claimed; else refuses, with the reason."""
         registry, ticket = self._host.registry, self._ticket
-        if awaited := registry.awaited(queue_id):
+        if awaited := registry.awaited(queue_id) or self._host.claims.awaited(registry.queues.get(queue_id)):
             later = self._later.get(awaited)
             if later is None:
                 later = self._later[awaited] = _Later(self._host, ticket, self._content)
@@ -146,6 +147,14 @@ class _Offer:
         else:
             _tell_deleted(self._host, arrival, queue_id)
             ticket.refuse(arrival.indexes, queue_id, pb.UNKNOWN_QUEUE)
+
+    def _is_claimed(self, queue: Queue, arrival: Arrival) -> bool:
+        """Whether it may have more room than it knows, since some of what waits is a client's, and is not found yet.
+
+        Or its consumers may be able to take at once what is given to nobody now. What comes behind such waits as well.
+        """
+        claimed = self._host.claims.awaited(queue)
+        return claimed is not None and (arrival.immediate or bool(claimed.waiting) or not queue.seeking.admits_all)
 
 
 class _Later:

@@ -13,17 +13,18 @@ from services.queue.machine.queue import Queue
 
 def release_held_by(host: Host, queue: Queue, holder: object) -> None:
     """What `holder` has of a queue is dispatched to other consumers, once all of it is back in its place."""
-    if uids := queue.release_held_by(holder, host.now()):
+    if uids := queue.giving_back.release_held_by(holder, host.now()):
         host.tasks.start(_release(host, queue, holder, uids), f"deliveries of {queue.options.name} come back")
 
 
 async def _release(host: Host, queue: Queue, holder: object, uids: list[int]) -> None:
-    for first in range(0, len(uids), turn.AT_ONCE):
+    at_once = turn.AT_ONCE if queue.seeking.by_arrival else turn.SCATTERED  # each has to find its place, then
+    for first in range(0, len(uids), at_once):
         await asyncio.sleep(0)
         await host.until_certain()
         if host.registry.settling(queue.options.queue_id) is not queue:
             return  # the next owner reads from the journal which gateway had it, or the queue is deleted
-        end = first + turn.AT_ONCE
-        release = partial(queue.release, uids[first:end], holder, host.now(), last=end >= len(uids))
+        end = first + at_once
+        release = partial(queue.giving_back.release, uids[first:end], holder, host.now(), last=end >= len(uids))
         by_itself("giving deliveries back", release)
         host.check_full()

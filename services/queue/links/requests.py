@@ -54,6 +54,8 @@ def _ask(host: Host, link: PeerLink, request: pb.QueueRequest) -> None:
         link.outbox.reply(pb.QueueReply(id=request.id, reason=registry.missing(queue_id)))
     elif deletion := registry.deleting.awaited(queue_id):
         deletion.waiting.append(partial(answer_all, host, link, (request,)))
+    elif claimed := host.claims.awaited(queue):  # it would take, or count, what is not known yet to be a client's
+        claimed.waiting.append(partial(answer_all, host, link, (request,)))
     elif request.HasField("get") and queue.lags(now):
         later = partial(host.when_certain, partial(answer_all, host, link, (request,)))
         asyncio.get_running_loop().call_later(_LOOK_SECONDS, later)
@@ -78,7 +80,7 @@ def answer(host: Host, link: PeerLink, request: pb.QueueRequest, queue: Queue, n
 
 def _purge(host: Host, link: PeerLink, _request: pb.QueueRequest, queue: Queue, reply: pb.QueueReply) -> None:
     """Drops what is ready now, some in each turn: what comes meanwhile stays, wherever its place in the order is."""
-    before, written = queue.next_position, Written()
+    before, written = queue.picking.next_position, Written()
     reply.message_count = _purge_some(host, queue, before, written)
     rest = _purge_the_rest(host, link, queue, reply, before, written)
     host.tasks.start(rest, f"purge queue {queue.options.name}")
@@ -107,7 +109,7 @@ async def _purge_the_rest(
 
 def _purge_some(host: Host, queue: Queue, before: int, written: Written) -> int:
     """Purges as many as fit into one turn; a part of `written` waits for them to be on disk."""
-    count = queue.purge(turn.AT_ONCE, before)
+    count = queue.picking.purge(turn.AT_ONCE, before)
     host.writer.barrier(written)
     return count
 
@@ -116,7 +118,7 @@ async def _is_next(host: Host, queue: Queue) -> bool:
     """Lets other tasks have their turns; then whether the queue is still here."""
     host.check_full()
     await asyncio.sleep(0)
-    await host.until_certain()
+    await host.claims.until_claimed(queue)
     return _is_here(host, queue)
 
 
@@ -157,7 +159,7 @@ def _get(host: Host, link: PeerLink, request: pb.GetRequest, queue: Queue, reply
     entry = queue.get(link, now, settled=request.settled)
     if entry is not None:
         link.holds_of(queue)
-        _encode_entry(entry, queue.acquired(entry), reply.message)
+        _encode_entry(entry, queue.features.acquired(entry), reply.message)
         if traced := host.journeys.taken(entry.message.uid, queue.options.queue_id, link):
             reply.message.traced.append(traced)
     reply.message_count = queue.ready_count

@@ -46,7 +46,7 @@ class Selecting:
         self._asked = asked
         self._uids = set(asked.uids) if asked.uids else None
         self._interest = Interest(selector(asked.selector)) if asked.selector else None
-        self._walk = queue.walk(held=asked.purpose == pb.SelectRequest.LOOK)
+        self._walk = queue.picking.walk(held=asked.purpose == pb.SelectRequest.LOOK)
         self._pass_over = asked.first
         self._left = asked.most or None
         self._held: set[int] = set()  # uids of those chosen that somebody had then: they may come back and wait
@@ -64,6 +64,7 @@ class Selecting:
         gathered: list[Entry] = []
         written = Written()
         most = _DROPPED if self._drops else _AT_ONCE
+        await host.claims.until_claimed(self.queue)
         while len(gathered) < most and room > 0 and not self.is_over:
             if self._link.broken or host.registry.queues.get(self.queue.options.queue_id) is not self.queue:
                 reply.reason = host.registry.missing(self.queue.options.queue_id)
@@ -74,7 +75,7 @@ class Selecting:
                 host.writer.barrier(written)
             host.check_full()
             await asyncio.sleep(0)
-            await host.until_certain()
+            await host.claims.until_claimed(self.queue)
         written.part_done()
         if not await written:
             reply.reason, reply.text = pb.OTHER, _NOT_WRITTEN
@@ -153,11 +154,11 @@ def _look(_queue: Queue, entries: list[Entry], _link: PeerLink) -> list[Entry]:
 def _take(queue: Queue, entries: list[Entry], link: PeerLink) -> list[Entry]:
     link.moves = True
     link.holds_of(queue)
-    return queue.take(entries, link)
+    return queue.picking.take(entries, link)
 
 
 def _drop(queue: Queue, entries: list[Entry], _link: PeerLink) -> list[Entry]:
-    return queue.drop(entries)
+    return queue.picking.drop(entries)
 
 
 _CARRIED_OUT: Final[Mapping[pb.SelectRequest.Purpose.ValueType, _Carry]] = {

@@ -22,9 +22,27 @@ def settle(host: Host, holder: Holder, outbox: Outbox, said: pb.Settle, now: int
         outcome = pb.RETURN if said.had else said.outcome
         queue.settle(outcome, _its(host, holder, queue, said), now)
     elif waiting := host.registry.awaited(queue_id):
-        waiting.waiting.append(partial(settle, host, holder, outbox, said, now))
+        waiting.waiting.append(partial(_settle_later, host, holder, outbox, said))
     elif (partition := host.registry.partition_of(queue_id)) and partition.state is PartitionState.WRITTEN:
         outbox.frame.unsettled.append(said)
+
+
+def _settle_later(host: Host, holder: Holder, outbox: Outbox, said: pb.Settle) -> None:
+    """Much may have waited. What is given back goes before what is delivered next, as it does elsewhere."""
+    if said.outcome in FINAL:
+        host.late.begin(holder)
+        host.turns.do(len(said.uids), partial(_settle_at_last, host, holder, outbox, said))
+    else:
+        _settle_now(host, holder, outbox, said)
+
+
+def _settle_at_last(host: Host, holder: Holder, outbox: Outbox, said: pb.Settle) -> None:
+    host.late.over(holder)
+    _settle_now(host, holder, outbox, said)
+
+
+def _settle_now(host: Host, holder: Holder, outbox: Outbox, said: pb.Settle) -> None:
+    settle(host, holder, outbox, said, host.now())
 
 
 def _its(host: Host, holder: Holder, queue: Queue, said: pb.Settle) -> list[int]:

@@ -185,8 +185,11 @@ class Transactions:
     def _awaited(self, transaction: OpenTransaction) -> Awaited | None:
         published = [queue_id for _, source in transaction.batches for queue_id, _ in source.columns.queues]
         queue_ids = published + [SlotId(settle.queue_id) for settle in transaction.settles]
-        awaited = (self._host.registry.awaited(queue_id) for queue_id in dict.fromkeys(queue_ids))
-        return next((partition for partition in awaited if partition), None)
+        registry, claims = self._host.registry, self._host.claims
+        for queue_id in dict.fromkeys(queue_ids):
+            if found := registry.awaited(queue_id) or claims.awaited(registry.queues.get(queue_id)):
+                return found
+        return None
 
     def _stage(self, number: int, transaction: OpenTransaction) -> None:
         partitions = self._host.registry.partitions
@@ -281,10 +284,10 @@ class Transactions:
                 entries = [entry for entry in entries if entry.holder is transaction]
             if settlement.moved:
                 tell_moved(self._host, settlement.queue, settlement.moved)
-                settlement.queue.moved(entries, now, staged=settlement.staged)
+                settlement.queue.transacted.moved(entries, now, staged=settlement.staged)
             else:
-                settlement.queue.settle_held(settlement.outcome, entries, now, staged=settlement.staged)
-            settlement.queue.settle_coming(settlement.outcome, settlement.coming, transaction, now)
+                settlement.queue.transacted.settle_held(settlement.outcome, entries, now, staged=settlement.staged)
+            settlement.queue.transacted.settle_coming(settlement.outcome, settlement.coming, transaction, now)
         else:
             # The commit counts at the next owner too, which does not know of it: the gateway tells it.
             queue_id, uids = settlement.queue.options.queue_id, uids_of(settlement.entries) + settlement.coming
@@ -295,12 +298,12 @@ class Transactions:
         for traced in transaction.traced:
             traced.aborted()
         for queue, arrival in transaction.publications:
-            queue.unreserve(len(arrival.bodies), sum(map(len, arrival.bodies)))
+            queue.transacted.unreserve(len(arrival.bodies), sum(map(len, arrival.bodies)))
         for settlement in transaction.settlements:
             if self._is_served(settlement.queue):
-                settlement.entries += settlement.queue.let_go(settlement.coming, transaction)
+                settlement.entries += settlement.queue.transacted.let_go(settlement.coming, transaction)
                 for holder, entries in transaction.returning(settlement, self._link).items():
-                    settlement.queue.unhold(entries, holder, now)
+                    settlement.queue.transacted.unhold(entries, holder, now)
 
     def _is_served(self, queue: Queue) -> bool:
         """Whether the queue was neither deleted nor handed over since the transaction was prepared."""

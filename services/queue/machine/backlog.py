@@ -15,9 +15,12 @@ from services.queue.machine.record import uids_of
 
 
 class Backlog:
-    """Of one queue; `returning` counts those who give back in parts what they held."""
+    """Of one queue; `returning` counts those who give back in parts what they held.
 
-    __slots__ = ("_behind", "_delivery", "_entries", "_may_expire", "returning")
+    `claiming`: some of what waits is a client's, and is not found yet: nothing goes for being past its time.
+    """
+
+    __slots__ = ("_behind", "_delivery", "_entries", "_may_expire", "claiming", "returning")
 
     def __init__(self, entries: Entries, delivery: Delivery) -> None:
         self._entries = entries
@@ -25,6 +28,7 @@ class Backlog:
         self._may_expire = False
         self._behind = False  # with what is past its time: the clock does the rest
         self.returning = 0
+        self.claiming = False
 
     @property
     def is_empty(self) -> bool:
@@ -59,12 +63,16 @@ class Backlog:
 
     def expire(self, now: int) -> None:
         """As Queue.expire says."""
+        if self.claiming:
+            return
         self._behind = False
         self._delivery.go_on()
         self._give_up(now)
 
     def deadlines(self) -> list[int]:
         """When there is something to do for it."""
+        if self.claiming:
+            return []
         if self._behind or self._delivery.unfinished:
             return [1]
         times = self._entries.expire_at() if self._may_expire else ()
@@ -72,7 +80,7 @@ class Backlog:
         return [time for time in (*times, aside.look() if aside else 0) if time]
 
     def _is_behind(self, now: int) -> bool:
-        if self._may_expire and not self._behind:
+        if self._may_expire and not self._behind and not self.claiming:
             self._give_up(now)
         return not self.is_empty
 

@@ -62,6 +62,7 @@ class Claims:
         self._entries = entries
         self._unsettled = entries.unsettled
         self._waiting: dict[int, _Claim] = {}  # by uid
+        self._sought: set[int] = set()  # of these, by `expect`: they may be in the list
         self._heirs: dict[int, _Heir] = {}  # by uid
         self._until = 0
 
@@ -75,25 +76,64 @@ class Claims:
         was cut off while its former owner changed: it is with who came first, and then with the other, who has it
         already.
         """
+        uids = self._claim_held(held, link, consumer)
+        acquired = self._acquire(uids) if uids else []
+        for entry in acquired:
+            entry.holder = link
+            self._entries.tell_held(consumer, entry)
+            self._not_ended(entry)
+            uids.discard(entry.message.uid)
+        self._await(uids, link, consumer, now)
+        return acquired
+
+    def expect(self, held: Sequence[int], link: ConsumerLink, consumer: Consumer | None, now: int) -> None:
+        """The same, but for those that stand in the list: `find` takes them out."""
+        uids = self._claim_held(held, link, consumer)
+        self._await(uids, link, consumer, now)
+        self._sought |= uids
+
+    @property
+    def seeks(self) -> bool:
+        """Whether some may stand in the list yet."""
+        return bool(self._sought)
+
+    def sought(self, waiting: Iterable[Entry]) -> list[Entry]:
+        """Those of some that wait, that `expect` was told of."""
+        sought = self._sought
+        return [entry for entry in waiting if entry.message.uid in sought]
+
+    def find(self, waiting: Iterable[Entry]) -> tuple[list[Entry], dict[int, Outcome]]:
+        """Some of those that are `sought`: they leave the list, as `arrived` says."""
+        found = self._leave(waiting)
+        for entry, _ in found:
+            self._not_ended(entry)
+        return [entry for entry, _ in found], _outcomes(found)
+
+    def give_up_seeking(self) -> None:
+        """All of the list has been seen."""
+        self._sought.clear()
+
+    def _claim_held(self, held: Sequence[int], link: ConsumerLink, consumer: Consumer | None) -> set[int]:
+        """Those that are somebody's; gives the others."""
         uids = set(held)
         for uid in held:
             if (entry := self._unsettled.get(uid)) is not None:
                 uids.discard(uid)
                 self._claim_unsettled(entry, link, consumer)
-        acquired = self._acquire(uids) if uids else []
-        for entry in acquired:
-            entry.holder = link
-            self._entries.tell_held(consumer, entry)
-            # Recovery counted an attempt that has not ended, unless it found a note of more that had.
-            entry.attempts = max(entry.attempts - 1, self._noted(entry))
-            uids.discard(entry.message.uid)
-        if uids:
-            self._forget_old(now)
-            self._until = now + _KEPT_MS
-            for uid in uids:
-                before = self._waiting.get(uid)
-                self._waiting[uid] = _Claim(link, consumer, undecided=before.undecided if before else None)
-        return acquired
+        return uids
+
+    def _await(self, uids: Iterable[int], link: ConsumerLink, consumer: Consumer | None, now: int) -> None:
+        if not uids:
+            return
+        self._forget_old(now)
+        self._until = now + _KEPT_MS
+        for uid in uids:
+            before = self._waiting.get(uid)
+            self._waiting[uid] = _Claim(link, consumer, undecided=before.undecided if before else None)
+
+    def _not_ended(self, entry: Entry) -> None:
+        """Recovery counted an attempt that has not ended, unless it found a note of more that had."""
+        entry.attempts = max(entry.attempts - 1, self._noted(entry))
 
     def _noted(self, entry: Entry) -> int:
         return self._entries.attempts.of(entry) if self._entries.attempts else 0
@@ -150,13 +190,18 @@ class Claims:
                 back.append(uid)
         return back
 
-    def release(self, holder: object) -> list[int]:
-        """What `holder` had is anybody's, when it comes; gives what it has that is here."""
-        for uid, claim in list(self._waiting.items()):
-            if claim.link is holder and claim.outcome is None:
+    def all_held(self) -> list[int]:
+        """What anybody has, or claims, or is an heir of; some of it more than once."""
+        return [*self._unsettled, *self._waiting, *self._heirs]
+
+    def release(self, holder: object, uids: Iterable[int]) -> list[int]:
+        """What `holder` had of these is anybody's, when it comes; gives what it has that is here."""
+        for uid in uids:
+            if (claim := self._waiting.get(uid)) and claim.link is holder and claim.outcome is None:
                 self._give_up(uid, claim)
-        self._heirs = {uid: heir for uid, heir in self._heirs.items() if heir.link is not holder}
-        return self.held_by(holder, self._unsettled)
+            if (heir := self._heirs.get(uid)) and heir.link is holder:
+                del self._heirs[uid]
+        return self._held_by(holder, uids)
 
     def inherited(self, entries: list[Entry]) -> list[Entry]:
         """These come back: gives those that nobody else holds."""
@@ -173,8 +218,7 @@ class Claims:
                 self._entries.tell_held(heir.consumer, entry)
         return left
 
-    def held_by(self, holder: object, uids: Iterable[int]) -> list[int]:
-        """Those of some messages that `holder` has unsettled."""
+    def _held_by(self, holder: object, uids: Iterable[int]) -> list[int]:
         get = self._unsettled.get
         return [uid for uid in uids if (entry := get(uid)) is not None and entry.holder is holder]
 
@@ -226,23 +270,36 @@ class Claims:
         self._forget_old(now)
         return not self._waiting.keys().isdisjoint(uids)
 
-    def arrived(self, uids: Sequence[int]) -> tuple[list[Entry], dict[int, Outcome]]:
-        """These are in the list now: gives those that are claimed, which leave it, and what they were settled as."""
-        claimed = {uid: claim for uid in uids if (claim := self._waiting.pop(uid, None))}
-        entries = self._acquire(set(claimed))
-        for entry in entries:
-            claim = claimed[entry.message.uid]
+    def arrived(self, entries: Iterable[Entry]) -> tuple[list[Entry], dict[int, Outcome]]:
+        """These wait now: gives those that are claimed, which leave the list, and what they were settled as."""
+        found = self._leave(entries)
+        return [entry for entry, _ in found], _outcomes(found)
+
+    def _leave(self, entries: Iterable[Entry]) -> list[tuple[Entry, _Claim]]:
+        """Those of some that wait and are claimed: their claimants have them from now on."""
+        claimed = [entry for entry in entries if entry.message.uid in self._waiting]
+        found = [(entry, self._waiting.pop(entry.message.uid)) for entry in self._entries.take_back(claimed)]
+        self._here([entry for entry, _ in found])
+        for entry, claim in found:
+            self._sought.discard(entry.message.uid)
             claim.begin(entry)
             self._entries.tell_held(claim.consumer, entry)
-        return entries, {uid: claim.outcome for uid, claim in claimed.items() if claim.outcome is not None}
+        return found
 
     def _acquire(self, uids: set[int]) -> list[Entry]:
         entries = self._entries.acquire(uids)
+        self._here(entries)
+        return entries
+
+    def _here(self, entries: list[Entry]) -> None:
         if entries:
             self._entries.record.recovered(uids_of(entries), HELD)
         self._unsettled.update((entry.message.uid, entry) for entry in entries)
-        return entries
 
     def _forget_old(self, now: int) -> None:
-        if now > self._until:
+        if now > self._until and not self._sought:
             self._waiting.clear()
+
+
+def _outcomes(found: Iterable[tuple[Entry, _Claim]]) -> dict[int, Outcome]:
+    return {entry.message.uid: claim.outcome for entry, claim in found if claim.outcome is not None}

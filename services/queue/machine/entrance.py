@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from services.common.ledger.stages import NO_CONSUMERS
 from services.common.message.facts import Facts
 from services.queue.machine.arrival import Arrival
@@ -11,7 +13,7 @@ from services.queue.machine.consumers import Consumers
 from services.queue.machine.context import MAXLEN
 from services.queue.machine.delivery import Delivery
 from services.queue.machine.entries import Entries
-from services.queue.machine.entry import GONE
+from services.queue.machine.entry import GONE, Entry
 from services.queue.machine.record import uids_of
 from services.queue.machine.room import Room
 from services.queue.machine.settlement import EntrySettlement
@@ -74,14 +76,16 @@ class Entrance:
 
     def _take_claimed(self, arrival: Arrival, now: int) -> list[Refused]:
         """Some of it clients have had already; a former owner took all of it, so that it is not refused now."""
-        self._entries.append(arrival, 0, len(arrival), now)
-        entries, outcomes = self._claims.arrived(arrival.uids)
-        self._entries.handed_out(entries)
-        for uid, outcome in outcomes.items():
-            self._settlement.settle(outcome, [uid], now)
+        self.claimed(*self._claims.arrived(self._entries.append(arrival, 0, len(arrival), now)), now)
         self._backlog.dispatch(now)
         self._room.trim(now)
         return []
+
+    def claimed(self, entries: list[Entry], outcomes: Mapping[int, pb.Outcome.ValueType], now: int) -> None:
+        """These are their claimants', who have settled some of them before they were here."""
+        self._entries.handed_out(entries)
+        for uid, outcome in outcomes.items():
+            self._settlement.settle(outcome, [uid], now)
 
     def _deliver_or_refuse(self, arrival: Arrival, first: int, now: int) -> list[Refused]:
         """Immediate: in no list but for the moment until a consumer has it."""

@@ -43,4 +43,4 @@ def _interest(attach: pb.AttachConsumer, queue: Queue, now: int) -> Interest | N
     if not attach.HasField("replay_ms"):
         return Interest(chosen, not_of)
     since = now - attach.replay_ms if attach.again or attach.replay_ms else _NEVER
-    return Interest(chosen, not_of, since=since, new=queue.next_position)
+    return Interest(chosen, not_of, since=since, new=queue.picking.next_position)

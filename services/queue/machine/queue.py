@@ -7,11 +7,7 @@ has to happen into the QueueContext that it was made with. In which order entrie
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from collections.abc import Set as AbstractSet
-from itertools import chain
 
-from services.common.ledger.stages import PURGED
-from services.queue.machine import turn
 from services.queue.machine.arrival import Arrival
 from services.queue.machine.backlog import Backlog
 from services.queue.machine.claims import Claims
@@ -21,26 +17,29 @@ from services.queue.machine.delivery.dispatcher import Dispatcher
 from services.queue.machine.delivery.live import LiveConsumers
 from services.queue.machine.entrance import Entrance, Refused
 from services.queue.machine.entries import Entries
-from services.queue.machine.entry import Entry, Holder, Undecided
+from services.queue.machine.entry import Entry, Holder
 from services.queue.machine.features.admission import Admission
-from services.queue.machine.features.keeper import Keeper
+from services.queue.machine.features.kept import Kept
 from services.queue.machine.flow import Flow
-from services.queue.machine.journal_draft import Note, NotePlace
+from services.queue.machine.giving_back import GivingBack
 from services.queue.machine.message import Holding
 from services.queue.machine.options import QueueOptions
 from services.queue.machine.order.ready import CreateReady
 from services.queue.machine.overflow import OverflowPolicy
-from services.queue.machine.record import QueueRecord, uids_of
+from services.queue.machine.picking import Picking
+from services.queue.machine.record import QueueRecord
 from services.queue.machine.room import Room
+from services.queue.machine.seeking import Seeking
 from services.queue.machine.settlement import EntrySettlement
+from services.queue.machine.transacted import Transacted
 from services.queue.machine.use import Use
-from services.queue.machine.walk import Walk
 from services.rpc import queue_pb2 as pb
 
 
 class Queue:
     """What the shell asks of it. `holding`: the bytes that it keeps; `use`: whether it goes for want of it; `flow`: of
-    one from which publishers are held back, whether they are.
+    one from which publishers are held back, whether they are; `features`: what they keep of messages. The others are
+    what else it is asked for: see their classes.
     """
 
     def __init__(
@@ -60,7 +59,12 @@ class Queue:
         entrance = Entrance(
             self._entries, self.consumers, self._claims, delivery, self._backlog, self._room, self._settlement
         )
+        self.seeking = Seeking(self._entries, self._claims, entrance, self._backlog, self._room)
         self._admission = Admission(entrance, self._entries, self._room, now)
+        self.features = Kept(self._entries, self._admission)
+        self.giving_back = GivingBack(self._claims, self._backlog, self._settlement)
+        self.picking = Picking(self._entries)
+        self.transacted = Transacted(self._entries, self._claims, self._room, self._settlement, self._admission)
         if options.unused_ms is not None:
             context.expect(options.queue_id)
 
@@ -93,11 +97,6 @@ class Queue:
         return self._entries.holding
 
     @property
-    def kept(self) -> int:
-        """Bytes that features keep in memory of messages that may be gone."""
-        return sum(window.size for window in self._admission.windows())
-
-    @property
     def unsettled(self) -> Mapping[int, Entry]:
         """By uid, what was handed out and of which nobody has said yet what became of it."""
         return self._entries.unsettled
@@ -127,44 +126,6 @@ class Queue:
         if self._room.is_over:
             self._entries.context.expect(self.options.queue_id)
 
-    def recall(self, notes: Sequence[tuple[Note, NotePlace]], entries: Sequence[Entry]) -> None:
-        """Gives features back what they noted in the journal; before it takes anything, as these entries.
-
-        What is of a feature that it has no more is not kept.
-        """
-        keepers = {each.feature: each for each in self._keepers()}
-        for keeper in keepers.values():
-            keeper.recall(notes, entries)
-        self._entries.context.draft.drop_notes([place for note, place in notes if note.feature not in keepers])
-
-    def not_safe(self, uids: AbstractSet[int]) -> None:
-        """What these published messages are could not be written: they count as new if they come again."""
-        for window in self._admission.windows():
-            window.not_safe(uids)
-
-    def unwritten(self) -> Iterator[Note]:
-        """What features keep that is not in the journal; to be used up before anything changes."""
-        return chain.from_iterable(feature.unwritten() for feature in self._keepers())
-
-    def _keepers(self) -> Iterator[Keeper]:
-        yield from self._admission.windows()
-        if self._entries.acquired:
-            yield self._entries.acquired
-        if self._entries.attempts:
-            yield self._entries.attempts
-        if self._entries.sent_on:
-            yield self._entries.sent_on
-        if self._entries.aside:
-            yield from self._entries.aside.keepers()
-
-    def was_given_back(self, entry: Entry) -> bool:
-        """Whether it was somebody's who made no attempt, where that is counted."""
-        return self.acquired(entry) > entry.attempts
-
-    def acquired(self, entry: Entry) -> int:
-        """How often one was somebody's before, where clients are told; else 0."""
-        return self._entries.acquired.of(entry) if self._entries.acquired else 0
-
     def entries(self) -> Iterator[Entry]:
         """What is ready and what is unsettled; to be used up before anything changes."""
         return iter(self._entries)
@@ -190,42 +151,6 @@ class Queue:
             self._entries.handed_out([entry])
         return entry
 
-    def walk(self, *, held: bool) -> Walk:
-        """Looks at what is in it now, a part at a time; `held`: also at what is somebody's."""
-        return self._entries.walk(held=held)
-
-    def take(self, entries: list[Entry], link: ConsumerLink) -> list[Entry]:
-        """Those of these that wait yet are `link`'s, who moves them: nobody is shown them. Gives them."""
-        its, taken = self._entries, self._entries.take_back(entries)
-        for entry in taken:
-            entry.holder = link
-            its.unsettled[entry.message.uid] = entry
-            its.tell_held(None, entry)
-        return taken
-
-    def drop(self, entries: list[Entry]) -> list[Entry]:
-        """Drops those of these that wait yet; gives them."""
-        taken = self._entries.take_back(entries)
-        self._entries.drop(taken, PURGED)
-        return taken
-
-    @property
-    def next_position(self) -> int:
-        """That of the next newcomer: what is here now stands before it."""
-        return self._entries.position
-
-    def purge(self, most: int | None = None, before: int | None = None) -> int:
-        """Drops what is ready, from the front, `most` at most (None: as goes in one turn); gives the number.
-
-        `before`: what stands there or behind stays.
-        """
-        its, most = self._entries, turn.AT_ONCE if most is None else most
-        entries = its.take_before(its.position if before is None else before, most)
-        if entries:
-            self.record.dropped(uids_of(entries), PURGED)
-        self._entries.forget(entries)
-        return len(entries)
-
     def discard(self, entries: list[Entry], reason: str, now: int) -> None:
         """Dead-letters entries that are out of the list already, or drops them."""
         self._entries.discard(entries, reason, now)
@@ -241,14 +166,11 @@ class Queue:
         if self.record.on:
             consumer.places = self.record.places_for(consumer.connection, consumer.tag)
         if held:
-            self._claim(held, consumer.link, consumer, now)
+            self.claim(held, consumer.link, now, consumer)
         return pb.NONE
 
-    def claim(self, held: Sequence[int], link: ConsumerLink, now: int) -> None:
-        """`link` holds these from before, and no consumer stands for them."""
-        self._claim(held, link, None, now)
-
-    def _claim(self, held: Sequence[int], link: ConsumerLink, consumer: Consumer | None, now: int) -> None:
+    def claim(self, held: Sequence[int], link: ConsumerLink, now: int, consumer: Consumer | None = None) -> None:
+        """`link` holds these from before; without a `consumer`, none stands for them."""
         if entries := self._claims.claim(held, link, consumer, now):
             self._entries.handed_out(entries)
 
@@ -281,15 +203,6 @@ class Queue:
         """Delivers what can be; nothing while it `lags`."""
         self._backlog.dispatch(now)
 
-    def hold_up(self) -> None:
-        """Much comes back in parts: nothing is delivered before `go_on`."""
-        self._backlog.returning += 1
-
-    def go_on(self, now: int) -> None:
-        """All of it is back."""
-        self._backlog.returning -= 1
-        self.dispatch(now)
-
     def lags(self, now: int) -> bool:
         """Whether more has to go, to come back, or is due, than does in one turn: what is behind it waits for that."""
         return self._backlog.lags(now)
@@ -302,69 +215,6 @@ class Queue:
     def has_offered_all(self, consumer: Consumer) -> bool:
         """Whether it has been offered all that waited when it had credit: then nothing that waits is for it."""
         return self._delivery.has_offered_all(consumer)
-
-    def release_held_by(self, holder: object, now: int) -> list[int]:
-        """Gives everything that `holder` has unsettled back to its place, as redelivered.
-
-        More than goes in one turn is given to the caller, for `release`: nothing is delivered before the last of it.
-        """
-        uids = self._claims.release(holder)
-        if len(uids) > turn.AT_ONCE:
-            self._backlog.returning += 1
-            return uids
-        self.settle(_given_up(holder), uids, now)
-        return []
-
-    def release(self, uids: Sequence[int], holder: object, now: int, *, last: bool) -> None:
-        """Gives back what `holder` has of these yet; `last`: there is no more."""
-        self._backlog.returning -= last
-        self.settle(_given_up(holder), self._claims.held_by(holder, uids), now)
-        self.dispatch(now)
-
-    # -------------------------------------------------------------- transactions
-
-    def reserve(self, count: int, size: int) -> bool:
-        """Keeps room for messages of a transaction; False when they would overflow."""
-        return self._room.reserve(count, size)
-
-    def place(self, count: int) -> int:
-        """Keeps a place for messages of a transaction, the next `count` positions: where they will be in the queue."""
-        return self._entries.keep_place(count)
-
-    def stage(self, arrival: Arrival, now: int) -> None:
-        """Enters for the journal what features keep of messages of a transaction, should it be committed."""
-        self._admission.stage(arrival, now)
-
-    def unreserve(self, count: int, size: int) -> None:
-        """Gives up what `reserve` kept."""
-        self._room.unreserve(count, size)
-
-    def hold(self, uids: Iterable[int], holder: Undecided) -> tuple[list[Entry], list[int]]:
-        """Unsettled entries that a transaction settles, and uids of claimed ones that are to come: `holder`'s now."""
-        return self._claims.hold(uids, holder)
-
-    def settle_held(self, outcome: pb.Outcome.ValueType, entries: list[Entry], now: int, *, staged: bool) -> None:
-        """The transaction is complete; `staged`: the journal has their dequeue already."""
-        self._settlement.settle_held(outcome, entries, now, staged=staged)
-
-    def moved(self, entries: list[Entry], now: int, *, staged: bool) -> None:
-        """The same of what is in another queue now."""
-        self._settlement.moved(entries, now, staged=staged)
-
-    def settle_coming(self, outcome: pb.Outcome.ValueType, uids: Sequence[int], holder: Undecided, now: int) -> None:
-        """The same for uids that were to come when `hold` was called, whether they have come since or not."""
-        self._settlement.settle_coming(outcome, uids, holder, now)
-
-    def let_go(self, uids: Sequence[int], holder: Undecided) -> list[Entry]:
-        """The transaction is off, for such uids: gives the entries that have come since, for `unhold`."""
-        return self._claims.let_go(uids, holder)
-
-    def unhold(self, entries: list[Entry], holder: object, now: int) -> None:
-        """The transaction is off: they are `holder`'s again, or released when there is none, or it is over."""
-        for entry in entries:
-            entry.holder = holder
-        if holder is None or (isinstance(holder, Holder) and holder.over):
-            self.settle(_given_up(holder), uids_of(entries), now)
 
     # -------------------------------------------------------------- life
 
@@ -393,8 +243,3 @@ class Queue:
         else:
             self._entries.forget_dequeued(entries)
         return count
-
-
-def _given_up(holder: object) -> pb.Outcome.ValueType:
-    """How what somebody had goes back who is there no more."""
-    return pb.RESTORE if isinstance(holder, Holder) and holder.moves else pb.ABANDON

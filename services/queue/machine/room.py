@@ -14,13 +14,17 @@ from services.queue.machine.ring import Ring
 
 
 class Room:
-    """Of one queue; `count` messages and `size` bytes of bodies are reserved."""
+    """Of one queue; `count` messages and `size` bytes of bodies are reserved.
 
-    __slots__ = ("_entries", "count", "policy", "size")
+    `claiming`: some of what waits is a client's, and is not found yet: nothing goes for being too much.
+    """
+
+    __slots__ = ("_entries", "claiming", "count", "policy", "size")
 
     def __init__(self, entries: Entries, policy: OverflowPolicy) -> None:
         self._entries = entries
         self.policy = policy
+        self.claiming = False
         self.count = 0
         self.size = 0
 
@@ -56,6 +60,8 @@ class Room:
     def is_over(self) -> bool:
         """Whether `trim` has something to do."""
         its = self._entries
+        if self.claiming:
+            return False
         if its.ring is not None:
             return its.ring.counting or (its.ring.is_over(its.options) and not its.ring.full)
         return its.options.limited and self.policy.drops_head and is_over(its, its.options)
@@ -63,6 +69,8 @@ class Room:
     def trim(self, now: int) -> None:
         """Drops from the head what is too much, as much as goes in one turn: the clock goes on with it."""
         its = self._entries
+        if self.claiming:
+            return
         if its.ring is not None:
             its.ring.count()
             self._drop_round(its.ring)

@@ -11,5 +11,8 @@ Read where it is used, so that a test can lower it for all.
 SCATTERED = 1_000
 """Messages that are taken out wherever they stand."""
 
+SEEN = 20_000
+"""Messages that are looked at, wherever they stand, and stay there."""
+
 LOOKS = 1_000
 """Messages that consumers look at which choose."""

@@ -99,7 +99,7 @@ def _heard(answer: asyncio.Future[JournalAck]) -> None:
 
 def _notes(partition: Partition) -> list[list[Note]]:
     """All of them now: a queue may be deleted between two frames."""
-    notes = [note for queue in partition.queues.values() for note in queue.unwritten()]
+    notes = [note for queue in partition.queues.values() for note in queue.features.unwritten()]
     return [notes[at : at + _NOTES_AT_ONCE] for at in range(0, len(notes), _NOTES_AT_ONCE)]
 
 
@@ -118,7 +118,9 @@ def _unwritten(queue: Queue, undecided: AbstractSet[object]) -> Iterator[Row]:
     for entry in queue.entries():
         held = entry.state == ACQUIRED
         # An undecided transaction may still commit: it dequeues its entries at their present place in the journal.
-        news = entry.holder not in undecided if held else _is_news(options, entry) or queue.was_given_back(entry)
+        news = (
+            entry.holder not in undecided if held else _is_news(options, entry) or queue.features.was_given_back(entry)
+        )
         if news or entry.part is None:
             yield Row(options.queue_id, entry, _origin_of(entry.holder) if held else 0)
 

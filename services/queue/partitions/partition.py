@@ -21,6 +21,9 @@ from services.queue.machine.queue import Queue
 from services.queue.observe.journeys import Journeys
 from services.rpc import store_pb2
 
+# For gateways to find the new owner and claim what their consumers hold. What is not claimed by then is requeued.
+CLAIM_MS = 3000
+
 
 class Prepared(Protocol):
     """A prepared transaction: this process holds a part of it, and does not know yet how it is decided."""
@@ -79,11 +82,16 @@ class Partition(Awaited):
         """The lease and epoch under which it writes."""
         return store_pb2.Fence(lease=lease_name(self.number), epoch=self.epoch)
 
+    def wait_for_claims(self, now: int) -> None:
+        """Gateways could not claim for a while, or do: they get the whole time again to claim what they hold."""
+        if self.claimable_until:
+            self.claimable_until = now + CLAIM_MS
+
     def not_safe(self, taken: Taken) -> None:
         """Messages that were taken could not be written: they count as new if they come again."""
         for queue_id, indexes in taken.parts:
             if queue := self.queues.get(queue_id):
-                queue.not_safe(frozenset(pick(taken.uids, indexes)))
+                queue.features.not_safe(frozenset(pick(taken.uids, indexes)))
         self.known.not_safe(taken)
 
     @property

@@ -27,7 +27,7 @@ from services.queue.partitions.gone import Gone
 from services.queue.partitions.hand_over import Row, frames, in_order, unwritten
 from services.queue.partitions.loads import Loads
 from services.queue.partitions.partition import Partition, PartitionState, Prepared
-from services.queue.partitions.recovering import Recoveries, put_back, read_back, wait_again
+from services.queue.partitions.recovering import Recoveries, put_back, read_back
 from services.queue.partitions.share import Placement, View
 from services.queue.partitions.sisters import Together
 from services.rpc import store_pb2
@@ -131,7 +131,7 @@ class Partitions:
         if self._host.suspended:
             # Only now, when it is known which partitions were lost meanwhile.
             for partition in self._host.registry.partitions.values():
-                wait_again(partition, self._host.now())
+                partition.wait_for_claims(self._host.now())
             self._host.resume(valid=True)
 
     def validity_changed(self, *, valid: bool) -> None:
@@ -219,8 +219,9 @@ class Partitions:
     async def _ended(self, partitions: list[Partition], patience: float) -> None:
         """Returns when no transaction is undecided, no dead letter on its first way, no settlement on its way here.
 
-        A gateway that has heard that a queue leaves asks for it again, and keeps settlements until it is answered. If a
-        gateway does not send its decision of a transaction in time, the store aborts the transaction. While the store
+        A gateway that has heard that a queue leaves asks for it again, and keeps settlements until it is answered. One
+        that has left says nothing again: what it was done with, and waits for its turn, is waited for. If a gateway
+        does not send its decision of a transaction in time, the store aborts the transaction. While the store
         is away nothing could be written down either.
         """
         began = monotonic()
@@ -231,7 +232,8 @@ class Partitions:
             if passed >= patience:
                 for_each("having a transaction decided", undecided, _ask)
             on_their_way = any(partition.recalled or self._office.sends(partition) for partition in leaving)
-            if not undecided and (passed >= _SHORTLY or not on_their_way) and self._host.certain:
+            on_their_way = (on_their_way and passed < _SHORTLY) or (self._host.late.has_left and passed < patience)
+            if not undecided and not on_their_way and self._host.certain:
                 return  # not before leases hold: gateways' frames wait for them, and what has left says nothing again
             await asyncio.sleep(_LOOK_SECONDS)
 
@@ -337,13 +339,15 @@ class Partitions:
     async def _heard(self, partition: Partition) -> None:
         """Returns when every gateway has reported what its consumers hold from the former owner, or after a moment.
 
-        It is a moment in which the leases hold: while they may have run out no frame is carried out.
+        It is a moment in which the leases hold: while they may have run out no frame is carried out. Nor are those that
+        wait behind what their gateway claims of other partitions.
         """
         host, give_up = self._host, monotonic() + _SHORTLY
         while partition.state is PartitionState.RECOVERING:
-            if not host.certain:
+            if held_up := not host.certain or bool(host.claims):
                 give_up = monotonic() + _SHORTLY
-            elif partition.epoch == 1 or monotonic() >= give_up or self._have_told(partition):
+            is_over = not held_up and monotonic() >= give_up
+            if host.certain and (partition.epoch == 1 or is_over or self._have_told(partition)):
                 return
             await asyncio.sleep(_LOOK_SECONDS / 2)
 

@@ -17,9 +17,6 @@ from services.queue.partitions.recovery import Recovery
 from services.rpc import store_pb2
 from services.rpc.ledger_pb2 import RECOVERED, TAKEN_OVER
 
-# For gateways to find the new owner and claim what their consumers hold. What is not claimed by then is requeued.
-_CLAIM_MS = 3000
-
 
 class Recoveries(Protocol):
     """The part of the store's client that reads partitions back."""
@@ -59,7 +56,8 @@ async def read_back(
 
 
 def _given(host: Host, partition: Partition, recovery: Recovery) -> Known:
-    partition.claimable_until = host.now() + _CLAIM_MS if partition.formers else 0
+    partition.claimable_until = host.now() if partition.formers else 0
+    partition.wait_for_claims(host.now())
     if host.recorder.on and partition.state is PartitionState.RECOVERING:
         try:
             _tell(host, partition, recovery)
@@ -78,13 +76,7 @@ async def put_back(host: Host, partition: Partition) -> None:
             while more and partition.state is PartitionState.RECOVERING:
                 await asyncio.sleep(0)
                 more = host.registry.put_back(definition, partition)
-    wait_again(partition, host.now())
-
-
-def wait_again(partition: Partition, now: int) -> None:
-    """No frame was carried out for a while: gateways get the whole time again to claim what they hold."""
-    if partition.claimable_until:
-        partition.claimable_until = now + _CLAIM_MS
+    partition.wait_for_claims(host.now())
 
 
 def _tell(host: Host, partition: Partition, recovery: Recovery) -> None:

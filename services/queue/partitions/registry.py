@@ -122,7 +122,7 @@ class Registry:
         policy = plugins.load("overflow_policies", options.overflow)()
         queue = Queue(plugins.load("queue_types", kind), options, partition.context, policy, self.now())
         if notes := partition.notes.pop(queue_id, None):
-            queue.recall(notes, partition.orphans.get(queue_id, []))
+            queue.features.recall(notes, partition.orphans.get(queue_id, []))
         self._put_back(queue, partition, turn.SCATTERED if in_parts else None)
         partition.queues[queue_id] = queue
         if options.unused.is_made and (partition.state is not PartitionState.SERVING or not options.kept):

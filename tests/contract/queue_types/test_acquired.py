@@ -50,7 +50,7 @@ def test_a_get_is_told_too(limited: Make) -> None:
     entry = machine.queue.get(machine.link, 0, settled=False)
     assert entry
     machine.queue.settle(pb.RETURN, [1], 0)
-    assert machine.queue.acquired(entry) == 1
+    assert machine.queue.features.acquired(entry) == 1
 
 
 def test_others_tell_nothing(make: Make) -> None:
@@ -94,4 +94,4 @@ def test_beside_naive_counts(kind: str, steps: list[tuple[pb.Outcome.ValueType, 
         if outcome not in (pb.ACCEPT, pb.REJECT) and attempts[uid] <= 9:
             assert told == [(attempts[uid], acquired[uid])]
     machine.queue.settle(pb.ACCEPT, list(machine.queue.unsettled), 0)
-    assert list(machine.queue.unwritten()) == []
+    assert list(machine.queue.features.unwritten()) == []

@@ -137,8 +137,8 @@ def test_purge_and_end(make: Make) -> None:
     """It goes with the others, in parts too."""
     machine = make(table=HOLDS)
     publish(machine, 10, None, 20, 30)
-    assert machine.queue.purge(2) == 2
-    assert machine.queue.purge() == 2
+    assert machine.queue.picking.purge(2) == 2
+    assert machine.queue.picking.purge() == 2
     publish(machine, 10, None)
     assert machine.queue.end(durable=False) == 2
     assert machine.account.used == machine.queue.holding.size == 0
@@ -151,12 +151,12 @@ def test_a_purge_of_what_was_there(make: Make, text: str | None) -> None:
     if text:
         machine.consumer(interest=wanting(text))
     publish(machine, None, 10, None, 20)
-    before = machine.queue.next_position
+    before = machine.queue.picking.next_position
     machine.publish(2, priority=9)
     publish(machine, 5)
-    assert [machine.queue.purge(3, before) for _ in range(3)] == [3, 1, 0]
+    assert [machine.queue.picking.purge(3, before) for _ in range(3)] == [3, 1, 0]
     assert {entry.message.uid for entry in machine.queue.entries()} == {5, 6, 7}
-    assert machine.queue.purge() == 3
+    assert machine.queue.picking.purge() == 3
     assert machine.account.used == machine.queue.holding.size == 0
 
 
@@ -307,7 +307,7 @@ class Naive(NaiveQueue):
 
     def purge(self, most: int) -> None:
         before = {entry.message.uid for entry in self.queue.entries()} - self.held.keys()
-        assert self.queue.purge(most) == min(most, len(self.ready))
+        assert self.queue.picking.purge(most) == min(most, len(self.ready))
         after = {entry.message.uid for entry in self.queue.entries()} - self.held.keys()
         self.ready -= before - after
 
@@ -345,5 +345,5 @@ def test_beside_a_naive_model(kind: str, steps: list[tuple[str, Any]]) -> None:
     naive.queue.end(durable=False)
     letters = naive.machine.context.dead_letters
     assert not letters
-    naive.queue.purge()
+    naive.queue.picking.purge()
     assert naive.queue.ready_count == 0

@@ -227,7 +227,7 @@ class Naive(NaiveQueue):
             self.queue.detach(self.consumers.pop(number % len(self.consumers)), 0)
 
     def purge(self, _: None) -> None:
-        assert self.queue.purge() == len(self.ready)
+        assert self.queue.picking.purge() == len(self.ready)
         self.ready.clear()
 
     def compare(self) -> None:
@@ -280,5 +280,5 @@ def follow(naive: Naive, steps: list[tuple[str, Any]]) -> None:
     for consumer in naive.consumers:
         naive.queue.detach(consumer, 0)
     naive.queue.settle(pb.ACCEPT, list(naive.held), 0)
-    naive.queue.purge()
+    naive.queue.picking.purge()
     assert naive.machine.account.used == naive.queue.holding.size == 0

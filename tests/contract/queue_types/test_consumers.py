@@ -173,7 +173,7 @@ def test_made_by_a_link_that_has_gone(make: Make, unused: str) -> None:
     machine = make(unused=unused)
     machine.queue.detach(machine.consumer(), 0)
     machine.publish(1)
-    assert machine.queue.purge() == 1
+    assert machine.queue.picking.purge() == 1
     assert not is_over(machine)
     machine.made_alone()
     assert is_over(machine)
@@ -207,9 +207,9 @@ def test_made_and_full(make: Make, unused: str, ends: str) -> None:
         machine.consumer()
         machine.queue.settle(pb.ACCEPT, [2], 0)
     elif ends == "purged":
-        machine.queue.purge()
+        machine.queue.picking.purge()
     elif ends == "dropped":
-        machine.queue.drop(list(machine.queue.entries()))
+        machine.queue.picking.drop(list(machine.queue.entries()))
     else:
         machine.queue.expire(100)
     for each in list(machine.queue.consumers):
@@ -250,7 +250,7 @@ def test_held_by_a_consumer_that_comes_back(make: Make) -> None:
     machine.publish(4)
     machine.consumer(held=[1, 3])
     assert machine.link.uids() == [2, 4]
-    machine.queue.release_held_by(machine.link, 0)
+    machine.queue.giving_back.release_held_by(machine.link, 0)
     assert machine.queue.ready_count == 0
     assert machine.link.taken() == [(1, 1, True), (1, 2, True), (1, 3, True), (1, 4, True)]
 

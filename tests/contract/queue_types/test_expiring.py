@@ -135,7 +135,7 @@ def test_nothing_is_kept_of_what_has_left(make: Make) -> None:
     machine.publish(1)
     for _ in range(20):
         machine.publish(50, ttl_ms=1 << 40)
-        machine.queue.purge()
+        machine.queue.picking.purge()
         machine.publish(1)
     assert len(machine.queue._entries.expiring._known) <= 100
     assert machine.queue.deadline() in {0, 1}
@@ -214,7 +214,7 @@ class Naive(NaiveQueue):
 
     def purge(self, _: None) -> None:
         self.expire()
-        assert self.queue.purge() == len(self.ready)
+        assert self.queue.picking.purge() == len(self.ready)
         self.ready.clear()
 
     def expire(self) -> None:
@@ -244,5 +244,5 @@ def test_beside_a_naive_model(kind: str, ttl: int | None, steps: list[tuple[str,
     for consumer in naive.consumers:
         naive.queue.detach(consumer, naive.now)
     naive.queue.settle(pb.ACCEPT, list(naive.held), naive.now)
-    naive.queue.purge()
+    naive.queue.picking.purge()
     assert naive.queue.ready_count == 0

@@ -36,7 +36,7 @@ def test_by_bytes(make: Make) -> None:
     machine.publish(11, body=bytes(10))
     for taken, is_overfull in ((7, True), (1, False)):
         assert flow.is_overfull()
-        assert machine.queue.purge(taken) == taken
+        assert machine.queue.picking.purge(taken) == taken
         assert flow.is_overfull() == is_overfull
 
 
@@ -49,9 +49,9 @@ def test_to_the_byte(make: Make) -> None:
         assert flow is not None
         machine.publish(26, body=b"x")
         assert flow.is_overfull()
-        machine.queue.purge(26 - left - 1)
+        machine.queue.picking.purge(26 - left - 1)
         assert flow.is_overfull()
-        machine.queue.purge(1)
+        machine.queue.picking.purge(1)
         assert (flow.is_overfull(), machine.queue.ready_count) == (False, left)
 
 

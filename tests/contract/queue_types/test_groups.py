@@ -218,7 +218,7 @@ class Naive(NaiveQueue):
             self.compare()
 
     def purge(self, most: int) -> None:
-        self.queue.purge(most)
+        self.queue.picking.purge(most)
         self.ready = {entry.message.uid for entry in self.queue.entries()} - self.held.keys()
 
     def compare(self) -> None:

@@ -85,7 +85,7 @@ def test_a_gateway_dies(make: Make, table: Table) -> None:
     """What its consumer held comes before the rest."""
     machine, one, other = lost(make, table)
     one.over = True
-    machine.queue.release_held_by(one, 0)
+    machine.queue.giving_back.release_held_by(one, 0)
     assert other.uids() == [1, 2, 3, 4]
 
 
@@ -97,7 +97,7 @@ def test_a_hand_over(make: Make, table: Table) -> None:
     machine.consumer(link=other, again=True)
     assert other.uids() == []
     consumer = machine.consumer(link=one, held=[1], again=True, messages=0)
-    assert not machine.queue.release_held_by(former, 0)
+    assert not machine.queue.giving_back.release_held_by(former, 0)
     machine.queue.dispatch(0)
     assert other.uids() == []
     machine.queue.credit(consumer, 1, 0, 0)
@@ -111,7 +111,7 @@ def test_no_consumer_comes_after_a_hand_over(make: Make, table: Table) -> None:
     machine, former = handed_over(make, table)
     machine.consumer(again=True)
     assert machine.link.uids() == []
-    machine.queue.release_held_by(former, 0)
+    machine.queue.giving_back.release_held_by(former, 0)
     assert machine.link.uids() == [1, 2, 3, 4]
 
 
@@ -227,7 +227,7 @@ class NaiveAway(Naive):
         self.queue.claim(strays, link, 0)
         for group in self.reserved:
             self.reserved[group] -= set(strays)
-        assert not self.queue.release_held_by(former, 0)
+        assert not self.queue.giving_back.release_held_by(former, 0)
         self.queue.dispatch(0)
 
     def claimed(self, consumer: Consumer, held: list[int]) -> None:
@@ -248,7 +248,7 @@ class NaiveAway(Naive):
         for uid in [uid for uid, holder in self.held.items() if holder.link.origin == number + 1]:
             del self.held[uid]
             self.ready.add(uid)
-        self.queue.release_held_by(former, 0)
+        self.queue.giving_back.release_held_by(former, 0)
         self.queue.dispatch(0)
 
     def hand_over(self, _: None) -> None:

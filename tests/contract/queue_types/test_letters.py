@@ -90,18 +90,18 @@ def test_what_the_journal_is_told(make: Make, durable: bool, persistent: bool) -
     send(machine, (SOURCE, 1), persistent=persistent)
     noted = durable and persistent
     assert [len(each.notes) for draft in machine.contents for each in draft.entries.values()] == [1] * noted
-    assert len(list(machine.queue.unwritten())) == (not noted)
+    assert len(list(machine.queue.features.unwritten())) == (not noted)
 
 
 def test_the_next_owner_knows_them(make: Make) -> None:
     """Their time begins with it again: they are known while nobody serves the queue, however long that is."""
     machine = make()
     send(machine, (SOURCE, 1), now=1)
-    notes = [(note, Mock()) for note in machine.queue.unwritten()]
+    notes = [(note, Mock()) for note in machine.queue.features.unwritten()]
     later: Machine = make()
     later.publish()
     later.queue._admission._letters.window._now = late = 10 * letters._SPAN.life_ms
-    later.queue.recall(notes, [])
+    later.queue.features.recall(notes, [])
     assert send(later, (SOURCE, 1), now=late + letters._SPAN.life_ms - 1) == [(0, 1, pb.NONE)]
 
 

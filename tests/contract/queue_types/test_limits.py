@@ -177,15 +177,15 @@ def test_no_overflow(make: Make) -> None:
     """Broker-J's NONE: a limit that is set, and holds no publisher back."""
     machine = make(max_length=1, overflow="none")
     assert machine.publish(3) == []
-    assert machine.queue.reserve(5, 5)
+    assert machine.queue.transacted.reserve(5, 5)
     assert machine.queue.ready_count == 3
 
 
 def test_reserved_room(make: Make) -> None:
     """Room that a transaction was promised is not given to others."""
     machine = make(max_length=2, overflow="reject-publish")
-    assert machine.queue.reserve(2, 8)
+    assert machine.queue.transacted.reserve(2, 8)
     assert machine.publish(1) == [(0, 1, pb.OVERFLOW)]
-    assert not machine.queue.reserve(1, 4)
-    machine.queue.unreserve(2, 8)
+    assert not machine.queue.transacted.reserve(1, 4)
+    machine.queue.transacted.unreserve(2, 8)
     assert machine.publish(1) == []

@@ -102,7 +102,7 @@ class Model:
             self.consumer = None
 
     def purge(self, _: int) -> None:
-        assert self.queue.purge() == len(self.ready)
+        assert self.queue.picking.purge() == len(self.ready)
         self.ready.clear()
 
     def break_(self, _: int) -> None:
@@ -111,7 +111,7 @@ class Model:
             insort(self.ready, uid)
             self.returned.add(uid)
         self.unsettled.clear()
-        self.queue.release_held_by(self.machine.link, 0)
+        self.queue.giving_back.release_held_by(self.machine.link, 0)
 
 
 @pytest.mark.parametrize("kind", plugins.names("queue_types"))
@@ -125,5 +125,5 @@ def test_same_as_a_list(kind: str, steps: list[tuple[str, int]]) -> None:
         model.expected.clear()
         assert model.queue.ready_count == len(model.ready)
     model.queue.settle(pb.ACCEPT, list(model.unsettled), 0)
-    model.queue.purge()
+    model.queue.picking.purge()
     assert model.machine.account.used == 0

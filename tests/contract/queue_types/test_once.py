@@ -117,7 +117,7 @@ def test_the_journal_forgets_what_is_over(once: Make) -> None:
     publish(machine, "a", now=WINDOW)
     [draft] = machine.contents[0].entries.values()
     assert machine.draft.dequeues[draft.notes_id] == [0, 1]
-    assert [note.feature for note in machine.queue.unwritten()] == ["deduplication"]
+    assert [note.feature for note in machine.queue.features.unwritten()] == ["deduplication"]
 
 
 def test_what_is_transient_does_not_stand_for_what_is_persistent(once: Make) -> None:
@@ -189,8 +189,8 @@ def test_same_as_a_list(kind: str, steps: list[tuple[str, Any]], most: int, leng
         elif step == "look":
             machine.queue.expire(now)
         else:
-            machine.queue.purge()
+            machine.queue.picking.purge()
             room = length
-    machine.queue.purge()
+    machine.queue.picking.purge()
     machine.queue.end(durable=False)
     assert machine.account.used == 0

@@ -26,7 +26,7 @@ def test_as_the_policy_comes_and_goes(make: Make) -> None:
     machine.adopt({})
     assert publish(machine, "a", **persistent) == []
     clock(machine)
-    assert (list(machine.queue.unwritten()), machine.queue.kept) == ([], 0)
+    assert (list(machine.queue.features.unwritten()), machine.queue.features.size) == ([], 0)
     assert sum(map(len, machine.draft.dequeues.values())) == 1
     machine.adopt(SAID)
     assert publish(machine, "a", **persistent) == []
@@ -56,9 +56,9 @@ def test_what_was_prepared_before(make: Make) -> None:
     machine = make(durable=True)
     machine.adopt(SAID)
     arrival = machine.arrival([PERSISTENT], [said("a")])
-    arrival.place = machine.queue.place(1)
+    arrival.place = machine.queue.transacted.place(1)
     arrival.parts = (JournalPart(1, 0),)
-    machine.queue.stage(arrival, 0)
+    machine.queue.transacted.stage(arrival, 0)
     assert arrival.notes
     [place] = arrival.notes
     machine.adopt({})
@@ -66,8 +66,8 @@ def test_what_was_prepared_before(make: Make) -> None:
     assert place is not None
     assert machine.draft.dequeues == {place.batch: [place.at]}
     later = machine.arrival([PERSISTENT], [said("b")])
-    later.place = machine.queue.place(1)
-    machine.queue.stage(later, 0)
+    later.place = machine.queue.transacted.place(1)
+    machine.queue.transacted.stage(later, 0)
     machine.adopt(SAID)
     machine.queue.publish(later, 0)
     assert not any(draft.notes for draft in later.content.entries.values())

@@ -123,7 +123,7 @@ def test_what_was_noted_before_goes_with_its_message(make: Make) -> None:
     entry = Entry(Message(1, facts("e"), b"", b""), 1)
     attempts = Note(1, ATTEMPTS, (1).to_bytes(8, "little") + (3).to_bytes(4, "little"))
     notes = [(attempts, NotePlace(100, 0)), (note_of(1, 1, [7]), NotePlace(100, 1))]
-    machine.queue.recall(notes, [entry])
+    machine.queue.features.recall(notes, [entry])
     machine.queue.recover([entry], 0)
     machine.adopt({})
     machine.consumer()

@@ -44,7 +44,7 @@ def test_a_purge_forgets_them() -> None:
     machine = Machine(table={"holdOnPublishEnabled": True})
     machine.publish_mixed([held(100)] * 9)
     machine.adopt({"max-length": 20})
-    machine.queue.purge()
+    machine.queue.picking.purge()
     aside = machine.queue._entries.aside
     assert aside is not None
     assert aside._unranked == []

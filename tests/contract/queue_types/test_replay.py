@@ -16,7 +16,10 @@ def test_what_came_since(make: Make, *, browse: bool) -> None:
     for now in (1000, 2000, 3000):
         machine.publish(2, now=now)
     machine.consumer(
-        link=lately, browse=browse, interest=Interest(None, since=2000, new=machine.queue.next_position), now=3000
+        link=lately,
+        browse=browse,
+        interest=Interest(None, since=2000, new=machine.queue.picking.next_position),
+        now=3000,
     )
     machine.publish(now=4000)
     assert lately.uids() == [3, 4, 5, 6, 7]
@@ -28,7 +31,9 @@ def test_what_comes_from_now_on(make: Make) -> None:
     """Of messages of one moment those that stand behind a place."""
     machine, lately = make(), FakeLink()
     machine.publish(2, now=1000)
-    machine.consumer(link=lately, interest=Interest(None, since=1 << 62, new=machine.queue.next_position), now=1000)
+    machine.consumer(
+        link=lately, interest=Interest(None, since=1 << 62, new=machine.queue.picking.next_position), now=1000
+    )
     machine.publish(2, now=1000)
     assert lately.uids() == [3, 4]
 
@@ -39,7 +44,9 @@ def test_what_comes_back(make: Make) -> None:
     held = machine.consumer(messages=2)
     machine.publish(now=1000)
     machine.publish(now=2000)
-    machine.consumer(link=lately, interest=Interest(None, since=2000, new=machine.queue.next_position), now=2000)
+    machine.consumer(
+        link=lately, interest=Interest(None, since=2000, new=machine.queue.picking.next_position), now=2000
+    )
     machine.queue.detach(held, 2000)
     machine.queue.settle(pb.RELEASE, [1, 2], 3000)
     assert (lately.uids(), machine.queue.ready_count) == ([2], 1)

@@ -94,7 +94,7 @@ def test_meanwhile_it_is_a_message_like_others(patient: Make) -> None:
     machine.queue.settle(pb.RELEASE, [3], 100)
     assert machine.dead() == [(3, "delivery_limit")]
     machine.queue.settle(pb.RELEASE, [4], 100)
-    assert machine.queue.purge() == 1
+    assert machine.queue.picking.purge() == 1
     assert clock(machine, 999) == []
 
 

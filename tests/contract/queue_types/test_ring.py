@@ -67,7 +67,7 @@ def test_what_a_transaction_has(ring: Make) -> None:
     machine = ring(max_length=2)
     machine.publish(2)
     machine.consumer(messages=2)
-    machine.queue.hold([1], Undecided())
+    machine.queue.transacted.hold([1], Undecided())
     machine.publish(1)
     assert here(machine) == [1, 3]
 
@@ -134,7 +134,7 @@ def test_beside_a_naive_list(steps: list[tuple[str | int, int]], limit: int) -> 
             machine.queue.get(machine.link, 0, settled=False)
         elif step == "purge":
             held = set(machine.queue.unsettled)
-            machine.queue.purge()
+            machine.queue.picking.purge()
             kept = [uid for uid in kept if uid in held]
         elif held := sorted(machine.queue.unsettled):
             uid = held[number % len(held)]

@@ -97,7 +97,7 @@ def test_purge(make: Make) -> None:
     machine = make()
     machine.consumer(messages=1)
     machine.publish(4)
-    assert (machine.queue.purge(2), machine.queue.purge()) == (2, 1)
+    assert (machine.queue.picking.purge(2), machine.queue.picking.purge()) == (2, 1)
     assert machine.queue.ready_count == 0
     machine.queue.settle(pb.ACCEPT, [1], 0)
     assert machine.account.used == 0
@@ -143,11 +143,11 @@ def test_transaction_holds_entries_until_decided(make: Make) -> None:
     machine.publish(2)
     machine.link.taken()
     transaction = Undecided()
-    entries, _ = machine.queue.hold([1, 2], transaction)
-    machine.queue.release_held_by(machine.link, 0)
+    entries, _ = machine.queue.transacted.hold([1, 2], transaction)
+    machine.queue.giving_back.release_held_by(machine.link, 0)
     assert machine.link.taken() == []
-    machine.queue.unhold(entries[:1], machine.link, 0)
-    machine.queue.settle_held(pb.ACCEPT, entries[1:], 0, staged=False)
+    machine.queue.transacted.unhold(entries[:1], machine.link, 0)
+    machine.queue.transacted.settle_held(pb.ACCEPT, entries[1:], 0, staged=False)
     machine.queue.settle(pb.ACCEPT, [1], 0)
     assert machine.account.used == 0
 
@@ -158,12 +158,12 @@ def test_transaction_whose_consumer_is_gone(make: Make) -> None:
     machine.consumer(messages=2)
     machine.publish(2)
     transaction = Undecided()
-    entries, _ = machine.queue.hold([1, 2], transaction)
+    entries, _ = machine.queue.transacted.hold([1, 2], transaction)
     machine.queue.settle(pb.ABANDON, [1, 2], 0)
     assert machine.queue.ready_count == 0
     assert set(transaction.heirs.values()) == {None}
-    machine.queue.unhold(entries[:1], None, 0)
-    machine.queue.settle_held(pb.ACCEPT, entries[1:], 0, staged=False)
+    machine.queue.transacted.unhold(entries[:1], None, 0)
+    machine.queue.transacted.settle_held(pb.ACCEPT, entries[1:], 0, staged=False)
     assert machine.queue.ready_count == 1
 
 
@@ -172,6 +172,6 @@ def test_transaction_of_a_link_that_is_gone(make: Make) -> None:
     machine = make()
     machine.consumer(messages=1)
     machine.publish(1)
-    entries, _ = machine.queue.hold([1], Undecided())
-    machine.queue.unhold(entries, None, 0)
+    entries, _ = machine.queue.transacted.hold([1], Undecided())
+    machine.queue.transacted.unhold(entries, None, 0)
     assert machine.queue.ready_count == 1

@@ -93,7 +93,7 @@ def test_its_gateway_stays_away(make: Make) -> None:
     broken.broken = True
     machine.queue.detach(active, 0)
     broken.over = True
-    machine.queue.release_held_by(broken, 0)
+    machine.queue.giving_back.release_held_by(broken, 0)
     machine.queue.dispatch(0)
     assert machine.link.uids() == [1, 2, 3]
 

@@ -32,8 +32,8 @@ def test_all(make: Make) -> None:
     machine.publish_mixed([facts("amq.direct", priority=n % 3) for n in range(10)])
     machine.queue.get(machine.link, 0, settled=False)
     held = list(machine.queue.unsettled)
-    waiting = seen(machine.queue.walk(held=False))
-    assert seen(machine.queue.walk(held=True)) == held + waiting
+    waiting = seen(machine.queue.picking.walk(held=False))
+    assert seen(machine.queue.picking.walk(held=True)) == held + waiting
     machine.consumer()
     assert machine.link.uids() == waiting
 
@@ -48,7 +48,7 @@ def test_empty_places(make: Make, most: int) -> None:
     machine.queue.detach(consumer, 0)
     machine.queue.settle(pb.RELEASE, taken, 1)
     machine.queue.expire(20)
-    assert seen(machine.queue.walk(held=True), most) == [1, 2, 9, 10, 11, 12]
+    assert seen(machine.queue.picking.walk(held=True), most) == [1, 2, 9, 10, 11, 12]
 
 
 @pytest.mark.parametrize("most", [1, 2, 100])
@@ -57,9 +57,9 @@ def test_what_was_taken_out_and_came_back(make: Make, most: int) -> None:
     machine = make()
     machine.publish(3)
     for _ in range(3):
-        machine.queue.take(machine.queue.walk(held=False).some(10)[1:2], FakeLink())
+        machine.queue.picking.take(machine.queue.picking.walk(held=False).some(10)[1:2], FakeLink())
         machine.queue.settle(pb.RESTORE, [2], 0)
-    assert seen(machine.queue.walk(held=False), most) == [1, 2, 3]
+    assert seen(machine.queue.picking.walk(held=False), most) == [1, 2, 3]
 
 
 @pytest.mark.parametrize("most", [1, 2, 3, 4, 100])
@@ -71,7 +71,7 @@ def test_what_was_aside_comes_behind_the_others(make: Make, most: int) -> None:
     machine.publish_mixed([early] * 3)
     machine.queue.expire(20)
     machine.queue.dispatch(20)
-    assert seen(machine.queue.walk(held=True), most) == list(range(1, 10))
+    assert seen(machine.queue.picking.walk(held=True), most) == list(range(1, 10))
 
 
 def test_what_comes_aside_meanwhile(make: Make) -> None:
@@ -79,7 +79,7 @@ def test_what_comes_aside_meanwhile(make: Make) -> None:
     machine = make(table={"holdOnPublishEnabled": True}, delayed_retry_type="all", delayed_retry_min=100)
     early = facts("amq.direct")._replace(not_before=10)
     machine.publish_mixed([facts("amq.direct"), early, *[facts("amq.direct")] * 4])
-    walk, found = machine.queue.walk(held=False), list[int]()
+    walk, found = machine.queue.picking.walk(held=False), list[int]()
     while not found:  # of each level there is a look
         found += [entry.message.uid for entry in walk.some(4)]
     machine.consumer(messages=1)
@@ -93,16 +93,16 @@ def test_some_are_taken_and_dropped(make: Make) -> None:
     """Wherever they stand; they are the link's, or gone, and the others are as they were."""
     machine, link = make(durable=True), FakeLink()
     machine.publish(6, persistent=True)
-    walk, entries = machine.queue.walk(held=False), list[Entry]()
+    walk, entries = machine.queue.picking.walk(held=False), list[Entry]()
     while not walk.over:
         entries += walk.some(10)
-    taken = machine.queue.take([entries[1], entries[4]], link)
+    taken = machine.queue.picking.take([entries[1], entries[4]], link)
     assert [entry.message.uid for entry in taken] == [2, 5]
     assert all(machine.queue.unsettled[entry.message.uid] is entry and entry.holder is link for entry in taken)
-    assert [entry.message.uid for entry in machine.queue.drop([entries[0], entries[1], entries[5]])] == [1, 6]
+    assert [entry.message.uid for entry in machine.queue.picking.drop([entries[0], entries[1], entries[5]])] == [1, 6]
     assert sum(map(len, machine.draft.dequeues.values())) == 2
     machine.queue.settle(pb.RESTORE, [2, 5], 0)
-    assert seen(machine.queue.walk(held=False)) == [2, 3, 4, 5]
+    assert seen(machine.queue.picking.walk(held=False)) == [2, 3, 4, 5]
     machine.consumer()
     assert machine.link.taken() == [(1, uid, False) for uid in (2, 3, 4, 5)]
 
@@ -113,7 +113,7 @@ def test_while_others_come_and_go(kind: str, seed: int) -> None:
     """Newcomers, gets, requeues, and consumers that choose: what stays is seen once, nothing twice, nothing new."""
     chance, machine = random.Random(seed), Machine(kind, **NEEDS.get(kind, {}))
     machine.publish_mixed([facts("amq.direct", priority=chance.randrange(4)) for _ in range(60)])
-    walk, found, gone, chooser = machine.queue.walk(held=False), list[int](), set[int](), None
+    walk, found, gone, chooser = machine.queue.picking.walk(held=False), list[int](), set[int](), None
     while not walk.over:
         found += [entry.message.uid for entry in walk.some(chance.randint(1, 7))]
         match chance.randrange(5):
@@ -124,8 +124,8 @@ def test_while_others_come_and_go(kind: str, seed: int) -> None:
             case 2 if machine.queue.unsettled:
                 machine.queue.settle(pb.RELEASE, [chance.choice(list(machine.queue.unsettled))], 0)
             case 2:
-                waiting = machine.queue.walk(held=False).some(60)
-                taken = machine.queue.take(chance.sample(waiting, len(waiting) // 9), FakeLink())
+                waiting = machine.queue.picking.walk(held=False).some(60)
+                taken = machine.queue.picking.take(chance.sample(waiting, len(waiting) // 9), FakeLink())
                 gone.update(each.message.uid for each in taken)
             case 3 if chooser is None:
                 chooser = machine.consumer(interest=wanting("JMSPriority = 2"), messages=chance.randrange(5))
@@ -134,8 +134,10 @@ def test_while_others_come_and_go(kind: str, seed: int) -> None:
                 machine.queue.detach(chooser, 0)
                 chooser = None
             case _:
-                waiting = machine.queue.walk(held=False).some(60)
-                gone.update(each.message.uid for each in machine.queue.drop(chance.sample(waiting, len(waiting) // 9)))
+                waiting = machine.queue.picking.walk(held=False).some(60)
+                gone.update(
+                    each.message.uid for each in machine.queue.picking.drop(chance.sample(waiting, len(waiting) // 9))
+                )
         gone.update(machine.link.uids())
     assert len(found) == len(set(found))
     assert set(range(1, 61)) - gone <= set(found) <= set(range(1, 61))
@@ -145,5 +147,5 @@ def test_one_look_after_the_other(make: Make) -> None:
     """However many there are, a portion is no more than it was asked for."""
     machine = make()
     machine.publish(5000)
-    walk = machine.queue.walk(held=False)
+    walk = machine.queue.picking.walk(held=False)
     assert [len(walk.some(100)) <= 100 for _ in range(40)] == [True] * 40

@@ -85,7 +85,7 @@ class Cluster:
         found = {name: self.service(name) for name in self._supervised if name.startswith("queue-")}
         hosts = {name: service._host for name, service in found.items() if service is not None}
         return {
-            name: host.account.used - sum(queue.kept for queue in host.registry.queues.values())
+            name: host.account.used - sum(queue.features.size for queue in host.registry.queues.values())
             for name, host in hosts.items()
         }
 

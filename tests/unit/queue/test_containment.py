@@ -13,7 +13,10 @@ from services.queue.dead_letters import office as dead_letter_office
 from services.queue.dead_letters.office import DeadLetterOffice
 from services.queue.machine.backlog import Backlog
 from services.queue.machine.dead_letter import rewrite
+from services.queue.machine.giving_back import GivingBack
+from services.queue.machine.picking import Picking
 from services.queue.machine.queue import Queue
+from services.queue.machine.transacted import Transacted
 from services.queue.partitions.partition import Partition
 from services.queue.partitions.recovery import Recovery
 from services.queue.partitions.registry import Registry
@@ -33,12 +36,15 @@ def _errors(told: list[Any]) -> set[str]:
     return {each["what"] for each in told if each["log_level"] == "error"}
 
 
-def _break(monkeypatch: pytest.MonkeyPatch, method: str, part: type[Queue | Backlog] = Queue) -> None:
+def _break(
+    monkeypatch: pytest.MonkeyPatch, method: str, part: type[Queue | Backlog | Transacted | GivingBack] = Queue
+) -> None:
     """From now on `method` of queues called `faulty`, or of such a part of them, fails."""
     works = getattr(part, method)
 
     def fails(self: Any, *args: Any, **more: Any) -> Any:
-        options = self.options if isinstance(self, Queue) else self._entries.options
+        whole = self._claims if isinstance(self, GivingBack) else self
+        options = whole.options if isinstance(whole, Queue) else whole._entries.options
         if options.name == "faulty":
             raise ZeroDivisionError(method)
         return works(self, *args, **more)
@@ -74,7 +80,7 @@ async def test_a_part_of_a_frame_fails(
         await link.attach(faulty, 1)
         await link.publish(faulty, [b"held"])
         await link.until(lambda: link.uids)
-    _break(monkeypatch, method)
+    _break(monkeypatch, method, Picking if method == "purge" else Queue)
     await link.send(**_frame(link, faulty, good, method))
     await link.until(lambda: b"after" in link.bodies)
     assert await link.ready(good, 9) == 0
@@ -120,7 +126,7 @@ async def test_a_single_active_consumer_that_fails(house: House, monkeypatch: py
 async def test_a_transaction_that_fails(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
     """One that cannot be prepared is refused; another on the same stream is carried out."""
     faulty, good = await _two(house)
-    _break(monkeypatch, "reserve")
+    _break(monkeypatch, "reserve", Transacted)
     link = await house.link()
     for transaction, queue_id in ((1 << 40, faulty), (2 << 40, good)):
         step = pb.TransactionStep(transaction=transaction, step=pb.TransactionStep.PREPARE)
@@ -169,7 +175,7 @@ async def test_a_link_that_ends(house: House, monkeypatch: pytest.MonkeyPatch) -
         await first.publish(queue_id, [b"held"])
     await first.until(lambda: len(first.uids) == 2)
     _break(monkeypatch, "detach")
-    _break(monkeypatch, "release_held_by")
+    _break(monkeypatch, "release_held_by", GivingBack)
     await first.close()
     await second.attach(good)
     await second.until(lambda: second.uids)

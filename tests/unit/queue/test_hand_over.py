@@ -12,7 +12,8 @@ import pytest
 from services.common.clock import epoch_ms, monotonic
 from services.queue.links import link as links
 from services.queue.links.expected import ANYBODY
-from services.queue.partitions import partitions, recovering
+from services.queue.partitions import partition as partition_module
+from services.queue.partitions import partitions
 from services.queue.partitions.partition import Partition, PartitionState
 from services.queue.service import Service
 from services.rpc import queue_pb2 as pb
@@ -311,7 +312,7 @@ async def test_held_are_kept_for_their_gateways(house: House, persistent: bool) 
 
 async def test_held_by_no_client_any_more(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
     """What a gateway held that does not come back goes to others in the end."""
-    monkeypatch.setattr(recovering, "_CLAIM_MS", 3000)
+    monkeypatch.setattr(partition_module, "CLAIM_MS", 3000)
     queue_id = await house.declare("q")
     await held_by_two(house, queue_id)
     await another_owner(house)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
+from functools import partial
 from itertools import count
 from typing import Any
 
@@ -20,8 +21,10 @@ from services.queue.machine.context import DeadLetter, QueueContext
 from services.queue.machine.dead_letter import rewrite
 from services.queue.machine.entries import Entries
 from services.queue.machine.entry import Entry, JournalPart
+from services.queue.machine.giving_back import GivingBack
 from services.queue.machine.journal_draft import PartitionDraft
 from services.queue.machine.message import MemoryAccount, Message
+from services.queue.machine.picking import Picking
 from services.queue.partitions.partition import Partition
 from services.rpc import queue_pb2 as pb
 from services.rpc import store_pb2
@@ -142,7 +145,7 @@ async def test_purge_of_a_large_queue(house: House, monkeypatch: pytest.MonkeyPa
     queue_id = await house.declare("q", durable=True)
     link, queue = await house.link(), house.queues["queue-1"]._host.registry.queues[queue_id]
     await link.publish(queue_id, [b"x"] * 95, persistent=True)
-    purge, parts, turns = queue.purge, list[int](), list[int]()
+    purge, parts, turns = partial(Picking.purge, queue.picking), list[int](), list[int]()
 
     def noted(most: int, before: int) -> int:
         assert before == 115
@@ -150,7 +153,7 @@ async def test_purge_of_a_large_queue(house: House, monkeypatch: pytest.MonkeyPa
         asyncio.get_running_loop().call_soon(lambda: turns.append(len(parts)))
         return parts[-1]
 
-    monkeypatch.setattr(queue, "purge", noted)
+    monkeypatch.setattr(Picking, "purge", lambda _, most, before: noted(most, before))
     asked = pb.QueueRequest(id=1, purge=pb.PurgeRequest(queue_id=queue_id))
     await link.send(requests=[asked], publishes=[link.batch(queue_id, [b"y"] * 20)])
     await link.until(lambda: any(frame.replies for frame in link.frames))
@@ -207,13 +210,13 @@ async def test_the_partition_leaves_while_a_queue_is_purged(house: House, monkey
     link, host = await house.link(), house.queues["queue-1"]._host
     await link.publish(queue_id, [b"x"] * 95)
     queue = host.registry.queues[queue_id]
-    purge, partition = queue.purge, host.registry.partitions[queue.options.partition]
+    purge, partition = partial(Picking.purge, queue.picking), host.registry.partitions[queue.options.partition]
 
     def leaves(most: int, before: int) -> int:
         host.registry.suspend(partition)
         return purge(most, before)
 
-    monkeypatch.setattr(queue, "purge", leaves)
+    monkeypatch.setattr(Picking, "purge", lambda _, most, before: leaves(most, before))
     reply = await link.request(1, purge=pb.PurgeRequest(queue_id=queue_id))
     assert reply.reason == pb.NOT_OWNER
     assert queue.ready_count == 85
@@ -302,14 +305,14 @@ async def test_a_great_many_come_back(house: House, monkeypatch: pytest.MonkeyPa
     await gone.publish(queue_id, [b"%d" % number for number in range(95)])
     await gone.until(lambda: len(gone.bodies) == 95)
     queue = house.queues["queue-1"]._host.registry.queues[queue_id]
-    release, parts, turns = queue.release, list[int](), list[int]()
+    release, parts, turns = partial(GivingBack.release, queue.giving_back), list[int](), list[int]()
 
     def noted(uids: list[int], *arguments: Any, **more: Any) -> None:
         parts.append(len(uids))
         asyncio.get_running_loop().call_soon(lambda: turns.append(len(parts)))
         release(uids, *arguments, **more)
 
-    monkeypatch.setattr(queue, "release", noted)
+    monkeypatch.setattr(GivingBack, "release", lambda _, uids, *more, **named: noted(uids, *more, **named))
     await other.attach(queue_id)
     await other.publish(queue_id, [b"95"])
     await other.until(lambda: other.bodies == [b"95"])
@@ -320,6 +323,29 @@ async def test_a_great_many_come_back(house: House, monkeypatch: pytest.MonkeyPa
     await other.until(lambda: len(other.bodies) == 96)
     assert other.bodies[1:] == [b"%d" % number for number in range(95)]
     assert (parts, turns) == ([10] * 9 + [5], list(range(1, 11)))
+
+
+async def test_a_great_many_come_back_each_to_a_place(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where each has to find its place, fewer go in one turn."""
+    monkeypatch.setattr(turn, "AT_ONCE", 10)
+    monkeypatch.setattr(turn, "SCATTERED", 5)
+    queue_id = await house.declare("q", table={"qpid.queue_sort_key": "k"})
+    gone, other, parts = await house.link(), await house.link(origin=1001), list[int]()
+    await gone.attach(queue_id, messages=95)
+    await gone.publish(queue_id, [b"%d" % number for number in range(95)])
+    await gone.until(lambda: len(gone.bodies) == 95)
+    release = GivingBack.release
+
+    def noted(self: GivingBack, uids: list[int], *arguments: Any, **more: Any) -> None:
+        parts.append(len(uids))
+        release(self, uids, *arguments, **more)
+
+    monkeypatch.setattr(GivingBack, "release", noted)
+    await gone.close()
+    await other.attach(queue_id)
+    await other.until(lambda: len(other.bodies) == 95)
+    assert other.bodies == [b"%d" % number for number in range(95)]
+    assert parts == [5] * 19
 
 
 async def test_a_great_many_are_due_at_once(house: House, monkeypatch: pytest.MonkeyPatch) -> None:

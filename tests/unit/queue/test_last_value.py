@@ -42,7 +42,7 @@ def test_what_is_replaced_leaves_nothing() -> None:
     used = machine.account.used
     machine.publish_with("symbol", "a", persistent=True)
     assert machine.account.used == used
-    assert machine.queue.purge() == 1
+    assert machine.queue.picking.purge() == 1
     assert machine.account.used == 0
 
 
@@ -52,7 +52,7 @@ def test_long_keys_are_not_kept() -> None:
     keys = [f"{number:0100000}" for number in range(20)]
     machine.publish_with("symbol", *keys, "short", *keys)
     assert machine.queue.ready_count == 21
-    machine.queue.purge()
+    machine.queue.picking.purge()
     order = machine.queue._entries.ready
     assert isinstance(order, LastValues)
     assert sum(map(sys.getsizeof, order._last)) < sys.getsizeof(keys[0])
@@ -156,5 +156,5 @@ def test_same_as_a_table(steps: list[tuple[str, str | None]]) -> None:
                 held[uid] = its
         assert machine.queue.ready_count == len(ready)
     machine.queue.settle(pb.ACCEPT, list(held), 0)
-    machine.queue.purge()
+    machine.queue.picking.purge()
     assert machine.account.used == 0

@@ -130,3 +130,39 @@ async def test_behind_one_that_fails(
     await other.until(lambda: its.broken)
     monkeypatch.undo()
     assert not host.registry.queues[queue_id].unsettled
+
+
+async def test_behind_much_else(house: House, host: Host, gateway: RawLink, monkeypatch: pytest.MonkeyPatch) -> None:
+    """They wait for their turn, and a partition that leaves waits for them: the next owner is given what is left."""
+    queue_id = await house.declare("q", durable=True)
+    await holding(gateway, queue_id, b"1", b"2")
+    partition, its, uncertain, turns = host.registry.partition_of(queue_id), link_of(host), Uncertain(host), []
+    assert partition
+    await says_and_leaves(gateway, its, [pb.Settle(queue_id=queue_id, outcome=pb.ACCEPT, uids=gateway.uids)])
+    their_turn = asyncio.Event()
+    monkeypatch.setattr(host.turns, "until_certain", their_turn.wait)
+    host.turns.later(1, lambda: turns.append(1))
+    moving = asyncio.ensure_future(house.queues["queue-1"]._partitions._hand_over([partition], 5))
+    uncertain.over()
+    await asyncio.sleep(1.2)  # longer than what is on its way is waited for
+    assert (moving.done(), turns) == (False, [])
+    their_turn.set()
+    assert await moving == [partition.number]
+    assert (turns, dict(partition.queues[queue_id].unsettled)) == ([1], {})
+
+
+async def test_transactions_are_over_behind_them(
+    house: House, host: Host, gateway: RawLink, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The store is asked about a prepared one, which decides it, when all that the stream has said is done."""
+    queue_id = await house.declare("q", durable=True)
+    await holding(gateway, queue_id, b"1", b"2")
+    its, uncertain, order = link_of(host), Uncertain(host), list[str]()
+    settle, close = its.settle, its._transactions.close
+    monkeypatch.setattr(its, "settle", lambda said, now: (order.append("said"), settle(said, now)))
+    monkeypatch.setattr(its._transactions, "close", lambda: (order.append("over"), close()))
+    host.turns.later(1, lambda: None)
+    await says_and_leaves(gateway, its, [pb.Settle(queue_id=queue_id, outcome=pb.ACCEPT, uids=gateway.uids)])
+    uncertain.over()
+    await gateway.until(lambda: "over" in order)
+    assert order == ["said", "over"]

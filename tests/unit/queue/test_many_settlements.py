@@ -6,9 +6,12 @@ from typing import Any
 
 import pytest
 
+from services.common.topology.slots import SlotId
 from services.queue.links import link as link_module
 from services.queue.machine import turn
 from services.queue.machine.queue import Queue
+from services.queue.machine.settlement import EntrySettlement
+from services.queue.partitions.partition import PartitionState
 from services.rpc import queue_pb2 as pb
 from tests.support.queue_house import House, RawLink
 
@@ -18,14 +21,14 @@ FEW, MANY = 10, 95
 @pytest.fixture
 def turns(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """How many are settled at once, each time."""
-    found, settle = list[int](), Queue.settle
+    found, settle = list[int](), EntrySettlement.settle
 
-    def settles(self: Queue, outcome: Any, uids: Any, now: int) -> None:
+    def settles(self: EntrySettlement, outcome: Any, uids: Any, now: int) -> None:
         found.append(len(uids))
         settle(self, outcome, uids, now)
 
     monkeypatch.setattr(turn, "AT_ONCE", FEW)
-    monkeypatch.setattr(Queue, "settle", settles)
+    monkeypatch.setattr(EntrySettlement, "settle", settles)
     return found
 
 
@@ -100,3 +103,39 @@ async def test_its_peer_leaves_in_between(
     assert (sum(turns), max(turns)) == (MANY, FEW)
     assert await other.ready(queue_id, 1) == 0
     assert not host.registry.queues[queue_id].unsettled
+
+
+async def test_it_left_while_leases_might_have_run_out(
+    house: House, turns: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What it had said by then counts, in parts: nothing of it comes again, and the rest goes to others."""
+    monkeypatch.setattr(link_module, "_RETURN_SECONDS", 0)
+    link, queue_id = await holding(house, durable=True)
+    host = house.queues["queue-1"]._host
+    [its] = [each for each in host.links if each.name == "test"]
+    frame = pb.LinkFrame(settles=[pb.Settle(queue_id=queue_id, outcome=pb.ACCEPT, uids=link.uids[:-1])])
+    its._suspended.append((frame, ()))
+    its.close()
+    other = await house.link(origin=1001)
+    await other.attach(queue_id)
+    await other.until(lambda: other.bodies)
+    assert other.uids == link.uids[-1:]
+    assert max(turns) <= FEW
+    assert await other.ready(queue_id, 1) == 0
+
+
+async def test_what_had_waited_for_its_partition(house: House, turns: list[int]) -> None:
+    """Is carried out in parts once that is served."""
+    link, queue_id = await holding(house, durable=True)
+    host = house.queues["queue-1"]._host
+    partition = host.registry.partition_of(SlotId(queue_id))
+    assert partition
+    queue = host.registry.queues.pop(SlotId(queue_id))
+    partition.state = PartitionState.RECOVERING
+    await link.send(settles=[pb.Settle(queue_id=queue_id, outcome=pb.ACCEPT, uids=link.uids)])
+    await link.until(lambda: len(partition.waiting) == -(-MANY // FEW))
+    partition.state, host.registry.queues[SlotId(queue_id)] = PartitionState.SERVING, queue
+    before = len(turns)
+    partition.replay()
+    assert sum(turns[before:]) == FEW
+    await link.until(lambda: not queue.unsettled)

@@ -179,7 +179,7 @@ async def test_what_a_later_release_notes(house: House) -> None:
     """A feature that is not known here is left alone."""
     queue_id = await house.declare("q", table=ONCE)
     queue = house.queues["queue-1"]._host.registry.queues[queue_id]
-    queue.recall([(Note(queue_id, "later", b"?"), NotePlace(1, 0))], [])
+    queue.features.recall([(Note(queue_id, "later", b"?"), NotePlace(1, 0))], [])
     assert len(window_of(house, queue_id)) == 0
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from services.mgmt.model.faults import IllegalConfiguration
 from services.mgmt.model.queue import Queue
-from services.mgmt.model.queue_arguments import arguments_of, attributes_of
+from services.mgmt.model.queue_arguments import arguments_of, attributes_of, changed_arguments, new_arguments
 
 # What is said in the model, and what a client would have declared.
 BOTH: list[tuple[dict[str, Any], dict[str, Any]]] = [
@@ -50,14 +50,24 @@ BOTH: list[tuple[dict[str, Any], dict[str, Any]]] = [
     ({"noLocal": True}, {"noLocal": True}),
     ({"maximumLiveConsumers": 1}, {"x-single-active-consumer": True}),
     ({"maximumLiveConsumers": 3}, {"x-qpid-live-consumers": 3}),
-    ({"alternateBinding": {"destination": "dead"}}, {"x-dead-letter-exchange": "dead"}),
     (
-        {"alternateBinding": {"destination": "dead", "attributes": {"routingKey": "k"}}},
-        {"x-dead-letter-exchange": "dead", "x-dead-letter-routing-key": "k"},
+        {"alternateBinding": {"destination": "dead"}, "expiryPolicy": "DELETE"},
+        {"x-dead-letter-exchange": "dead", "expiryPolicy": "DELETE"},
     ),
     (
-        {"alternateBinding": {"destination": "a queue"}},
-        {"x-dead-letter-exchange": "", "x-dead-letter-routing-key": "a queue"},
+        {
+            "alternateBinding": {"destination": "dead", "attributes": {"routingKey": "k"}},
+            "expiryPolicy": "ROUTE_TO_ALTERNATE",
+        },
+        {
+            "x-dead-letter-exchange": "dead",
+            "x-dead-letter-routing-key": "k",
+            "expiryPolicy": "ROUTE_TO_ALTERNATE",
+        },
+    ),
+    (
+        {"alternateBinding": {"destination": "a queue"}, "expiryPolicy": "DELETE"},
+        {"x-dead-letter-exchange": "", "x-dead-letter-routing-key": "a queue", "expiryPolicy": "DELETE"},
     ),
 ]
 
@@ -90,6 +100,43 @@ def test_others_arguments() -> None:
     """Arguments that no attribute is for go along, and win."""
     wanted = {"maximumMessageTtl": 5, "arguments": {"x-expires": 9, "x-message-ttl": 6}}
     assert arguments_of(wanted, lambda _: False) == {"x-expires": 9, "x-message-ttl": 6}
+
+
+ALTERNATE = {"alternateBinding": {"destination": "dead"}}
+ROUTES = {"expiryPolicy": "ROUTE_TO_ALTERNATE"}
+
+
+@pytest.mark.parametrize(
+    ("wanted", "expiry"),
+    [
+        (ALTERNATE, "DELETE"),
+        (ALTERNATE | ROUTES, "ROUTE_TO_ALTERNATE"),
+        (ALTERNATE | {"arguments": ROUTES}, "ROUTE_TO_ALTERNATE"),
+        (ROUTES, "ROUTE_TO_ALTERNATE"),
+        ({}, None),
+    ],
+)
+def test_what_expires(wanted: dict[str, Any], expiry: str | None) -> None:
+    """It is deleted, as in Broker-J, unless its policy is to go to the alternate."""
+    assert new_arguments(wanted, lambda _: True).get("expiryPolicy") == expiry
+
+
+@pytest.mark.parametrize(
+    ("wanted", "found", "expiry"),
+    [
+        (ALTERNATE, {}, {"expiryPolicy": "DELETE"}),
+        (ALTERNATE, ALTERNATE, {}),
+        (ALTERNATE | ROUTES, {}, ROUTES),
+        (ROUTES, ALTERNATE, ROUTES),
+        ({"expiryPolicy": None}, ALTERNATE, {"expiryPolicy": None}),
+        ({"alternateBinding": None}, ALTERNATE, {"expiryPolicy": None}),
+        ({"maximumMessageTtl": 5}, ALTERNATE, {}),
+    ],
+)
+def test_what_expires_is_changed(wanted: dict[str, Any], found: dict[str, Any], expiry: dict[str, Any]) -> None:
+    """DELETE comes with an alternate of which nothing is said, and goes with it; with another alternate it stays."""
+    told = changed_arguments({**wanted}, found, lambda _: True)
+    assert {name: value for name, value in told.items() if name == "expiryPolicy"} == expiry
 
 
 def test_defaults() -> None:

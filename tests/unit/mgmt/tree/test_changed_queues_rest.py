@@ -50,11 +50,27 @@ async def test_where_dead_letters_go(managed: Managed) -> None:
     assert (status, "there is no 'nothing'" in told["errorMessage"]) == (422, True)
     for none in ({}, None):
         told = (await managed("PUT", QUEUE, {"alternateBinding": {"destination": "amq.fanout"}}))[1]
-        assert told["arguments"] == {"x-dead-letter-exchange": "amq.fanout"}
+        assert told["arguments"] == {"x-dead-letter-exchange": "amq.fanout", "expiryPolicy": "DELETE"}
         assert (await managed("PUT", QUEUE, {"alternateBinding": none}))[1].get("arguments", {}) == {}
     await _desk(managed)
     for wanted, answer in (({"maximumQueueDepthMessages": 1}, 200), ({"alternateBinding": {"destination": "q"}}, 403)):
         assert (await managed("PUT", QUEUE, wanted, user="desk:desk"))[0] == answer
+
+
+async def test_what_expires(managed: Managed) -> None:
+    """It does not go to the alternate, as in Broker-J, unless that is said: when the queue is made, or of one there."""
+    alternate = {"alternateBinding": {"destination": "amq.fanout"}}
+    told = (await managed("PUT", QUEUE, alternate))[1]
+    assert (told["expiryPolicy"], told["arguments"]["expiryPolicy"]) == ("DELETE", "DELETE")
+    for wanted, expiry in (
+        ({"expiryPolicy": "ROUTE_TO_ALTERNATE"}, "ROUTE_TO_ALTERNATE"),
+        (alternate, "ROUTE_TO_ALTERNATE"),
+        ({"expiryPolicy": "DELETE"}, "DELETE"),
+    ):
+        assert (await managed("PUT", QUEUE, wanted))[1]["expiryPolicy"] == expiry
+    assert (await managed("PUT", QUEUE, {"expiryPolicy": "SOMETIMES"}))[0] == 422
+    told = (await managed("PUT", f"queue/{HOST}/p", {"arguments": {"x-dead-letter-exchange": "amq.fanout"}}))[1]
+    assert told["expiryPolicy"] == "ROUTE_TO_ALTERNATE"
 
 
 async def test_a_dead_letter_queue_that_is_made(managed: Managed) -> None:
