@@ -214,3 +214,45 @@ def test_over_tls(
         assert client.do("receive", name="r")["body"] == "much " * 200_000
         client.do("settle", name="r", how="accept")
         client.do("close")
+
+
+def bodies(channel: BlockingChannel, queue: str) -> list[bytes]:
+    """What is in a queue, taken out."""
+    found = []
+    while (got := channel.basic_get(queue, auto_ack=True))[0]:
+        found.append(got[2])
+    return found
+
+
+def test_transactions_that_take_turns(proton: Proton, channel: BlockingChannel, queue: str) -> None:
+    """On one session one is committed, one rolled back, and one left open when its coordinator's link ends."""
+    for body in ("taken a", "taken b", "taken c"):
+        channel.basic_publish("", queue, body.encode())
+    proton.do("sender", name="s", address=queue)
+    proton.do("receiver", name="r", address=queue, credit=3)
+    proton.do("coordinate")
+    for each in "abc":
+        proton.do("declare", name=each)
+    for turn in "12":
+        for each in "abc":
+            posted = proton.do("post", transaction=each, name="s", body=f"{each}{turn}")
+            assert posted == {"mine": True, "outcome": 0x24}
+    for each in "abc":
+        assert proton.do("receive", name="r")["body"] == f"taken {each}"
+        proton.do("retire", transaction=each, name="r")
+    assert proton.do("discharge", name="b", fail=True) == {"outcome": "accepted", "condition": None}
+    assert proton.do("discharge", name="a") == {"outcome": "accepted", "condition": None}
+    proton.do("end_control")
+    proton.do("end", name="r")
+    assert sorted(bodies(channel, queue)) == [b"a1", b"a2", b"taken b", b"taken c"]
+
+
+def test_a_transaction_with_what_is_for_no_queue(proton: Proton, channel: BlockingChannel, name: str) -> None:
+    """It says so at once, and is not committed: it would not be whole."""
+    channel.exchange_declare(name, "direct", durable=True)
+    proton.do("sender", name="s", address=f"{name}/nowhere")
+    proton.do("coordinate")
+    proton.do("declare", name="t")
+    assert proton.do("post", transaction="t", name="s", body="x")["outcome"] == 0x25
+    assert proton.do("discharge", name="t") == {"outcome": "rejected", "condition": "amqp:transaction:rollback"}
+    channel.exchange_delete(name)

@@ -84,7 +84,7 @@ def _session(connection: Connection, session: Session, consumers: bool) -> pb.Se
         limit=session.limit,
         shared_limit=session.shared_limit,
         confirms=session.inbound.confirmed,
-        transaction=session.transaction is not None,
+        transaction=bool(session.transactions),
         each=[pb.ConsumerOf(queue_id=consumer.queue_id, tag=consumer.tag) for consumer in its],
         producers=_producers(connection, session),
     )

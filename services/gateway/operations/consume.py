@@ -10,6 +10,7 @@ from services.common.message import columns
 from services.common.message.facts import Facts
 from services.common.topology.life import ANY_LINK
 from services.common.topology.slots import SlotId, slot_of
+from services.gateway import answers
 from services.gateway import vocabulary as v
 from services.gateway.operations import choosing
 from services.gateway.operations.topology import change, find_queue, owner_of
@@ -110,14 +111,14 @@ async def cancel(session: Session, request: v.Cancel) -> str:
     return request.tag
 
 
-async def get(session: Session, request: v.Get) -> v.Got | None:
+async def get(session: Session, request: v.Get) -> answers.Got | None:
     """Of all sessions a few at a time: those that wait see whether the socket took the answers of those before."""
     async with session.connection.gets:
         await session.connection.drained()
         return await _get(session, request)
 
 
-async def _get(session: Session, request: v.Get) -> v.Got | None:
+async def _get(session: Session, request: v.Get) -> answers.Got | None:
     definition = await find_queue(session, request.queue)
     queue_id = slot_of(definition)
     asked = queue_pb2.GetRequest(queue_id=queue_id, settled=request.settled)
@@ -141,7 +142,7 @@ async def _get(session: Session, request: v.Get) -> v.Got | None:
     (facts,), (properties,) = columns.facts_in(batch), columns.properties_in(batch)
     _tell(session, queue_id, batch, ([facts], [properties], list(batch.bodies)), number, settled=request.settled)
     body, left = batch.bodies[0], reply.message_count
-    return v.Got(number, run.redelivered, facts, properties, body, left, run.attempts, run.acquired)
+    return answers.Got(number, run.redelivered, facts, properties, body, left, run.attempts, run.acquired)
 
 
 def _tell(

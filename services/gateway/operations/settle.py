@@ -13,7 +13,7 @@ from services.gateway import vocabulary as v
 from services.gateway.outcomes import FAILED, UNSENT, DeliveryOutcome
 from services.gateway.sessions.consumer import Consumer, GetHolder
 from services.gateway.sessions.session import Session
-from services.gateway.sessions.transaction import PendingSettlement
+from services.gateway.sessions.transaction import PendingSettlement, Transaction
 from services.rpc import queue_pb2
 
 
@@ -44,8 +44,8 @@ def settle(session: Session, request: v.Settle) -> None:
         known, unknown = _each(session, request.first, request.last)
     else:
         known, unknown = _up_to(session, request.last)
-    if session.transaction:
-        if only_seen := _collect(session, known, to_queue(outcome)):
+    if transaction := session.transactions.of(request.transaction):
+        if only_seen := _collect(session, transaction, known, to_queue(outcome)):
             apply(session, only_seen, outcome)
     else:
         apply(session, [unsettled.pop(number) for number in known], outcome)
@@ -115,15 +115,14 @@ def _up_to(session: Session, last: int) -> tuple[Sequence[int], int]:
 
 
 def _collect(
-    session: Session, numbers: Sequence[int], outcome: queue_pb2.Outcome.ValueType
+    session: Session, transaction: Transaction, numbers: Sequence[int], outcome: queue_pb2.Outcome.ValueType
 ) -> list[tuple[Consumer | GetHolder, int]]:
     """For the transaction; gives what has never left its queue, which waits for none."""
-    assert session.transaction is not None
     only_seen: list[tuple[Consumer | GetHolder, int]] = []
     for number in numbers:
         holder, uid = session.unsettled.pop(number)
         if holder.takes:
-            session.transaction.settlements.append(PendingSettlement(number, holder, uid, outcome))
+            transaction.settlements.append(PendingSettlement(number, holder, uid, outcome))
         else:
             only_seen.append((holder, uid))
     return only_seen

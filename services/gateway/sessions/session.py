@@ -13,15 +13,15 @@ from services.common.containment import by_itself, contained
 from services.common.errors import BrokerError
 from services.common.telemetry.conventions import CONNECTION_LOST, SESSION_CLOSED
 from services.common.topology.slots import SlotId
-from services.gateway.answers import ANSWERED
+from services.gateway.answers import ANSWERED, Deliveries, Returned
 from services.gateway.outcomes import PublishOutcome
 from services.gateway.sessions.backlog import Arrived, Backlog
 from services.gateway.sessions.consumer import Consumer, ConsumerState, GetHolder
 from services.gateway.sessions.inbound_links import InboundLinks
 from services.gateway.sessions.link_requests import OF_LINKS, LinkRequests
-from services.gateway.sessions.transaction import Transaction
+from services.gateway.sessions.transactions import Transactions
 from services.gateway.sessions.waiting import WaitingRequests, may_send
-from services.gateway.vocabulary import CloseSession, Deliveries, Request, Returned, Room
+from services.gateway.vocabulary import CloseSession, Request, Room
 from services.rpc.queue_pb2 import ABANDON, RESTORE
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ class Session:
         self.limit = 0  # prefetch of consumers to come
         self.shared_limit = 0  # over all consumers
         self.flowing = True  # neither its client nor its engine has deliveries wait
-        self.transaction: Transaction | None = None
+        self.transactions = Transactions()
         self.last_queue = ""
         self.replies: ReplyAddress | None = None
         self.get_holders: dict[SlotId, GetHolder] = {}
@@ -229,7 +229,7 @@ class Session:
         """How many more deliveries the limit over all consumers allows; what basic.get took does not count."""
         shown = sum(self.count_of(consumer) for consumer in self.consumers.values() if consumer.browse)
         held = len(self.unsettled) - shown - sum(holder.count for holder in self.get_holders.values())
-        return self.shared_limit - held - (len(self.transaction.settlements) if self.transaction else 0)
+        return self.shared_limit - held - self.transactions.settling
 
     def count_of(self, consumer: Consumer) -> int:
         """How many deliveries of a consumer are unsettled."""
@@ -302,8 +302,8 @@ class Session:
     def holdings(self) -> Iterator[tuple[Consumer | GetHolder, int]]:
         """Holders and uids of everything delivered and not settled, or settled by a transaction under way."""
         those: Iterable[tuple[Consumer | GetHolder, int]] = self.unsettled.values()
-        if self.transaction:
-            those = chain(those, ((each.holder, each.uid) for each in self.transaction.settlements))
+        if self.transactions:
+            those = chain(those, ((each.holder, each.uid) for each in self.transactions.settlements))
         return ((holder, uid) for holder, uid in those if holder.takes)
 
     def close(self) -> None:
@@ -319,7 +319,7 @@ class Session:
         for consumer, arrived in self._backlog.take_all():
             self._give_back(consumer, arrived)
         self._release_unsettled()
-        self._roll_back()
+        self.transactions.roll_back()
         for consumer in list(self.consumers.values()):
             self.broker.abandon(consumer)
         self.consumers.clear()
@@ -342,11 +342,6 @@ class Session:
             self.broker.observer.given_up(queue_id, why, uids)
             self.broker.settle(queue_id, ABANDON, uids)
         self.unsettled.clear()
-
-    def _roll_back(self) -> None:
-        if self.transaction:
-            self.transaction.rolled_back()
-            self.transaction = None
 
     def new_tag(self) -> str:
         """A consumer tag that the session has not used."""

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from services.common.arguments.filters import SELECTOR
 from services.common.errors import NotImplementedHere
+from services.gateway.answers import QueueDeclared
 from services.gateway.protocols.amqp_1_0.addresses import Meant, meanings
 from services.gateway.protocols.amqp_1_0.conditions import InvalidField, ResourceDeleted
 from services.gateway.protocols.amqp_1_0.filters import Filters, filters_of
@@ -15,17 +16,7 @@ from services.gateway.protocols.amqp_1_0.performatives import SETTLED, UNSETTLED
 from services.gateway.protocols.amqp_1_0.serial import after, distance
 from services.gateway.protocols.amqp_1_0.states import OUTCOMES, USUAL_OUTCOME
 from services.gateway.protocols.amqp_1_0.termini import Source, Target
-from services.gateway.vocabulary import (
-    MANAGEMENT,
-    Bind,
-    Cancel,
-    Consume,
-    Credit,
-    DeclareQueue,
-    DropQueue,
-    Node,
-    QueueDeclared,
-)
+from services.gateway.vocabulary import MANAGEMENT, Bind, Cancel, Consume, Credit, DeclareQueue, DropQueue, Node
 
 if TYPE_CHECKING:
     from collections.abc import Callable

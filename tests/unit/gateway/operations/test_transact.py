@@ -10,12 +10,13 @@ import pytest
 
 from services.common.clients.pressure import Congestion, Pressure
 from services.common.clients.queue_link import QueueLink
-from services.common.errors import BrokerError, PreconditionFailed, Unavailable
+from services.common.errors import BrokerError, InDoubt, PreconditionFailed, Unavailable
 from services.gateway import vocabulary as v
 from services.gateway.observe.observer import Followed
 from services.gateway.operations import transact
 from services.gateway.sessions.coordinator import Coordinator
-from services.gateway.sessions.transaction import InDoubt, OpenTransactions, Publication, Transaction
+from services.gateway.sessions.transaction import OpenTransactions, Publication
+from services.gateway.sessions.transactions import OWN, Transactions
 from tests.support.messages import kind, messages, published
 from tests.support.published import Client, ScriptedRouter
 
@@ -28,10 +29,12 @@ from tests.support.published import Client, ScriptedRouter
 async def test_no_client_is_told_what_may_be_untrue(error: BrokerError, recorded: list[Any], traced: list[Any]) -> None:
     """What may have been committed is not on record as rolled back; its spans say that it is unknown."""
     publication = Publication(Mock(), messages([b"a"]), Followed(Mock(), Mock()))
-    transaction = Transaction(OpenTransactions(1 << 20))
+    transactions = Transactions()
+    transactions.select(OpenTransactions(1 << 20))
+    transaction = transactions.under_way(OWN)
     transaction.add(publication)
     broker = SimpleNamespace(transactions=SimpleNamespace(commit=AsyncMock(side_effect=error)))
-    session = cast("Any", SimpleNamespace(transaction=transaction, broker=broker))
+    session = cast("Any", SimpleNamespace(transactions=transactions, broker=broker))
     with pytest.raises(type(error)):
         await transact.commit(session, v.Commit(1))
     assert cast("Mock", publication.followed.recorded).mock_calls == recorded
