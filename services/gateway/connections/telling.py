@@ -80,7 +80,7 @@ def _session(connection: Connection, session: Session, consumers: bool) -> pb.Se
     return pb.Session(
         number=session.number,
         consumers=len(session.consumers),
-        unsettled=len(session.unsettled),
+        unsettled=len(session.numbers),
         limit=session.limit,
         shared_limit=session.shared_limit,
         confirms=session.inbound.confirmed,

@@ -131,14 +131,14 @@ async def _get(session: Session, request: v.Get) -> answers.Got | None:
     if not batch.bodies:
         return None
     run = batch.runs[0]
-    number = session.next_number
-    session.next_number += 1
-    if not request.settled:
+    if request.settled:
+        number = session.numbers.skip(1)
+    else:
         holders = session.get_holders
         holder = holders.setdefault(queue_id, GetHolder(queue_id, others=holders))
         holder.link = session.broker.publisher.link_of(queue_id)
         holder.count += 1
-        session.unsettled[number] = (holder, batch.uids[0])
+        number = session.numbers.add(holder, batch.uids[:1])
     (facts,), (properties,) = columns.facts_in(batch), columns.properties_in(batch)
     _tell(session, queue_id, batch, ([facts], [properties], list(batch.bodies)), number, settled=request.settled)
     body, left = batch.bodies[0], reply.message_count

@@ -60,6 +60,5 @@ def _undo(session: Session, transaction: Transaction, number: int) -> None:
     """Nothing of it was done: what was settled in it is unsettled again."""
     transaction.rolled_back()
     for each in transaction.settlements:
-        session.unsettled[each.number] = (each.holder, each.uid)
-        session.oldest = min(session.oldest, each.number)
+        session.numbers.put_back(each.holder, each.number, each.uid)
     session.transactions.ended(number)

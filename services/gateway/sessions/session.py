@@ -5,8 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections import defaultdict
 from collections.abc import Coroutine, Iterable, Iterator, Sequence
-from collections.abc import Set as AbstractSet
-from itertools import chain, repeat
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from services.common.containment import by_itself, contained
@@ -17,6 +16,7 @@ from services.gateway.answers import ANSWERED, Deliveries, Returned
 from services.gateway.outcomes import PublishOutcome
 from services.gateway.sessions.backlog import Arrived, Backlog
 from services.gateway.sessions.consumer import Consumer, ConsumerState, GetHolder
+from services.gateway.sessions.delivery_numbers import DeliveryNumbers
 from services.gateway.sessions.inbound_links import InboundLinks
 from services.gateway.sessions.link_requests import OF_LINKS, LinkRequests
 from services.gateway.sessions.transactions import Transactions
@@ -43,11 +43,8 @@ class Session:
         self.number = number
         self.connection = connection
         self.consumers: dict[str, Consumer] = {}
-        self.unsettled: dict[int, tuple[Consumer | GetHolder, int]] = {}  # delivery number → its holder, uid
-        self.oldest = 1  # no lower delivery number is unsettled
-        self.late: AbstractSet[int] = frozenset()  # numbers of deliveries that were kept for too long, and taken away
+        self.numbers = DeliveryNumbers()
         self.inbound = InboundLinks()
-        self.next_number = 1
         self.next_tag = 1
         self.limit = 0  # prefetch of consumers to come
         self.shared_limit = 0  # over all consumers
@@ -227,13 +224,9 @@ class Session:
     @property
     def room(self) -> int:
         """How many more deliveries the limit over all consumers allows; what basic.get took does not count."""
-        shown = sum(self.count_of(consumer) for consumer in self.consumers.values() if consumer.browse)
-        held = len(self.unsettled) - shown - sum(holder.count for holder in self.get_holders.values())
+        shown = sum(len(consumer.unsettled) for consumer in self.consumers.values() if consumer.browse)
+        held = len(self.numbers) - shown - sum(holder.count for holder in self.get_holders.values())
         return self.shared_limit - held - self.transactions.settling
-
-    def count_of(self, consumer: Consumer) -> int:
-        """How many deliveries of a consumer are unsettled."""
-        return sum(holder is consumer for holder, _ in self.unsettled.values())
 
     def _within_limit(self, consumer: Consumer, arrived: Arrived) -> Arrived | None:
         """The deliveries that credit, or the limit over all consumers, allows; the rest goes back to the queue.
@@ -255,11 +248,8 @@ class Session:
         return within if allowed else None
 
     def _send(self, consumer: Consumer, arrived: Arrived) -> None:
-        count, first = len(arrived.bodies), self.next_number
-        self.next_number = first + count
-        if not consumer.settled:
-            holders = zip(repeat(consumer), arrived.uids, strict=False)
-            self.unsettled.update(zip(range(first, first + count), holders, strict=True))
+        count, numbers = len(arrived.bodies), self.numbers
+        first = numbers.skip(count) if consumer.settled else numbers.add(consumer, arrived.uids)
         columns = arrived.facts, arrived.properties, arrived.bodies
         deliveries = Deliveries(consumer.tag, first, arrived.attempts, *columns, arrived.acquired)
         self.connection.engine.deliver(self.number, deliveries)
@@ -275,7 +265,7 @@ class Session:
         )
         consumer.written(count, arrived.size)
         if consumer.timeout:
-            consumer.timeout.sent(self.next_number)
+            consumer.timeout.sent(numbers.next)
         self.connection.wrote(consumer)
 
     def take_parked(self, consumer: Consumer) -> list[Arrived]:
@@ -301,7 +291,7 @@ class Session:
 
     def holdings(self) -> Iterator[tuple[Consumer | GetHolder, int]]:
         """Holders and uids of everything delivered and not settled, or settled by a transaction under way."""
-        those: Iterable[tuple[Consumer | GetHolder, int]] = self.unsettled.values()
+        those: Iterable[tuple[Consumer | GetHolder, int]] = self.numbers
         if self.transactions:
             those = chain(those, ((each.holder, each.uid) for each in self.transactions.settlements))
         return ((holder, uid) for holder, uid in those if holder.takes)
@@ -341,7 +331,7 @@ class Session:
         for queue_id, uids in by_queue.items():
             self.broker.observer.given_up(queue_id, why, uids)
             self.broker.settle(queue_id, ABANDON, uids)
-        self.unsettled.clear()
+        self.numbers.take_all()
 
     def new_tag(self) -> str:
         """A consumer tag that the session has not used."""

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from itertools import count
+from collections.abc import Iterator, Mapping
+from types import MappingProxyType
 from typing import Final
 
 from services.common.errors import PreconditionFailed, ResourceError
@@ -15,15 +15,17 @@ OWN: Final = 0
 MOST: Final = 1000
 """Transactions that a session may have declared at a time."""
 
+_NONE: Final[Mapping[int, Transaction]] = MappingProxyType({})
+
 
 class Transactions:
-    """By number; no number is used twice."""
+    """By number; no number is used twice. Most sessions never have one, and take no memory for it."""
 
-    __slots__ = ("_by_number", "_numbers")
+    __slots__ = ("_by_number", "_last")
 
     def __init__(self) -> None:
-        self._by_number: dict[int, Transaction] = {}
-        self._numbers = count(OWN + 1)
+        self._by_number: Mapping[int, Transaction] = _NONE
+        self._last = OWN
 
     def __bool__(self) -> bool:
         """Whether any is open."""
@@ -32,7 +34,10 @@ class Transactions:
     def select(self, room: OpenTransactions) -> None:
         """There is one of the session's own from now on."""
         if OWN not in self._by_number:
-            self._by_number[OWN] = Transaction(room)
+            self._begin(OWN, room)
+
+    def _begin(self, number: int, room: OpenTransactions) -> None:
+        self._by_number = {**self._by_number, number: Transaction(room)}
 
     @property
     def selected(self) -> bool:
@@ -43,9 +48,9 @@ class Transactions:
         """Begins one, and gives its number. Raises ResourceError."""
         if len(self._by_number) >= MOST:
             raise ResourceError(f"a session has at most {MOST} transactions at a time")
-        number = next(self._numbers)
-        self._by_number[number] = Transaction(room)
-        return number
+        self._last += 1
+        self._begin(self._last, room)
+        return self._last
 
     def of(self, number: int) -> Transaction | None:
         """That which a publish or a settlement is part of, if any. Raises PreconditionFailed for an unknown one."""
@@ -62,9 +67,10 @@ class Transactions:
 
     def ended(self, number: int) -> None:
         """It is decided. Behind the session's own comes the next one."""
-        former = self._by_number.pop(number, None)
+        former = self._by_number.get(number)
+        self._by_number = {other: its for other, its in self._by_number.items() if other != number} or _NONE
         if former and number == OWN:
-            self._by_number[OWN] = Transaction(former.open)
+            self._begin(OWN, former.open)
 
     @property
     def settlements(self) -> Iterator[PendingSettlement]:
@@ -81,4 +87,4 @@ class Transactions:
         """The session is gone, and all of them with it."""
         for each in self._by_number.values():
             each.rolled_back()
-        self._by_number.clear()
+        self._by_number = _NONE

@@ -73,9 +73,9 @@ async def test_who_takes_from_the_full_queue_itself_goes_on(*, everywhere: bool,
     other = client.handed.links[3] = QueueLink("", "", Mock(), Mock())
     link.full, link.full_everywhere, other.full = {2}, everywhere, {3}
     client.broker.transactions.commit = AsyncMock()
-    consumer = cast("Any", Mock(queue_id=2, takes=True, browse=False))
+    consumer = cast("Any", Mock(queue_id=2, takes=True, browse=False, unsettled={}))
     if holds:
-        client.session.unsettled[1] = (consumer, 7)
+        client.session.numbers.add(consumer, [7])
     else:
         client.session.consumers["t"] = consumer
     await client.does(v.SelectTransactions(1), published([b"1"], kind(routing_key="b")), v.Commit(1))
