@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, Final, Protocol
 
 from services.common.message.facts import Facts
@@ -19,6 +19,7 @@ class QueueDeclared:
     name: str
     message_count: int
     consumer_count: int
+    arguments: Mapping[str, Any] = field(default_factory=dict)  # of one that was there
 
 
 @dataclass(slots=True)

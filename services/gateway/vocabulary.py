@@ -262,6 +262,7 @@ class Consume(Request):
     replay: int | None = None  # what came more seconds ago than that it does not want
     browse: bool = False  # it sees what waits, and takes nothing
     alone: bool = False  # the queue is there for it alone
+    steals: bool = False  # it is what consumers of the queue were before, wherever they are: they are cancelled
 
 
 @dataclass(slots=True)

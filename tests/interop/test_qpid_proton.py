@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
+from urllib.parse import quote
 
 import pika
 import pytest
@@ -12,7 +15,8 @@ from pika.exceptions import ChannelClosedByBroker
 
 from tests.support.interop_pika import fetch
 from tests.support.proton_client import Proton, running
-from tests.support.stack import wait_until
+from tests.support.rest import asking
+from tests.support.stack import Stack, wait_until
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -255,4 +259,36 @@ def test_a_transaction_with_what_is_for_no_queue(proton: Proton, channel: Blocki
     proton.do("declare", name="t")
     assert proton.do("post", transaction="t", name="s", body="x")["outcome"] == 0x25
     assert proton.do("discharge", name="t") == {"outcome": "rejected", "condition": "amqp:transaction:rollback"}
+    channel.exchange_delete(name)
+
+
+@contextmanager
+def of_container(broker: BrokerAddress, container: str) -> Iterator[Proton]:
+    """A client that is gone without a word at the end."""
+    with running() as client:
+        url = f"amqp://{broker.user}:{broker.password}@{broker.host}:{broker.port}"
+        client.do("connect", url=url, container=container)
+        yield client
+
+
+def test_durable_subscription(broker: BrokerAddress, channel: BlockingChannel, name: str) -> None:
+    """Its container is gone, and gets what came meanwhile when it is there again; REST lists it until it is closed."""
+    [stack] = [each for each in Stack.running if each.address == broker]
+    get, queue = asking(stack.http_port), f"qpidsub_/{name}_/news"
+    channel.exchange_declare(name, "topic", durable=True)
+    with of_container(broker, name) as client:
+        client.do("receiver", name="news", address=f"{name}/a.*", durable=True)
+    channel.basic_publish(name, "a.b", b"1")
+    channel.basic_publish(name, "b.c", b"2")
+    channel.basic_publish(name, "a.c", b"3")
+    status, [told], _ = asyncio.run(get("/api/latest/queue?name=" + quote(queue, safe="")))
+    assert (status, told["exclusive"], told["owner"], told["durable"]) == (200, "CONTAINER", name, True)
+    with of_container(broker, name) as client:
+        client.do("receiver", name="news", address=f"{name}/a.*", durable=True, credit=10)
+        for body in ("1", "3"):
+            assert client.do("receive", name="news")["body"] == body
+            client.do("settle", name="news", how="accept")
+        client.do("end", name="news")
+    listed = "/api/latest/queue?name=" + quote(queue, safe="")
+    wait_until(lambda: asyncio.run(get(listed))[1] == [], 20, "a link that is closed is listed no more")
     channel.exchange_delete(name)

@@ -22,7 +22,9 @@ from proton import (  # type: ignore[import-not-found]
 from proton.reactor import (  # type: ignore[import-not-found]
     AtLeastOnce,
     AtMostOnce,
+    Container,
     Copy,
+    DurableSubscription,
     DynamicNodeProperties,
     ReceiverOption,
     Selector,
@@ -64,7 +66,12 @@ class Program:
         self._links: dict[str, Any] = {}
         self._transactions: dict[str, Any] = {}
 
-    def connect(self, url: str, mechanisms: str = "PLAIN", trusted: str = "", **options: Any) -> dict[str, Any]:
+    def connect(
+        self, url: str, mechanisms: str = "PLAIN", trusted: str = "", container: str = "", **options: Any
+    ) -> dict[str, Any]:
+        if container:
+            options["container"] = its = Container()
+            its.container_id = container
         if trusted:
             options["ssl_domain"] = domain = SSLDomain(SSLDomain.MODE_CLIENT)
             domain.set_trusted_ca_db(trusted)
@@ -96,10 +103,12 @@ class Program:
         selector: str = "",
         copies: bool = False,
         lifetime: str = "",
+        durable: bool = False,
     ) -> dict[str, Any]:
         options = [AtMostOnce()] if settled else []
         options += [Selector(selector)] if selector else []
         options += [Copy()] if copies else []
+        options += [DurableSubscription()] if durable else []
         policy = Described(symbol(f"amqp:{lifetime}:list"), [])
         options += [DynamicNodeProperties({symbol("lifetime-policy"): policy})] if lifetime else []
         link = self._connection.create_receiver(

@@ -254,10 +254,10 @@ class Connection(asyncio.Protocol):
         self.last.used = self.loop.time()
         self.flush_soon()
 
-    def cancelled(self, consumer: Consumer) -> None:
+    def cancelled(self, consumer: Consumer, *, stolen: bool = False) -> None:
         """The broker ended a consumer; its client is told."""
         if not self.lost:
-            self.engine.cancelled(consumer.session.number, consumer.tag)
+            self.engine.cancelled(consumer.session.number, consumer.tag, stolen=stolen)
             self.flush_soon()
 
     # -------------------------------------------------------------- reading, or not

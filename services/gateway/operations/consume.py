@@ -70,6 +70,7 @@ def _consumer(session: Session, request: v.Consume, definition: router_pb2.Queue
         exclusive=request.exclusive or owner_of(definition) == ANY_LINK,
         browse=choosing.browses(request),
         selector=selector,
+        steals=request.steals,
         no_local=choosing.no_local(request, definition.arguments),
         replay=choosing.replay_of(request, definition.arguments),
         priority=_priority(request.arguments.get("x-priority", 0)),

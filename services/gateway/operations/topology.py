@@ -55,7 +55,8 @@ async def declare_queue(session: Session, request: v.DeclareQueue) -> answers.Qu
         return answers.QueueDeclared(reply.queue.name, 0, 0)
     queue_id = slot_of(reply.queue)
     counts = await session.broker.asking.ask(queue_id, inspect=queue_pb2.InspectRequest(queue_id=queue_id))
-    return answers.QueueDeclared(reply.queue.name, counts.message_count, counts.consumer_count)
+    said = arguments.load(reply.queue.arguments)
+    return answers.QueueDeclared(reply.queue.name, counts.message_count, counts.consumer_count, said)
 
 
 def _is_there(session: Session, name: str) -> bool:

@@ -81,6 +81,7 @@ class Consumer:
     activated: int = 0  # … and when it became the active one; 0: it never was
     timeout: Timeout | None = None
     selector: str = ""  # which messages it wants; "": whatever is next
+    steals: bool = False  # it takes the place of those that are there
     no_local: bool = False  # none that came on its own connection
     replay: int | None = None  # none that came more seconds before it; None: whenever it came
     since: float = 0  # when that was, by the loop's clock
@@ -128,6 +129,7 @@ class Consumer:
                 browse=self.browse,
                 selector=self.selector,
                 no_local=self.no_local,
+                steals=self.steals,
                 replay_ms=self._replay_ms(again=again),
                 priority=self.priority,
                 messages=messages,

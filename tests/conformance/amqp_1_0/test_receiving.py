@@ -66,8 +66,7 @@ def test_dynamic() -> None:
     "source",
     [
         {"filter": {"selector": "a = 1"}},
-        {"address": "x", "durable": 2},
-        {"address": "x", "expiry_policy": "never"},
+        {"address": "x", "durable": 2, "expiry_policy": "never", "capabilities": ("shared",)},
     ],
 )
 def test_sources_that_are_not_offered(source: dict[str, Any]) -> None:

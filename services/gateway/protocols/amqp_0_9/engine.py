@@ -211,7 +211,7 @@ class AmqpEngine(StreamEngine):
             method = basic.Return(code, NAMES[code], facts.exchange, facts.routing_key)
             self._peer.send_content(session, method, properties, body)
 
-    def cancelled(self, session: int, tag: str) -> None:
+    def cancelled(self, session: int, tag: str, *, stolen: bool = False) -> None:  # noqa: ARG002 - no link here is
         """As Engine says."""
         self._channels.cancelled(session, tag)
 

@@ -221,10 +221,10 @@ class Amqp10Engine(StreamEngine):
         if its := self._session(session):
             its.publications.returned(returned)
 
-    def cancelled(self, session: int, tag: str) -> None:
+    def cancelled(self, session: int, tag: str, *, stolen: bool = False) -> None:
         """As Engine says."""
         if its := self._session(session):
-            its.cancelled(tag)
+            its.cancelled(tag, stolen=stolen)
 
     def producing(self, session: int) -> Iterable[Producing]:
         """As Engine says."""

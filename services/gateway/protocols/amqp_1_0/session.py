@@ -20,6 +20,8 @@ from services.gateway.protocols.amqp_1_0.conditions import (
 )
 from services.gateway.protocols.amqp_1_0.coordinator_link import CoordinatorLink
 from services.gateway.protocols.amqp_1_0.deliveries import Deliveries
+from services.gateway.protocols.amqp_1_0.durable_link import DurableLink
+from services.gateway.protocols.amqp_1_0.durable_record import outlives_connection
 from services.gateway.protocols.amqp_1_0.incoming_link import IncomingLink
 from services.gateway.protocols.amqp_1_0.limits import Amqp10Limits
 from services.gateway.protocols.amqp_1_0.link import Link, LinkState
@@ -309,11 +311,11 @@ class Session:
         if self.state is not SessionState.FAILED:
             self.publications.confirm(dispositions)
 
-    def cancelled(self, tag: str) -> None:
-        """The queue of a link is gone."""
+    def cancelled(self, tag: str, *, stolen: bool) -> None:
+        """The queue of a link is gone, or the link attached elsewhere."""
         link = self._consumers.get(tag)
         if link and self.state is SessionState.RUNNING:
-            link.cancelled()
+            link.cancelled(stolen=stolen)
 
     @property
     def producing(self) -> list[Producing]:
@@ -336,7 +338,7 @@ class Session:
 
 def _kind_of(attach: Attach) -> type[Link]:
     if attach.role is RECEIVER:
-        return OutgoingLink
+        return DurableLink if outlives_connection(attach.source) else OutgoingLink
     return CoordinatorLink if isinstance(attach.target, Coordinator) else IncomingLink
 
 
