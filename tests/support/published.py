@@ -159,4 +159,4 @@ class Client:
     def _nothing(self, *_: object) -> None:
         pass
 
-    succeed = release = hold = flush = wants_to_return = _nothing
+    succeed = release = hold = flush = flush_soon = wants_to_return = _nothing
