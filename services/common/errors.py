@@ -14,7 +14,8 @@
     ├── ResourceError       not enough of something (limits, memory)
     ├── ConnectionForced    the broker ends the connection
     ├── Unavailable         a service cannot be reached for too long
-    │   └── WrongPeer       another process has its address
+    │   ├── WrongPeer       another process has its address
+    │   └── InDoubt         it is unknown whether a transaction was committed
     ├── Fenced              the store refused a write of a former lease
     └── InternalError       our fault
 
@@ -100,6 +101,10 @@ class Unavailable(BrokerError):
 
 class WrongPeer(Unavailable):
     """Another process answers at the address of the service, which itself is away."""
+
+
+class InDoubt(Unavailable):
+    """It is unknown whether a transaction was committed."""
 
 
 class InternalError(BrokerError):

@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from typing import Final
 
 from services.common.absent import absent
+from services.common.log_console import PlainConsole
 from services.common.log_lines import RECENT
 from services.common.log_rules import LogRule, Taken, of_settings
 from services.common.printable import printable, printable_lines
@@ -49,7 +50,7 @@ def configure(service: str, style: str, level: str) -> None:
     shown: list[structlog.typing.Processor] = (
         [structlog.processors.JSONRenderer()]
         if style == "json"
-        else [show_plainly, structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty())]
+        else [show_plainly, structlog.dev.ConsoleRenderer(colors=True) if sys.stderr.isatty() else PlainConsole()]
     )
     structlog.configure(
         processors=[drop, *shared, tell, *shown],

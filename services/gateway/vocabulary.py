@@ -220,19 +220,22 @@ class Publish(Request):
 
     `first` is the engine's number of the first, of the link's; then they ascend by one. By these it is told what became
     of them; 0: it does not want to know. Of a link, each has an outcome of its own: one that cannot be published is
-    rejected with its error.
+    rejected with its error. In a `transaction` that was declared, 0: the session's own, if that was selected, their
+    outcomes say that they are part of it; it cannot be committed when one was refused, or is for no queue.
     """
 
     kinds: Sequence[Kind]
     properties: Sequence[bytes]
     bodies: Sequence[bytes]
     first: int = 0
+    transaction: int = 0
 
     def part(self, indexes: range) -> Publish:
         """Those at these indexes."""
         kinds, properties, bodies = self.kinds, self.properties, self.bodies
         columns = pick(kinds, indexes), pick(properties, indexes), pick(bodies, indexes)
-        return Publish(self.session, *columns, self.first and self.first + indexes.start, link=self.link)
+        first = self.first and self.first + indexes.start
+        return Publish(self.session, *columns, first, self.transaction, link=self.link)
 
 
 @dataclass(slots=True)
@@ -259,6 +262,7 @@ class Consume(Request):
     replay: int | None = None  # what came more seconds ago than that it does not want
     browse: bool = False  # it sees what waits, and takes nothing
     alone: bool = False  # the queue is there for it alone
+    steals: bool = False  # it is what consumers of the queue were before, wherever they are: they are cancelled
 
 
 @dataclass(slots=True)
@@ -290,11 +294,15 @@ class Get(Request):
 
 @dataclass(slots=True)
 class Settle(Request):
-    """Of deliveries `first`..`last`; first 0: all up to `last`; last 0: all. Unknown ones fail the session."""
+    """Of deliveries `first`..`last`; first 0: all up to `last`; last 0: all. Unknown ones fail the session.
+
+    `transaction` as of Publish.
+    """
 
     first: int
     last: int
     outcome: DeliveryOutcome
+    transaction: int = 0
 
 
 @dataclass(slots=True)
@@ -328,72 +336,25 @@ class Echo(Request):
 
 @dataclass(slots=True)
 class SelectTransactions(Request):
-    """Publishes and settlements wait for Commit from now on. → succeed."""
+    """Publishes and settlements wait for Commit from now on, in a transaction of the session's own. → succeed."""
+
+
+@dataclass(slots=True)
+class DeclareTransaction(Request):
+    """One more, of which publishes and settlements are part that name it. → succeed with its number (int)."""
 
 
 @dataclass(slots=True)
 class Commit(Request):
-    """→ succeed when on disk; fail when it could not be carried out (then nothing of it was)."""
+    """→ succeed when on disk; fail when it could not be carried out: then nothing of it was, and deliveries settled in
+    it are unsettled again. InDoubt: nobody knows; its session has to end. One that was declared is over either way.
+    """
+
+    transaction: int = 0
 
 
 @dataclass(slots=True)
 class Rollback(Request):
-    """→ succeed; deliveries settled in the transaction are unsettled again."""
+    """→ succeed; deliveries settled in the transaction are unsettled again. One that was declared is over."""
 
-
-# ------------------------------------------------------------------ broker → engine
-
-
-@dataclass(slots=True)
-class QueueDeclared:
-    name: str
-    message_count: int
-    consumer_count: int
-
-
-@dataclass(slots=True)
-class BindingFound:
-    """What is not there, or whether there is such a binding."""
-
-    unknown_exchange: bool = False
-    unknown_queue: bool = False
-    is_bound: bool = False
-
-
-@dataclass(slots=True)
-class Got:
-    number: int  # delivery tag
-    redelivered: bool
-    facts: Facts
-    properties: bytes
-    body: bytes
-    message_count: int  # that remain ready
-    attempts: int = 0  # as Deliveries has them
-    acquired: int = 0
-
-
-@dataclass(slots=True)
-class Deliveries:
-    """For one consumer, columns. `first`: delivery number of the first, then ascending by one."""
-
-    tag: str
-    first: int
-    attempts: int  # how often each was delivered before and came back, as far as that counts
-    facts: Sequence[Facts]
-    properties: Sequence[bytes]
-    bodies: Sequence[bytes]
-    acquired: int = 0  # the same with those who only gave it back, where clients are told of both
-
-    @property
-    def redelivered(self) -> bool:
-        """Whether a client may have had them before."""
-        return self.attempts > 0
-
-
-@dataclass(slots=True)
-class Returned:
-    """Messages that reached no queue (`no_consumers`: immediate, and none was ready)."""
-
-    publish: Publish
-    indexes: Sequence[int]  # in its columns
-    no_consumers: bool = False
+    transaction: int = 0

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
+from urllib.parse import quote
 
 import pika
 import pytest
@@ -12,7 +15,8 @@ from pika.exceptions import ChannelClosedByBroker
 
 from tests.support.interop_pika import fetch
 from tests.support.proton_client import Proton, running
-from tests.support.stack import wait_until
+from tests.support.rest import asking
+from tests.support.stack import Stack, wait_until
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -214,3 +218,77 @@ def test_over_tls(
         assert client.do("receive", name="r")["body"] == "much " * 200_000
         client.do("settle", name="r", how="accept")
         client.do("close")
+
+
+def bodies(channel: BlockingChannel, queue: str) -> list[bytes]:
+    """What is in a queue, taken out."""
+    found = []
+    while (got := channel.basic_get(queue, auto_ack=True))[0]:
+        found.append(got[2])
+    return found
+
+
+def test_transactions_that_take_turns(proton: Proton, channel: BlockingChannel, queue: str) -> None:
+    """On one session one is committed, one rolled back, and one left open when its coordinator's link ends."""
+    for body in ("taken a", "taken b", "taken c"):
+        channel.basic_publish("", queue, body.encode())
+    proton.do("sender", name="s", address=queue)
+    proton.do("receiver", name="r", address=queue, credit=3)
+    proton.do("coordinate")
+    for each in "abc":
+        proton.do("declare", name=each)
+    for turn in "12":
+        for each in "abc":
+            posted = proton.do("post", transaction=each, name="s", body=f"{each}{turn}")
+            assert posted == {"mine": True, "outcome": 0x24}
+    for each in "abc":
+        assert proton.do("receive", name="r")["body"] == f"taken {each}"
+        proton.do("retire", transaction=each, name="r")
+    assert proton.do("discharge", name="b", fail=True) == {"outcome": "accepted", "condition": None}
+    assert proton.do("discharge", name="a") == {"outcome": "accepted", "condition": None}
+    proton.do("end_control")
+    proton.do("end", name="r")
+    assert sorted(bodies(channel, queue)) == [b"a1", b"a2", b"taken b", b"taken c"]
+
+
+def test_a_transaction_with_what_is_for_no_queue(proton: Proton, channel: BlockingChannel, name: str) -> None:
+    """It says so at once, and is not committed: it would not be whole."""
+    channel.exchange_declare(name, "direct", durable=True)
+    proton.do("sender", name="s", address=f"{name}/nowhere")
+    proton.do("coordinate")
+    proton.do("declare", name="t")
+    assert proton.do("post", transaction="t", name="s", body="x")["outcome"] == 0x25
+    assert proton.do("discharge", name="t") == {"outcome": "rejected", "condition": "amqp:transaction:rollback"}
+    channel.exchange_delete(name)
+
+
+@contextmanager
+def of_container(broker: BrokerAddress, container: str) -> Iterator[Proton]:
+    """A client that is gone without a word at the end."""
+    with running() as client:
+        url = f"amqp://{broker.user}:{broker.password}@{broker.host}:{broker.port}"
+        client.do("connect", url=url, container=container)
+        yield client
+
+
+def test_durable_subscription(broker: BrokerAddress, channel: BlockingChannel, name: str) -> None:
+    """Its container is gone, and gets what came meanwhile when it is there again; REST lists it until it is closed."""
+    [stack] = [each for each in Stack.running if each.address == broker]
+    get, queue = asking(stack.http_port), f"qpidsub_/{name}_/news"
+    channel.exchange_declare(name, "topic", durable=True)
+    with of_container(broker, name) as client:
+        client.do("receiver", name="news", address=f"{name}/a.*", durable=True)
+    channel.basic_publish(name, "a.b", b"1")
+    channel.basic_publish(name, "b.c", b"2")
+    channel.basic_publish(name, "a.c", b"3")
+    status, [told], _ = asyncio.run(get("/api/latest/queue?name=" + quote(queue, safe="")))
+    assert (status, told["exclusive"], told["owner"], told["durable"]) == (200, "CONTAINER", name, True)
+    with of_container(broker, name) as client:
+        client.do("receiver", name="news", address=f"{name}/a.*", durable=True, credit=10)
+        for body in ("1", "3"):
+            assert client.do("receive", name="news")["body"] == body
+            client.do("settle", name="news", how="accept")
+        client.do("end", name="news")
+    listed = "/api/latest/queue?name=" + quote(queue, safe="")
+    wait_until(lambda: asyncio.run(get(listed))[1] == [], 20, "a link that is closed is listed no more")
+    channel.exchange_delete(name)

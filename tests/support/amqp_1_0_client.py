@@ -28,7 +28,9 @@ _WINDOW = 1 << 20
 
 
 class Client:
-    """One session, 0; a link is as its handle."""
+    """One session, 0; a link is as its handle. `payload`: what stood behind the performative that came last."""
+
+    payload = b""
 
     async def open(self, port: int, user: str, password: str, virtual_host: str) -> Any:
         """The broker's open, or its close where it refuses."""
@@ -52,8 +54,10 @@ class Client:
                 head = await self._reader.readexactly(8)
                 size, offset, _, _ = frames.HEAD.unpack(head)
                 body = await self._reader.readexactly(size - 8)
-                performative = composite.of(decode_at(body[4 * offset - 8 :], 0)[0]) if body else None
+                described, end = decode_at(body, 4 * offset - 8) if body else (None, 0)
+                performative = composite.of(described) if body else None
                 if isinstance(performative, kinds):
+                    self.payload = body[end:]
                     return performative
 
     async def sends_to(self, address: str) -> str:
@@ -98,10 +102,10 @@ class Client:
         """Accepts what came so many messages into the session."""
         self._writer.write(framed(0, Disposition(True, delivery, None, True, Accepted())))
 
-    async def detaches(self) -> None:
-        """Ends the link that was attached last."""
-        self._writer.write(framed(0, Detach(self._handle, True)))
-        await self.next(Detach)
+    async def detaches(self, *, closed: bool = True) -> Any:
+        """Ends the link that was attached last; gives the broker's detach."""
+        self._writer.write(framed(0, Detach(self._handle, closed)))
+        return await self.next(Detach)
 
     async def close(self) -> None:
         """Says goodbye."""

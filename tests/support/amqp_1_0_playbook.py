@@ -16,6 +16,7 @@ from services.common.message.amqp_1_0.decode import decode_at
 from services.common.message.amqp_1_0.encode import encode
 from services.common.message.amqp_1_0.sections import DATA
 from services.common.message.facts import Facts
+from services.gateway import answers
 from services.gateway import vocabulary as to_broker
 from services.gateway.outcomes import ACCEPTED, DeliveryOutcome, PublishDisposition, PublishOutcome
 from services.gateway.protocols.amqp_1_0 import frames, security
@@ -126,7 +127,7 @@ class Playbook:
                 else:
                     engine.fail(request, NOT_THERE)
             case to_broker.DeclareQueue():
-                engine.succeed(request, to_broker.QueueDeclared("own", 0, 0))
+                engine.succeed(request, answers.QueueDeclared("own", 0, 0))
             case to_broker.Publish() | to_broker.Settle() | to_broker.Credit(drain=False):
                 pass
             case _:
@@ -141,7 +142,7 @@ class Playbook:
         """The broker delivers messages of data, as they were published."""
         count = len(bodies)
         columns = [NEW] * count, [b""] * count, [data(body) for body in bodies]
-        self.engine.deliver(session, to_broker.Deliveries(tag, first, attempts, *columns))
+        self.engine.deliver(session, answers.Deliveries(tag, first, attempts, *columns))
         self._serve(self.engine.pending_requests())
 
     # -------------------------------------------------------------- ways to begin

@@ -15,15 +15,20 @@ from proton import (  # type: ignore[import-not-found]
     Described,
     Message,
     SSLDomain,
+    Terminus,
     symbol,
+    ulong,
 )
 from proton.reactor import (  # type: ignore[import-not-found]
     AtLeastOnce,
     AtMostOnce,
+    Container,
     Copy,
+    DurableSubscription,
     DynamicNodeProperties,
     ReceiverOption,
     Selector,
+    SenderOption,
 )
 from proton.utils import BlockingConnection, LinkDetached, SendException  # type: ignore[import-not-found]
 
@@ -33,6 +38,15 @@ _STATES = {
     Delivery.RELEASED: "released",
     Delivery.MODIFIED: "modified",
 }
+
+_TRANSACTIONAL = 0x34
+
+
+class ToCoordinator(SenderOption):  # type: ignore[misc]
+    """A sender of declare and discharge."""
+
+    def apply(self, sender: Any) -> None:
+        sender.target.type = Terminus.COORDINATOR
 
 
 class Called(ReceiverOption):  # type: ignore[misc]
@@ -50,8 +64,14 @@ class Program:
 
     def __init__(self) -> None:
         self._links: dict[str, Any] = {}
+        self._transactions: dict[str, Any] = {}
 
-    def connect(self, url: str, mechanisms: str = "PLAIN", trusted: str = "", **options: Any) -> dict[str, Any]:
+    def connect(
+        self, url: str, mechanisms: str = "PLAIN", trusted: str = "", container: str = "", **options: Any
+    ) -> dict[str, Any]:
+        if container:
+            options["container"] = its = Container()
+            its.container_id = container
         if trusted:
             options["ssl_domain"] = domain = SSLDomain(SSLDomain.MODE_CLIENT)
             domain.set_trusted_ca_db(trusted)
@@ -83,10 +103,12 @@ class Program:
         selector: str = "",
         copies: bool = False,
         lifetime: str = "",
+        durable: bool = False,
     ) -> dict[str, Any]:
         options = [AtMostOnce()] if settled else []
         options += [Selector(selector)] if selector else []
         options += [Copy()] if copies else []
+        options += [DurableSubscription()] if durable else []
         policy = Described(symbol(f"amqp:{lifetime}:list"), [])
         options += [DynamicNodeProperties({symbol("lifetime-policy"): policy})] if lifetime else []
         link = self._connection.create_receiver(
@@ -122,6 +144,52 @@ class Program:
         link.link.drain(credit)
         self._connection.wait(lambda: link.link.credit == 0, timeout=20, msg="drain")
         return {"came": len(link.fetcher.incoming)}
+
+    # -------------------------------------------------------------- transactions
+
+    def coordinate(self) -> dict[str, Any]:
+        """Attaches a link to the coordinator, on the session that all links are on."""
+        self._control = self._connection.create_sender(None, name="control", options=ToCoordinator())
+        return {}
+
+    def _controlled(self, descriptor: str, value: list[Any]) -> Any:
+        control = self._control.link
+        delivery = control.send(Message(body=Described(symbol(descriptor), value)))
+        self._connection.wait(lambda: delivery.settled, timeout=20, msg=descriptor)
+        return delivery
+
+    def declare(self, name: str) -> dict[str, Any]:
+        delivery = self._controlled("amqp:declare:list", [None])
+        self._transactions[name] = delivery.remote.data[0]
+        return {}
+
+    def discharge(self, name: str, fail: bool = False) -> dict[str, Any]:
+        delivery = self._controlled("amqp:discharge:list", [self._transactions.pop(name), fail])
+        condition = delivery.remote.condition
+        return {"outcome": _STATES.get(delivery.remote_state), "condition": condition and condition.name}
+
+    def post(self, transaction: str, name: str, body: str) -> dict[str, Any]:
+        """Sends a message as part of a transaction; gives its provisional outcome, by its number in the table."""
+        delivery = self._links[name].link.send(Message(body=body.encode(), inferred=True))
+        delivery.local.data = [self._transactions[transaction]]
+        delivery.update(_TRANSACTIONAL)
+        self._connection.wait(lambda: delivery.settled, timeout=20, msg="post")
+        txn_id, outcome = delivery.remote.data
+        return {"mine": bytes(txn_id) == bytes(self._transactions[transaction]), "outcome": int(outcome.descriptor)}
+
+    def retire(self, transaction: str, name: str) -> dict[str, Any]:
+        """Accepts the message that was received first, as part of a transaction."""
+        delivery = self._links[name].fetcher.unsettled.popleft()
+        delivery.local.data = [self._transactions[transaction], Described(ulong(Delivery.ACCEPTED), [])]
+        delivery.update(_TRANSACTIONAL)
+        delivery.settle()
+        return {}
+
+    def end_control(self) -> dict[str, Any]:
+        self._control.close()
+        return {}
+
+    # -------------------------------------------------------------- the end
 
     def end(self, name: str) -> dict[str, Any]:
         self._links.pop(name).close()

@@ -13,6 +13,7 @@ from services.common.clients.queue_link import QueueLink
 from services.common.errors import BrokerError, SyntaxFault, Unavailable
 from services.common.runtime import Tasks
 from services.common.uid import UidSource
+from services.gateway import answers
 from services.gateway import vocabulary as v
 from services.gateway.observe.observer import Observer
 from services.gateway.observe.record import NO_RECORD
@@ -108,7 +109,7 @@ class Client:
         self.lost = False
         self.waiting = 0
         self.errors: list[BrokerError] = []
-        self.back: list[v.Returned] = []
+        self.back: list[answers.Returned] = []
         self.told: list[PublishDisposition] = []
         self.pressure: list[Pressure] = []
         self.congested = self.pressure.append
@@ -151,11 +152,11 @@ class Client:
         """Numbers of those that are safe."""
         return [(each.first, each.last) for each in self.told if each.outcome is ACCEPTED]
 
-    def returned(self, _session: int, returned: v.Returned) -> None:
+    def returned(self, _session: int, returned: answers.Returned) -> None:
         """As Engine says."""
         self.back.append(returned)
 
     def _nothing(self, *_: object) -> None:
         pass
 
-    succeed = release = hold = flush = wants_to_return = _nothing
+    succeed = release = hold = flush = flush_soon = wants_to_return = _nothing

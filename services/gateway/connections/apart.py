@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 _HELD: Final[dict[Instrument, Callable[[Connection], int]]] = {
     m.CONNECTION_SESSIONS: lambda each: len(each.sessions),
     m.CONNECTION_CONSUMERS: lambda each: sum(len(session.consumers) for session in each.sessions.values()),
-    m.CONNECTION_UNSETTLED: lambda each: sum(len(session.unsettled) for session in each.sessions.values()),
+    m.CONNECTION_UNSETTLED: lambda each: sum(len(session.numbers) for session in each.sessions.values()),
 }
 
 

@@ -20,19 +20,16 @@ from services.common.errors import BrokerError, ConnectionForced, InternalError
 from services.common.runtime import Tasks
 from services.common.topology.slots import SlotId
 from services.gateway import vocabulary as v
-from services.gateway.connections.activity import Activity
 from services.gateway.connections.blocked import CONSUMERS_FIRST, Blocked
+from services.gateway.connections.client_socket import ClientSocket
 from services.gateway.connections.farewell import Farewell
 from services.gateway.connections.login import Login
 from services.gateway.connections.opening import begin_session, open_connection
-from services.gateway.connections.rest import Rest
 from services.gateway.connections.whose import whose
 from services.gateway.observe.record import NO_RECORD
 from services.gateway.operations import OPERATIONS, carry_out, carry_out_of_connection
 from services.gateway.sessions.session import Session
 from services.gateway.transport.address import GONE, peer_of
-from services.gateway.transport.draining import Draining
-from services.gateway.transport.unread import Unread
 
 if TYPE_CHECKING:
     from services.gateway.connections.listener import Listener
@@ -48,21 +45,17 @@ _TURN_OF_OTHERS = "the turn of others"  # a reason to hold
 _GETS = 4  # basic.get requests at a time: each may be answered with a message of the largest size
 
 
-class Connection(asyncio.Protocol):
+class Connection(ClientSocket):
     """Made by the listener for each accepted socket."""
 
     # Seldom set, so on the class: the 30th attribute of an instance would cost each connection a kilobyte.
-    certified = ""  # the name in its certificate, where TLS has verified one
     owns_queues = tells_publisher = False
     spares: frozenset[SlotId] = frozenset()
     parting = False  # the client has said goodbye: it is sent no deliveries any more
-    closing = False  # its end is known, and in the log where it has to be
     _broken = False  # it ends because of a fault of ours
-    _unread: Unread | None = None  # while it is not writable
-    _drained: asyncio.Event | None = None  # while a coroutine waits in `drained`
 
     def __init__(self, listener: Listener, engine: Engine, name: str) -> None:
-        self.listener = listener
+        super().__init__(listener)
         self.engine = engine
         self.name = name  # unique in the cluster: the owner of exclusive queues
         self.user = self.virtual_host = self.peer = self.peer_host = ""
@@ -73,28 +66,19 @@ class Connection(asyncio.Protocol):
         self.tasks = Tasks()
         self.gets = asyncio.Semaphore(_GETS)
         self.waiting = 0  # bytes of requests that wait behind others, of all sessions
-        self.writable, self.lost = True, False
-        self._transport: asyncio.Transport | None = None
-        self.login, self.last = Login(self), Activity()
-        self._holds: set[object] = set()  # why the socket is not read
+        self.login = Login(self)
         self._turns: dict[Session, None] = {}  # sessions that wait to write
         self._hungry: dict[Consumer, None] = {}  # consumers that may be due credit
         self._to_confirm: dict[Session, None] = {}
         self.blocked = Blocked(self)
         self.timers: list[asyncio.TimerHandle] = []
-        self._farewell, self.rest = Farewell(self), Rest(listener.turns)
+        self._farewell = Farewell(self)
 
     @property
     def broker(self) -> Broker:
         return self.listener.broker
 
     # -------------------------------------------------------------- the socket
-
-    def speak_over(self, transport: asyncio.BaseTransport) -> None:
-        """Uses this transport from now on: the socket, and later perhaps TLS on top of it."""
-        self.listener.outgoing.forget(self._transport)
-        self._transport = cast("asyncio.Transport", transport)  # uvloop's is one in all but name
-        self.listener.outgoing.come(self._transport)
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self.speak_over(transport)
@@ -129,33 +113,9 @@ class Connection(asyncio.Protocol):
             self._unread.read()
         return requests
 
-    def eof_received(self) -> bool:
-        return False
-
-    def pause_writing(self) -> None:
-        self.writable = False
-        if self._transport and not self.lost:
-            self.listener.outgoing.paused(self._transport)
-            self._unread = Unread(self, self._transport, self.listener.settings.unread_timeout)
-
-    def resume_writing(self) -> None:
-        self.writable = True
-        self._waits_no_more()
-        self.release(self)
-        self.flush()
-
-    def _waits_no_more(self) -> None:
-        drained, self._drained, unread, self._unread = self._drained, None, self._unread, None
-        if drained:
-            drained.set()
-        if unread:
-            unread.stop()
-
-    async def drained(self) -> None:
-        """Returns when the peer takes what is written to it, or is gone."""
-        if not self.writable and not self.lost:
-            self._drained = self._drained or asyncio.Event()
-            await self._drained.wait()
+    def go_on(self) -> None:
+        """As ClientSocket says."""
+        self.rest.look(self)
 
     def connection_lost(self, failure: Exception | None) -> None:
         self.login.end(str(failure or "end of stream"))
@@ -214,13 +174,6 @@ class Connection(asyncio.Protocol):
                 consumer.grant()
             self._hungry.clear()
 
-    def write(self) -> None:
-        """Writes what the engine has."""
-        chunks = self.engine.data_to_send()
-        if chunks and self._transport and not self._transport.is_closing():
-            self.last.wrote = self.loop.time()
-            self._transport.writelines(chunks)
-
     def flush_soon(self) -> None:
         """Flushes at the end of this turn, or of the present frame of a queue process: once for all until then."""
         self.broker.flush_soon(self)
@@ -254,38 +207,11 @@ class Connection(asyncio.Protocol):
         self.last.used = self.loop.time()
         self.flush_soon()
 
-    def cancelled(self, consumer: Consumer) -> None:
+    def cancelled(self, consumer: Consumer, *, stolen: bool = False) -> None:
         """The broker ended a consumer; its client is told."""
         if not self.lost:
-            self.engine.cancelled(consumer.session.number, consumer.tag)
+            self.engine.cancelled(consumer.session.number, consumer.tag, stolen=stolen)
             self.flush_soon()
-
-    # -------------------------------------------------------------- reading, or not
-
-    def hold(self, reason: object) -> None:
-        """Reads the socket no further until the same reason is released."""
-        if not self._holds and self._transport and not self.lost:
-            self._transport.pause_reading()
-        self._holds.add(reason)
-
-    def release(self, reason: object) -> None:
-        """Takes back a hold, if there is one."""
-        if reason in self._holds:
-            self._holds.discard(reason)
-            if not self._holds and self._transport and not self.lost:
-                self.last.read = self.loop.time()
-                self._transport.resume_reading()
-            elif self._holds == {self.rest}:
-                self.rest.look(self)
-
-    @property
-    def held(self) -> bool:
-        """Whether the socket is not read."""
-        return bool(self._holds)
-
-    def held_but(self, reason: object) -> bool:
-        """Whether it is held for another reason than this one and the rest of a read."""
-        return bool(self._holds - {reason, self.rest})
 
     def congested(self, pressure: Pressure) -> None:
         """Holds the client back as the last publish's answer demands."""
@@ -381,20 +307,3 @@ class Connection(asyncio.Protocol):
             self.flush()
         else:
             self.part()
-
-    def part(self, *, peer_first: bool = False) -> None:
-        """Everything has been written: ends the socket once the client has read it or has ended the stream."""
-        if self._transport and not self.lost:
-            self.lost = self.closing = True
-            self._waits_no_more()
-            Draining(self._transport, self.connection_lost).begin(peer_first=peer_first)
-
-    def cut_off(self) -> None:
-        """Closes the socket without telling the client; the caller logs why."""
-        self.closing = True
-        self.abort()
-
-    def abort(self) -> None:
-        """Closes the socket without telling the client."""
-        if self._transport:
-            self._transport.abort()

@@ -95,19 +95,20 @@ class Entrance:
     # -------------------------------------------------------------- clients
 
     def _accept(self) -> asyncio.Protocol:
-        engine = self._engine(self.mechanisms)
+        mechanisms = self.mechanisms
+        engine = self._engine(mechanisms)
         connection = self._listener.admit(self, engine)
         speak(connection, engine)
-        offer = self._offer(connection)
+        offer = self._offer(connection, mechanisms)
         return Arrival(connection, offer) if offer else connection
 
     def _engine(self, mechanisms: tuple[str, ...]) -> Engine:
         return self._listener.engines.create(self.port.protocols, mechanisms)
 
-    def _offer(self, connection: Connection) -> Offer:
+    def _offer(self, connection: Connection, mechanisms: tuple[str, ...]) -> Offer:
         kinds = [kind for kind in self._transports if kind.on]
-        worst = usable(self.mechanisms, private=self._open_passwords, certified=False)
-        settle = partial(self._settle, connection) if worst != self.mechanisms else None
+        worst = usable(mechanisms, private=self._open_passwords, certified=False)
+        settle = partial(self._settle, connection, mechanisms) if worst != mechanisms else None
         return Offer(self._listener.balancers, kinds, self.port.unsecured, settle)
 
     @property
@@ -115,12 +116,12 @@ class Entrance:
         wanted = self.port.unsecured_passwords
         return self._listener.settings.unsecured_passwords if wanted is None else wanted
 
-    def _settle(self, connection: Connection, secured: bool) -> None:
+    def _settle(self, connection: Connection, mechanisms: tuple[str, ...], secured: bool) -> None:
         """Decides what mechanisms a connection is offered, now that its transport and its address are known."""
         address = address_of(connection.peer_host)
         private = secured or self._open_passwords or (address is not None and address.is_loopback)
-        names = usable(self.mechanisms, private=private, certified=bool(connection.certified))
-        if names != self.mechanisms:
+        names = usable(mechanisms, private=private, certified=bool(connection.certified))
+        if names != mechanisms:
             speak(connection, self._engine(names))
         if not names:
             self._listener.few.say(log.info, "a client has no way to sign in", peer=connection.peer, do=_DO)

@@ -43,6 +43,13 @@ class LimitedConnections:
         """Admits a client to a virtual host; raises NotAllowed, in RabbitMQ's words, when a limit is reached."""
         user = connection.user
         subjects = Subject(USER, user), Subject(VIRTUAL_HOST, virtual_host)
+        if self.limits.some:
+            self._check(user, virtual_host, subjects)
+        self._subjects[connection] = subjects
+        for subject in subjects:
+            self._of.setdefault(subject, {})[connection] = None
+
+    def _check(self, user: str, virtual_host: str, subjects: tuple[Subject, Subject]) -> None:
         refused = (
             f"connection refused for user '{user}': user connection limit",
             f"access to vhost '{virtual_host}' refused for user '{user}': connection limit",
@@ -51,9 +58,6 @@ class LimitedConnections:
             limit = self._reached(subject, CONNECTIONS, len(self._of.get(subject, ())))
             if limit is not None:
                 raise NotAllowed(f"{what} ({limit}) is reached")
-        self._subjects[connection] = subjects
-        for subject in subjects:
-            self._of.setdefault(subject, {})[connection] = None
 
     def leave(self, connection: Connection) -> None:
         """The connection is gone."""
@@ -65,6 +69,8 @@ class LimitedConnections:
 
     def begin_session(self, connection: Connection) -> None:
         """Admits one more session; raises NotAllowed when the user's limit of channels is reached."""
+        if not self.limits.some:
+            return
         subject, user = Subject(USER, connection.user), connection.user
         if self._limit(subject, CHANNELS) is None:
             return

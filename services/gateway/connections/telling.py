@@ -80,11 +80,11 @@ def _session(connection: Connection, session: Session, consumers: bool) -> pb.Se
     return pb.Session(
         number=session.number,
         consumers=len(session.consumers),
-        unsettled=len(session.unsettled),
+        unsettled=len(session.numbers),
         limit=session.limit,
         shared_limit=session.shared_limit,
         confirms=session.inbound.confirmed,
-        transaction=session.transaction is not None,
+        transaction=bool(session.transactions),
         each=[pb.ConsumerOf(queue_id=consumer.queue_id, tag=consumer.tag) for consumer in its],
         producers=_producers(connection, session),
     )

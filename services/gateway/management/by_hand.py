@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Final
 from services.common.errors import PreconditionFailed, Unavailable
 from services.common.message import format_named
 from services.common.message.facts import facts_of
+from services.gateway.answers import Returned
 from services.gateway.operations.publish import publish
 from services.gateway.outcomes import Accepted, PublishOutcome
 from services.gateway.sessions.publish_ticket import REFUSED
 from services.gateway.sessions.session import Session
-from services.gateway.vocabulary import Kind, Publish, Returned
+from services.gateway.vocabulary import Kind, Publish
 
 if TYPE_CHECKING:
     from services.gateway.sessions.client import Client

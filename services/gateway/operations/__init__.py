@@ -97,6 +97,7 @@ OPERATIONS: dict[type[v.Request], Operation] = {
     v.Unbind: Operation(topology.unbind, needs.unbind),
     v.FindBinding: Operation(topology.find_binding, needs.find_binding),
     v.SelectTransactions: Operation(transact.select, needs.nothing),
+    v.DeclareTransaction: Operation(transact.declare, needs.nothing),
     v.Commit: Operation(transact.commit, needs.nothing),
     v.Rollback: Operation(transact.rollback, needs.nothing),
 }

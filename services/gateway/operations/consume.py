@@ -10,6 +10,7 @@ from services.common.message import columns
 from services.common.message.facts import Facts
 from services.common.topology.life import ANY_LINK
 from services.common.topology.slots import SlotId, slot_of
+from services.gateway import answers
 from services.gateway import vocabulary as v
 from services.gateway.operations import choosing
 from services.gateway.operations.topology import change, find_queue, owner_of
@@ -70,6 +71,7 @@ def _consumer(session: Session, request: v.Consume, definition: router_pb2.Queue
         exclusive=request.exclusive or owner_of(definition) == ANY_LINK,
         browse=choosing.browses(request),
         selector=selector,
+        steals=request.steals,
         no_local=choosing.no_local(request, definition.arguments),
         replay=choosing.replay_of(request, definition.arguments),
         priority=_priority(request.arguments.get("x-priority", 0)),
@@ -111,14 +113,14 @@ async def cancel(session: Session, request: v.Cancel) -> str:
     return request.tag
 
 
-async def get(session: Session, request: v.Get) -> v.Got | None:
+async def get(session: Session, request: v.Get) -> answers.Got | None:
     """Of all sessions a few at a time: those that wait see whether the socket took the answers of those before."""
     async with session.connection.gets:
         await session.connection.drained()
         return await _get(session, request)
 
 
-async def _get(session: Session, request: v.Get) -> v.Got | None:
+async def _get(session: Session, request: v.Get) -> answers.Got | None:
     definition = await find_queue(session, request.queue)
     queue_id = slot_of(definition)
     asked = queue_pb2.GetRequest(queue_id=queue_id, settled=request.settled)
@@ -131,18 +133,18 @@ async def _get(session: Session, request: v.Get) -> v.Got | None:
     if not batch.bodies:
         return None
     run = batch.runs[0]
-    number = session.next_number
-    session.next_number += 1
-    if not request.settled:
+    if request.settled:
+        number = session.numbers.skip(1)
+    else:
         holders = session.get_holders
         holder = holders.setdefault(queue_id, GetHolder(queue_id, others=holders))
         holder.link = session.broker.publisher.link_of(queue_id)
         holder.count += 1
-        session.unsettled[number] = (holder, batch.uids[0])
+        number = session.numbers.add(holder, batch.uids[:1])
     (facts,), (properties,) = columns.facts_in(batch), columns.properties_in(batch)
     _tell(session, queue_id, batch, ([facts], [properties], list(batch.bodies)), number, settled=request.settled)
     body, left = batch.bodies[0], reply.message_count
-    return v.Got(number, run.redelivered, facts, properties, body, left, run.attempts, run.acquired)
+    return answers.Got(number, run.redelivered, facts, properties, body, left, run.attempts, run.acquired)
 
 
 def _tell(

@@ -13,6 +13,7 @@ from services.common.errors import BrokerError, NotFound, PreconditionFailed
 from services.common.message import format_named
 from services.common.topology import direct_reply
 from services.common.topology.slots import SlotName
+from services.gateway import answers
 from services.gateway import vocabulary as v
 from services.gateway.operations import topology
 from services.gateway.operations.consume import consume as consume_from_queue
@@ -60,18 +61,18 @@ def _address(session: Session) -> str:
     return replies.queue
 
 
-async def declare_queue(session: Session, request: v.DeclareQueue) -> v.QueueDeclared:
+async def declare_queue(session: Session, request: v.DeclareQueue) -> answers.QueueDeclared:
     if request.passive and direct_reply.is_meant(request.name):
         return _look(session, request.name)
     return await topology.declare_queue(session, request)
 
 
-def _look(session: Session, name: str) -> v.QueueDeclared:
+def _look(session: Session, name: str) -> answers.QueueDeclared:
     """Who answers may ask in this way whether its requester still waits, though the queue is not its own."""
     host = session.connection.virtual_host
     if name != direct_reply.PSEUDO_QUEUE and SlotName(host, name) not in session.broker.topology.by_name:
         raise NotFound(f"no queue '{name}' in vhost '{host}'")
-    return v.QueueDeclared(name, 0, 1)
+    return answers.QueueDeclared(name, 0, 1)
 
 
 def fault(session: Session, kind: v.Kind) -> BrokerError | None:

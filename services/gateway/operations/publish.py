@@ -11,9 +11,10 @@ from typing import Any, NoReturn
 
 from services.common.clients.outbound import Messages, Targets
 from services.common.clients.pressure import pressure_on
-from services.common.errors import BrokerError, InternalError, PreconditionFailed, SyntaxFault, Unavailable
+from services.common.errors import BrokerError, InternalError, NotFound, PreconditionFailed, SyntaxFault, Unavailable
 from services.common.message import format_named
 from services.common.message.facts import Attributes
+from services.gateway import answers
 from services.gateway import vocabulary as v
 from services.gateway.observe.tracing.publishing import Asked
 from services.gateway.operations import direct_reply, own
@@ -21,7 +22,7 @@ from services.gateway.outcomes import ACCEPTED, Rejected, Released
 from services.gateway.routing.routes import distinct
 from services.gateway.sessions.publish_ticket import PublishTicket
 from services.gateway.sessions.session import Session
-from services.gateway.sessions.transaction import Publication
+from services.gateway.sessions.transaction import Publication, Transaction
 
 _PORTION = 50  # parts of a request
 _FACTS = attrgetter("facts")
@@ -32,7 +33,7 @@ Work = Coroutine[Any, Any, None] | None
 
 
 async def select_confirms(session: Session, request: v.SelectConfirms) -> None:
-    if session.transaction:
+    if session.transactions.selected:
         raise PreconditionFailed("cannot switch from tx to confirm mode")
     session.inbound.begin(request.link, settled=False)
 
@@ -136,6 +137,8 @@ def _refuse(session: Session, request: v.Publish, error: BrokerError) -> None:
     record = session.connection.record
     if record.on:
         record.received(request, session.broker.publisher.uids.take(count)).failed(error)
+    if transaction := session.transactions.of(request.transaction):
+        transaction.fault = error
     if request.first:
         outcome = Released(error) if isinstance(error, Unavailable) else Rejected(error)
         session.confirm(request.link, request.first, range(count), outcome)
@@ -270,13 +273,24 @@ def _publish(session: Session, request: v.Publish, targets: Sequence[Targets], a
     client = session.connection
     followed = broker.observer.published(client, client.record, request, uids, messages, kinds, asked)
     publication = Publication(request, messages, followed)
-    if session.transaction:
-        session.transaction.add(publication)
-        hold_back(session, (publication,))
+    if transaction := session.transactions.of(request.transaction):
+        _collect(session, transaction, publication)
     else:
         _send(session, publication)
     if broker.unwritable.now:
         broker.unwritable.published(session.connection, broker.unwritable.kept(messages))
+
+
+def _collect(session: Session, transaction: Transaction, publication: Publication) -> None:
+    """Whoever numbers messages hears at once that the transaction has them, or of those that no queue is to have."""
+    request, count = publication.request, len(publication.request.bodies)
+    transaction.add(publication)
+    hold_back(session, (publication,))
+    if request.first:
+        if len(publication.unrouted) and (left := give_up(session, publication)):
+            facts = request.kinds[left[0]].facts
+            transaction.fault = NotFound(f"nothing is bound to '{facts.exchange}' for key '{facts.routing_key}'")
+        session.confirm(request.link, request.first, range(count), ACCEPTED)
 
 
 def hold_back(session: Session, publications: Iterable[Publication]) -> None:
@@ -318,13 +332,17 @@ def _send(session: Session, publication: Publication) -> None:
             publication.followed.confirmed(unrouted)
 
 
-def give_up(session: Session, publication: Publication) -> None:
-    """What no queue is to have is returned, where that was asked for. The management node takes what is for it."""
+def give_up(session: Session, publication: Publication) -> Sequence[int]:
+    """What no queue is to have is returned, where that was asked for. The management node takes what is for it.
+
+    Gives the indexes of the others.
+    """
     request, unrouted = publication.request, _left(session, publication)
     returned = [index for index in unrouted if request.kinds[index].mandatory]
     if returned:
-        session.send_back(v.Returned(request, returned))
+        session.send_back(answers.Returned(request, returned))
     publication.followed.unroutable(unrouted, returned)
+    return unrouted
 
 
 def _left(session: Session, publication: Publication) -> Sequence[int]:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
-from collections.abc import Set as AbstractSet
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from services.common.errors import PreconditionFailed
@@ -12,8 +11,9 @@ from services.gateway import outcomes
 from services.gateway import vocabulary as v
 from services.gateway.outcomes import FAILED, UNSENT, DeliveryOutcome
 from services.gateway.sessions.consumer import Consumer, GetHolder
+from services.gateway.sessions.delivery_numbers import Taken
 from services.gateway.sessions.session import Session
-from services.gateway.sessions.transaction import PendingSettlement
+from services.gateway.sessions.transaction import PendingSettlement, Transaction
 from services.rpc import queue_pb2
 
 
@@ -39,16 +39,16 @@ def to_queue(outcome: DeliveryOutcome) -> queue_pb2.Outcome.ValueType:
 
 
 def settle(session: Session, request: v.Settle) -> None:
-    outcome, unsettled = request.outcome, session.unsettled
+    outcome, numbers = request.outcome, session.numbers
+    transaction = session.transactions.of(request.transaction)
     if request.first and request.last:
-        known, unknown = _each(session, request.first, request.last)
+        taken, unknown = numbers.each(request.first, request.last)
     else:
-        known, unknown = _up_to(session, request.last)
-    if session.transaction:
-        if only_seen := _collect(session, known, to_queue(outcome)):
-            apply(session, only_seen, outcome)
-    else:
-        apply(session, [unsettled.pop(number) for number in known], outcome)
+        taken, unknown = numbers.up_to(request.last)
+    if transaction:
+        taken = _collect(transaction, taken, to_queue(outcome))
+    if taken:
+        apply(session, taken, outcome)
     if unknown:
         raise PreconditionFailed(f"unknown delivery tag {unknown}")
 
@@ -57,13 +57,10 @@ async def recover(session: Session, _request: v.Recover) -> None:
     release_all(session)
 
 
-def apply(session: Session, deliveries: list[tuple[Consumer | GetHolder, int]], outcome: DeliveryOutcome) -> None:
+def apply(session: Session, taken: Sequence[Taken], outcome: DeliveryOutcome) -> None:
     """Tells the queues, and lets limited consumers have more."""
     to_tell, error = to_queue(outcome), getattr(outcome, "error", None)
-    by_holder: dict[Consumer | GetHolder, list[int]] = defaultdict(list)
-    for holder, uid in deliveries:
-        by_holder[holder].append(uid)
-    for holder, uids in by_holder.items():
+    for holder, uids in _by_holder(taken):
         if holder.takes:
             session.broker.observer.settled(session.connection, holder.queue_id, to_tell, uids, error)
             session.broker.settle(holder.queue_id, to_tell, uids)
@@ -75,6 +72,16 @@ def apply(session: Session, deliveries: list[tuple[Consumer | GetHolder, int]], 
     share_room(session)
 
 
+def _by_holder(taken: Sequence[Taken]) -> Iterable[tuple[Consumer | GetHolder, list[int]]]:
+    """Each link is told of once, however they took turns."""
+    if len(taken) == 1:
+        return [(taken[0].holder, taken[0].uids)]
+    by_holder: dict[Consumer | GetHolder, list[int]] = defaultdict(list)
+    for each in taken:
+        by_holder[each.holder] += each.uids
+    return by_holder.items()
+
+
 def share_room(session: Session) -> None:
     """What one consumer gives back of a limit over all, any of them may use."""
     if session.shared_limit:
@@ -84,46 +91,16 @@ def share_room(session: Session) -> None:
 
 def release_all(session: Session) -> None:
     """Everything unsettled goes back to its place."""
-    deliveries = list(session.unsettled.values())
-    session.unsettled.clear()
-    apply(session, deliveries, FAILED)
+    apply(session, session.numbers.take_all(), FAILED)
 
 
-def _each(session: Session, first: int, last: int) -> tuple[Sequence[int], int]:
-    """What was settled one by one, up to the first that is unknown: those before it were said before it."""
-    unsettled, late = session.unsettled, session.late
-    numbers = range(first, last + 1)
-    for number in numbers:
-        if number not in unsettled and number not in late:
-            return _but(range(first, number), late), number
-    return _but(numbers, late), 0
-
-
-def _but(numbers: range, late: AbstractSet[int]) -> Sequence[int]:
-    """Of those that were taken away meanwhile nothing more can be said."""
-    return [number for number in numbers if number not in late] if late else numbers
-
-
-def _up_to(session: Session, last: int) -> tuple[Sequence[int], int]:
-    """Everything up to `last`, 0: everything. Each number is looked at once in the life of a session."""
-    unsettled = session.unsettled
-    if last and last not in unsettled and last not in session.late:
-        return (), last
-    last = last or session.next_number - 1
-    first, session.oldest = session.oldest, last + 1
-    return [number for number in range(first, last + 1) if number in unsettled], 0
-
-
-def _collect(
-    session: Session, numbers: Sequence[int], outcome: queue_pb2.Outcome.ValueType
-) -> list[tuple[Consumer | GetHolder, int]]:
+def _collect(transaction: Transaction, taken: Sequence[Taken], outcome: queue_pb2.Outcome.ValueType) -> list[Taken]:
     """For the transaction; gives what has never left its queue, which waits for none."""
-    assert session.transaction is not None
-    only_seen: list[tuple[Consumer | GetHolder, int]] = []
-    for number in numbers:
-        holder, uid = session.unsettled.pop(number)
-        if holder.takes:
-            session.transaction.settlements.append(PendingSettlement(number, holder, uid, outcome))
+    only_seen: list[Taken] = []
+    for each in taken:
+        if each.holder.takes:
+            waiting = zip(each.numbers, each.uids, strict=True)
+            transaction.settlements += (PendingSettlement(number, each.holder, uid, outcome) for number, uid in waiting)
         else:
-            only_seen.append((holder, uid))
+            only_seen.append(each)
     return only_seen

@@ -10,6 +10,7 @@ from services.common.errors import BrokerError, InternalError, NotFound, Precond
 from services.common.message import arguments
 from services.common.topology.life import Asker, Party, Scope, of_connection
 from services.common.topology.slots import SlotName, slot_of
+from services.gateway import answers
 from services.gateway import vocabulary as v
 from services.gateway.operations import choosing
 from services.gateway.sessions.session import Session
@@ -34,7 +35,7 @@ async def delete_exchange(session: Session, request: v.DeleteExchange) -> None:
     await change(session, delete_exchange=router_pb2.DeleteExchange(name=request.name, if_unused=request.if_unused))
 
 
-async def declare_queue(session: Session, request: v.DeclareQueue) -> v.QueueDeclared:
+async def declare_queue(session: Session, request: v.DeclareQueue) -> answers.QueueDeclared:
     declare = router_pb2.DeclareQueue(
         name=named(session, request.name) if request.passive else request.name,
         passive=request.passive,
@@ -51,10 +52,11 @@ async def declare_queue(session: Session, request: v.DeclareQueue) -> v.QueueDec
         reply = await change(session, request.link, declare_queue=declare)
     session.last_queue = reply.queue.name
     if reply.created:
-        return v.QueueDeclared(reply.queue.name, 0, 0)
+        return answers.QueueDeclared(reply.queue.name, 0, 0)
     queue_id = slot_of(reply.queue)
     counts = await session.broker.asking.ask(queue_id, inspect=queue_pb2.InspectRequest(queue_id=queue_id))
-    return v.QueueDeclared(reply.queue.name, counts.message_count, counts.consumer_count)
+    said = arguments.load(reply.queue.arguments)
+    return answers.QueueDeclared(reply.queue.name, counts.message_count, counts.consumer_count, said)
 
 
 def _is_there(session: Session, name: str) -> bool:
@@ -93,7 +95,7 @@ async def unbind(session: Session, request: v.Unbind) -> None:
     await change(session, unbind=_binding(session, request))
 
 
-async def find_binding(session: Session, request: v.FindBinding) -> v.BindingFound:
+async def find_binding(session: Session, request: v.FindBinding) -> answers.BindingFound:
     """Of the router, which alone knows bindings."""
     asked = router_pb2.FindBindingRequest(
         virtual_host=session.connection.virtual_host,
@@ -103,7 +105,7 @@ async def find_binding(session: Session, request: v.FindBinding) -> v.BindingFou
     )
     async with session.broker.looking:
         found = await session.broker.topology.find_binding(asked)
-    return v.BindingFound(found.unknown_exchange, found.unknown_queue, found.is_bound)
+    return answers.BindingFound(found.unknown_exchange, found.unknown_queue, found.is_bound)
 
 
 async def change(session: Session, link: int = 0, **what: Any) -> router_pb2.ChangeReply:  # noqa: ANN401 - of the oneof

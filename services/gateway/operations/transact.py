@@ -1,36 +1,42 @@
-"""tx.select, tx.commit, tx.rollback: AMQP 0-9-1 section 1.9."""
+"""Transactions: tx.select, tx.commit, tx.rollback (AMQP 0-9-1 section 1.9); declare and discharge (AMQP 1.0 part 4)."""
 
 from __future__ import annotations
 
-from services.common.errors import BrokerError, PreconditionFailed
+from services.common.errors import BrokerError, InDoubt, PreconditionFailed
 from services.gateway import vocabulary as v
 from services.gateway.operations.publish import give_up, hold_back
 from services.gateway.operations.settle import share_room
 from services.gateway.sessions.consumer import Consumer
 from services.gateway.sessions.session import Session
-from services.gateway.sessions.transaction import InDoubt, Transaction
+from services.gateway.sessions.transaction import Transaction
 
 
 async def select(session: Session, _request: v.SelectTransactions) -> None:
     if session.inbound.confirmed:
         raise PreconditionFailed("cannot switch from confirm to tx mode")
-    session.transaction = session.transaction or Transaction(session.broker.transactions.open)
+    session.transactions.select(session.broker.transactions.open)
 
 
-async def commit(session: Session, _request: v.Commit) -> None:
-    transaction = _current(session)
+async def declare(session: Session, _request: v.DeclareTransaction) -> int:
+    return session.transactions.declare(session.broker.transactions.open)
+
+
+async def commit(session: Session, request: v.Commit) -> None:
+    transaction = session.transactions.under_way(request.transaction)
     try:
+        if transaction.fault:
+            raise transaction.fault
         await session.broker.transactions.commit(transaction)
-    except BrokerError as error:
-        if isinstance(error, InDoubt):
-            transaction.in_doubt()
-        else:
-            transaction.rolled_back()
+    except InDoubt:  # its session ends, and with it go the settlements
+        transaction.in_doubt()
         transaction.publications.clear()
         raise
-    session.transaction = Transaction(session.broker.transactions.open)
+    except BrokerError:
+        _undo(session, transaction, request.transaction)
+        raise
+    session.transactions.ended(request.transaction)
     for each in transaction.publications:
-        if len(each.unrouted):
+        if len(each.unrouted) and not each.request.first:
             give_up(session, each)
     transaction.committed()
     hold_back(session, transaction.publications)
@@ -46,16 +52,13 @@ def _give_room(session: Session, transaction: Transaction) -> None:
     share_room(session)
 
 
-async def rollback(session: Session, _request: v.Rollback) -> None:
-    transaction = _current(session)
-    session.transaction = Transaction(session.broker.transactions.open)
+async def rollback(session: Session, request: v.Rollback) -> None:
+    _undo(session, session.transactions.under_way(request.transaction), request.transaction)
+
+
+def _undo(session: Session, transaction: Transaction, number: int) -> None:
+    """Nothing of it was done: what was settled in it is unsettled again."""
     transaction.rolled_back()
     for each in transaction.settlements:
-        session.unsettled[each.number] = (each.holder, each.uid)
-        session.oldest = min(session.oldest, each.number)
-
-
-def _current(session: Session) -> Transaction:
-    if session.transaction is None:
-        raise PreconditionFailed("channel is not transactional: tx.select comes first")
-    return session.transaction
+        session.numbers.put_back(each.holder, each.number, each.uid)
+    session.transactions.ended(number)

@@ -290,10 +290,10 @@ class Broker:
             if consumer.link is link:
                 self._lose_owner(consumer)
         else:
-            self._end(consumer)
+            self._end(consumer, stolen=cancelled.reason == pb.STOLEN)
 
-    def _end(self, consumer: Consumer) -> None:
-        """The queue is gone: ends a consumer of it, and tells its client."""
+    def _end(self, consumer: Consumer, *, stolen: bool = False) -> None:
+        """The queue is gone, or the consumer attached elsewhere: ends it, and tells its client."""
         if consumer.state is ConsumerState.ENDED:
             self.remove(consumer)
             return
@@ -303,7 +303,7 @@ class Broker:
             return
         if consumer.started:
             consumer.session.end(consumer)
-            consumer.session.connection.cancelled(consumer)
+            consumer.session.connection.cancelled(consumer, stolen=stolen)
 
     # -------------------------------------------------------------- owners change
 

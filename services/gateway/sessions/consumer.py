@@ -44,6 +44,7 @@ class GetHolder:
     count: int = 0  # unsettled
     others: dict[SlotId, GetHolder] = field(default_factory=dict)  # of its session, by queue
     takes: bool = True  # deliveries to it leave the queue
+    unsettled: dict[int, int] = field(default_factory=dict)  # uids by delivery number, but for what a transaction has
 
     def returned(self, count: int) -> None:
         """Deliveries were settled."""
@@ -80,9 +81,11 @@ class Consumer:
     activated: int = 0  # … and when it became the active one; 0: it never was
     timeout: Timeout | None = None
     selector: str = ""  # which messages it wants; "": whatever is next
+    steals: bool = False  # it takes the place of those that are there
     no_local: bool = False  # none that came on its own connection
     replay: int | None = None  # none that came more seconds before it; None: whenever it came
     since: float = 0  # when that was, by the loop's clock
+    unsettled: dict[int, int] = field(default_factory=dict)  # uids by delivery number, but for what a transaction has
 
     @property
     def takes(self) -> bool:
@@ -110,7 +113,7 @@ class Consumer:
         kept, kept_bytes = self.session.kept_for(self)
         self.capacity = self._capacity()
         # What it holds has used credit already.
-        holds = len(held) if self.takes else self.session.count_of(self)
+        holds = len(held) if self.takes else len(self.unsettled)
         self.due = self.capacity - kept - self.credit.held(holds)
         messages, room = max(self._grantable(), 0), max(self.window - kept_bytes, 0)
         self.due -= messages
@@ -126,6 +129,7 @@ class Consumer:
                 browse=self.browse,
                 selector=self.selector,
                 no_local=self.no_local,
+                steals=self.steals,
                 replay_ms=self._replay_ms(again=again),
                 priority=self.priority,
                 messages=messages,

@@ -29,12 +29,12 @@ import structlog
 
 from services.common.clients.link_frame import Settlement
 from services.common.clients.outbound import Attempt, Messages
-from services.common.errors import BrokerError, PreconditionFailed, Unavailable
+from services.common.errors import BrokerError, InDoubt, PreconditionFailed, Unavailable
 from services.common.memory import available
 from services.common.message.alike import objects
 from services.common.message.weight import FRAME_BYTES
 from services.common.topology.slots import SlotId
-from services.gateway.sessions.transaction import InDoubt, OpenTransactions, PendingSettlement, Transaction
+from services.gateway.sessions.transaction import OpenTransactions, PendingSettlement, Transaction
 from services.rpc import queue_pb2 as pb
 from services.rpc import store_pb2
 

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Final
 from services.common.clients.outbound import Refused, Targets
 from services.common.errors import ResourceError
 from services.common.topology.slots import SlotId
+from services.gateway.answers import Returned
 from services.gateway.outcomes import ACCEPTED, Rejected
-from services.gateway.vocabulary import Publish, Returned
+from services.gateway.vocabulary import Publish
 from services.rpc import queue_pb2
 
 if TYPE_CHECKING:

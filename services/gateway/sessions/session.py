@@ -5,23 +5,23 @@ from __future__ import annotations
 import asyncio
 from collections import defaultdict
 from collections.abc import Coroutine, Iterable, Iterator, Sequence
-from collections.abc import Set as AbstractSet
-from itertools import chain, repeat
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from services.common.containment import by_itself, contained
 from services.common.errors import BrokerError
 from services.common.telemetry.conventions import CONNECTION_LOST, SESSION_CLOSED
 from services.common.topology.slots import SlotId
-from services.gateway.answers import ANSWERED
+from services.gateway.answers import ANSWERED, Deliveries, Returned
 from services.gateway.outcomes import PublishOutcome
 from services.gateway.sessions.backlog import Arrived, Backlog
 from services.gateway.sessions.consumer import Consumer, ConsumerState, GetHolder
+from services.gateway.sessions.delivery_numbers import DeliveryNumbers
 from services.gateway.sessions.inbound_links import InboundLinks
 from services.gateway.sessions.link_requests import OF_LINKS, LinkRequests
-from services.gateway.sessions.transaction import Transaction
+from services.gateway.sessions.transactions import Transactions
 from services.gateway.sessions.waiting import WaitingRequests, may_send
-from services.gateway.vocabulary import CloseSession, Deliveries, Request, Returned, Room
+from services.gateway.vocabulary import CloseSession, Request, Room
 from services.rpc.queue_pb2 import ABANDON, RESTORE
 
 if TYPE_CHECKING:
@@ -43,16 +43,13 @@ class Session:
         self.number = number
         self.connection = connection
         self.consumers: dict[str, Consumer] = {}
-        self.unsettled: dict[int, tuple[Consumer | GetHolder, int]] = {}  # delivery number → its holder, uid
-        self.oldest = 1  # no lower delivery number is unsettled
-        self.late: AbstractSet[int] = frozenset()  # numbers of deliveries that were kept for too long, and taken away
+        self.numbers = DeliveryNumbers()
         self.inbound = InboundLinks()
-        self.next_number = 1
         self.next_tag = 1
         self.limit = 0  # prefetch of consumers to come
         self.shared_limit = 0  # over all consumers
         self.flowing = True  # neither its client nor its engine has deliveries wait
-        self.transaction: Transaction | None = None
+        self.transactions = Transactions()
         self.last_queue = ""
         self.replies: ReplyAddress | None = None
         self.get_holders: dict[SlotId, GetHolder] = {}
@@ -227,13 +224,9 @@ class Session:
     @property
     def room(self) -> int:
         """How many more deliveries the limit over all consumers allows; what basic.get took does not count."""
-        shown = sum(self.count_of(consumer) for consumer in self.consumers.values() if consumer.browse)
-        held = len(self.unsettled) - shown - sum(holder.count for holder in self.get_holders.values())
-        return self.shared_limit - held - (len(self.transaction.settlements) if self.transaction else 0)
-
-    def count_of(self, consumer: Consumer) -> int:
-        """How many deliveries of a consumer are unsettled."""
-        return sum(holder is consumer for holder, _ in self.unsettled.values())
+        shown = sum(len(consumer.unsettled) for consumer in self.consumers.values() if consumer.browse)
+        held = len(self.numbers) - shown - sum(holder.count for holder in self.get_holders.values())
+        return self.shared_limit - held - self.transactions.settling
 
     def _within_limit(self, consumer: Consumer, arrived: Arrived) -> Arrived | None:
         """The deliveries that credit, or the limit over all consumers, allows; the rest goes back to the queue.
@@ -255,11 +248,8 @@ class Session:
         return within if allowed else None
 
     def _send(self, consumer: Consumer, arrived: Arrived) -> None:
-        count, first = len(arrived.bodies), self.next_number
-        self.next_number = first + count
-        if not consumer.settled:
-            holders = zip(repeat(consumer), arrived.uids, strict=False)
-            self.unsettled.update(zip(range(first, first + count), holders, strict=True))
+        count, numbers = len(arrived.bodies), self.numbers
+        first = numbers.skip(count) if consumer.settled else numbers.add(consumer, arrived.uids)
         columns = arrived.facts, arrived.properties, arrived.bodies
         deliveries = Deliveries(consumer.tag, first, arrived.attempts, *columns, arrived.acquired)
         self.connection.engine.deliver(self.number, deliveries)
@@ -275,7 +265,7 @@ class Session:
         )
         consumer.written(count, arrived.size)
         if consumer.timeout:
-            consumer.timeout.sent(self.next_number)
+            consumer.timeout.sent(numbers.next)
         self.connection.wrote(consumer)
 
     def take_parked(self, consumer: Consumer) -> list[Arrived]:
@@ -301,9 +291,9 @@ class Session:
 
     def holdings(self) -> Iterator[tuple[Consumer | GetHolder, int]]:
         """Holders and uids of everything delivered and not settled, or settled by a transaction under way."""
-        those: Iterable[tuple[Consumer | GetHolder, int]] = self.unsettled.values()
-        if self.transaction:
-            those = chain(those, ((each.holder, each.uid) for each in self.transaction.settlements))
+        those: Iterable[tuple[Consumer | GetHolder, int]] = self.numbers
+        if self.transactions:
+            those = chain(those, ((each.holder, each.uid) for each in self.transactions.settlements))
         return ((holder, uid) for holder, uid in those if holder.takes)
 
     def close(self) -> None:
@@ -319,7 +309,7 @@ class Session:
         for consumer, arrived in self._backlog.take_all():
             self._give_back(consumer, arrived)
         self._release_unsettled()
-        self._roll_back()
+        self.transactions.roll_back()
         for consumer in list(self.consumers.values()):
             self.broker.abandon(consumer)
         self.consumers.clear()
@@ -341,12 +331,7 @@ class Session:
         for queue_id, uids in by_queue.items():
             self.broker.observer.given_up(queue_id, why, uids)
             self.broker.settle(queue_id, ABANDON, uids)
-        self.unsettled.clear()
-
-    def _roll_back(self) -> None:
-        if self.transaction:
-            self.transaction.rolled_back()
-            self.transaction = None
+        self.numbers.take_all()
 
     def new_tag(self) -> str:
         """A consumer tag that the session has not used."""

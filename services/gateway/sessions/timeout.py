@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 log = structlog.get_logger()
 
 _LOOKS = 16
-_LATE = 1 << 16  # delivery numbers of a session that are remembered
 
 
 class Timeout:
@@ -68,8 +67,7 @@ class Timeout:
 
     def _kept(self, below: int) -> list[int]:
         """Numbers of the deliveries below `below` that are still unsettled."""
-        unsettled = self._consumer.session.unsettled
-        return [number for number, (holder, _) in unsettled.items() if number < below and holder is self._consumer]
+        return [number for number in self._consumer.unsettled if number < below]
 
     def _take_back(self, overdue: list[int]) -> None:
         consumer = self._consumer
@@ -86,9 +84,7 @@ class Timeout:
     def _release(self, numbers: list[int]) -> None:
         """Releases deliveries as if the client had. If it still settles them, that is too late, but no error."""
         session, queue_id = self._consumer.session, self._consumer.queue_id
-        uids = [session.unsettled.pop(number)[1] for number in numbers]
-        former = session.late if len(session.late) < _LATE else frozenset()
-        session.late = former | set(numbers)
+        uids = session.numbers.take_late(numbers)
         session.broker.observer.settled(session.connection, queue_id, RELEASE, uids)
         session.broker.settle(queue_id, RELEASE, uids)
         for other in session.consumers.values():

@@ -1,4 +1,4 @@
-"""What a session collects between tx.select, commits and rollbacks, and how it ends."""
+"""What a client wants done together, or not at all: what a transaction collects, and how it ends."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from services.common.clients.outbound import Messages
-from services.common.errors import PreconditionFailed, Unavailable
+from services.common.errors import BrokerError, PreconditionFailed
 from services.common.message.indexes import condensed
 from services.rpc import queue_pb2 as pb
 
@@ -62,12 +62,13 @@ class OpenTransactions:
 
 @dataclass(slots=True)
 class Transaction:
-    """What a session collected since tx.select, the last commit or the last rollback."""
+    """What was published and settled in it. `fault`: why it cannot be committed, if it cannot."""
 
     open: OpenTransactions
     publications: list[Publication] = field(default_factory=list)
     settlements: list[PendingSettlement] = field(default_factory=list)
     size: int = 0
+    fault: BrokerError | None = None
 
     def add(self, publication: Publication) -> None:
         """Raises PreconditionFailed when it, or all of the gateway together, would be too large."""
@@ -76,9 +77,11 @@ class Transaction:
         self.size += size
         self.open.used += size
         if self.size > _LARGEST:
-            raise PreconditionFailed(f"a transaction may hold {_LARGEST} bytes of messages; commit more often")
-        if self.open.used > self.open.limit:
-            raise PreconditionFailed("the open transactions of all clients take too much memory; try again")
+            self.fault = PreconditionFailed(f"a transaction may hold {_LARGEST} bytes of messages; commit more often")
+        elif self.open.used > self.open.limit:
+            self.fault = PreconditionFailed("the open transactions of all clients take too much memory; try again")
+        if self.fault:
+            raise self.fault
 
     def _end(self) -> None:
         self.open.used -= self.size
@@ -101,7 +104,3 @@ class Transaction:
         self._end()
         for each in self.publications:
             each.followed.in_doubt()
-
-
-class InDoubt(Unavailable):
-    """It is unknown whether a transaction was committed."""

@@ -318,6 +318,8 @@ class PeerLink(Holder):
         if reason != pb.NONE:
             answer.text = f"queue '{queue.options.name}' is in exclusive use"
             return None
+        if attach.steals and not attach.again:
+            _steal(queue, consumer, now)
         self._consumers[handle] = (consumer, queue)
         self._host.claims.claim(queue, self, consumer, attach.held)
         self._host.events.publish(attached(consumer, queue.options, self.name, again=attach.again))
@@ -396,3 +398,10 @@ class PeerLink(Holder):
             if queue.detach(consumer, now):
                 self._host.delete_soon(queue.options.queue_id)
         self.outbox.frame.detached.append(handle)
+
+
+def _steal(queue: Queue, newcomer: Consumer, now: int) -> None:
+    """All others were the same one's before: it is the only consumer from now on."""
+    for former in [each for each in queue.consumers if each is not newcomer]:
+        queue.detach(former, now)
+        former.link.ended(former, pb.STOLEN)

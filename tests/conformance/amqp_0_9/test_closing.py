@@ -8,6 +8,7 @@ import pytest
 from pamqp import commands, header
 
 from services.common.errors import BrokerError, NotFound, Unavailable
+from services.gateway import answers
 from services.gateway import vocabulary as v
 from services.gateway.outcomes import ACCEPTED, PublishDisposition
 from tests.support.amqp_playbook import Playbook, content, written
@@ -40,8 +41,8 @@ def test_what_comes_before_a_close_is_answered_before_it(close: bytes) -> None:
     """declare-ok and get-ok with its content, in their order, then close-ok; nothing of what comes behind the close."""
     book = Playbook().running()
     outcomes = {
-        v.DeclareQueue: v.QueueDeclared("q", 1, 0),
-        v.Get: v.Got(1, False, facts("", "q"), b"\0\0", b"body", 0),
+        v.DeclareQueue: answers.QueueDeclared("q", 1, 0),
+        v.Get: answers.Got(1, False, facts("", "q"), b"\0\0", b"body", 0),
     }
     requests = book.engine.receive(_DECLARE + _GET + close + _DECLARE)
     assert [type(request).__name__ for request in requests[:2]] == ["DeclareQueue", "Get"]
@@ -83,7 +84,7 @@ def test_confirms_and_returns_that_are_known_come_before_close_ok() -> None:
     book.does(1, commands.Confirm.Select())
     publish, close = book.engine.receive(content(1, b"x", mandatory=True) + _CONNECTION_CLOSE)
     assert isinstance(publish, v.Publish)
-    book.engine.returned(1, v.Returned(publish, [0]))
+    book.engine.returned(1, answers.Returned(publish, [0]))
     book.engine.confirm(1, [PublishDisposition(0, 1, 1, ACCEPTED)])
     book.engine.succeed(close)
     assert _names(book) == ["Basic.Return", "ContentHeader", "ContentBody", "Basic.Ack", "Connection.CloseOk"]

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+from services.gateway.answers import BindingFound
 from services.gateway.protocols.amqp_0_9.engine import AmqpEngine
 from services.gateway.protocols.amqp_0_9.limits import Amqp09Limits
 from services.gateway.protocols.amqp_0_9.versions import VERSIONS
-from services.gateway.vocabulary import Authenticate, BindingFound, FindBinding, Open, OpenSession, Request
+from services.gateway.vocabulary import Authenticate, FindBinding, Open, OpenSession, Request
 from tests.support.raw_amqp import method, short
 
 BOUND = BindingFound(is_bound=True)

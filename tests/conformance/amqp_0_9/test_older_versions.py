@@ -8,23 +8,13 @@ from typing import Any, TypeVar
 import pytest
 
 from services.common.errors import NotFound
+from services.gateway.answers import Deliveries
 from services.gateway.protocols.amqp_0_9 import wire
 from services.gateway.protocols.amqp_0_9.engine import AmqpEngine
 from services.gateway.protocols.amqp_0_9.limits import Amqp09Limits
 from services.gateway.protocols.amqp_0_9.version import Version
 from services.gateway.protocols.amqp_0_9.versions import AMQP_0_8, AMQP_0_9, AMQP_0_9_1
-from services.gateway.vocabulary import (
-    Authenticate,
-    Close,
-    Consume,
-    Deliveries,
-    Echo,
-    Open,
-    OpenSession,
-    Publish,
-    Recover,
-    Request,
-)
+from services.gateway.vocabulary import Authenticate, Close, Consume, Echo, Open, OpenSession, Publish, Recover, Request
 from tests.support.messages import facts
 from tests.support.raw_amqp import method, short
 

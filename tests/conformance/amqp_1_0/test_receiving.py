@@ -12,7 +12,7 @@ from services.common.message.amqp_1_0.composite import Composite
 from services.common.message.amqp_1_0.sections import Header
 from services.common.message.amqp_1_0.values import Symbol
 from services.common.message.facts import Facts
-from services.gateway import outcomes
+from services.gateway import answers, outcomes
 from services.gateway import vocabulary as to_broker
 from services.gateway.outcomes import ACCEPTED, FAILED, REJECTED, RELEASED, UNSENT, DeliveryOutcome
 from services.gateway.protocols.amqp_1_0.delivered import delivered
@@ -66,8 +66,7 @@ def test_dynamic() -> None:
     "source",
     [
         {"filter": {"selector": "a = 1"}},
-        {"address": "x", "durable": 2},
-        {"address": "x", "expiry_policy": "never"},
+        {"address": "x", "durable": 2, "expiry_policy": "never", "capabilities": ("shared",)},
     ],
 )
 def test_sources_that_are_not_offered(source: dict[str, Any]) -> None:
@@ -334,7 +333,7 @@ def test_messages_of_other_protocols() -> None:
     tag = book.receiver()
     facts = Facts("/", "", "q", "amqp-0-9", persistent=True, priority=3)
     properties = bytes.fromhex("9080") + b"\x0atext/plain" + b"\x02" + b"\x02m1"  # content type, delivery mode, id
-    book.engine.deliver(1, to_broker.Deliveries(tag, 1, False, [facts], [properties], [b"body"]))
+    book.engine.deliver(1, answers.Deliveries(tag, 1, False, [facts], [properties], [b"body"]))
     [(_, _, payload)] = book.sent()
     assert payload.startswith(composite.write(Header(True, 3)))
     assert payload.endswith(data(b"body"))

@@ -10,7 +10,7 @@ from services.common.errors import NotFound, Unavailable
 from services.common.message.amqp_1_0 import composite
 from services.common.message.amqp_1_0 import values as v
 from services.common.message.amqp_1_0.sections import Header, Properties
-from services.gateway import outcomes
+from services.gateway import answers, outcomes
 from services.gateway import vocabulary as to_broker
 from services.gateway.protocols.amqp_1_0.incoming_link import CREDIT
 from services.gateway.protocols.amqp_1_0.limits import Amqp10Limits
@@ -125,7 +125,7 @@ def test_what_cannot_be_routed() -> None:
     [publish] = book.receives(b"".join(framed(0, transfer(number), data()) for number in range(3)))
     assert isinstance(publish, to_broker.Publish)
     assert all(kind.mandatory for kind in publish.kinds)
-    book.engine.returned(1, to_broker.Returned(publish, [1]))
+    book.engine.returned(1, answers.Returned(publish, [1]))
     book.confirm(1, 2)
     book.confirm(3, 3, outcome=outcomes.Rejected(NotFound("no exchange 'x'")))
     accepted, unrouted, refused = book.answers()

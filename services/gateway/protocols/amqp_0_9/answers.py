@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from services.gateway.answers import Got, QueueDeclared
 from services.gateway.protocols.amqp_0_9.exchange_bound import bound_ok
 from services.gateway.protocols.amqp_0_9.method import Method
 from services.gateway.protocols.amqp_0_9.methods import access, basic, channel, confirm, exchange, queue, tx
 from services.gateway.protocols.amqp_0_9.methods_0_9 import channel as channel_0_9
-from services.gateway.vocabulary import Got, QueueDeclared
 
 _TICKET = 1  # opens everything: what a user may do is asked of each request
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from services.common.errors import BrokerError, CommandInvalid, NotAllowed, NotImplementedHere
+from services.gateway.answers import Got
 from services.gateway.outcomes import PublishDisposition
 from services.gateway.protocols.amqp_0_9 import outgoing
 from services.gateway.protocols.amqp_0_9.answers import answer_to
@@ -20,7 +21,7 @@ from services.gateway.protocols.amqp_0_9.publications import Publications
 from services.gateway.protocols.amqp_0_9.reply_codes import ChannelFault, UnexpectedFrame, reply_text
 from services.gateway.protocols.amqp_0_9.requests import request_of
 from services.gateway.protocols.amqp_0_9.settlements import Settlements
-from services.gateway.vocabulary import CloseSession, Got, OpenSession, Publish, Request, Settle
+from services.gateway.vocabulary import CloseSession, OpenSession, Publish, Request, Settle
 
 _CLASS_CONNECTION = 10
 

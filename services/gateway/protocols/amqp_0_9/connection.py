@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import platform
 from collections.abc import Callable, Mapping
 from typing import Any, ClassVar
 
@@ -18,7 +17,6 @@ from services.common.errors import (
 from services.common.identity_enum import IdentityEnum
 from services.common.release import RELEASE
 from services.gateway import vocabulary as to_broker
-from services.gateway.protocols.amqp_0_9.compression import PROPERTY as COMPRESSION
 from services.gateway.protocols.amqp_0_9.compression import recoding_for
 from services.gateway.protocols.amqp_0_9.frames import MIN_FRAME_MAX
 from services.gateway.protocols.amqp_0_9.method import Method
@@ -26,22 +24,10 @@ from services.gateway.protocols.amqp_0_9.methods import connection
 from services.gateway.protocols.amqp_0_9.peer import Peer
 from services.gateway.protocols.amqp_0_9.protocol_header import chosen, refusal
 from services.gateway.protocols.amqp_0_9.reply_codes import FrameFault, reply_text
+from services.gateway.protocols.amqp_0_9.start import start_frame
 from services.gateway.protocols.amqp_0_9.versions import VERSIONS
 from services.gateway.protocols.idleness import Idleness
 from services.gateway.protocols.phases import Phases
-
-_CAPABILITIES = (
-    "publisher_confirms",
-    "exchange_exchange_bindings",
-    "basic.nack",
-    "consumer_cancel_notify",
-    "connection.blocked",
-    "consumer_priorities",
-    "authentication_failure_close",
-    "per_consumer_qos",
-    "direct_reply_to",
-)
-_LOCALES = b"en_US"
 
 _Handler = Callable[[Any, Any], None]  # of Connection and a method
 
@@ -96,19 +82,11 @@ class AmqpConnection(Phases):
         return 0
 
     def _start(self) -> None:
-        version, mechanisms = self._peer.version, " ".join(self._peer.mechanisms).encode()
-        self._peer.send(0, connection.Start(version.major, version.minor, self._properties(), mechanisms, _LOCALES))
+        peer, ours = self._peer, self._peer.limits
+        product = ours.product, ours.product_version or RELEASE
+        start = start_frame(peer.version.header, tuple(peer.mechanisms), *product, ours.message_compression != "none")
+        peer.out.append(start)
         self.state = ConnectionState.START_OK
-
-    def _properties(self) -> dict[str, Any]:
-        ours = self._peer.limits
-        return {
-            "product": ours.product,
-            "version": ours.product_version or RELEASE,
-            "platform": f"Python {platform.python_version()}",
-            "capabilities": dict.fromkeys(_CAPABILITIES, True),
-            COMPRESSION: str(ours.message_compression != "none").lower(),
-        }
 
     def method(self, code: int, payload: bytes) -> None:
         """A method frame on channel 0."""

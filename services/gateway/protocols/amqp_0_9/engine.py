@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from services.common.errors import BrokerError, CommandInvalid, SyntaxFault
+from services.gateway.answers import Deliveries, Returned
 from services.gateway.outcomes import PublishDisposition
 from services.gateway.protocols.amqp_0_9 import frames, outgoing
 from services.gateway.protocols.amqp_0_9.channels import Channels
@@ -31,7 +32,7 @@ from services.gateway.protocols.amqp_0_9.settlements import CODES as SETTLING
 from services.gateway.protocols.amqp_0_9.versions import VERSIONS
 from services.gateway.protocols.openings import begins
 from services.gateway.protocols.stream_engine import MOST_EFFORT, StreamEngine
-from services.gateway.vocabulary import Close, Deliveries, Open, Request, Returned, UpdateSecret
+from services.gateway.vocabulary import Close, Open, Request, UpdateSecret
 
 _CODE = struct.Struct(">I")
 _BYTES_PER_MICROSECOND = {frames.METHOD: 4, frames.HEADER: 8, frames.BODY: 8192, frames.HEARTBEAT: 1}
@@ -210,7 +211,7 @@ class AmqpEngine(StreamEngine):
             method = basic.Return(code, NAMES[code], facts.exchange, facts.routing_key)
             self._peer.send_content(session, method, properties, body)
 
-    def cancelled(self, session: int, tag: str) -> None:
+    def cancelled(self, session: int, tag: str, *, stolen: bool = False) -> None:  # noqa: ARG002 - no link here is
         """As Engine says."""
         self._channels.cancelled(session, tag)
 

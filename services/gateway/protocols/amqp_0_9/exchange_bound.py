@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from services.gateway.answers import BindingFound
 from services.gateway.protocols.amqp_0_9.methods import exchange
-from services.gateway.vocabulary import BindingFound
 
 _OK = 0
 _EXCHANGE_NOT_FOUND = 1

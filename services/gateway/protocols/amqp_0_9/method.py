@@ -62,4 +62,6 @@ def decode(kind: type[M], payload: bytes) -> M:
 
 def encode(sent: Method) -> bytes:
     """The payload of a method frame; raises SyntaxFault for a value that does not fit its wire type."""
+    if not sent.wires:
+        return _CODE.pack(sent.code)
     return _CODE.pack(sent.code) + wire.write(type(sent).values(sent), sent.wires)

@@ -13,6 +13,7 @@ from functools import lru_cache
 
 from services.common.message.alike import are_alike, objects
 from services.common.message.amqp_0_9 import NAME
+from services.gateway.answers import Deliveries
 from services.gateway.protocols.amqp_0_9 import frames
 from services.gateway.protocols.amqp_0_9.compression import Recode
 from services.gateway.protocols.amqp_0_9.counted import counted
@@ -21,7 +22,6 @@ from services.gateway.protocols.amqp_0_9.method import Method, encode
 from services.gateway.protocols.amqp_0_9.methods import basic
 from services.gateway.protocols.amqp_0_9.wire import short_string
 from services.gateway.protocols.dealings import Chunk
-from services.gateway.vocabulary import Deliveries
 
 _TAG = struct.Struct(">Q")
 _HEADER = struct.Struct(">HHQ")

@@ -54,6 +54,18 @@ class ResourceDeleted(BrokerError):
     reach = Reach.LINK
 
 
+class UnknownTransaction(BrokerError):
+    """Part 4, section 4.5.8: what is said of it is said of nothing."""
+
+    reach = Reach.LINK
+
+
+class RolledBack(BrokerError):
+    """A transaction could not be committed."""
+
+    reach = Reach.LINK
+
+
 class SaidByPeer(BrokerError):
     """What a peer says is wrong: `text` begins with its condition."""
 
@@ -78,6 +90,8 @@ _CONDITIONS: dict[type[BrokerError], str] = {
     UnattachedHandle: "amqp:session:unattached-handle",
     TransferLimitExceeded: "amqp:link:transfer-limit-exceeded",
     LinkStolen: "amqp:link:stolen",
+    UnknownTransaction: "amqp:transaction:unknown-id",
+    RolledBack: "amqp:transaction:rollback",
     MessageSizeExceeded: "amqp:link:message-size-exceeded",
 }
 _FAULT_OF_OURS = "amqp:internal-error"

@@ -158,7 +158,7 @@ class Amqp10Connection(Phases):
         peer.channel_max = min(its.channel_max, peer.limits.channel_max)
         # Section 2.4.5: each end says what it bears, and says the half, since frames may be late.
         peer.idleness = Idleness((its.idle_time_out or 0) / 2000, peer.limits.heartbeat * 2)
-        peer.virtual_host = _virtual_host(its.hostname)
+        peer.virtual_host, peer.container = _virtual_host(its.hostname), its.container_id
         self.state = ConnectionState.OPENING
         peer.ask(to_broker.Open(0, peer.virtual_host, its.container_id))
 

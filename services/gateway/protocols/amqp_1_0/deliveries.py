@@ -8,15 +8,18 @@ from operator import length_hint
 from typing import TYPE_CHECKING
 
 from services.common.message.indexes import runs
-from services.gateway import vocabulary as to_broker
+from services.gateway import answers
 from services.gateway.outcomes import FAILED, UNSENT, DeliveryOutcome
 from services.gateway.protocols.amqp_1_0.conditions import MessageSizeExceeded
 from services.gateway.protocols.amqp_1_0.delivered import delivered
+from services.gateway.protocols.amqp_1_0.link import LinkState
 from services.gateway.protocols.amqp_1_0.parked import Frame, Parked, Rest, Waiting, Whole
 from services.gateway.protocols.amqp_1_0.peer import Peer
 from services.gateway.protocols.amqp_1_0.performatives import SENDER, Disposition
 from services.gateway.protocols.amqp_1_0.serial import distance
 from services.gateway.protocols.amqp_1_0.states import USUAL_OUTCOME, outcome_of
+from services.gateway.protocols.amqp_1_0.transactional import TransactionalState
+from services.gateway.protocols.amqp_1_0.transactions import OpenTransaction, OpenTransactions, Retired
 from services.gateway.protocols.amqp_1_0.transfers import transfers
 from services.gateway.protocols.amqp_1_0.windows import Windows
 from services.gateway.vocabulary import Room, Settle
@@ -30,8 +33,11 @@ class Deliveries:
     has no id, since peers count them. Its position, counted from 0, is: the id goes round (section 2.8.8).
     """
 
-    def __init__(self, peer: Peer, channel: int, session: int, windows: Windows) -> None:
+    def __init__(
+        self, peer: Peer, channel: int, session: int, windows: Windows, transactions: OpenTransactions
+    ) -> None:
         self._peer = peer
+        self._transactions = transactions
         self._channel = channel
         self._session = session
         self._windows = windows
@@ -41,7 +47,7 @@ class Deliveries:
 
     # -------------------------------------------------------------- to the peer
 
-    def send(self, link: OutgoingLink, what: to_broker.Deliveries) -> None:
+    def send(self, link: OutgoingLink, what: answers.Deliveries) -> None:
         """Writes deliveries, or keeps them while the peer's window is shut."""
         numbers = range(what.first, what.first + len(what.bodies))
         messages = (
@@ -145,16 +151,50 @@ class Deliveries:
 
     def disposed(self, disposition: Disposition) -> None:
         """A receiver's word on what it was sent (2.6.12). What it has settled before is not there, and no fault."""
-        outcome = outcome_of(disposition.state)
+        state = disposition.state
+        its = state.outcome if isinstance(state, TransactionalState) else state
+        outcome = outcome_of(its)
         if outcome is None and not disposition.settled:
             return
         positions = self._known(disposition.first, disposition.first if disposition.last is None else disposition.last)
+        if not positions:
+            return
+        if transaction := self._transactions.named(state):
+            self._retire(transaction, disposition, its, positions)
+            return
         self._settle(self._taken(positions), outcome or _USUAL)
-        if not disposition.settled and positions:
-            # It wants us to settle first.
-            self._peer.send(
-                self._channel, Disposition(SENDER, disposition.first, disposition.last, True, disposition.state)
-            )
+        if not disposition.settled:
+            self._settle_first(disposition, its)
+
+    def _settle_first(self, disposition: Disposition, state: object) -> None:
+        """It wants us to settle before it does."""
+        self._peer.send(self._channel, Disposition(SENDER, disposition.first, disposition.last, True, state))
+
+    # -------------------------------------------------------------- in transactions (part 4, section 4.4.2)
+
+    def _retire(self, transaction: OpenTransaction, said: Disposition, state: object, positions: list[int]) -> None:
+        links = [self._unsettled[position][1] for position in positions]
+        numbers = self._taken(positions)
+        transaction.retired.append(Retired(said, state, positions, numbers, links))
+        self._settle(numbers, outcome_of(state) or _USUAL, transaction.number)
+
+    def committed(self, transaction: OpenTransaction) -> None:
+        """What was to be settled with it is."""
+        for each in transaction.retired:
+            if not each.said.settled:
+                self._settle_first(each.said, each.state)
+
+    def rolled_back(self, transaction: OpenTransaction) -> None:
+        """What the peer has settled, or had on links that are gone, is for others; the rest is as it was before."""
+        back: list[int] = []
+        for each in transaction.retired:
+            for position, number, link in zip(each.positions, each.numbers, each.links, strict=True):
+                if each.said.settled or link.state is not LinkState.ATTACHED:
+                    back.append(number)
+                else:
+                    self._unsettled[position] = number, link
+        self._unsettled = dict(sorted(self._unsettled.items()))
+        self._settle(sorted(back), FAILED)
 
     def release(self, link: OutgoingLink) -> None:
         """The link is gone: what it has not settled is for others, and what has not gone out stays here."""
@@ -170,7 +210,7 @@ class Deliveries:
         self._give_back(self._parked.drop_all())
         self._unsettled.clear()
 
-    def give_back(self, what: to_broker.Deliveries) -> None:
+    def give_back(self, what: answers.Deliveries) -> None:
         """These were not sent, and go to other consumers."""
         last = what.first + len(what.bodies) - 1
         self._peer.ask(Settle(self._session, what.first, last, UNSENT))
@@ -194,12 +234,12 @@ class Deliveries:
         """Numbers of deliveries that are settled now."""
         return [self._unsettled.pop(position)[0] for position in positions]
 
-    def _settle(self, numbers: Sequence[int], outcome: DeliveryOutcome) -> None:
+    def _settle(self, numbers: Sequence[int], outcome: DeliveryOutcome, transaction: int = 0) -> None:
         if not numbers:
             return
         first = numbers[0]
         for start, count in runs([number - first for number in numbers]):
-            self._peer.ask(Settle(self._session, first + start, first + start + count - 1, outcome))
+            self._peer.ask(Settle(self._session, first + start, first + start + count - 1, outcome, transaction))
 
 
 _USUAL = outcome_of(USUAL_OUTCOME) or FAILED

@@ -14,6 +14,7 @@ from services.common.message.amqp_1_0 import composite
 from services.common.message.amqp_1_0.composite import Composite
 from services.common.message.amqp_1_0.decode import decode_at
 from services.common.message.amqp_1_0.values import Described
+from services.gateway.answers import Deliveries, Returned
 from services.gateway.outcomes import PublishDisposition
 from services.gateway.protocols.amqp_1_0 import frames
 from services.gateway.protocols.amqp_1_0.conditions import FramingError
@@ -26,7 +27,7 @@ from services.gateway.protocols.amqp_1_0.transfer_reader import transfer_in
 from services.gateway.protocols.openings import begins
 from services.gateway.protocols.producing import Producing
 from services.gateway.protocols.stream_engine import MOST_EFFORT, StreamEngine
-from services.gateway.vocabulary import Close, Credit, Deliveries, Open, Publish, Request, Returned, Settle
+from services.gateway.vocabulary import Close, Credit, Open, Publish, Request, Settle
 
 _UNANSWERED: Final = (Publish, Settle, Credit)
 _ON_ITS_WAY: Final = 1 << 20  # bytes of messages that a peer may have sent before it heard that it has no credit
@@ -220,10 +221,10 @@ class Amqp10Engine(StreamEngine):
         if its := self._session(session):
             its.publications.returned(returned)
 
-    def cancelled(self, session: int, tag: str) -> None:
+    def cancelled(self, session: int, tag: str, *, stolen: bool = False) -> None:
         """As Engine says."""
         if its := self._session(session):
-            its.cancelled(tag)
+            its.cancelled(tag, stolen=stolen)
 
     def producing(self, session: int) -> Iterable[Producing]:
         """As Engine says."""

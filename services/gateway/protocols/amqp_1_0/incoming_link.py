@@ -11,6 +11,7 @@ from services.common.message.amqp_1_0.format import FORMAT
 from services.common.message.amqp_1_0.sections import NULL, split
 from services.common.message.bounds import LITTLE
 from services.common.message.facts import facts_of
+from services.gateway.answers import QueueDeclared
 from services.gateway.protocols.amqp_1_0.addresses import Meant, meanings
 from services.gateway.protocols.amqp_1_0.conditions import InvalidField, MessageSizeExceeded, TransferLimitExceeded
 from services.gateway.protocols.amqp_1_0.lifetimes import ON_CLOSE, arguments_of, is_exclusive, lifetime_of
@@ -21,7 +22,7 @@ from services.gateway.protocols.amqp_1_0.serial import after
 from services.gateway.protocols.amqp_1_0.termini import Target
 from services.gateway.protocols.producing import Producing
 from services.gateway.protocols.stream_engine import MOST_EFFORT
-from services.gateway.vocabulary import MANAGEMENT, DeclareQueue, EndProduce, Kind, Node, Produce, QueueDeclared
+from services.gateway.vocabulary import MANAGEMENT, DeclareQueue, EndProduce, Kind, Node, Produce
 
 if TYPE_CHECKING:
     from services.gateway.protocols.amqp_1_0.peer import KindKey
@@ -61,22 +62,26 @@ class IncomingLink(Link):
 
     def begin(self) -> None:
         """As Link says."""
-        target, attach = self._attach.target, self._attach
+        target = self._attach.target
         if not isinstance(target, Target):
-            raise NotImplementedHere("a target of this kind is not offered yet: transactions have a coordinator")
+            raise NotImplementedHere("a target of this kind is not offered")
         if target.address is None and not target.dynamic:
             raise NotImplementedHere("targets without an address, anonymous ones, are not offered yet")
-        if attach.unsettled:
-            raise NotImplementedHere("links are not resumed: attach without unsettled deliveries")
-        if attach.initial_delivery_count is None:
-            raise InvalidField("a sender's attach says its initial-delivery-count")
-        self._count = attach.initial_delivery_count
+        self._check_attach()
         if target.dynamic:
             self._make(target)
         elif target.address == MANAGEMENT:
             self._found(Meant(MANAGEMENT, Node.QUEUE))
         else:
             self._find(meanings(target.address), self._found, to_send=True)
+
+    def _check_attach(self) -> None:
+        attach = self._attach
+        if attach.unsettled:
+            raise NotImplementedHere("links are not resumed: attach without unsettled deliveries")
+        if attach.initial_delivery_count is None:
+            raise InvalidField("a sender's attach says its initial-delivery-count")
+        self._count = attach.initial_delivery_count
 
     def _make(self, target: Target) -> None:
         """A queue that goes with it, unless its peer wants it longer: others receive from it."""
@@ -226,6 +231,7 @@ class IncomingLink(Link):
     def _publish(self, first: Transfer, hears: Hears, message: bytes) -> None:
         assert first.delivery_id is not None
         publications = self.session.publications
+        transaction = self.session.transactions.named(first.state) if first.state is not None else None
         try:
             parts = split(message)
             kind = self._kind(parts[0])
@@ -234,11 +240,11 @@ class IncomingLink(Link):
             if (whole := self._whole(message)) is not None:
                 self._publish(first, hears, whole)
             else:
-                publications.refuse(first.delivery_id, hears, error)
+                publications.refuse(first.delivery_id, hears, error, transaction)
         else:
             if len(parts[0]) > LITTLE:
                 self.session.peer.effort += len(parts[0]) // _BYTES_PER_MICROSECOND
-            publications.add(self, first.delivery_id, hears, kind=kind, message=parts)
+            publications.add(self, Sent(first.delivery_id, hears, transaction), kind=kind, message=parts)
 
     def _hears(self, first: Transfer) -> Hears:
         """Of one that says so itself (2.7.5, settled and rcv-settle-mode)."""

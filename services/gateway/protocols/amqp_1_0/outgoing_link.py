@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 from services.common.arguments.filters import SELECTOR
 from services.common.errors import NotImplementedHere
+from services.gateway.answers import QueueDeclared
 from services.gateway.protocols.amqp_1_0.addresses import Meant, meanings
-from services.gateway.protocols.amqp_1_0.conditions import InvalidField, ResourceDeleted
+from services.gateway.protocols.amqp_1_0.conditions import InvalidField, LinkStolen, ResourceDeleted
 from services.gateway.protocols.amqp_1_0.filters import Filters, filters_of
 from services.gateway.protocols.amqp_1_0.lifetimes import arguments_of, is_exclusive, lifetime_of
 from services.gateway.protocols.amqp_1_0.link import Link, LinkState
@@ -15,17 +16,7 @@ from services.gateway.protocols.amqp_1_0.performatives import SETTLED, UNSETTLED
 from services.gateway.protocols.amqp_1_0.serial import after, distance
 from services.gateway.protocols.amqp_1_0.states import OUTCOMES, USUAL_OUTCOME
 from services.gateway.protocols.amqp_1_0.termini import Source, Target
-from services.gateway.vocabulary import (
-    MANAGEMENT,
-    Bind,
-    Cancel,
-    Consume,
-    Credit,
-    DeclareQueue,
-    DropQueue,
-    Node,
-    QueueDeclared,
-)
+from services.gateway.vocabulary import MANAGEMENT, Bind, Cancel, Consume, Credit, DeclareQueue, DropQueue, Node
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -97,11 +88,17 @@ class OutgoingLink(Link):
         elif meant.node is Node.QUEUE:
             browse = self._source.distribution_mode == _COPY
             self._consume(meant.name, selector=self._selector, browse=browse)
-        elif self._source.durable or self._source.expiry_policy == "never":
-            self.refuse(NotImplementedHere("durable subscriptions are not offered yet: receive from a queue"))
         else:
-            key = meant.key if self._filters.binding is None else self._filters.binding
-            self._declare(lambda made: self._bind(meant.name, made.name, key))
+            self._subscribe(meant.name, self._key_of(meant))
+
+    def _key_of(self, meant: Meant) -> str:
+        """By which messages come from an exchange."""
+        key = meant.key if self._filters.binding is None else self._filters.binding
+        return _EVERYTHING if key is None else key
+
+    def _subscribe(self, exchange: str, key: str) -> None:
+        """By a queue of its own."""
+        self._declare(lambda made: self._bind(exchange, made.name, key))
 
     def _declare(self, done: Callable[[QueueDeclared], None], *, exclusive: bool = True) -> None:
         """A queue that goes when the link does, unless its peer wants it longer."""
@@ -148,11 +145,13 @@ class OutgoingLink(Link):
         self._own = made.name
         self._consume(made.name)
 
-    def _bind(self, exchange: str, queue: str, key: str | None) -> None:
-        key = _EVERYTHING if key is None else key
+    def _bind(self, exchange: str, queue: str, key: str) -> None:
         said = {SELECTOR: self._selector} if self._selector else {}
         bind = Bind(self.session.number, exchange, queue, False, key, said, link=self.number)
-        self._ask_for(bind, lambda _: self._consume(queue, alone=True), lambda _: self._unmake())
+        self._ask_for(bind, lambda _: self._bound(queue), lambda _: self._unmake())
+
+    def _bound(self, queue: str) -> None:
+        self._consume(queue, alone=True)
 
     @property
     def _own_address(self) -> str:
@@ -165,7 +164,14 @@ class OutgoingLink(Link):
         return (self._filters.selector or "").strip()
 
     def _consume(
-        self, queue: str, replies_to: str = "", *, selector: str = "", browse: bool = False, alone: bool = False
+        self,
+        queue: str,
+        replies_to: str = "",
+        *,
+        selector: str = "",
+        browse: bool = False,
+        alone: bool = False,
+        steals: bool = False,
     ) -> None:
         consume = Consume(
             self.session.number,
@@ -179,6 +185,7 @@ class OutgoingLink(Link):
             selector=selector,
             browse=browse,
             alone=alone,
+            steals=steals,
             link=self.number,
         )
         self.session.expect(self)
@@ -208,6 +215,7 @@ class OutgoingLink(Link):
                 default_outcome=USUAL_OUTCOME,
                 outcomes=OUTCOMES,
                 capabilities=(self._kind.value,),
+                **self._terminus,
             ),
             target=self._attach.target,
             initial_delivery_count=0,
@@ -217,6 +225,11 @@ class OutgoingLink(Link):
         else:
             self.state = LinkState.ATTACHED
             self._ask_for_credit()
+
+    @property
+    def _terminus(self) -> dict[str, Any]:
+        """How long its end here is there: as long as the link."""
+        return {}
 
     # -------------------------------------------------------------- credit
 
@@ -273,10 +286,15 @@ class OutgoingLink(Link):
 
     # -------------------------------------------------------------- the end
 
-    def cancelled(self) -> None:
-        """Its queue is gone, or does not give it more."""
+    def cancelled(self, *, stolen: bool) -> None:
+        """Its queue is gone, or does not give it more; or it was attached elsewhere."""
         self.session.forget_tag(self.tag)
-        self.fail(ResourceDeleted("the queue was deleted, or a delivery was kept for longer than x-consumer-timeout"))
+        if stolen:
+            self.fail(LinkStolen("the link is attached again, on another connection"))
+        else:
+            self.fail(
+                ResourceDeleted("the queue was deleted, or a delivery was kept for longer than x-consumer-timeout")
+            )
 
     def end(self) -> None:
         """As Link says."""

@@ -47,6 +47,7 @@ class Peer(Dealings):
     max_frame_size: int = frames.MIN_MAX_FRAME_SIZE
     channel_max: int = 0
     virtual_host: str = ""  # that was asked for
+    container: str = ""  # the peer's
     asked: dict[int, Asked] = field(default_factory=dict)
     blocked: bool = False  # no credit is given …
     since: int = 0  # … and so many bytes of messages came since

@@ -8,16 +8,18 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from services.common.errors import BrokerError, NotFound
 from services.common.message.amqp_1_0.composite import Composite
+from services.gateway.answers import Returned
 from services.gateway.outcomes import PublishDisposition, PublishOutcome
 from services.gateway.protocols.amqp_1_0.conditions import told
 from services.gateway.protocols.amqp_1_0.peer import Peer
 from services.gateway.protocols.amqp_1_0.performatives import RECEIVER, Disposition
 from services.gateway.protocols.amqp_1_0.serial import distance
 from services.gateway.protocols.amqp_1_0.states import Rejected, state_of
-from services.gateway.vocabulary import Kind, Publish, Request, Returned
+from services.gateway.vocabulary import Kind, Publish, Request
 
 if TYPE_CHECKING:
     from services.gateway.protocols.amqp_1_0.incoming_link import IncomingLink
+    from services.gateway.protocols.amqp_1_0.transactions import OpenTransaction
 
 
 class Hears(Enum):
@@ -33,6 +35,7 @@ class Sent(NamedTuple):
 
     delivery_id: int
     hears: Hears
+    transaction: OpenTransaction | None = None
 
 
 class Publications:
@@ -47,31 +50,36 @@ class Publications:
         self._open: dict[int, Publish] = {}  # by link, to which more is added …
         self._turn: list[Request] | None = None  # … while these requests wait to be handed over
 
-    def add(
-        self, link: IncomingLink, delivery_id: int, hears: Hears, *, kind: Kind, message: tuple[bytes, bytes]
-    ) -> None:
+    def add(self, link: IncomingLink, sent: Sent, *, kind: Kind, message: tuple[bytes, bytes]) -> None:
         """A message that has come whole: `message` is its properties and its body."""
+        transaction = sent.transaction.number if sent.transaction else 0
         publish = self._open.get(link.number) if self._turn is self._peer.requests else None
-        publish = publish or self._begin(link)
+        if publish is None or publish.transaction != transaction:
+            publish = self._begin(link, transaction)
         properties, body = message
         publish.kinds.append(kind)  # type: ignore[attr-defined]  # those that are open are lists
         publish.properties.append(properties)  # type: ignore[attr-defined]
         publish.bodies.append(body)  # type: ignore[attr-defined]
-        link.sent[link.next] = Sent(delivery_id, hears)
+        link.sent[link.next] = sent
         link.next += 1
 
-    def _begin(self, link: IncomingLink) -> Publish:
-        """One publish for each link in what is handed over at once, however they take turns."""
+    def _begin(self, link: IncomingLink, transaction: int) -> Publish:
+        """One publish for each link in what is handed over at once, however they take turns, and each transaction."""
         if self._turn is not self._peer.requests:
             self._open.clear()
             self._turn = self._peer.requests
         self._links[link.number] = link
-        publish = self._open[link.number] = Publish(self._session, [], [], [], link.next, link=link.number)
+        publish = Publish(self._session, [], [], [], link.next, transaction, link=link.number)
+        self._open[link.number] = publish
         self._peer.ask(publish)
         return publish
 
-    def refuse(self, delivery_id: int, hears: Hears, error: BrokerError) -> None:
+    def refuse(
+        self, delivery_id: int, hears: Hears, error: BrokerError, transaction: OpenTransaction | None = None
+    ) -> None:
         """A message that no broker could take; who does not want to hear of that does not."""
+        if transaction:
+            transaction.fault = error
         if hears is not Hears.NOTHING:
             self._dispose(hears, delivery_id, delivery_id, Rejected(told(error)))
 
@@ -103,6 +111,8 @@ class Publications:
         for sent, state in taken:
             if sent.hears is Hears.NOTHING:
                 continue
+            if sent.transaction:
+                state = sent.transaction.told(state)  # noqa: PLW2901 - the same, as part of it
             if run and _goes_on(run, sent, state):
                 run = run[0], sent.delivery_id, state
                 continue

@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Final
 
 from services.common.errors import BrokerError, Reach, ResourceError
 from services.common.message.amqp_1_0.composite import Composite
-from services.gateway import vocabulary as to_broker
+from services.gateway import answers
 from services.gateway.outcomes import PublishDisposition
 from services.gateway.protocols.amqp_1_0.conditions import (
     FramingError,
@@ -18,7 +18,10 @@ from services.gateway.protocols.amqp_1_0.conditions import (
     UnattachedHandle,
     told,
 )
+from services.gateway.protocols.amqp_1_0.coordinator_link import CoordinatorLink
 from services.gateway.protocols.amqp_1_0.deliveries import Deliveries
+from services.gateway.protocols.amqp_1_0.durable_link import DurableLink
+from services.gateway.protocols.amqp_1_0.durable_record import outlives_connection
 from services.gateway.protocols.amqp_1_0.incoming_link import IncomingLink
 from services.gateway.protocols.amqp_1_0.limits import Amqp10Limits
 from services.gateway.protocols.amqp_1_0.link import Link, LinkState
@@ -26,7 +29,6 @@ from services.gateway.protocols.amqp_1_0.outgoing_link import OutgoingLink
 from services.gateway.protocols.amqp_1_0.peer import Peer
 from services.gateway.protocols.amqp_1_0.performatives import (
     RECEIVER,
-    SENDER,
     Attach,
     Begin,
     Detach,
@@ -36,6 +38,8 @@ from services.gateway.protocols.amqp_1_0.performatives import (
     Transfer,
 )
 from services.gateway.protocols.amqp_1_0.publications import Publications
+from services.gateway.protocols.amqp_1_0.transactional import Coordinator
+from services.gateway.protocols.amqp_1_0.transactions import OpenTransactions
 from services.gateway.protocols.amqp_1_0.windows import HANDLE_MAX, Windows
 from services.gateway.protocols.producing import Producing
 from services.gateway.vocabulary import CloseSession, OpenSession, Request
@@ -69,7 +73,8 @@ class Session:
         self._early: list[Composite] = []  # what the peer is told as soon as it is told of our begin
         self._consumers: dict[str, OutgoingLink] = {}  # by tag
         self.publications = Publications(peer, channel, self.number)
-        self.deliveries = Deliveries(peer, channel, self.number, self._windows)
+        self.transactions = OpenTransactions(peer, self.number)
+        self.deliveries = Deliveries(peer, channel, self.number, self._windows, self.transactions)
 
     @property
     def limits(self) -> Amqp10Limits:
@@ -197,7 +202,7 @@ class Session:
         if attach.handle in self._links:
             raise HandleInUse(f"handle {attach.handle} is in use")
         handle = self._free_handle(attach.handle)
-        link: Link = IncomingLink(self, attach, handle) if attach.role is SENDER else OutgoingLink(self, attach, handle)
+        link = _kind_of(attach)(self, attach, handle)
         self._links[attach.handle] = self._ours[handle] = link
         self._steal(link)
         _for_link(link.begin, link.refuse)
@@ -291,7 +296,7 @@ class Session:
 
     # -------------------------------------------------------------- from the broker
 
-    def deliver(self, what: to_broker.Deliveries) -> None:
+    def deliver(self, what: answers.Deliveries) -> None:
         """For one of its links: what comes for one that has ended meanwhile is for others."""
         link = self._consumers.get(what.tag)
         if link is None or self.state is not SessionState.RUNNING:
@@ -306,11 +311,11 @@ class Session:
         if self.state is not SessionState.FAILED:
             self.publications.confirm(dispositions)
 
-    def cancelled(self, tag: str) -> None:
-        """The queue of a link is gone."""
+    def cancelled(self, tag: str, *, stolen: bool) -> None:
+        """The queue of a link is gone, or the link attached elsewhere."""
         link = self._consumers.get(tag)
         if link and self.state is SessionState.RUNNING:
-            link.cancelled()
+            link.cancelled(stolen=stolen)
 
     @property
     def producing(self) -> list[Producing]:
@@ -329,6 +334,12 @@ class Session:
         link = next((each for each in self._ours.values() if each.number == number), None)
         if link and self.state is not SessionState.FAILED:
             link.fail(error)
+
+
+def _kind_of(attach: Attach) -> type[Link]:
+    if attach.role is RECEIVER:
+        return DurableLink if outlives_connection(attach.source) else OutgoingLink
+    return CoordinatorLink if isinstance(attach.target, Coordinator) else IncomingLink
 
 
 def _for_link(work: Callable[[], None], failed: Callable[[BrokerError], None]) -> None:

@@ -9,6 +9,7 @@ from unittest.mock import Mock
 
 import pytest
 
+from services.gateway import answers
 from services.gateway import vocabulary as v
 from services.gateway.connections.connection import Connection
 from services.gateway.operations import OPERATIONS, Operation, needs
@@ -28,10 +29,10 @@ async def test_its_queue_goes(monkeypatch: pytest.MonkeyPatch, says: list[Any]) 
     async def find(_session: object, request: v.FindNode) -> Any:
         return request.candidates[-1]
 
-    async def declare(_session: object, request: v.DeclareQueue) -> v.QueueDeclared:
+    async def declare(_session: object, request: v.DeclareQueue) -> answers.QueueDeclared:
         asked.append(request)
         await declared.wait()
-        return v.QueueDeclared("own", 0, 0)
+        return answers.QueueDeclared("own", 0, 0)
 
     for kind, does in {v.FindNode: find, v.DeclareQueue: declare}.items():
         monkeypatch.setitem(OPERATIONS, kind, Operation(does, needs.nothing))

@@ -74,7 +74,7 @@ def _apart(meters: Meters) -> dict[tuple[str, ...], float]:
 async def test_single_exchanges_and_connections(tmp_path: Path) -> None:
     """What each has, and what was counted of it, as long as it is there; of those that are gone nothing is kept."""
     settings = Settings(data=tmp_path, metrics_exchanges=True, metrics_connections=True)
-    session: Any = SimpleNamespace(consumers={1: None}, unsettled={1: None, 2: None})
+    session: Any = SimpleNamespace(consumers={1: None}, numbers=[1, 2])
     here = Peer(name="1.1", virtual_host="/", lost=False, sessions={1: session, 2: session})
     coming = Peer(name="1.2", virtual_host="", lost=False, sessions={})
     meters = Meters("gateway", "gateway-1")

@@ -41,6 +41,7 @@ ASKS_NOTHING = {
     v.Echo,
     v.Recover,
     v.SelectTransactions,
+    v.DeclareTransaction,
     v.Commit,  # what is in it was asked about when it came
     v.Rollback,
 }

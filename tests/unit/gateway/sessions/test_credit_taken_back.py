@@ -19,7 +19,7 @@ from services.gateway.sessions.session import Session
 from services.rpc.queue_pb2 import RESTORE
 
 if TYPE_CHECKING:
-    from services.gateway.vocabulary import Deliveries
+    from services.gateway.answers import Deliveries
 
 
 class House:

@@ -8,6 +8,7 @@ import pytest
 from pamqp import commands, header
 
 from services.common.errors import AccessRefused, NotFound, PreconditionFailed, ResourceError, Unavailable
+from services.gateway import answers
 from services.gateway import vocabulary as v
 from tests.support.amqp_playbook import Playbook, content
 from tests.support.messages import facts
@@ -42,13 +43,13 @@ _ASKED: list[tuple[Any, v.Request, Any, str]] = [
     (
         commands.Queue.Declare(queue="q", durable=True, exclusive=True, auto_delete=True, arguments={"x": "y"}),
         v.DeclareQueue(1, "q", False, True, True, True, {"x": "y"}),
-        v.QueueDeclared("q", 3, 2),
+        answers.QueueDeclared("q", 3, 2),
         "Queue.DeclareOk",
     ),
     (
         commands.Queue.Declare(queue="q", passive=True),
         v.DeclareQueue(1, "q", True),
-        v.QueueDeclared("q", 0, 0),
+        answers.QueueDeclared("q", 0, 0),
         "Queue.DeclareOk",
     ),
     (
@@ -105,7 +106,7 @@ def test_each_method_asks_and_is_answered(method: Any, request_: v.Request, resu
 def test_answers_carry_results() -> None:
     """Names, counts and tags as the broker said."""
     book = Playbook().running()
-    declared = book.does(1, commands.Queue.Declare(queue=""), v.QueueDeclared("amq.gen-1", 3, 2))
+    declared = book.does(1, commands.Queue.Declare(queue=""), answers.QueueDeclared("amq.gen-1", 3, 2))
     assert (declared.queue, declared.message_count, declared.consumer_count) == ("amq.gen-1", 3, 2)
     assert book.does(1, commands.Queue.Purge(queue="q"), 7).message_count == 7
     assert book.does(1, commands.Queue.Delete(queue="q"), 8).message_count == 8
@@ -133,7 +134,7 @@ def test_answers_carry_results() -> None:
 def test_no_wait_is_not_answered(method: Any) -> None:
     """The client has gone on."""
     book = Playbook().running()
-    book.engine.succeed(book.asks(1, method), v.QueueDeclared("q", 0, 0))
+    book.engine.succeed(book.asks(1, method), answers.QueueDeclared("q", 0, 0))
     assert book.raw() == b""
 
 
@@ -152,7 +153,7 @@ def test_get() -> None:
     book = Playbook().running()
     asked = book.asks(1, commands.Basic.Get(queue="q", no_ack=True))
     assert asked == v.Get(1, "q", True)
-    book.engine.succeed(asked, v.Got(4, True, facts("e", "k"), b"\x10\0\x02", b"body", 9))
+    book.engine.succeed(asked, answers.Got(4, True, facts("e", "k"), b"\x10\0\x02", b"body", 9))
     [(_, ok), (_, head), (_, body)] = book.sent()
     assert (ok.delivery_tag, ok.redelivered, ok.exchange, ok.routing_key, ok.message_count) == (4, True, "e", "k", 9)
     assert isinstance(head, header.ContentHeader)
@@ -223,7 +224,7 @@ def test_late_answers_are_dropped() -> None:
     book.engine.fail(book.asks(1, commands.Queue.Declare(queue="b")), NotFound("no"))
     [ended] = book.engine.pending_requests()
     book.raw()
-    book.engine.succeed(late, v.QueueDeclared("a", 0, 0))
+    book.engine.succeed(late, answers.QueueDeclared("a", 0, 0))
     book.engine.succeed(ended)
     book.client(1, commands.Channel.CloseOk())
     opening = book.asks(1, commands.Channel.Open())

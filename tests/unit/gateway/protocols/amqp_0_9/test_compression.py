@@ -10,9 +10,9 @@ import pytest
 from pamqp import commands, header
 
 from services.common.message.amqp_0_9 import FORMAT
+from services.gateway.answers import Deliveries, Got, Returned
 from services.gateway.protocols.amqp_0_9.compression import PROPERTY, recoding_for
 from services.gateway.protocols.amqp_0_9.limits import Amqp09Limits
-from services.gateway.vocabulary import Deliveries, Got, Returned
 from tests.support.amqp_playbook import Playbook
 from tests.support.messages import facts, kind, published
 

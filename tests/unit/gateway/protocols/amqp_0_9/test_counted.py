@@ -8,10 +8,10 @@ import pytest
 
 from services.common.message.amqp_0_9 import FORMAT, compose
 from services.common.message.facts import Facts
+from services.gateway.answers import Deliveries
 from services.gateway.protocols.amqp_0_9.counted import counted
 from services.gateway.protocols.amqp_0_9.frames import HEAD, MIN_FRAME_MAX, OVERHEAD
 from services.gateway.protocols.amqp_0_9.outgoing import deliveries
-from services.gateway.vocabulary import Deliveries
 
 FACTS = Facts("/", "", "q", "amqp-0-9")
 

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from pamqp import commands, heartbeat
 
 from services.common.errors import NotFound
+from services.gateway import answers
 from services.gateway import vocabulary as v
 from services.gateway.protocols.amqp_0_9.limits import Amqp09Limits
 from tests.support.amqp_playbook import CAPABILITIES, HEADER, Playbook, content, written
@@ -36,7 +37,7 @@ _WORK = [
 _CHUNKS = st.sampled_from(_WORK) | st.binary(max_size=40)
 _STREAMS = st.lists(_CHUNKS, max_size=15).map(lambda chunks: _HANDSHAKE + b"".join(chunks))
 _MUTATIONS = st.lists(st.tuples(st.integers(0, 1 << 20), st.integers(0, 255)), max_size=4)
-_RESULTS = {v.DeclareQueue: v.QueueDeclared("q", 0, 0), v.Consume: "tag", v.PurgeQueue: 0, v.DeleteQueue: 0}
+_RESULTS = {v.DeclareQueue: answers.QueueDeclared("q", 0, 0), v.Consume: "tag", v.PurgeQueue: 0, v.DeleteQueue: 0}
 
 
 def _serve(book: Playbook, requests: list[v.Request], *, refuse: bool) -> bool:

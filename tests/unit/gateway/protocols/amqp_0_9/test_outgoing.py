@@ -8,12 +8,12 @@ import pytest
 from pamqp import commands, header
 
 from services.common.errors import NotFound
+from services.gateway.answers import Deliveries, Returned
 from services.gateway.outcomes import ACCEPTED, PublishDisposition, PublishOutcome
 from services.gateway.protocols.amqp_0_9 import frames, outgoing
 from services.gateway.protocols.amqp_0_9.method import encode
 from services.gateway.protocols.amqp_0_9.methods import basic
 from services.gateway.sessions.publish_ticket import REFUSED
-from services.gateway.vocabulary import Deliveries, Returned
 from tests.support.amqp_playbook import Playbook, content
 from tests.support.messages import facts, kind, published
 

@@ -5,7 +5,6 @@ import pytest
 from services.common import errors
 from services.common.authentication.refusal import TooManyFailures
 from services.gateway.protocols.amqp_0_9.reply_codes import ends_connection, reply_code, reply_text
-from services.gateway.sessions.transaction import InDoubt
 
 
 @pytest.mark.parametrize(
@@ -17,7 +16,7 @@ from services.gateway.sessions.transaction import InDoubt
         (errors.NotAllowed, 530, True),
         (errors.Unavailable, 541, True),
         (errors.WrongPeer, 541, True),
-        (InDoubt, 541, True),
+        (errors.InDoubt, 541, True),
         (errors.Fenced, 541, True),
     ],
 )

@@ -1,0 +1,103 @@
+"""A link by which the peer receives from an exchange, also what comes while it is not there (part 3, section 3.5.6).
+
+Its container takes it up by its name, on whichever gateway; whoever has it then loses it (part 2, section 2.6.1). It
+ends when its peer closes it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from services.common.errors import NotFound, NotImplementedHere
+from services.gateway.protocols.amqp_1_0.durable_record import NEVER, Record, queue_of, record_in
+from services.gateway.protocols.amqp_1_0.link import LinkState
+from services.gateway.protocols.amqp_1_0.outgoing_link import OutgoingLink
+from services.gateway.protocols.amqp_1_0.termini import Source
+from services.gateway.vocabulary import DeclareQueue, DeleteQueue
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from services.gateway.answers import QueueDeclared
+    from services.gateway.protocols.amqp_1_0.performatives import Attach
+    from services.gateway.protocols.amqp_1_0.session import Session
+
+_SHARED = "shared"  # a capability: several links of one name, which takes more than a queue of its own
+_DURABLE = 2  # terminus-durability unsettled-state (3.5.5)
+
+
+class DurableLink(OutgoingLink):
+    """One from a queue is as any other: that is there anyway."""
+
+    def __init__(self, session: Session, attach: Attach, handle: int) -> None:
+        super().__init__(session, attach, handle)
+        self._queue = queue_of(session.peer.container, self.name)
+        self._stays = False  # its end here does
+
+    # -------------------------------------------------------------- beginning
+
+    def begin(self) -> None:
+        """As Link says."""
+        if self._attach.source is not None:
+            super().begin()
+            return
+        find = DeclareQueue(self.session.number, self._queue, passive=True, link=self.number)
+        self._ask_for(find, self._recalled)
+
+    def _recalled(self, found: QueueDeclared) -> None:
+        """The peer wants what it had, and does not say what that was."""
+        if (record := record_in(found.arguments)) is None:
+            self.refuse(NotFound("there is no such link"))
+            return
+        self._attach = replace(self._attach, source=Source(record.address, _DURABLE, NEVER, capabilities=("exchange",)))
+        self._take_up()
+
+    def _subscribe(self, exchange: str, key: str) -> None:
+        """By a queue that stays."""
+        source = self._source
+        if _SHARED in (source.capabilities or ()):
+            self.refuse(NotImplementedHere("durable subscriptions are not shared: one link has one"))
+            return
+        record = Record(self.session.peer.container, self.name, str(source.address), key, self._selector)
+        self._declare_as(record, lambda found: self._declared(found, record, exchange))
+
+    def _declare_as(self, record: Record, done: Callable[[QueueDeclared], None]) -> None:
+        declare = DeclareQueue(
+            self.session.number, self._queue, durable=True, arguments=record.arguments, link=self.number
+        )
+        self._ask_for(declare, done)
+
+    def _declared(self, found: QueueDeclared, record: Record, exchange: str) -> None:
+        """What was there may be of another source, or of another selector: then what waits in it is not wanted."""
+        if found.arguments and record_in(found.arguments) != record:
+            delete = DeleteQueue(self.session.number, self._queue, link=self.number)
+            self._ask_for(
+                delete, lambda _: self._declare_as(record, lambda _: self._bind(exchange, self._queue, record.key))
+            )
+        else:
+            self._bind(exchange, self._queue, record.key)
+
+    def _take_up(self) -> None:
+        self._stays = True
+        self._consume(self._queue, alone=True, steals=True)
+
+    def _bound(self, queue: str) -> None:
+        if queue == self._queue:
+            self._take_up()
+        else:
+            super()._bound(queue)
+
+    @property
+    def _terminus(self) -> dict[str, Any]:
+        return {"durable": self._source.durable, "expiry_policy": NEVER}
+
+    # -------------------------------------------------------------- the end
+
+    def _cancel(self, done: Callable[[], None]) -> None:
+        """As OutgoingLink says. Closed by its peer, its queue goes; detached, that stays."""
+        if not (self._stays and self._closed and self.state is LinkState.DETACHING):
+            super()._cancel(done)
+            return
+        delete = DeleteQueue(self.session.number, self._queue, link=self.number)
+        super()._cancel(lambda: self.session.ask_for(delete, lambda _: done(), lambda _: done()))

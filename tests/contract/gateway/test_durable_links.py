@@ -1,0 +1,145 @@
+"""Links of AMQP 1.0 that outlive their connections (part 3, section 3.5.6): any gateway takes them up."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from dataclasses import replace
+from typing import Any
+
+import pytest_asyncio
+from pamqp import commands
+
+from services.common.message import arguments
+from services.common.topology.slots import SlotName
+from services.gateway.protocols.amqp_1_0.durable_record import queue_of, record_in
+from services.gateway.protocols.amqp_1_0.performatives import Attach, Detach, Transfer
+from services.gateway.protocols.amqp_1_0.termini import Target
+from tests.support.amqp_1_0_client import Client
+from tests.support.amqp_1_0_playbook import receiving
+from tests.support.broker_house import BrokerHouse
+
+Exchange = commands.Exchange
+
+NEVER: dict[str, Any] = {"durable": 2, "expiry_policy": "never"}
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def clients(broker: BrokerHouse) -> AsyncIterator[list[Client]]:
+    """Of one container, one at each gateway."""
+    clients = [Client(), Client()]
+    for client, port in zip(clients, broker.ports, strict=False):
+        await client.open(port, "guest", "guest", "/")
+    yield clients
+    for client in clients:
+        client.abort()
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def exchange(broker: BrokerHouse, name: str) -> AsyncIterator[str]:
+    """A topic exchange."""
+    client = await broker.connect()
+    await client.call(1, Exchange.Declare(exchange=name, exchange_type="topic"), Exchange.DeclareOk)
+    yield name
+    await client.call(1, Exchange.Delete(exchange=name), Exchange.DeleteOk)
+
+
+async def publish(broker: BrokerHouse, exchange: str, *bodies: str) -> None:
+    """Confirmed."""
+    client = await broker.connect()
+    await client.call(1, commands.Confirm.Select(), commands.Confirm.SelectOk)
+    for body in bodies:
+        client.publish(body.encode(), "a.b", exchange=exchange)
+    await client.confirmed(len(bodies))
+
+
+def link_of(exchange: str) -> str:
+    """The name of the link that `receiving` attaches."""
+    return f"of {exchange}"
+
+
+def definition(broker: BrokerHouse, exchange: str) -> Any:
+    """Of its queue, if it is there."""
+    return broker.topology.by_name.get(SlotName("/", queue_of("client", link_of(exchange))))
+
+
+async def test_what_came_while_nobody_was_there(broker: BrokerHouse, clients: list[Client], exchange: str) -> None:
+    """Its connection dies; at another gateway its container gets all that was published meanwhile, once."""
+    first, second = clients
+    assert await first.receives_from(exchange, **NEVER) == ""
+    first.abort()
+    await publish(broker, exchange, "1", "2", "3")
+    assert await second.receives_from(exchange, **NEVER) == ""
+    second.takes(10)
+    for delivery in range(3):
+        await second.next(Transfer)
+        second.settles(delivery)
+    await second.detaches()
+    assert definition(broker, exchange) is None
+
+
+async def test_it_is_a_record_of_the_topology(broker: BrokerHouse, clients: list[Client], exchange: str) -> None:
+    """Which says whose it is, and what it receives."""
+    assert await clients[0].receives_from(exchange, **NEVER) == ""
+    known = definition(broker, exchange)
+    assert (known.durable, known.owner.scope, known.owner.name) == (True, "container", "client")
+    record = record_in(arguments.load(known.arguments))
+    assert record is not None
+    assert (record.container, record.link, record.address, record.key) == ("client", link_of(exchange), exchange, "#")
+    await clients[0].detaches()
+
+
+async def test_stolen_by_another_gateway(broker: BrokerHouse, clients: list[Client], exchange: str) -> None:
+    """Section 2.6.1: who has it loses it, with that error; what it had not settled goes to the other."""
+    first, second = clients
+    await first.receives_from(exchange, **NEVER)
+    first.takes(10)
+    await publish(broker, exchange, "1")
+    await first.next(Transfer)
+    assert await second.receives_from(exchange, **NEVER) == ""
+    detach = await first.next(Detach)
+    assert detach.error.condition == "amqp:link:stolen"
+    second.takes(10)
+    await second.next(Transfer)
+    second.settles(0)
+    await publish(broker, exchange, "2")
+    await second.next(Transfer)
+    second.settles(1)
+    await second.detaches()
+
+
+async def test_detached_it_stays(broker: BrokerHouse, clients: list[Client], exchange: str) -> None:
+    """Only a detach that closes it ends it; found again by its name alone, it says what it was."""
+    first, second = clients
+    await first.receives_from(exchange, **NEVER)
+    assert (await first.detaches(closed=False)).closed is False
+    await publish(broker, exchange, "1")
+    sought = Attach(link_of(exchange), 0, True, source=None, target=Target())
+    attached = await second.makes(sought)
+    assert (attached.source.address, attached.source.expiry_policy, attached.source.durable) == (exchange, "never", 2)
+    second.takes(1)
+    await second.next(Transfer)
+    second.settles(0)
+    await second.detaches()
+    assert (await second.makes(sought)).source is None
+    assert (await second.next(Detach)).error.condition == "amqp:not-found"
+
+
+async def test_of_another_source(broker: BrokerHouse, clients: list[Client], exchange: str) -> None:
+    """It is another one: what waited for the former is not for it."""
+    first, second = clients
+    await first.receives_from(exchange, **NEVER)
+    first.abort()
+    await publish(broker, exchange, "1")
+    other = replace(receiving(f"{exchange}/other", 0, dict(NEVER)), name=link_of(exchange))
+    assert (await second.makes(other)).source.address == f"{exchange}/other"
+    record = record_in(arguments.load(definition(broker, exchange).arguments))
+    assert record is not None
+    assert record.key == "other"
+    client = await broker.connect()
+    await client.call(1, commands.Confirm.Select(), commands.Confirm.SelectOk)
+    client.publish(b"2", "other", exchange=exchange)
+    second.takes(10)
+    await second.next(Transfer)
+    assert second.payload.endswith(b"2")
+    second.settles(0)
+    await second.detaches()
