@@ -6,17 +6,15 @@ import math
 
 from services.common.clock import Clock, monotonic
 
-_BURST = 5  # seconds of which what was left is not lost
-
 
 class Allowance:
-    """So many a second, and more after a rest."""
+    """So many a second; those that a second had left may come in the next."""
 
     def __init__(self, a_second: float, clock: Clock = monotonic) -> None:
         """`a_second`: 0 for any number."""
         self._a_second = a_second
         self._clock = clock
-        self._left = _BURST * a_second
+        self._left = a_second
         self._at = clock()
 
     def take(self, count: int) -> int:
@@ -24,7 +22,7 @@ class Allowance:
         if not self._a_second:
             return count
         now = self._clock()
-        self._left = min(self._left + (now - self._at) * self._a_second, _BURST * self._a_second)
+        self._left = min(self._left + (now - self._at) * self._a_second, self._a_second)
         self._at = now
         taken = min(count, math.floor(self._left))
         self._left -= taken

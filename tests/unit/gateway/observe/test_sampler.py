@@ -51,11 +51,11 @@ def test_by_parent() -> None:
 def test_so_many_a_second_by_parent() -> None:
     """Of a publisher that traces all, as many have spans as the allowance lets; rules and chance have no limit."""
     now = [7.0]
-    made = Sampler(0, QUEUES, Allowance(2, lambda: now[0]))
+    made = Sampler(0, QUEUES, Allowance(10, lambda: now[0]))
     assert len(reasons(made, run(30, traceparent=SAMPLED))) == 10
     assert reasons(made, run(2, traceparent=SAMPLED)) == []
     assert made.untraced == 22
-    now[0] += 1.5
+    now[0] += 0.35
     assert len(reasons(made, run(5, traceparent=SAMPLED))) == 3
     now[0] += 1000
     assert len(reasons(made, run(30, traceparent=SAMPLED))) == 10
