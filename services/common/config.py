@@ -183,6 +183,10 @@ class Settings(BaseModel):
     trace_ratio: Annotated[float, Field(ge=0, le=1)] = Field(
         0.0, description="share of the messages whose publisher does not trace them that get spans"
     )
+    trace_most: Annotated[float, Field(ge=0)] = Field(
+        1000.0,
+        description="messages a second, of a gateway, that get spans because their publishers trace them; 0: all",
+    )
     trace_link_after: Annotated[float, Field(ge=0)] = Field(
         300.0, description="seconds in a queue after which a delivery begins a trace of its own, linked to the first"
     )

@@ -52,6 +52,7 @@ from services.gateway.connections.ports import Ports
 from services.gateway.connections.telling import Telling
 from services.gateway.management.desk import desk
 from services.gateway.observe.observer import Observer
+from services.gateway.observe.tracing.allowance import Allowance
 from services.gateway.routing.bindings import Bindings
 from services.gateway.sessions.broker import Broker
 from services.gateway.sessions.permitted import Permits
@@ -162,6 +163,7 @@ class Service:
             self._recorder(),
             self._tracer,
             self._settings.trace_ratio,
+            Allowance(self._settings.trace_most),
             self._ledger.captures,
         )
 

@@ -21,6 +21,7 @@ from services.common.topology.slots import SlotId
 from services.gateway.observe.capture import Capture
 from services.gateway.observe.events import closed, opened
 from services.gateway.observe.record import ClientRecord, here
+from services.gateway.observe.tracing.allowance import NO_LIMIT, Allowance
 from services.gateway.observe.tracing.publishing import Publishing, TracedTicket
 from services.gateway.observe.tracing.sampler import Sampler
 from services.gateway.observe.tracing.sending import OUTCOMES, Sending
@@ -113,10 +114,11 @@ class Observer:
         recorder: Recorder = OFF,
         tracer: Tracer = NO_TRACER,
         trace_ratio: float = 0.0,
+        traced: Allowance = NO_LIMIT,
         captures: Captures = NO_CAPTURES,
     ) -> None:
         self.capture = Capture(captures)
-        self.sampler = Sampler(trace_ratio, queues)
+        self.sampler = Sampler(trace_ratio, queues, traced)
         self._publishing = Publishing(tracer, self.sampler, queues, table)
         self._sending = Sending(tracer, queues)
         self._events = events

@@ -2,7 +2,8 @@
 
 Asked for all messages at once that are published alike, so that what can be known of them is known once: a plan is
 remembered for each combination of exchange, publisher and queues. Only rules about ids and headers look into messages,
-and only into those that everything else of the rule fits.
+and only into those that everything else of the rule fits. A publisher that traces all of its messages has spans of so
+many a second: more would slow down all others. What rules and chance pick is the operator's wish, and has no limit.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from services.common.message import MessageFormat, format_named
 from services.common.telemetry.context import SpanContext
 from services.common.telemetry.rules import Rule, matches
 from services.common.topology.slots import SlotId
+from services.gateway.observe.tracing.allowance import NO_LIMIT, Allowance
 from services.gateway.rules import followed
 from services.gateway.vocabulary import Kind
 from services.rpc import router_pb2, store_pb2
@@ -83,8 +85,13 @@ class _Plan:
 class Sampler:
     """`active`: there is more to ask than whether the publisher traces a message."""
 
-    def __init__(self, ratio: float, queues: Mapping[SlotId, router_pb2.QueueDefinition]) -> None:
+    def __init__(
+        self, ratio: float, queues: Mapping[SlotId, router_pb2.QueueDefinition], allowance: Allowance = NO_LIMIT
+    ) -> None:
         self.active = ratio > 0
+        self.untraced = 0
+        """Messages that their publishers trace, beyond the allowance."""
+        self._allowance = allowance
         self._ratio = ratio
         self._chance = Chance(ratio)
         self._queues = queues
@@ -124,7 +131,9 @@ class Sampler:
         count = len(properties)
         reasons = dict.fromkeys(self._chance.pick(count), RATIO)
         if kind.attributes.sampled:
-            reasons = dict.fromkeys(range(count), PARENT)
+            allowed = self._allowance.take(count)
+            self.untraced += count - allowed
+            reasons.update(dict.fromkeys(range(allowed), PARENT))
         if plan.chance:
             reasons.update(dict.fromkeys(plan.chance.pick(count), RULE))
         for rule, chance in plan.inside:

@@ -9,6 +9,7 @@ import pytest
 from services.common.message import field_table
 from services.common.message.amqp_0_9 import FORMAT
 from services.common.telemetry.rules import Rule
+from services.gateway.observe.tracing.allowance import Allowance
 from services.gateway.observe.tracing.sampler import PARENT, RATIO, RULE, Chance, Publisher, Sampler
 from services.gateway.vocabulary import Publish
 from services.rpc import router_pb2, store_pb2
@@ -45,6 +46,21 @@ def test_by_parent() -> None:
     assert not reasons(sampler(), run(traceparent=UNSAMPLED))
     assert not reasons(sampler(), run())
     assert not sampler().active
+
+
+def test_so_many_a_second_by_parent() -> None:
+    """Of a publisher that traces all, as many have spans as the allowance lets; rules and chance have no limit."""
+    now = [7.0]
+    made = Sampler(0, QUEUES, Allowance(10, lambda: now[0]))
+    assert len(reasons(made, run(30, traceparent=SAMPLED))) == 10
+    assert reasons(made, run(2, traceparent=SAMPLED)) == []
+    assert made.untraced == 22
+    now[0] += 0.35
+    assert len(reasons(made, run(5, traceparent=SAMPLED))) == 3
+    now[0] += 1000
+    assert len(reasons(made, run(30, traceparent=SAMPLED))) == 10
+    made.set_rules([Rule(name="all", ratio=1)])
+    assert reasons(made, run(30, traceparent=SAMPLED)) == [RULE] * 30
 
 
 def test_by_ratio() -> None:

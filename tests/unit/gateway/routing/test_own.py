@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from contextlib import suppress
 from itertools import product
 from typing import Any
@@ -19,15 +18,13 @@ from services.common.topology.message import OfHeaders
 from services.gateway.routing import bindings as gateway_bindings
 from services.gateway.routing import replica as gateway_replica
 from services.gateway.routing.bindings import Bindings
-from services.gateway.routing.own import OwnRoutes, _Search
-from services.gateway.routing.portions import WORDS
+from services.gateway.routing.own import OwnRoutes
 from services.gateway.vocabulary import Publish
 from services.router.topology.effects import Effects, News
 from services.router.topology.topology import Topology
 from services.router.wire import news_frame, snapshot_frames
 from services.rpc import router_pb2
 from tests.support.messages import kind, published
-from tests.support.others_turns import others_turns
 from tests.support.topology_bench import Bench, new_topology
 from tests.support.topology_changes import EXCHANGES, HEADERS, KEYS, bindings, something
 from tests.support.topology_changes import changes as any_change
@@ -224,56 +221,6 @@ async def test_why_publishing_there_is_refused() -> None:
     nowhere = await gateway.own.ask("nowhere", publish("amq.fanout"))
     assert nowhere
     assert [fault.text for fault in nowhere.faults.values()] == ["no exchange 'amq.fanout' in vhost 'nowhere'"]
-
-
-@pytest.mark.parametrize(("through", "count"), [(False, 32 * WORDS), (True, 4 * WORDS)])
-async def test_a_long_request_gives_others_their_turns(through: Any, count: Any) -> None:
-    """It is not found at once; between its portions other requests are served. More keys fit where one look tells."""
-    bench = Bench()
-    bench.queue("q")
-    bench.exchange("next", "fanout")
-    bench.bind("next", "q", "")
-    bench.bind("amq.topic", "next" if through else "q", "#", to_exchange=through)
-    gateway = in_step(bench)
-    request = Publish(1, [kind("amq.topic", f"{each}") for each in range(count)], [b""] * count, [b""] * count)
-    assert gateway.own.find("/", request) is None
-    gateway.own._known.clear()
-    async with others_turns() as others:
-        answer = await gateway.own.ask("/", request)
-    assert answer
-    assert len(answer.targets) == count
-    assert others.count >= 3
-    assert len(set(map(id, answer.targets))) == 1  # a column of equals is seen to be one
-
-
-def test_what_is_bound_between_two_portions_leads_no_other_key_there() -> None:
-    """A key that was unbound at first, and is bound when it is looked for, says nothing of unbound keys."""
-    bench = Bench()
-    bench.queue("q")
-    bench.exchange("next", "fanout")
-    bench.bind("amq.direct", "next", "far", to_exchange=True)
-    gateway = in_step(bench)
-    kinds = [kind("amq.direct", "far", more_keys=(".".join("k" * 4 * WORDS),)), kind("amq.direct", "k")]
-    search = _Search(gateway.own, "/", Publish(1, kinds, [b"\x00\x00"] * 2, [b""] * 2))
-    portions = search.portions()
-    next(portions)
-    bench.bind("amq.direct", "q", "k")
-    told(bench, gateway)
-    assert list(portions) == []
-    assert [len(targets) for targets in search.targets()] == [0, 1]
-    assert gateway.names(bench.topology, "amq.direct", "unbound") == set()
-    assert gateway.names(bench.topology, "amq.direct", "k") == {"q"}
-
-
-async def test_a_place_that_is_lost_meanwhile_ends_the_search() -> None:
-    """Then a router is asked."""
-    gateway = in_step(Bench())
-    count = 16 * WORDS
-    request = Publish(1, [kind("amq.topic", f"{each}") for each in range(count)], [b""] * count, [b""] * count)
-    asking = asyncio.ensure_future(gateway.own.ask("/", request))
-    await asyncio.sleep(0)
-    gateway.placed = False
-    assert await asking is None
 
 
 async def test_a_type_that_is_not_installed_here_is_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
