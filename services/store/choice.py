@@ -24,11 +24,15 @@ _BY_SCHEME = {"postgres": "postgres", "postgresql": "postgres", "nats": "jetstre
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """A provider by name, the URL that it is given where it has one, and that of the configuration if it is apart."""
+    """A provider by name, the URL that it is given where it has one, and that of the configuration if it is apart.
+
+    `older`: one of the two may be older than the other.
+    """
 
     name: str
     url: str = ""
     configuration: Choice | None = None
+    older: bool = False
 
     @property
     def shown(self) -> str:
@@ -44,7 +48,7 @@ class Choice:
         apart = self.configuration.make(inner)
         kind = ApartElsewhere if isinstance(made, Elsewhere) or isinstance(apart, Elsewhere) else Apart
         places = replace(self, configuration=None).place(folder), self.configuration.place(inner)
-        return kind(made, apart, Join(*places, forgets=self.name == _FORGETS), inner)
+        return kind(made, apart, Join(*places, forgets=self.name == _FORGETS, older=self.older), inner)
 
     def _made(self, folder: Path) -> Provider:
         try:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from services.common import plugins
@@ -58,15 +58,16 @@ class Site:
             yield
 
 
-def site(text: str, configuration: str = "", data: Path = Path()) -> Site:
+def site(text: str, configuration: str = "", data: Path = Path(), *, older: bool = False) -> Site:
     """FOLDER, PROVIDER:FOLDER or a URL; the configuration may be apart, at a URL, or `sqlite:` in the folder.
 
-    That is `data` where the messages are at a URL. Raises InternalError where a URL is of no provider.
+    That is `data` where the messages are at a URL. `older`: one of the two may be older than the other. Raises
+    InternalError where a URL is of no provider.
     """
     found = _site(text)
     if not configuration:
         return found
-    choice = with_configuration(found.choice, configuration, "the configuration's")
+    choice = replace(with_configuration(found.choice, configuration, "the configuration's"), older=older)
     inside = found.folder or data.absolute()
     return Site(choice, found.folder if choice.configuration and choice.configuration.url else inside)
 

@@ -15,8 +15,10 @@ from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
 from contextlib import AsyncExitStack, aclosing
 from dataclasses import replace
 from pathlib import Path
+from typing import NamedTuple
 
 from services.common.disk import Room
+from services.store.moving.mark import Mark
 from services.store.provider import (
     Changes,
     Elsewhere,
@@ -30,7 +32,15 @@ from services.store.provider import (
     StoredBatch,
     TakenRow,
 )
-from services.store.providers.apart_halves import Half, Join, by_themselves, in_half
+from services.store.providers.apart_halves import Half, Join, by_themselves, in_half, own
+
+
+class _Part(NamedTuple):
+    """What one half has to write of a group, with its mark in it, or without."""
+
+    half: Half
+    changes: Changes
+    mark: Mark | None = None
 
 
 class Apart:
@@ -42,7 +52,7 @@ class Apart:
         self.configuration = Half(configuration)
         self._join = join
         self._folder = folder
-        self._under_way: tuple[Changes, list[tuple[Half, Changes]]] | None = None
+        self._under_way: dict[bool, tuple[Changes, list[_Part]]] = {}  # by whether records are in it
 
     @property
     def for_one_process(self) -> bool:
@@ -72,32 +82,49 @@ class Apart:
     async def commit(self, changes: Changes) -> None:
         """As Provider says, but for a group of both kinds: where one half failed, the other may be written."""
         await self._join.made()
-        for half, part in (parts := self._parts(changes)).copy():
-            await half.commit(part)
+        for part in (parts := self._parts(changes)).copy():
+            await self._write(part)
             parts.pop(0)
         self._forget(changes)
 
-    def _parts(self, changes: Changes) -> list[tuple[Half, Changes]]:
+    async def _write(self, part: _Part) -> None:
+        await part.half.commit(part.changes)
+        if part.mark is not None:
+            self._join.marked(part.mark)
+
+    def _parts(self, changes: Changes) -> list[_Part]:
         """What is still to be written. The parts of a group stay the same objects: providers know theirs again."""
-        if not (changes.records or changes.incarnation):
-            return [(self.messages, changes)]
-        if self._under_way is None or self._under_way[0] is not changes:
-            messages = replace(changes, records={})
-            parts = [(self.messages, messages)] if messages else []
-            records = Changes(at=changes.at, records=in_half(changes.records), incarnation=changes.incarnation)
-            self._under_way = changes, [*parts, (self.configuration, records)]
-        return self._under_way[1]
+        kind = bool(changes.records or changes.incarnation)
+        if kind not in self._under_way or self._under_way[kind][0] is not changes:
+            self._under_way[kind] = changes, self._parted(changes) if kind else [self._of_messages(changes)]
+        return self._under_way[kind][1]
+
+    def _parted(self, changes: Changes) -> list[_Part]:
+        messages = replace(changes, records={})
+        parts = [self._of_messages(messages)] if messages else []
+        mark = self._join.next_mark("configuration")
+        records = {**in_half(changes.records), **own(mark)}
+        here = Changes(at=changes.at, records=records, incarnation=changes.incarnation)
+        return [*parts, _Part(self.configuration, here, mark)]
+
+    def _of_messages(self, changes: Changes) -> _Part:
+        """A group without records: it has the mark with it where that says something new."""
+        if not (changes.origin or self._join.unheard):
+            return _Part(self.messages, changes)
+        mark = self._join.next_mark("messages")
+        return _Part(self.messages, replace(changes, records=own(mark)), mark)
 
     def _forget(self, changes: Changes) -> None:
-        if self._under_way is not None and self._under_way[0] is changes:
-            self._under_way = None
+        for kind, (group, _) in list(self._under_way.items()):
+            if group is changes:
+                del self._under_way[kind]
 
     async def begin_incarnation(self) -> int:
         await self._join.made()
         counts = [await half.provider.begin_incarnation() for half in self._both]
-        for half, count in zip(self._both, counts, strict=True):
-            if count < max(counts):
-                await half.commit(Changes(incarnation=max(counts)))
+        for half, holds in zip(self._both, ("messages", "configuration"), strict=True):
+            mark = self._join.next_mark(holds)
+            await self._write(_Part(half, Changes(incarnation=max(counts), records=own(mark)), mark))
         return max(counts)
 
     async def tidy(self, outcomes_before: int, marks_before: int) -> None:
@@ -164,9 +191,12 @@ class Apart:
         ):
             async with self.configuration.turn, self.messages.turn:
                 first = [await anext(pieces, None) for pieces in (records, rest)]
+            starts = 0
             for changes, pieces, only in zip(first, (records, rest), (_records_of, _all_but_records), strict=True):
-                async for piece in _from(changes, pieces, only):
-                    yield piece
+                async for each in _from(changes, pieces):
+                    starts = max(starts, each.incarnation)
+                    if piece := only(each, starts):
+                        yield piece
 
     async def given(self) -> Changes:
         records, rest = [await half.provider.given() for half in (self.configuration, self.messages)]
@@ -209,23 +239,19 @@ class ApartElsewhere(Apart):
             each.watch(ended)
 
 
-def _records_of(changes: Changes) -> Changes:
+def _records_of(changes: Changes, _starts: int) -> Changes:
     rows = [row for row in changes.records.values() if row is not None]
     return Changes(at=changes.at, records={(row.kind, row.key): row for row in by_themselves(rows)})
 
 
-def _all_but_records(changes: Changes) -> Changes:
-    return replace(changes, records={})
+def _all_but_records(changes: Changes, starts: int) -> Changes:
+    """The last piece counts the starts: one may have been counted by the configuration alone."""
+    return replace(changes, records={}, incarnation=starts if changes.incarnation else 0)
 
 
-async def _from(
-    first: Changes | None, pieces: AsyncGenerator[Changes, None], only: Callable[[Changes], Changes]
-) -> AsyncIterator[Changes]:
-    """The pieces from `first` on, as far as `only` lets them through."""
-    if first is None:
-        return
-    if piece := only(first):
-        yield piece
+async def _from(first: Changes | None, pieces: AsyncGenerator[Changes, None]) -> AsyncIterator[Changes]:
+    """The pieces from `first` on."""
+    if first is not None:
+        yield first
     async for changes in pieces:
-        if piece := only(changes):
-            yield piece
+        yield changes
