@@ -15,6 +15,7 @@ from services.common.errors import InternalError
 from services.store.provider import Elsewhere, Provider
 from services.store.providers.apart import Apart, ApartElsewhere
 from services.store.providers.apart_halves import Join
+from services.store.same_place import same_place
 
 _SQLITE = "sqlite"
 _FORGETS = "memory"
@@ -79,7 +80,7 @@ def choose(settings: Settings) -> Choice:
 def with_configuration(messages: Choice, url: str, named: str) -> Choice:
     """The configuration apart, at the URL; `named` as for `by_url`. Raises InternalError for one that is none."""
     chosen = Choice(_SQLITE) if url.lower() == f"{_SQLITE}:" else by_url(url, named, also=f"{_SQLITE}:")
-    if chosen.url and chosen.url == messages.url:
+    if chosen.url and same_place(chosen.url, messages.url):
         raise InternalError(f"{named} is where the messages are: leave it out, or name another place")
     return replace(messages, configuration=chosen)
 

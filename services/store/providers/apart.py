@@ -11,6 +11,8 @@ Both count the starts of the store, and go on from the greater number: from it c
 
 from __future__ import annotations
 
+import os
+import socket
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
 from contextlib import AsyncExitStack, aclosing
 from dataclasses import replace
@@ -18,12 +20,14 @@ from pathlib import Path
 from typing import NamedTuple
 
 from services.common.disk import Room
+from services.common.errors import InternalError
 from services.store.moving.mark import Mark
 from services.store.provider import (
     Changes,
     Elsewhere,
     LeaseRow,
     LiveRow,
+    Occupied,
     OutcomeRow,
     Provider,
     RecordRow,
@@ -68,11 +72,21 @@ class Apart:
         if self.configuration.provider.files():
             self._folder.mkdir(mode=0o700, exist_ok=True)
         async with AsyncExitStack() as opened:
-            for half in self._both:
-                await half.provider.open(patient=patient)
-                opened.push_async_callback(half.provider.close)
+            await self.messages.provider.open(patient=patient)
+            opened.push_async_callback(self.messages.provider.close)
+            await self._open_configuration(patient=patient)
+            opened.push_async_callback(self.configuration.provider.close)
             await self._join.check(self.messages.provider, self.configuration.provider)
             opened.pop_all()
+
+    async def _open_configuration(self, *, patient: bool) -> None:
+        try:
+            await self.configuration.provider.open(patient=patient)
+        except Occupied as other:
+            same = type(self.configuration.provider) is type(self.messages.provider)
+            if same and f"process {os.getpid()} on {socket.gethostname()} " in other.text:
+                raise InternalError(self._join.one_place) from other  # it would wait for itself
+            raise
 
     async def close(self) -> None:
         async with AsyncExitStack() as closing:

@@ -125,6 +125,11 @@ class Join:
         if ours.known < theirs.heard:
             raise InternalError(self._behind("messages", self._messages, "configuration", self._configuration))
 
+    @property
+    def one_place(self) -> str:
+        """The error text where both turn out to be in one."""
+        return f"{self._configuration} is where the messages are, {self._messages}: they have to be two places"
+
     def _insist(self, mark: Mark | None, holds: str, place: str) -> None:
         if mark is not None and mark.holds != holds:
             what = f"has the {mark.holds} of a store" if mark.holds else "has a store that is not whole"

@@ -123,6 +123,15 @@ async def test_a_backup_is_of_one_moment(apart: Any) -> None:
     assert found[-1].incarnation == 1
 
 
+async def test_a_backup_has_the_greater_count(apart: Any) -> None:
+    """After a crash while a start was counted, by the configuration alone: versions that it gave do not come again."""
+    await apart.begin_incarnation()
+    for _ in range(3):
+        await apart.configuration.provider.begin_incarnation()
+    found = [changes async for changes in apart.snapshot()]
+    assert [changes.incarnation for changes in found] == [0] * (len(found) - 1) + [4]
+
+
 async def test_what_is_given(apart: Any, tmp_path: Path) -> None:
     """The greatest numbers of both, read without opening them."""
     await apart.begin_incarnation()
