@@ -21,7 +21,7 @@ async def copy(source: Site, destination: Site, told: Progress) -> Moved:
     """Copies everything. Raises PreconditionFailed, InternalError or ResourceError."""
     if source == destination:
         raise PreconditionFailed(f"{source} cannot be copied to itself")
-    async with source.source() as from_, destination.destination() as to:
+    async with source.source() as from_, destination.destination(source) as to:
         return await Into(to, str(source), told).run(pieces_of(from_))
 
 

@@ -36,11 +36,21 @@ class Site:
             yield provider
 
     @asynccontextmanager
-    async def destination(self) -> AsyncIterator[Provider]:
-        """The provider, open; created, if it does not exist."""
+    async def destination(self, beside: Site | None = None) -> AsyncIterator[Provider]:
+        """The provider, open; created, if it does not exist. `beside`: the source, which is open, maybe in its folder.
+
+        Raises PreconditionFailed where both have a file there.
+        """
         provider = self._provider()
-        async with self._opened(provider):
+        held = beside.folder if beside else None
+        if beside and held == self.folder and not set(provider.files()).isdisjoint(beside.files()):
+            raise PreconditionFailed(f"{beside} cannot be copied into its own files")
+        async with self._opened(provider, held):
             yield provider
+
+    def files(self) -> tuple[str, ...]:
+        """Names of what it keeps in its folder."""
+        return self._provider().files()
 
     def _provider(self) -> Provider:
         provider = self.choice.make(self.folder or Path())
@@ -49,9 +59,9 @@ class Site:
         return provider
 
     @asynccontextmanager
-    async def _opened(self, provider: Provider) -> AsyncIterator[None]:
+    async def _opened(self, provider: Provider, held: Path | None = None) -> AsyncIterator[None]:
         async with AsyncExitStack() as stack:
-            if self.folder:
+            if self.folder and self.folder != held:
                 stack.enter_context(DataFolder(self.folder).held())
             await provider.open(patient=False)
             stack.push_async_callback(provider.close)

@@ -163,6 +163,28 @@ async def test_to_itself(filled: Filled) -> None:
         await copy(source, source, TOLD)
 
 
+async def test_into_its_own_files(filled: Filled) -> None:
+    """A store is not parted where it is: it is said so, and it is as it was."""
+    source = await filled("sqlite")
+    before = await contents(source)
+    with pytest.raises(PreconditionFailed, match="cannot be copied into its own files"):
+        await copy(source, site(str(source), "sqlite:"), TOLD)
+    assert await contents(source) == before
+
+
+async def test_beside_it(place: Place, filled: Filled) -> None:
+    """Messages go to a database, and configuration beside the file that both were in; and back."""
+    source, url = await filled("sqlite"), place("postgres")
+    before = await contents(source)
+    assert source.folder
+    beside = site(url.choice.url, "sqlite:", source.folder)
+    await copy(source, beside, TOLD)
+    assert await contents(beside) == before == await contents(source)
+    (source.folder / "hopline.db").unlink()
+    await copy(beside, source, TOLD)
+    assert await contents(source) == before
+
+
 async def test_of_none(place: Place, tmp_path: Path) -> None:
     """A folder without a store is named, and not made; nor is a database without one anything to copy."""
     nowhere = tmp_path / "nowhere"
