@@ -31,4 +31,5 @@ async def pieces_of(provider: Provider) -> Pieces:
         raise PreconditionFailed(unfinished(mark))
     async with aclosing(provider.snapshot()) as pieces:
         async for changes in pieces:
-            yield to_piece(changes)
+            if changes:
+                yield to_piece(changes)

@@ -11,6 +11,7 @@ Both count the starts of the store, and go on from the greater number: from it c
 
 from __future__ import annotations
 
+import asyncio
 import os
 import socket
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
@@ -20,7 +21,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from services.common.disk import Room
-from services.common.errors import InternalError
+from services.common.errors import InternalError, ResourceError
 from services.store.moving.mark import Mark
 from services.store.provider import (
     Changes,
@@ -37,6 +38,8 @@ from services.store.provider import (
     TakenRow,
 )
 from services.store.providers.apart_halves import Half, Join, by_themselves, in_half, own
+
+_MOMENT_SECONDS = 3.0  # for which a backup may keep commits waiting
 
 
 class _Part(NamedTuple):
@@ -198,19 +201,33 @@ class Apart:
         return by_themselves(await self.configuration.provider.records())
 
     async def snapshot(self) -> AsyncGenerator[Changes, None]:
-        """As Provider says: both are at the moment of the first step, for which commits wait."""
+        """As Provider says: both are at one moment, for which commits wait, and not for what is read then.
+
+        Raises ResourceError where one of them cannot be reached for that.
+        """
         async with (
             aclosing(self.configuration.provider.snapshot()) as records,
             aclosing(self.messages.provider.snapshot()) as rest,
         ):
-            async with self.configuration.turn, self.messages.turn:
-                first = [await anext(pieces, None) for pieces in (records, rest)]
+            await self._at_one_moment(records, rest)
+            yield Changes()
             starts = 0
-            for changes, pieces, only in zip(first, (records, rest), (_records_of, _all_but_records), strict=True):
-                async for each in _from(changes, pieces):
-                    starts = max(starts, each.incarnation)
-                    if piece := only(each, starts):
-                        yield piece
+            async for each in records:
+                starts = max(starts, each.incarnation)
+                if piece := _records_of(each):
+                    yield piece
+            async for each in rest:
+                if piece := _all_but_records(each, starts):
+                    yield piece
+
+    async def _at_one_moment(self, *snapshots: AsyncGenerator[Changes, None]) -> None:
+        try:
+            async with asyncio.timeout(_MOMENT_SECONDS), self.configuration.turn, self.messages.turn:
+                for pieces in snapshots:
+                    await anext(pieces)
+        except TimeoutError as late:
+            away = "configuration and messages could not be held at one moment: is one of their places away?"
+            raise ResourceError(f"{away} Do it again when both are written to (`hopline health`)") from late
 
     async def given(self) -> Changes:
         records, rest = [await half.provider.given() for half in (self.configuration, self.messages)]
@@ -253,19 +270,12 @@ class ApartElsewhere(Apart):
             each.watch(ended)
 
 
-def _records_of(changes: Changes, _starts: int) -> Changes:
+def _records_of(changes: Changes) -> Changes:
     rows = [row for row in changes.records.values() if row is not None]
     return Changes(at=changes.at, records={(row.kind, row.key): row for row in by_themselves(rows)})
 
 
 def _all_but_records(changes: Changes, starts: int) -> Changes:
     """The last piece counts the starts: one may have been counted by the configuration alone."""
-    return replace(changes, records={}, incarnation=starts if changes.incarnation else 0)
-
-
-async def _from(first: Changes | None, pieces: AsyncGenerator[Changes, None]) -> AsyncIterator[Changes]:
-    """The pieces from `first` on."""
-    if first is not None:
-        yield first
-    async for changes in pieces:
-        yield changes
+    starts = max(starts, changes.incarnation) if changes.incarnation else 0
+    return replace(changes, records={}, incarnation=starts)
