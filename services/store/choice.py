@@ -19,7 +19,8 @@ from services.store.same_place import same_place
 
 _SQLITE = "sqlite"
 _FORGETS = "memory"
-_CONFIGURATION = "configuration"  # the folder of it in the data folder
+CONFIGURATION = "configuration"
+"""The folder of it in the data folder."""
 _BY_SCHEME = {"postgres": "postgres", "postgresql": "postgres", "nats": "jetstream"}
 
 
@@ -45,7 +46,7 @@ class Choice:
         made = self._made(folder)
         if self.configuration is None:
             return made
-        inner = folder / _CONFIGURATION
+        inner = folder / CONFIGURATION
         apart = self.configuration.make(inner)
         kind = ApartElsewhere if isinstance(made, Elsewhere) or isinstance(apart, Elsewhere) else Apart
         places = replace(self, configuration=None).place(folder), self.configuration.place(inner)
@@ -67,7 +68,7 @@ class Choice:
         place = without_secrets(self.url) if self.url else f"{self.name}:{folder}"
         if self.configuration is None:
             return place
-        return f"{place}, configuration in {self.configuration.place(folder / _CONFIGURATION)}"
+        return f"{place}, configuration in {self.configuration.place(folder / CONFIGURATION)}"
 
 
 def choose(settings: Settings) -> Choice:
