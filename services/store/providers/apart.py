@@ -20,7 +20,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
-from services.common.disk import Room
+from services.common.disk import Room, reserve
 from services.common.errors import InternalError, ResourceError
 from services.store.moving.mark import Mark
 from services.store.provider import (
@@ -147,6 +147,10 @@ class Apart:
     async def tidy(self, outcomes_before: int, marks_before: int) -> None:
         for half in self._both:
             await half.provider.tidy(outcomes_before, marks_before)
+        # Nobody publishes to the configuration's disk, so the store does not look at it; but a log may fill it.
+        room = self.configuration.provider.room()
+        if room is not None and room.free < reserve(0, room.total):
+            await self.configuration.provider.make_room()
 
     def room(self) -> Room | None:
         """Of the messages' disk: publishers write to no other."""

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from services.common.disk import Room
 from services.common.errors import Fenced, ResourceError
 from services.rpc.store_pb2 import Fence, PutRecordsRequest, Record
 from services.store.provider import Changes
@@ -164,3 +165,19 @@ async def test_what_waits_is_told(house: House, monkeypatch: pytest.MonkeyPatch)
     assert (told.unwritable, told.unchangeable) == ("", "cannot write: Crash")
     assert await declared
     assert (await anext(tables)).unchangeable == ""
+
+
+@pytest.mark.parametrize(("free", "times"), [(1 << 30, 0), (1 << 20, 1)])
+async def test_the_configuration_has_a_disk_of_its_own(
+    house: House, monkeypatch: pytest.MonkeyPatch, free: int, times: int
+) -> None:
+    """Where there is little room it gives back what it can do without, however much the messages' disk has."""
+    configuration, made = house.provider.configuration.provider, []
+
+    async def make_room() -> None:
+        made.append(1)
+
+    monkeypatch.setattr(configuration, "room", lambda: Room(free, 10 << 30))
+    monkeypatch.setattr(configuration, "make_room", make_room)
+    await house.provider.tidy(0, 0)
+    assert len(made) == times
