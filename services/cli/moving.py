@@ -28,6 +28,9 @@ def export(
     source: _From,
     file: Annotated[Path, typer.Argument(help="That is not there yet.")],
     configuration: _Configuration = "",
+    older: Annotated[
+        bool, typer.Option("--older", help="Also if its configuration is older than its messages, or they than that.")
+    ] = False,
 ) -> None:
     """Writes down all of a store that does not run (`backup`: of one that does). Killed and done again, it goes on."""
     from services.cli.moving_shown import shown
@@ -39,7 +42,7 @@ def export(
 
     async def work() -> Exported:
         with shown() as told:
-            return await exported(site(source, configuration, data), file, told)
+            return await exported(site(source, configuration, data, older=older), file, told)
 
     done = run(work())
     typer.echo(done.manifest)

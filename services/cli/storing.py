@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 
 _File = Annotated[Path, typer.Argument(help="As `hopline store backup` has made it.")]
 _NOT_APART = (
-    "a restore makes one folder, and HOPLINE_STORE_CONFIGURATION_URL is set: unset it, "
-    "or use `hopline store import FILE TO --configuration URL`"
+    "a restore makes one folder, and HOPLINE_STORE_CONFIGURATION_URL is set: "
+    "`hopline store import FILE TO --configuration URL` makes both, in two new places (docs/backups.md)"
 )
 
 

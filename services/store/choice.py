@@ -15,20 +15,26 @@ from services.common.errors import InternalError
 from services.store.provider import Elsewhere, Provider
 from services.store.providers.apart import Apart, ApartElsewhere
 from services.store.providers.apart_halves import Join
+from services.store.same_place import same_place
 
 _SQLITE = "sqlite"
 _FORGETS = "memory"
-_CONFIGURATION = "configuration"  # the folder of it in the data folder
+CONFIGURATION = "configuration"
+"""The folder of it in the data folder."""
 _BY_SCHEME = {"postgres": "postgres", "postgresql": "postgres", "nats": "jetstream"}
 
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """A provider by name, the URL that it is given where it has one, and that of the configuration if it is apart."""
+    """A provider by name, the URL that it is given where it has one, and that of the configuration if it is apart.
+
+    `older`: one of the two may be older than the other.
+    """
 
     name: str
     url: str = ""
     configuration: Choice | None = None
+    older: bool = False
 
     @property
     def shown(self) -> str:
@@ -40,11 +46,11 @@ class Choice:
         made = self._made(folder)
         if self.configuration is None:
             return made
-        inner = folder / _CONFIGURATION
+        inner = folder / CONFIGURATION
         apart = self.configuration.make(inner)
         kind = ApartElsewhere if isinstance(made, Elsewhere) or isinstance(apart, Elsewhere) else Apart
         places = replace(self, configuration=None).place(folder), self.configuration.place(inner)
-        return kind(made, apart, Join(*places, forgets=self.name == _FORGETS), inner)
+        return kind(made, apart, Join(*places, forgets=self.name == _FORGETS, older=self.older), inner)
 
     def _made(self, folder: Path) -> Provider:
         try:
@@ -62,7 +68,7 @@ class Choice:
         place = without_secrets(self.url) if self.url else f"{self.name}:{folder}"
         if self.configuration is None:
             return place
-        return f"{place}, configuration in {self.configuration.place(folder / _CONFIGURATION)}"
+        return f"{place}, configuration in {self.configuration.place(folder / CONFIGURATION)}"
 
 
 def choose(settings: Settings) -> Choice:
@@ -75,7 +81,7 @@ def choose(settings: Settings) -> Choice:
 def with_configuration(messages: Choice, url: str, named: str) -> Choice:
     """The configuration apart, at the URL; `named` as for `by_url`. Raises InternalError for one that is none."""
     chosen = Choice(_SQLITE) if url.lower() == f"{_SQLITE}:" else by_url(url, named, also=f"{_SQLITE}:")
-    if chosen.url and chosen.url == messages.url:
+    if chosen.url and same_place(chosen.url, messages.url):
         raise InternalError(f"{named} is where the messages are: leave it out, or name another place")
     return replace(messages, configuration=chosen)
 

@@ -201,6 +201,7 @@ class Whole(Protocol):
     def snapshot(self) -> AsyncGenerator[Changes, None]:
         """All data at the moment of the first step, in pieces; committed to an empty provider they give the same data.
 
+        The first piece is empty, and comes at once: the moment is fixed by then, and nothing of the data is read yet.
         Ages are left out: all marks are as old as the running time. Commits go on meanwhile, and one piece at a time is
         in memory. A caller that does not want the rest closes it. While nothing is written the pieces stay the same.
         """

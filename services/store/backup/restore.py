@@ -26,7 +26,9 @@ from services.store.backup.generation import Generation, Given, given_of, withou
 from services.store.backup.manifest import Count, Manifest
 from services.store.backup.store_folder import StoreFolder
 from services.store.backup.wire import from_piece, to_piece
+from services.store.choice import CONFIGURATION
 from services.store.folder import DataFolder
+from services.store.moving.mark import mark_in
 from services.store.provider import Provider, RecordRow
 
 Make = Callable[[Path], Provider]
@@ -66,6 +68,7 @@ class Restore:
         manifest = self._verified()
         with DataFolder(self._folder).held(unfinished=True):
             self._recover()
+            await self._insist_on_no_half()
             present = self._place.present()
             if present and not replace:
                 text = f"{self._folder} has a store already ({present[0]}): --replace puts that aside"
@@ -84,6 +87,23 @@ class Restore:
             text = "set HOPLINE_STORE_PROVIDER=sqlite, and no HOPLINE_STORE_URL"
             raise PreconditionFailed(f"this store provider keeps nothing in a folder: {text}")
         return verified(self._file, self._now_ms)
+
+    async def _insist_on_no_half(self) -> None:
+        """The rest of it is elsewhere, and would be of no use beside a whole store."""
+        for place in (self._folder, self._folder / CONFIGURATION):
+            if any((place / name).exists() for name in self._files) and (holds := await self._half_in(place)):
+                raise PreconditionFailed(
+                    f"{place} has only the {holds} of a store whose configuration is apart: put it aside, and make "
+                    "both of the backup with `hopline store import FILE TO --configuration URL` (docs/backups.md)"
+                )
+
+    async def _half_in(self, place: Path) -> str:
+        try:
+            rows = (await self._make(place).given()).records.values()
+        except Exception:  # noqa: BLE001 - as below
+            return ""
+        mark = mark_in(row for row in rows if row is not None)
+        return mark.holds if mark else ""
 
     async def _given_before(self) -> Given:
         """The numbers given out by the store in the folder, if it can be read: it may know later ones."""

@@ -20,4 +20,5 @@ async def backup(provider: Provider, records: Records) -> AsyncGenerator[BackupP
     yield BackupPiece(head=BackupHead(time_ms=epoch_ms(), generation=restored.generation if restored else 1))
     async with aclosing(provider.snapshot()) as pieces:
         async for changes in pieces:
-            yield to_piece(changes)
+            if changes:
+                yield to_piece(changes)

@@ -21,7 +21,7 @@ async def copy(source: Site, destination: Site, told: Progress) -> Moved:
     """Copies everything. Raises PreconditionFailed, InternalError or ResourceError."""
     if source == destination:
         raise PreconditionFailed(f"{source} cannot be copied to itself")
-    async with source.source() as from_, destination.destination() as to:
+    async with source.source() as from_, destination.destination(source) as to:
         return await Into(to, str(source), told).run(pieces_of(from_))
 
 
@@ -31,4 +31,5 @@ async def pieces_of(provider: Provider) -> Pieces:
         raise PreconditionFailed(unfinished(mark))
     async with aclosing(provider.snapshot()) as pieces:
         async for changes in pieces:
-            yield to_piece(changes)
+            if changes:
+                yield to_piece(changes)

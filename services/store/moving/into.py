@@ -1,7 +1,7 @@
 """Writes pieces into an empty provider: one commit each; only after a check at the end may a store start on it.
 
-Each commit also writes how many pieces are there. Done again with the same pieces it continues behind them; a checksum
-over all pieces that are there tells whether they are the same.
+The first commit says that it is not whole, and each also writes how many pieces are there. Done again with the same
+pieces it continues behind them; a checksum over all pieces that are there tells whether they are the same.
 """
 
 from __future__ import annotations
@@ -45,6 +45,7 @@ class Into:
         self._told = told
         self._chain = hashlib.sha256()
         self._number = 0
+        self._new = False  # no mark yet
         self._tally = Tally()
 
     async def run(self, pieces: Pieces, last: Changes | None = None) -> Moved:
@@ -57,7 +58,7 @@ class Into:
             before = await self._begun()
             try:
                 counted = await self._write(pieces, before)
-                await self._check()
+                await self._check(leases=last is None)
                 await self._finish(last or counted)
             except BrokerError:
                 raise
@@ -69,6 +70,7 @@ class Into:
         mark = mark_in(await self._provider.records())
         if mark is None:
             await self._insist_on_nothing()
+            self._new = True
             return Mark(source=self._source)
         if mark.source != self._source:
             raise PreconditionFailed(f"it has a part of {mark.source}, and not of {self._source}: empty it, or go on")
@@ -91,7 +93,7 @@ class Into:
                 if changes.origin or changes.incarnation:
                     counted = _only_counters(changes)
                 if self._number > before.pieces:
-                    await self._provider.commit(self._marked(changes))
+                    await self._commit(changes)
                 elif self._number == before.pieces and self._chain.hexdigest() != before.chain:
                     raise PreconditionFailed(f"{self._source} has changed since this was begun: empty what it goes to")
         if self._number < before.pieces:
@@ -107,19 +109,28 @@ class Into:
         self._tally.add(piece)
         self._told.step(len(body))
 
-    def _marked(self, changes: Changes) -> Changes:
+    async def _commit(self, changes: Changes) -> None:
+        """With the mark. It is there before the first piece, which may be two commits, in two places."""
+        if self._new:
+            await self._provider.commit(Changes(records={(KIND, KEY): Mark(source=self._source).row()}))
+            self._new = False
         changes.origin = changes.incarnation = changes.running = 0
         mark = Mark(source=self._source, pieces=self._number, chain=self._chain.hexdigest())
         changes.records[KIND, KEY] = mark.row()
-        return changes
+        await self._provider.commit(changes)
 
-    async def _check(self) -> None:
-        """Reads everything back, and checks that it is what was to be written."""
+    async def _check(self, *, leases: bool) -> None:
+        """Reads everything back, and checks that it is what was to be written; `leases`: these too.
+
+        Those of a last commit may be there already, where one of two places had taken it.
+        """
         self._told.phase("checking")
         with closing(Tally()) as found:
             async with aclosing(self._provider.snapshot()) as pieces:
                 async for changes in pieces:
                     piece = to_piece(changes)
+                    if not leases:
+                        piece.ClearField("leases")
                     found.add(piece)
                     self._told.step(piece.ByteSize())
             if wrong := self._tally.differences(found):

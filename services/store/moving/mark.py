@@ -20,7 +20,7 @@ class Mark(BaseModel):
     """`pieces` of what comes from `source` are here, and `chain` is a checksum over them in their order.
 
     Or it is a half, which `holds` configuration or messages; `pair` is the number of both, and `other` where the other
-    one was.
+    one was. `known` grows with what the other has to know of, and `heard` is the other's, when this was written.
     """
 
     source: str
@@ -29,6 +29,8 @@ class Mark(BaseModel):
     holds: str = ""
     pair: int = 0
     other: str = ""
+    known: int = 0
+    heard: int = 0
 
     def row(self) -> RecordRow:
         """The mark as a row of the provider."""

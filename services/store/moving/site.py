@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from services.common import plugins
@@ -36,11 +36,21 @@ class Site:
             yield provider
 
     @asynccontextmanager
-    async def destination(self) -> AsyncIterator[Provider]:
-        """The provider, open; created, if it does not exist."""
+    async def destination(self, beside: Site | None = None) -> AsyncIterator[Provider]:
+        """The provider, open; created, if it does not exist. `beside`: the source, which is open, maybe in its folder.
+
+        Raises PreconditionFailed where both have a file there.
+        """
         provider = self._provider()
-        async with self._opened(provider):
+        held = beside.folder if beside else None
+        if beside and held == self.folder and not set(provider.files()).isdisjoint(beside.files()):
+            raise PreconditionFailed(f"{beside} cannot be copied into its own files")
+        async with self._opened(provider, held):
             yield provider
+
+    def files(self) -> tuple[str, ...]:
+        """Names of what it keeps in its folder."""
+        return self._provider().files()
 
     def _provider(self) -> Provider:
         provider = self.choice.make(self.folder or Path())
@@ -49,24 +59,25 @@ class Site:
         return provider
 
     @asynccontextmanager
-    async def _opened(self, provider: Provider) -> AsyncIterator[None]:
+    async def _opened(self, provider: Provider, held: Path | None = None) -> AsyncIterator[None]:
         async with AsyncExitStack() as stack:
-            if self.folder:
+            if self.folder and self.folder != held:
                 stack.enter_context(DataFolder(self.folder).held())
             await provider.open(patient=False)
             stack.push_async_callback(provider.close)
             yield
 
 
-def site(text: str, configuration: str = "", data: Path = Path()) -> Site:
+def site(text: str, configuration: str = "", data: Path = Path(), *, older: bool = False) -> Site:
     """FOLDER, PROVIDER:FOLDER or a URL; the configuration may be apart, at a URL, or `sqlite:` in the folder.
 
-    That is `data` where the messages are at a URL. Raises InternalError where a URL is of no provider.
+    That is `data` where the messages are at a URL. `older`: one of the two may be older than the other. Raises
+    InternalError where a URL is of no provider.
     """
     found = _site(text)
     if not configuration:
         return found
-    choice = with_configuration(found.choice, configuration, "the configuration's")
+    choice = replace(with_configuration(found.choice, configuration, "the configuration's"), older=older)
     inside = found.folder or data.absolute()
     return Site(choice, found.folder if choice.configuration and choice.configuration.url else inside)
 

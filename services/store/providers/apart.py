@@ -11,17 +11,24 @@ Both count the starts of the store, and go on from the greater number: from it c
 
 from __future__ import annotations
 
+import asyncio
+import os
+import socket
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
 from contextlib import AsyncExitStack, aclosing
 from dataclasses import replace
 from pathlib import Path
+from typing import NamedTuple
 
-from services.common.disk import Room
+from services.common.disk import Room, reserve
+from services.common.errors import InternalError, ResourceError
+from services.store.moving.mark import Mark
 from services.store.provider import (
     Changes,
     Elsewhere,
     LeaseRow,
     LiveRow,
+    Occupied,
     OutcomeRow,
     Provider,
     RecordRow,
@@ -30,7 +37,17 @@ from services.store.provider import (
     StoredBatch,
     TakenRow,
 )
-from services.store.providers.apart_halves import Half, Join, by_themselves, in_half
+from services.store.providers.apart_halves import Half, Join, by_themselves, in_half, own
+
+_MOMENT_SECONDS = 3.0  # for which a backup may keep commits waiting
+
+
+class _Part(NamedTuple):
+    """What one half has to write of a group, with its mark in it, or without."""
+
+    half: Half
+    changes: Changes
+    mark: Mark | None = None
 
 
 class Apart:
@@ -42,7 +59,7 @@ class Apart:
         self.configuration = Half(configuration)
         self._join = join
         self._folder = folder
-        self._under_way: tuple[Changes, list[tuple[Half, Changes]]] | None = None
+        self._under_way: dict[bool, tuple[Changes, list[_Part]]] = {}  # by whether records are in it
 
     @property
     def for_one_process(self) -> bool:
@@ -58,11 +75,21 @@ class Apart:
         if self.configuration.provider.files():
             self._folder.mkdir(mode=0o700, exist_ok=True)
         async with AsyncExitStack() as opened:
-            for half in self._both:
-                await half.provider.open(patient=patient)
-                opened.push_async_callback(half.provider.close)
+            await self.messages.provider.open(patient=patient)
+            opened.push_async_callback(self.messages.provider.close)
+            await self._open_configuration(patient=patient)
+            opened.push_async_callback(self.configuration.provider.close)
             await self._join.check(self.messages.provider, self.configuration.provider)
             opened.pop_all()
+
+    async def _open_configuration(self, *, patient: bool) -> None:
+        try:
+            await self.configuration.provider.open(patient=patient)
+        except Occupied as other:
+            same = type(self.configuration.provider) is type(self.messages.provider)
+            if same and f"process {os.getpid()} on {socket.gethostname()} " in other.text:
+                raise InternalError(self._join.one_place) from other  # it would wait for itself
+            raise
 
     async def close(self) -> None:
         async with AsyncExitStack() as closing:
@@ -72,37 +99,58 @@ class Apart:
     async def commit(self, changes: Changes) -> None:
         """As Provider says, but for a group of both kinds: where one half failed, the other may be written."""
         await self._join.made()
-        for half, part in (parts := self._parts(changes)).copy():
-            await half.commit(part)
+        for part in (parts := self._parts(changes)).copy():
+            await self._write(part)
             parts.pop(0)
         self._forget(changes)
 
-    def _parts(self, changes: Changes) -> list[tuple[Half, Changes]]:
+    async def _write(self, part: _Part) -> None:
+        await part.half.commit(part.changes)
+        if part.mark is not None:
+            self._join.marked(part.mark)
+
+    def _parts(self, changes: Changes) -> list[_Part]:
         """What is still to be written. The parts of a group stay the same objects: providers know theirs again."""
-        if not (changes.records or changes.incarnation):
-            return [(self.messages, changes)]
-        if self._under_way is None or self._under_way[0] is not changes:
-            messages = replace(changes, records={})
-            parts = [(self.messages, messages)] if messages else []
-            records = Changes(at=changes.at, records=in_half(changes.records), incarnation=changes.incarnation)
-            self._under_way = changes, [*parts, (self.configuration, records)]
-        return self._under_way[1]
+        kind = bool(changes.records or changes.incarnation)
+        if kind not in self._under_way or self._under_way[kind][0] is not changes:
+            self._under_way[kind] = changes, self._parted(changes) if kind else [self._of_messages(changes)]
+        return self._under_way[kind][1]
+
+    def _parted(self, changes: Changes) -> list[_Part]:
+        messages = replace(changes, records={})
+        parts = [self._of_messages(messages)] if messages else []
+        mark = self._join.next_mark("configuration")
+        records = {**in_half(changes.records), **own(mark)}
+        here = Changes(at=changes.at, records=records, incarnation=changes.incarnation)
+        return [*parts, _Part(self.configuration, here, mark)]
+
+    def _of_messages(self, changes: Changes) -> _Part:
+        """A group without records: it has the mark with it where that says something new."""
+        if not (changes.origin or self._join.unheard):
+            return _Part(self.messages, changes)
+        mark = self._join.next_mark("messages")
+        return _Part(self.messages, replace(changes, records=own(mark)), mark)
 
     def _forget(self, changes: Changes) -> None:
-        if self._under_way is not None and self._under_way[0] is changes:
-            self._under_way = None
+        for kind, (group, _) in list(self._under_way.items()):
+            if group is changes:
+                del self._under_way[kind]
 
     async def begin_incarnation(self) -> int:
         await self._join.made()
         counts = [await half.provider.begin_incarnation() for half in self._both]
-        for half, count in zip(self._both, counts, strict=True):
-            if count < max(counts):
-                await half.commit(Changes(incarnation=max(counts)))
+        for half, holds in zip(self._both, ("messages", "configuration"), strict=True):
+            mark = self._join.next_mark(holds)
+            await self._write(_Part(half, Changes(incarnation=max(counts), records=own(mark)), mark))
         return max(counts)
 
     async def tidy(self, outcomes_before: int, marks_before: int) -> None:
         for half in self._both:
             await half.provider.tidy(outcomes_before, marks_before)
+        # Nobody publishes to the configuration's disk, so the store does not look at it; but a log may fill it.
+        room = self.configuration.provider.room()
+        if room is not None and room.free < reserve(0, room.total):
+            await self.configuration.provider.make_room()
 
     def room(self) -> Room | None:
         """Of the messages' disk: publishers write to no other."""
@@ -157,16 +205,33 @@ class Apart:
         return by_themselves(await self.configuration.provider.records())
 
     async def snapshot(self) -> AsyncGenerator[Changes, None]:
-        """As Provider says: both are at the moment of the first step, for which commits wait."""
+        """As Provider says: both are at one moment, for which commits wait, and not for what is read then.
+
+        Raises ResourceError where one of them cannot be reached for that.
+        """
         async with (
             aclosing(self.configuration.provider.snapshot()) as records,
             aclosing(self.messages.provider.snapshot()) as rest,
         ):
-            async with self.configuration.turn, self.messages.turn:
-                first = [await anext(pieces, None) for pieces in (records, rest)]
-            for changes, pieces, only in zip(first, (records, rest), (_records_of, _all_but_records), strict=True):
-                async for piece in _from(changes, pieces, only):
+            await self._at_one_moment(records, rest)
+            yield Changes()
+            starts = 0
+            async for each in records:
+                starts = max(starts, each.incarnation)
+                if piece := _records_of(each):
                     yield piece
+            async for each in rest:
+                if piece := _all_but_records(each, starts):
+                    yield piece
+
+    async def _at_one_moment(self, *snapshots: AsyncGenerator[Changes, None]) -> None:
+        try:
+            async with asyncio.timeout(_MOMENT_SECONDS), self.configuration.turn, self.messages.turn:
+                for pieces in snapshots:
+                    await anext(pieces)
+        except TimeoutError as late:
+            away = "configuration and messages could not be held at one moment: is one of their places away?"
+            raise ResourceError(f"{away} Do it again when both are written to (`hopline health`)") from late
 
     async def given(self) -> Changes:
         records, rest = [await half.provider.given() for half in (self.configuration, self.messages)]
@@ -214,18 +279,7 @@ def _records_of(changes: Changes) -> Changes:
     return Changes(at=changes.at, records={(row.kind, row.key): row for row in by_themselves(rows)})
 
 
-def _all_but_records(changes: Changes) -> Changes:
-    return replace(changes, records={})
-
-
-async def _from(
-    first: Changes | None, pieces: AsyncGenerator[Changes, None], only: Callable[[Changes], Changes]
-) -> AsyncIterator[Changes]:
-    """The pieces from `first` on, as far as `only` lets them through."""
-    if first is None:
-        return
-    if piece := only(first):
-        yield piece
-    async for changes in pieces:
-        if piece := only(changes):
-            yield piece
+def _all_but_records(changes: Changes, starts: int) -> Changes:
+    """The last piece counts the starts: one may have been counted by the configuration alone."""
+    starts = max(starts, changes.incarnation) if changes.incarnation else 0
+    return replace(changes, records={}, incarnation=starts)

@@ -65,7 +65,7 @@ class JetStreamProvider:
 
         Raises Occupied, within a second or so, where another process goes on writing.
         """
-        await self._lookout.close()
+        await self._lookout.tried()
         await self._writer.open(patient=patient)
         self._tasks.start(self._tend(), "snapshots")
 

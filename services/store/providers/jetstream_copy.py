@@ -17,9 +17,10 @@ async def copy(index: Index, bodies: Bodies) -> AsyncGenerator[Changes, None]:
     """The pieces. Contents that die meanwhile stay in the stream until the pieces are read."""
     index.space.pins += 1
     try:
-        counters = index.counters()
+        counters, tables = index.counters(), index.everything()
+        yield Changes()
         pieces = Pieces(counters[0])
-        async with aclosing(_rows(index.everything(), bodies)) as rows:
+        async with aclosing(_rows(tables, bodies)) as rows:
             async for name, row in rows:
                 if full := pieces.put(name, row):
                     yield full

@@ -37,14 +37,16 @@ class Absence:
         self._since = self._since or now
         patience = standstill.SILENT_SECONDS if who is not None else _ABSENT_SECONDS if self._known else 0.0
         if now - self._since >= patience or (self.said and who is None):
-            # Who asks again has found another that was faster, and that may have a moment's absence too.
-            self.said, self._since = False, 0.0
-            return ""
+            return ""  # until `tried`: another place may have its writer for a moment more
         return self._known or "one that does not answer"
 
     def ends(self, who: str) -> None:
         """He says so. Of another than the one that writes, who was overtaken, that tells nothing."""
         self.said = self.said or who == self._known
+
+    def tried(self) -> None:
+        """Its place is taken. Who asks again has found another that was faster, which may have a moment's absence."""
+        self.said, self._since = False, 0.0
 
     def unknown(self) -> None:
         """The writer could not be asked: this time does not count as absence."""
@@ -69,6 +71,11 @@ class Lookout:
             await self.close()
             kind = Unreachable if failure.gone else InternalError
             raise kind(f"cannot use {self._url}: {failure}") from failure
+
+    async def tried(self) -> None:
+        """Closes, since this process is about to become the writer."""
+        self._absence.tried()
+        await self.close()
 
     async def close(self) -> None:
         """Closes the connection, until it is used again."""

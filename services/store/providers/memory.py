@@ -187,9 +187,11 @@ class MemoryProvider:
         return list(self._records.values())
 
     async def snapshot(self) -> AsyncGenerator[Changes, None]:
-        for changes in pieces(self._running, self._tables()):
+        tables, counters = self._tables(), (self._running, self._origin, self._incarnation)
+        yield Changes()
+        for changes in pieces(counters[0], tables):
             yield changes
-        yield counted(self._running, self._origin, self._incarnation)
+        yield counted(*counters)
 
     def _tables(self) -> list[Table]:
         """Copies of all tables: rows never change, but the dictionaries that hold them do."""

@@ -48,12 +48,13 @@ _DECODED = {
 
 async def snapshot(url: str, epoch: int) -> AsyncGenerator[Changes, None]:
     """The pieces of a snapshot, read with a connection of its own from the database to which the writer of `epoch`
-    writes. The moment is when the first piece is asked for.
+    writes. The moment is when the first piece, an empty one, is asked for.
     """
     connection = await postgres_read.connect(url, epoch)
     try:
         async with connection.transaction(isolation="repeatable_read", readonly=True):
             counters = dict(await connection.fetch("SELECT name, value FROM counter"))
+            yield Changes()
             pieces = Pieces(counters["running"])
             async with aclosing(_rows(connection)) as rows:
                 async for name, row in rows:

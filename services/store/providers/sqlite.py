@@ -224,6 +224,7 @@ class SQLiteProvider:
         try:
             await database.open()
             pieces = await database.run(sqlite_snapshot.begin)
+            yield Changes()
             while changes := await database.run(lambda _: next(pieces, None)):
                 yield changes
         finally:

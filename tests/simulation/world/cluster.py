@@ -45,6 +45,10 @@ class Cluster:
         self._loop = network.loop
         self._folder = folder
         self._disk = Disk(random, shape.commit, lambda: self._loop.now)
+        self._disks = [self._disk]
+        if shape.apart:
+            self._chance = Random(random.random())
+            self._disks.append(Disk(Random(self._chance.random()), shape.commit, lambda: self._loop.now))
         self._supervised: dict[str, Supervised] = {}
         self._tasks: set[asyncio.Task[Any]] = set()
 
@@ -95,7 +99,7 @@ class Cluster:
         """Returns when clients can connect."""
         self.provider = SimulatedProvider(self._folder, self._disk)
         shape = self.shape
-        records = SimulatedProvider(self._folder, self._disk) if shape.apart else None
+        records = SimulatedProvider(self._folder, self._disks[1]) if shape.apart else None
         self._makers = Makers(self._network, shape, self._folder, self.provider, records)
         counts = {"store": 1, "nats": 1, "router": shape.routers, "queue": shape.queue_processes}
         for kind, count in {**counts, "gateway": shape.gateways, "mgmt": int(shape.filing)}.items():
@@ -144,7 +148,8 @@ class Cluster:
     async def heal(self) -> None:
         """Ends all faults and starts what is dead; returns when everything serves."""
         self._network.heal()
-        self._disk.heal()
+        for disk in self._disks:
+            disk.heal()
         for one in self._supervised.values():
             if process := one.process:
                 process.starved = 0.0
@@ -197,19 +202,29 @@ class Cluster:
 
     def disk_full(self, seconds: float) -> None:
         """Nothing can be written."""
-        self._disk.full_until = self._loop.now + seconds
+        for disk in self._hit():
+            disk.full_until = self._loop.now + seconds
 
     def disk_low(self, seconds: float) -> None:
         """There is room for little more than what is no message."""
-        self._disk.low_until = self._loop.now + seconds
+        for disk in self._hit():
+            disk.low_until = self._loop.now + seconds
 
     def disk_fails(self, seconds: float) -> None:
         """Most commits fail."""
-        self._disk.fails_until = self._loop.now + seconds
+        for disk in self._hit():
+            disk.fails_until = self._loop.now + seconds
 
     def disk_slow(self, seconds: float) -> None:
         """Commits take a hundred times as long."""
-        self._disk.slow_until = self._loop.now + seconds
+        for disk in self._hit():
+            disk.slow_until = self._loop.now + seconds
+
+    def _hit(self) -> list[Disk]:
+        """The disks that a fault is of: either, or both, where configuration is apart."""
+        if len(self._disks) == 1:
+            return self._disks
+        return self._chance.choice([self._disks, self._disks[:1], self._disks[1:]])
 
     def ambush(self, method: str, moment: str, hold: float, spring: Callable[[], None]) -> None:
         """At the next moment of that kind; see `Ambushes`."""

@@ -67,3 +67,20 @@ def test_a_restore_makes_one_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert done.exit_code == 1
     assert "hopline store import FILE TO --configuration URL" in done.output
     assert not (tmp_path / "new").exists()
+
+
+@pytest.mark.parametrize("holds", ["messages", "configuration"])
+def test_a_restore_over_a_half(tmp_path: Path, holds: str) -> None:
+    """It is refused, and nothing is put aside: what is left of the other would be of no use."""
+    asyncio.run(_fill(tmp_path / "one"))
+    _store("export", tmp_path / "one", tmp_path / "file")
+    _store("copy", tmp_path / "one", two := tmp_path / "two", "--to-configuration", "sqlite:")
+    if holds == "configuration":
+        (two / "hopline.db").unlink()
+    done = CliRunner().invoke(
+        app.whole, ["store", "restore", str(tmp_path / "file"), "--to", str(tmp_path / "two"), "--replace"]
+    )
+    assert done.exit_code == 1
+    assert f"has only the {holds} of a store" in done.output
+    assert "hopline store import FILE TO --configuration URL" in done.output
+    assert not list(two.glob("replaced-*"))

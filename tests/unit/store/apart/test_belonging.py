@@ -114,7 +114,32 @@ async def test_messages_in_memory(tmp_path: Path) -> None:
     again = chosen.make(tmp_path)
     await again.open()
     assert (await again.records(), await again.leases()) == ([QUEUE], [])
+    await again.begin_incarnation()
     await again.close()
+    await made(tmp_path, chosen.make)
+
+
+async def test_configuration_beside_memory_is_not_served(tmp_path: Path) -> None:
+    """By itself, nor with messages elsewhere, and it is said where they were."""
+    await made(tmp_path, with_configuration(Choice("memory"), "sqlite:", "it").make)
+    with pytest.raises(InternalError, match="only the configuration of a store, and the rest is in memory:"):
+        await Engine(SQLiteProvider(tmp_path / "configuration"), TTL_MS, Ticking(), lambda _: None).start()
+    assert "belongs to what was in memory:" in await refused(tmp_path)
+
+
+async def test_memory_beside_what_has_messages(tmp_path: Path) -> None:
+    """A whole store is no configuration, nor is one whose messages are elsewhere: they would have no queues."""
+    beside = with_configuration(Choice("memory"), "sqlite:", "it")
+    whole, joined = tmp_path / "whole", tmp_path / "joined"
+    for folder in (whole, joined):
+        DataFolder(folder).make()
+    DataFolder(whole / "configuration").make()
+    await made(whole / "configuration", SQLiteProvider)
+    await made(joined, two)
+    with pytest.raises(InternalError, match="has a whole store"):
+        await beside.make(whole).open()
+    with pytest.raises(InternalError, match=r"belongs to what was in sqlite:.*, and memory:.* has nothing of it"):
+        await beside.make(joined).open()
 
 
 async def test_the_mark_of_a_move_is_that_of_both(apart: Any) -> None:

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from services.common.errors import ResourceError
+from services.common.clock import epoch_ms
+from services.common.errors import InternalError, ResourceError
 from services.rpc.store_pb2 import PutRecordsRequest, Record
 from services.store import snapshot
 from services.store.moving.copy import copy
+from services.store.moving.export import export
+from services.store.moving.importing import import_file
+from services.store.moving.into import Moved
 from services.store.moving.mark import KIND
 from services.store.moving.progress import Silent
-from services.store.moving.site import site
+from services.store.moving.site import Site, site
 from services.store.provider import Changes, LeaseRow, RecordRow
 from services.store.providers.apart_halves import Half
 from tests.support.apart import LEASE, QUEUE, Crash, fail, mixed, reopened, two
@@ -118,6 +123,15 @@ async def test_a_backup_is_of_one_moment(apart: Any) -> None:
     assert found[-1].incarnation == 1
 
 
+async def test_a_backup_has_the_greater_count(apart: Any) -> None:
+    """After a crash while a start was counted, by the configuration alone: versions that it gave do not come again."""
+    await apart.begin_incarnation()
+    for _ in range(3):
+        await apart.configuration.provider.begin_incarnation()
+    found = [changes async for changes in apart.snapshot()]
+    assert [changes.incarnation for changes in found] == [0] * (len(found) - 1) + [4]
+
+
 async def test_what_is_given(apart: Any, tmp_path: Path) -> None:
     """The greatest numbers of both, read without opening them."""
     await apart.begin_incarnation()
@@ -141,33 +155,77 @@ async def test_a_store_that_is_restarted(tmp_path: Path) -> None:
     await house.stop()
 
 
-async def test_a_move_that_is_killed_between_the_two(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """After each commit to one of them, in turn: done again it goes on, and all is there once."""
-    monkeypatch.setattr(snapshot, "_PIECE_BYTES", 100)
-    source, destination = site(str(tmp_path / "source")), site(str(tmp_path / "two"), "sqlite:")
+_MANY = 1000
+
+
+class Dying:
+    """Commits to halves, of which the process survives `left`."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.left = _MANY
+        commit = Half.commit
+
+        async def counted(half: Half, changes: Changes) -> None:
+            if not self.left:
+                raise Crash
+            self.left -= 1
+            await commit(half, changes)
+
+        monkeypatch.setattr(Half, "commit", counted)
+
+
+async def _filled(folder: Path) -> Site:
+    source = site(str(folder))
     house = house_of(source)
     await house.start()
     await write_everything(house)
     await house.stop()
-    commit, left, killed = Half.commit, 0, 0
+    return source
 
-    async def dying(half: Half, changes: Changes) -> None:
-        nonlocal left
-        if not left:
-            raise Crash
-        left -= 1
-        await commit(half, changes)
 
-    monkeypatch.setattr(Half, "commit", dying)
-    moved = None
-    while moved is None:
-        left = 3
+async def _survives_each(tmp_path: Path, dying: Dying, move: Callable[[Site], Awaitable[Moved]]) -> list[Moved]:
+    """Killed after each number of commits to a half: nothing of it is served, and done again it is all there."""
+    moved: list[Moved] = []
+    for left in range(_MANY):
+        destination = site(str(tmp_path / f"two-{left}"), "sqlite:")
+        dying.left = left
         try:
-            moved = await copy(source, destination, Silent())
+            await move(destination)
         except ResourceError:
-            killed += 1
-    assert killed > 3
-    assert moved.resumed
-    left = 100
-    async with source.source() as one, destination.source() as other:
-        assert await everything(other) == await everything(one)
+            dying.left = _MANY
+            if left > 2:  # the marks of the halves, and that of the move
+                with pytest.raises(InternalError, match="not whole"):
+                    await house_of(destination).start()
+            moved.append(await move(destination))
+        else:
+            break
+    return moved
+
+
+async def test_a_copy_that_is_killed_between_the_two(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """After each commit to one of them: no store starts on it; done again it goes on, and all is there once."""
+    monkeypatch.setattr(snapshot, "_PIECE_BYTES", 900)
+    source, dying = await _filled(tmp_path / "source"), Dying(monkeypatch)
+    moved = await _survives_each(tmp_path, dying, lambda destination: copy(source, destination, Silent()))
+    assert len(moved) > 8
+    assert moved[-1].resumed > 2
+    async with source.source() as one:
+        before = await everything(one)
+    dying.left = _MANY
+    for left in range(len(moved)):
+        async with site(str(tmp_path / f"two-{left}"), "sqlite:").source() as other:
+            assert await everything(other) == before
+
+
+async def test_an_import_that_is_killed_between_the_two(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The same, of the little that is one piece, and of the last commit, with the numbers of the next generation."""
+    source, file = await _filled(tmp_path / "source"), tmp_path / "file"
+    await export(source, file, Silent())
+    dying = Dying(monkeypatch)
+
+    async def move(destination: Site) -> Moved:
+        return (await import_file(file, destination, 8, epoch_ms(), Silent())).moved
+
+    moved = await _survives_each(tmp_path, dying, move)
+    assert len(moved) > 5
+    assert {each.messages for each in moved} == {7}

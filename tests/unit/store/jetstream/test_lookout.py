@@ -23,9 +23,22 @@ def test_another_was_faster() -> None:
     assert absence.heard(None) == "this"
     now[0] = 3.0
     assert absence.heard(None) == ""
+    absence.tried()
     assert absence.heard(None) == "this"
     now[0] = 5.0
     assert absence.heard(None) == ""
+
+
+def test_it_stays_absent() -> None:
+    """It is said again until it is tried: where configuration is apart its writer may be there for a moment more."""
+    now = [1.0]
+    absence = Absence(lambda: now[0])
+    absence.heard("this")
+    assert absence.heard("") == "this"
+    now[0] = 12.0
+    assert absence.heard("") == absence.heard("") == ""
+    assert absence.heard("this") == "this"
+    assert absence.heard("") == "this"
 
 
 def test_another_says_so() -> None:

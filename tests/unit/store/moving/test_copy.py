@@ -98,10 +98,10 @@ async def test_killed_at_any_piece(
     with monkeypatch.context() as patched:
         dying = Dying(patched, destination, 1000)
         moved = await copy(source, destination, TOLD)
-    assert moved.resumed == 1 + 2 + 5
+    assert moved.resumed == 1 + 2 + 5 - 1  # the first commit was that it is not whole
     everything_at_once = Dying(monkeypatch, destination, 1000)
     await copy(source, place(to), TOLD)
-    assert dying.committed == everything_at_once.committed - moved.resumed
+    assert dying.committed == everything_at_once.committed - moved.resumed - 1
     assert await contents(destination) == before
 
 
@@ -161,6 +161,28 @@ async def test_to_itself(filled: Filled) -> None:
     source = await filled("sqlite")
     with pytest.raises(PreconditionFailed, match="cannot be copied to itself"):
         await copy(source, source, TOLD)
+
+
+async def test_into_its_own_files(filled: Filled) -> None:
+    """A store is not parted where it is: it is said so, and it is as it was."""
+    source = await filled("sqlite")
+    before = await contents(source)
+    with pytest.raises(PreconditionFailed, match="cannot be copied into its own files"):
+        await copy(source, site(str(source), "sqlite:"), TOLD)
+    assert await contents(source) == before
+
+
+async def test_beside_it(place: Place, filled: Filled) -> None:
+    """Messages go to a database, and configuration beside the file that both were in; and back."""
+    source, url = await filled("sqlite"), place("postgres")
+    before = await contents(source)
+    assert source.folder
+    beside = site(url.choice.url, "sqlite:", source.folder)
+    await copy(source, beside, TOLD)
+    assert await contents(beside) == before == await contents(source)
+    (source.folder / "hopline.db").unlink()
+    await copy(beside, source, TOLD)
+    assert await contents(source) == before
 
 
 async def test_of_none(place: Place, tmp_path: Path) -> None:

@@ -77,5 +77,5 @@ async def test_large_groups_come_back_in_chunks(provider: PostgresProvider) -> N
         )
     )
     assert [batch.entry.id async for batch in batches_of(provider, 1)] == list(numbers)
-    pieces = [len(changes.contents) async for changes in provider.snapshot()]
+    pieces = [len(changes.contents) async for changes in provider.snapshot() if changes]
     assert max(pieces) == 1
