@@ -99,8 +99,7 @@ def arguments_of(wanted: Mapping[str, Any], is_exchange: Callable[[str], bool]) 
 
 def new_arguments(wanted: Mapping[str, Any], is_exchange: Callable[[str], bool]) -> dict[str, Any]:
     """Those of a queue that is to be made. Raises IllegalConfiguration."""
-    unsaid = _expiry_unsaid(wanted, {}) if wanted.get("alternateBinding") else {}
-    return unsaid | arguments_of(wanted, is_exchange)
+    return _expiry_unsaid(wanted, {}) | arguments_of(wanted, is_exchange)
 
 
 def changed_arguments(wanted: Mapping[str, Any], found: Mapping[str, Any], is_exchange: Callable[[str], bool]) -> Table:
@@ -116,12 +115,17 @@ def changed_arguments(wanted: Mapping[str, Any], found: Mapping[str, Any], is_ex
 
 
 def _expiry_unsaid(wanted: Mapping[str, Any], found: Mapping[str, Any]) -> Table:
-    """Where nothing is said of it: DELETE comes with an alternate, and goes with it; with another one it stays."""
-    if queue.EXPIRY.name in wanted or "alternateBinding" not in wanted:
+    """What becomes of what expires where nothing is said of it: it is deleted, once there is an alternate.
+
+    Null is that default as well. What was said once stays, whatever becomes of the alternate.
+    """
+    name, alternate = queue.EXPIRY.name, {**found, **wanted}.get("alternateBinding")
+    if wanted.get(name) is not None:
         return {}
-    if not wanted["alternateBinding"]:
-        return {queue.EXPIRY.name: None}
-    return {} if found.get("alternateBinding") else {queue.EXPIRY.name: queue.DELETE}
+    if name in found and name not in wanted:
+        # RabbitMQ's argument implies one, which would go with it
+        return {name: found[name]} if "alternateBinding" in wanted and not alternate else {}
+    return {name: queue.DELETE} if alternate else {}
 
 
 def _dead_letters(alternate: Mapping[str, Any] | None, is_exchange: Callable[[str], bool]) -> Iterator[tuple[str, Any]]:

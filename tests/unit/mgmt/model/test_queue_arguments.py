@@ -104,6 +104,8 @@ def test_others_arguments() -> None:
 
 ALTERNATE = {"alternateBinding": {"destination": "dead"}}
 ROUTES = {"expiryPolicy": "ROUTE_TO_ALTERNATE"}
+DELETES = {"expiryPolicy": "DELETE"}
+NULL = {"expiryPolicy": None}
 
 
 @pytest.mark.parametrize(
@@ -113,6 +115,9 @@ ROUTES = {"expiryPolicy": "ROUTE_TO_ALTERNATE"}
         (ALTERNATE | ROUTES, "ROUTE_TO_ALTERNATE"),
         (ALTERNATE | {"arguments": ROUTES}, "ROUTE_TO_ALTERNATE"),
         (ROUTES, "ROUTE_TO_ALTERNATE"),
+        (ALTERNATE | NULL, "DELETE"),
+        (NULL, None),
+        (NULL | {"arguments": {"x-dead-letter-exchange": "dead"}}, None),
         ({}, None),
     ],
 )
@@ -124,17 +129,23 @@ def test_what_expires(wanted: dict[str, Any], expiry: str | None) -> None:
 @pytest.mark.parametrize(
     ("wanted", "found", "expiry"),
     [
-        (ALTERNATE, {}, {"expiryPolicy": "DELETE"}),
-        (ALTERNATE, ALTERNATE, {}),
+        (ALTERNATE, {}, DELETES),
+        (ALTERNATE, ROUTES, {}),
+        (ALTERNATE, ALTERNATE | ROUTES, {}),
         (ALTERNATE | ROUTES, {}, ROUTES),
-        (ROUTES, ALTERNATE, ROUTES),
-        ({"expiryPolicy": None}, ALTERNATE, {"expiryPolicy": None}),
-        ({"alternateBinding": None}, ALTERNATE, {"expiryPolicy": None}),
-        ({"maximumMessageTtl": 5}, ALTERNATE, {}),
+        (ROUTES, ALTERNATE | DELETES, ROUTES),
+        (NULL, ALTERNATE | ROUTES, DELETES),
+        (NULL | ALTERNATE, ROUTES, DELETES),
+        (NULL, ROUTES, NULL),
+        (NULL | {"alternateBinding": {}}, ALTERNATE | ROUTES, NULL),
+        ({"alternateBinding": None}, ALTERNATE | ROUTES, ROUTES),
+        ({"alternateBinding": {}}, ALTERNATE | DELETES, DELETES),
+        ({"alternateBinding": {}}, {}, {}),
+        ({"maximumMessageTtl": 5}, ALTERNATE | ROUTES, {}),
     ],
 )
 def test_what_expires_is_changed(wanted: dict[str, Any], found: dict[str, Any], expiry: dict[str, Any]) -> None:
-    """DELETE comes with an alternate of which nothing is said, and goes with it; with another alternate it stays."""
+    """DELETE comes with an alternate where no policy is, and with null; a policy stays, whatever the alternate does."""
     told = changed_arguments({**wanted}, found, lambda _: True)
     assert {name: value for name, value in told.items() if name == "expiryPolicy"} == expiry
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
+from pamqp import commands
+
 from services.mgmt.tree import recent
 from tests.unit.mgmt.tree.conftest import HOST, Managed
 
@@ -51,7 +53,7 @@ async def test_where_dead_letters_go(managed: Managed) -> None:
     for none in ({}, None):
         told = (await managed("PUT", QUEUE, {"alternateBinding": {"destination": "amq.fanout"}}))[1]
         assert told["arguments"] == {"x-dead-letter-exchange": "amq.fanout", "expiryPolicy": "DELETE"}
-        assert (await managed("PUT", QUEUE, {"alternateBinding": none}))[1].get("arguments", {}) == {}
+        assert (await managed("PUT", QUEUE, {"alternateBinding": none}))[1]["arguments"] == {"expiryPolicy": "DELETE"}
     await _desk(managed)
     for wanted, answer in (({"maximumQueueDepthMessages": 1}, 200), ({"alternateBinding": {"destination": "q"}}, 403)):
         assert (await managed("PUT", QUEUE, wanted, user="desk:desk"))[0] == answer
@@ -71,6 +73,38 @@ async def test_what_expires(managed: Managed) -> None:
     assert (await managed("PUT", QUEUE, {"expiryPolicy": "SOMETIMES"}))[0] == 422
     told = (await managed("PUT", f"queue/{HOST}/p", {"arguments": {"x-dead-letter-exchange": "amq.fanout"}}))[1]
     assert told["expiryPolicy"] == "ROUTE_TO_ALTERNATE"
+    for wanted in ({"alternateBinding": {}}, alternate):
+        assert (await managed("PUT", f"queue/{HOST}/p", wanted))[1]["expiryPolicy"] == "ROUTE_TO_ALTERNATE"
+
+
+async def test_messages_that_expire(managed: Managed) -> None:
+    """Go to the alternate, or nowhere, by the policy that there is, whatever becomes of the alternate in between."""
+    client = await managed.house.connect()
+    await client.declare("dead")
+    await client.call(1, commands.Confirm.Select(), commands.Confirm.SelectOk)
+    none, alternate = {"alternateBinding": {}}, {"alternateBinding": {"destination": "dead"}}
+    routes = {"expiryPolicy": "ROUTE_TO_ALTERNATE"}
+    steps: tuple[tuple[bool, list[dict[str, Any]]], ...] = (
+        (False, [alternate | {"expiryPolicy": None}]),
+        (True, [routes]),
+        (False, [{"expiryPolicy": None}]),
+        (True, [none | routes, alternate]),
+        (True, [none, alternate]),
+        (False, [{"expiryPolicy": "DELETE"}]),
+        (False, [none, alternate]),
+        (True, [routes]),
+    )
+    for number, (_, changes) in enumerate(steps, 1):
+        for wanted in changes:
+            assert (await managed("PUT", QUEUE, wanted))[0] in {200, 201}
+        client.publish(str(number).encode(), "q", expiration="1")
+        await client.confirmed(number)
+        async with asyncio.timeout(15):
+            while (await client.declare("q", passive=True)).message_count:
+                await asyncio.sleep(0.01)
+    await client.consume("dead", no_ack=True)
+    gone = [str(number).encode() for number, (goes, _) in enumerate(steps, 1) if goes]
+    assert await client.bodies(len(gone)) == gone
 
 
 async def test_a_dead_letter_queue_that_is_made(managed: Managed) -> None:
