@@ -26,16 +26,19 @@ from services.queue.partitions.registry import Registry
 if TYPE_CHECKING:
     from services.queue.links.link import PeerLink
 
+_FAULTS = 3  # of one queue's looks: then it goes on without what is not found
+
 
 @dataclass(slots=True, eq=False)
 class _Claiming(Awaited):
     """Of one queue: `open` claims have parts that are not carried out, `then` is done when nothing is left.
 
-    After that the queue goes on, and what has waited for it is carried out.
+    After that the queue goes on, and what has waited for it is carried out. `faults`: steps that failed.
     """
 
     links: dict[PeerLink, None] = field(default_factory=dict)
     open: int = 0
+    faults: int = 0
     then: list[Callable[[], None]] = field(default_factory=list)
 
 
@@ -135,6 +138,10 @@ class Claims:
             if self._is_here(queue):
                 walk = walk or queue.seeking.begin()
                 more = queue.seeking.look(walk, self._registry.now())
+        except Exception:
+            its.faults += 1
+            walk, more = None, its.faults < _FAULTS  # what is not found yet would be given to others
+            raise
         finally:
             if more:
                 self._turns.later(turn.AT_ONCE, partial(self._look, queue, its, walk))

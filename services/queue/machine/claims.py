@@ -13,7 +13,7 @@ from typing import Final, NamedTuple, TypeAlias
 from services.common.ledger.stages import HELD
 from services.queue.machine.consumers import Consumer, ConsumerLink
 from services.queue.machine.entries import Entries
-from services.queue.machine.entry import Entry, Holder, Undecided
+from services.queue.machine.entry import WAITING, Entry, Holder, Undecided
 from services.queue.machine.record import uids_of
 from services.rpc import queue_pb2 as pb
 
@@ -277,8 +277,12 @@ class Claims:
 
     def _leave(self, entries: Iterable[Entry]) -> list[tuple[Entry, _Claim]]:
         """Those of some that wait and are claimed: their claimants have them from now on."""
-        claimed = [entry for entry in entries if entry.message.uid in self._waiting]
-        found = [(entry, self._waiting.pop(entry.message.uid)) for entry in self._entries.take_back(claimed)]
+        claimed: dict[int, Entry] = {}
+        for entry in entries:
+            if entry.message.uid in self._waiting and entry.state in WAITING:
+                claimed.setdefault(entry.message.uid, entry)  # one of them: the same message may be here twice
+        taken = self._entries.take_back(list(claimed.values()))
+        found = [(entry, self._waiting.pop(entry.message.uid)) for entry in taken]
         self._here([entry for entry, _ in found])
         for entry, claim in found:
             self._sought.discard(entry.message.uid)
