@@ -44,6 +44,10 @@ class _Claim:
     outcome: Outcome | None = None
     undecided: Undecided | None = None
 
+    def is_anothers(self, link: ConsumerLink) -> bool:
+        """Whether another gateway has it, and is there."""
+        return self.link is not None and not self.link.broken and self.link.origin != link.origin
+
     def begin(self, entry: Entry) -> None:
         """It is here now."""
         entry.holder = self.undecided or self.link
@@ -129,7 +133,12 @@ class Claims:
         self._until = now + _KEPT_MS
         for uid in uids:
             before = self._waiting.get(uid)
-            self._waiting[uid] = _Claim(link, consumer, undecided=before.undecided if before else None)
+            if before is None:
+                self._waiting[uid] = _Claim(link, consumer)
+            elif before.is_anothers(link):
+                self._heirs[uid] = _Heir(link, consumer)
+            else:
+                before.link, before.consumer = link, consumer
 
     def _not_ended(self, entry: Entry) -> None:
         """Recovery counted an attempt that has not ended, unless it found a note of more that had."""
@@ -159,10 +168,8 @@ class Claims:
             if outcome in FINAL:
                 claim.outcome, claim.undecided = outcome, None
                 self._entries.context.on_early()
-            elif outcome == pb.ABANDON:
-                self._give_up(uid, claim)
-            else:
-                del self._waiting[uid]
+            elif claim.outcome is None:
+                self._give_up(uid, claim, keeps=outcome == pb.ABANDON)
 
     def not_others(self, uids: Iterable[int], holder: Holder) -> list[int]:
         """Those that neither another gateway holds that is there, nor a transaction of its."""
@@ -174,10 +181,14 @@ class Claims:
 
     def _is_anothers(self, uid: int, origin: int) -> bool:
         entry = self._unsettled.get(uid)
-        holder = entry.holder if entry else None
+        holder = entry.holder if entry else self._claimant(uid)
         if isinstance(holder, Holder) and holder.broken:
             return False
         return isinstance(holder, (Holder, Undecided)) and holder.origin != origin
+
+    def _claimant(self, uid: int) -> object:
+        claim = self._waiting.get(uid)
+        return claim and (claim.undecided or claim.link)
 
     def abandon(self, uids: Sequence[int]) -> list[int]:
         """Their consumer is gone: gives those that go back now; a transaction keeps what it has until it is decided."""
@@ -198,7 +209,7 @@ class Claims:
         """What `holder` had of these is anybody's, when it comes; gives what it has that is here."""
         for uid in uids:
             if (claim := self._waiting.get(uid)) and claim.link is holder and claim.outcome is None:
-                self._give_up(uid, claim)
+                self._give_up(uid, claim, keeps=True)
             if (heir := self._heirs.get(uid)) and heir.link is holder:
                 del self._heirs[uid]
         return self._held_by(holder, uids)
@@ -222,9 +233,13 @@ class Claims:
         get = self._unsettled.get
         return [uid for uid in uids if (entry := get(uid)) is not None and entry.holder is holder]
 
-    def _give_up(self, uid: int, claim: _Claim) -> None:
-        claim.link = None
-        if claim.undecided is None:
+    def _give_up(self, uid: int, claim: _Claim, *, keeps: bool) -> None:
+        """Its claimant's no more, but an heir's; `keeps`: a transaction has it all the same."""
+        heir = self._heirs.pop(uid, None)
+        claim.link, claim.consumer = heir if heir and not heir.link.broken else (None, None)
+        if not keeps:
+            claim.undecided = None
+        if claim.link is None and claim.undecided is None:
             del self._waiting[uid]
 
     # -------------------------------------------------------------- transactions
@@ -302,6 +317,8 @@ class Claims:
 
     def _forget_old(self, now: int) -> None:
         if now > self._until and not self._sought:
+            for uid in self._waiting if self._heirs else ():
+                self._heirs.pop(uid, None)
             self._waiting.clear()
 
 
