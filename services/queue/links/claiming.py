@@ -70,9 +70,10 @@ class Claims:
             self._links[link] = self._links.get(link, 0) + 1
         its.open += 1
         # Not in this turn: to read the frame took long, and others in it may hold what would be delivered.
-        for first in range(0, len(held), turn.AT_ONCE):
-            some = slice(first, first + turn.AT_ONCE)
-            self._turns.later(turn.AT_ONCE, partial(self._expect, queue, link, consumer, held, some))
+        for first in range(0, len(held), turn.CLAIMED):
+            some = slice(first, first + turn.CLAIMED)
+            cost = -(-turn.AT_ONCE * min(turn.CLAIMED, len(held) - first) // turn.CLAIMED)
+            self._turns.later(cost, partial(self._expect, queue, link, consumer, held, some))
         self._turns.later(0, partial(self._all_expected, queue, its))
 
     def _begin(self, queue: Queue) -> _Claiming:
@@ -128,7 +129,7 @@ class Claims:
     def _all_expected(self, queue: Queue, its: _Claiming) -> None:
         its.open -= 1
         if not its.open:
-            self._look(queue, its, None)
+            self._turns.later(turn.AT_ONCE, partial(self._look, queue, its, None))
 
     def _look(self, queue: Queue, its: _Claiming, walk: Walk | None) -> None:
         if its.open:  # more was claimed meanwhile: that looks at all anew
