@@ -100,8 +100,9 @@ class Timers:
     def _check_claims(self, partition: Partition, now: int) -> None:
         if not 0 < partition.claimable_until <= now:
             return
-        if self._host.claims:  # what gateways say of this partition may wait behind that
-            partition.wait_for_claims(now)
+        # What gateways say of this partition may wait behind what they have said.
+        if now < partition.claimable_most and any(map(self._host.hears, partition.formers)):
+            partition.wait_longer(now)
         else:
             self._release_unclaimed(partition)
 

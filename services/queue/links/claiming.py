@@ -65,6 +65,7 @@ class Claims:
             queue.claim(held, link, self._registry.now(), consumer)
             return
         its = self._queues.get(queue) or self._begin(queue)
+        self._keep_claimable(link)
         if link not in its.links:
             its.links[link] = None
             self._links[link] = self._links.get(link, 0) + 1
@@ -79,13 +80,13 @@ class Claims:
     def _begin(self, queue: Queue) -> _Claiming:
         queue.seeking.hold_up()
         its = self._queues[queue] = _Claiming()
-        self._keep_claimable()
         return its
 
-    def _keep_claimable(self) -> None:
-        """What gateways say of other partitions waits behind this, too."""
+    def _keep_claimable(self, link: PeerLink) -> None:
+        """What its gateway says of other partitions waits behind this, too."""
         for partition in self._registry.partitions.values():
-            partition.wait_for_claims(self._registry.now())
+            if link.origin in partition.formers:
+                partition.wait_longer(self._registry.now())
 
     def then(self, queue: Queue, work: Callable[[], None]) -> None:
         """Does it as soon as nothing of the queue is being claimed; not at all if that is another process's by then."""
@@ -101,6 +102,10 @@ class Claims:
     def concern(self, link: PeerLink) -> bool:
         """Whether something that this one holds is being claimed."""
         return link in self._links
+
+    def concern_one_of(self, origin: int) -> bool:
+        """The same of a stream of this gateway, this one or a former one."""
+        return any(link.origin == origin for link in self._links)
 
     async def until_done(self, link: PeerLink) -> None:
         """Returns when none of it is, and leases hold."""
@@ -153,7 +158,8 @@ class Claims:
         del self._queues[queue]
         self._over.set()
         freed = [link for link in its.links if self._is_free(link)]
-        self._keep_claimable()
+        for link in its.links:
+            self._keep_claimable(link)
         if self._is_here(queue):
             for_each("serving a queue whose messages are claimed", its.then, call)
             by_itself(
