@@ -19,12 +19,16 @@ def release_held_by(host: Host, queue: Queue, holder: object) -> None:
 
 async def _release(host: Host, queue: Queue, holder: object, uids: list[int]) -> None:
     at_once = turn.AT_ONCE if queue.seeking.by_arrival else turn.SCATTERED  # each has to find its place, then
-    for first in range(0, len(uids), at_once):
+    its = list[int]()
+    for first in range(0, len(uids), turn.SEEN):  # others' among them are only looked at
+        await asyncio.sleep(0)
+        its += queue.giving_back.had(uids[first : first + turn.SEEN], holder)
+    for first in range(0, len(its) or 1, at_once):
         await asyncio.sleep(0)
         await host.until_certain()
         if host.registry.settling(queue.options.queue_id) is not queue:
             return  # the next owner reads from the journal which gateway had it, or the queue is deleted
         end = first + at_once
-        release = partial(queue.giving_back.release, uids[first:end], holder, host.now(), last=end >= len(uids))
+        release = partial(queue.giving_back.release, its[first:end], holder, host.now(), last=end >= len(its))
         by_itself("giving deliveries back", release)
         host.check_full()

@@ -205,6 +205,14 @@ class Claims:
         """What anybody has, or claims, or is an heir of; some of it more than once."""
         return [*self._unsettled, *self._waiting, *self._heirs]
 
+    def had(self, uids: Iterable[int], holder: object) -> list[int]:
+        """Those of some that `holder` has, or claims, or is an heir of."""
+        found = self._held_by(holder, uids)
+        for others in (self._waiting, self._heirs):
+            get = others.get
+            found += [uid for uid in uids if (it := get(uid)) is not None and it.link is holder] if others else []
+        return found
+
     def release(self, holder: object, uids: Iterable[int]) -> list[int]:
         """What `holder` had of these is anybody's, when it comes; gives what it has that is here."""
         for uid in uids:

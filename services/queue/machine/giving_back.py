@@ -42,6 +42,10 @@ class GivingBack:
         self._settlement.settle(given_up(holder), uids, now)
         return []
 
+    def had(self, uids: Sequence[int], holder: object) -> list[int]:
+        """Those of some that are for `release`: that takes longer than to look at them."""
+        return self._claims.had(uids, holder)
+
     def release(self, uids: Sequence[int], holder: object, now: int, *, last: bool) -> None:
         """Gives back what `holder` has of these yet; `last`: there is no more."""
         self._backlog.returning -= last
