@@ -25,7 +25,7 @@ from services.queue.links.full import Full
 from services.queue.links.last_words import LastWords, last_words_of
 from services.queue.links.outbox import Outbox
 from services.queue.links.peer_reports import PeerReports
-from services.queue.links.releasing import release_held_by
+from services.queue.links.releasing import release_held_by, release_in_turns
 from services.queue.links.selecting import Selecting
 from services.queue.links.transactions import Transactions
 from services.queue.links.until_heard import until_heard
@@ -185,17 +185,20 @@ class PeerLink(Holder):
         self.over = True
         if self._host.departed.get(self.origin) is self:
             del self._host.departed[self.origin]
-        now, touched = self._host.now(), list(self._touched)
+        touched = list(self._touched)
+        self._touched.clear()
         # Before those come that have waited for it, and they before queues go for want of consumers.
-        for_each("giving deliveries back", touched, lambda queue: release_held_by(self._host, queue, self))
+        release_in_turns(self._host, touched, self)
+        self._host.turns.do(0, partial(self._ended, touched))
+
+    def _ended(self, touched: Sequence[Queue]) -> None:
         self._host.returning.over(self)
         for queue in self._unused:
             # Another Queue object if the partition has left and come back: that one has the consumers.
             present = self._host.registry.queues.get(queue.options.queue_id)
             if present is not None and not len(present.consumers):
                 self._host.delete_soon(queue.options.queue_id)
-        for_each("serving those that are left", touched, lambda queue: queue.dispatch(now))
-        self._touched.clear()
+        for_each("serving those that are left", touched, lambda queue: queue.dispatch(self._host.now()))
         self._host.check_full()
 
     def has_told(self, partition: Partition) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Iterable
 from functools import partial
 
 from services.common.containment import by_itself
@@ -15,6 +16,17 @@ def release_held_by(host: Host, queue: Queue, holder: object) -> None:
     """What `holder` has of a queue is dispatched to other consumers, once all of it is back in its place."""
     if uids := queue.giving_back.release_held_by(holder, host.now()):
         host.tasks.start(_release(host, queue, holder, uids), f"deliveries of {queue.options.name} come back")
+
+
+def release_in_turns(host: Host, queues: Iterable[Queue], holder: object) -> None:
+    """The same of several, as many of them in each turn as are not too much together."""
+    for queue in queues:
+        host.turns.do(queue.giving_back.looks, partial(_release_of_one, host, queue, holder))
+
+
+def _release_of_one(host: Host, queue: Queue, holder: object) -> None:
+    if host.registry.settling(queue.options.queue_id) is queue:
+        release_held_by(host, queue, holder)
 
 
 async def _release(host: Host, queue: Queue, holder: object, uids: list[int]) -> None:

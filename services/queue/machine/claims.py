@@ -201,6 +201,11 @@ class Claims:
                 back.append(uid)
         return back
 
+    @property
+    def count(self) -> int:
+        """Of all that are held, as `all_held` gives them."""
+        return len(self._unsettled) + len(self._waiting) + len(self._heirs)
+
     def all_held(self) -> list[int]:
         """What anybody has, or claims, or is an heir of; some of it more than once."""
         return [*self._unsettled, *self._waiting, *self._heirs]

@@ -29,6 +29,11 @@ class GivingBack:
         self._backlog.returning -= 1
         self._backlog.dispatch(now)
 
+    @property
+    def looks(self) -> int:
+        """What `release_held_by` costs, at most, in messages that go back in one turn."""
+        return min(self._claims.count, turn.AT_ONCE)
+
     def release_held_by(self, holder: object, now: int) -> list[int]:
         """Gives everything that `holder` has unsettled back to its place, as redelivered.
 

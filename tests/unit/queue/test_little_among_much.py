@@ -1,6 +1,9 @@
-"""A gateway leaves that had little of a queue, or nothing, of which others hold much."""
+"""A gateway leaves that had little of a queue, or nothing, of which others hold much; or some of very many queues."""
 
 from __future__ import annotations
+
+import asyncio
+from collections import Counter
 
 import pytest
 
@@ -45,3 +48,31 @@ async def test_what_it_had_comes_back(house: House, monkeypatch: pytest.MonkeyPa
     await other.until(lambda: len(other.bodies) == count + 1)
     assert other.bodies == [*[b"1", b"2", b"3"][:count], b"behind"]
     assert (max(looked), released) == (FEW, [2, 1] if count else [0])
+
+
+async def test_some_of_many_queues(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It comes back a queue at a time, where two would be too much for a turn; then the next consumer has all of it."""
+    monkeypatch.setattr(turn, "AT_ONCE", FEW)
+    gone, other = await house.link(origin=1001), await house.link(origin=1002)
+    queue_ids = [await house.declare(f"q-{number}") for number in range(5)]
+    for handle, queue_id in enumerate(queue_ids, 1):
+        await gone.attach(queue_id, handle)
+        await gone.publish(queue_id, [b"x"] * (FEW - 1))
+    await gone.until(lambda: len(gone.uids) == 5 * (FEW - 1))
+    turns, at, release = 0, Counter[int](), GivingBack.release_held_by
+
+    def releases(self: GivingBack, holder: object, now: int) -> list[int]:
+        at[turns] += 1
+        return release(self, holder, now)
+
+    monkeypatch.setattr(GivingBack, "release_held_by", releases)
+    closing = asyncio.ensure_future(gone.close())
+    async with asyncio.timeout(10):
+        while sum(at.values()) < len(queue_ids):
+            await asyncio.sleep(0)
+            turns += 1
+        await closing
+    assert set(at.values()) == {1}
+    for handle, queue_id in enumerate(queue_ids, 1):
+        await other.attach(queue_id, handle)
+    await other.until(lambda: len(other.uids) == 5 * (FEW - 1))
