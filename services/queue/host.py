@@ -101,6 +101,10 @@ class Host:
         self.turns = InTurns(self.tasks, self.until_certain)
         self.claims = Claims(self.registry, self.turns)
 
+    def hears(self, origin: int, newest: int | None = None) -> bool:
+        """Whether something that a gateway has said is to be carried out yet, `newest` as LateLinks says it."""
+        return self.claims.concern_one_of(origin) or self.late.has_one_of(origin, newest)
+
     def now(self) -> int:
         """Milliseconds since the Unix epoch, without jumps."""
         return self.registry.now()

@@ -13,7 +13,7 @@ from services.common.ledger.place import LedgerPlace
 from services.common.ledger.stages import QUEUE_DELETED
 from services.common.topology.slots import SlotId
 from services.queue.host import Host
-from services.queue.links.releasing import release_held_by
+from services.queue.links.releasing import release_in_turns
 from services.queue.machine.entry import Entry
 from services.queue.machine.message import NOBODYS
 from services.queue.machine.record import uids_of
@@ -100,8 +100,9 @@ class Timers:
     def _check_claims(self, partition: Partition, now: int) -> None:
         if not 0 < partition.claimable_until <= now:
             return
-        if self._host.claims:  # what gateways say of this partition may wait behind that
-            partition.wait_for_claims(now)
+        # What gateways say of this partition may wait behind what they have said.
+        if now < partition.claimable_most and any(map(self._host.hears, partition.formers)):
+            partition.wait_longer(now)
         else:
             self._release_unclaimed(partition)
 
@@ -123,8 +124,7 @@ class Timers:
         """The gateways that had these from the former owner did not come back."""
         formers, partition.formers, partition.claimable_until = partition.formers, {}, 0
         for former in formers.values():
-            release = partial(release_held_by, self._host, holder=former)
-            for_each("giving what nobody claimed to others", partition.queues.values(), release)
+            release_in_turns(self._host, list(partition.queues.values()), former)
 
     def _drop_orphans(self, partition: Partition) -> None:
         """Entries of queues that were deleted while nobody owned their partition; not of one that cannot be served."""

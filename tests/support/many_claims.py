@@ -37,9 +37,8 @@ def in_steps(monkeypatch: pytest.MonkeyPatch) -> list[int]:
         found.append(most)
         return some(self, most)
 
-    monkeypatch.setattr(turn, "AT_ONCE", FEW)
-    monkeypatch.setattr(turn, "SCATTERED", FEW)
-    monkeypatch.setattr(turn, "SEEN", FEW)
+    for most in ("AT_ONCE", "SCATTERED", "CLAIMED", "FOUND", "SEEN"):
+        monkeypatch.setattr(turn, most, FEW)
     monkeypatch.setattr(Claims, "expect", expects)
     monkeypatch.setattr(Queue, "claim", claims)
     monkeypatch.setattr(Walk, "some", looks)

@@ -26,16 +26,19 @@ from services.queue.partitions.registry import Registry
 if TYPE_CHECKING:
     from services.queue.links.link import PeerLink
 
+_FAULTS = 3  # of one queue's looks: then it goes on without what is not found
+
 
 @dataclass(slots=True, eq=False)
 class _Claiming(Awaited):
     """Of one queue: `open` claims have parts that are not carried out, `then` is done when nothing is left.
 
-    After that the queue goes on, and what has waited for it is carried out.
+    After that the queue goes on, and what has waited for it is carried out. `faults`: steps that failed.
     """
 
     links: dict[PeerLink, None] = field(default_factory=dict)
     open: int = 0
+    faults: int = 0
     then: list[Callable[[], None]] = field(default_factory=list)
 
 
@@ -62,26 +65,28 @@ class Claims:
             queue.claim(held, link, self._registry.now(), consumer)
             return
         its = self._queues.get(queue) or self._begin(queue)
+        self._keep_claimable(link)
         if link not in its.links:
             its.links[link] = None
             self._links[link] = self._links.get(link, 0) + 1
         its.open += 1
         # Not in this turn: to read the frame took long, and others in it may hold what would be delivered.
-        for first in range(0, len(held), turn.AT_ONCE):
-            some = slice(first, first + turn.AT_ONCE)
-            self._turns.later(turn.AT_ONCE, partial(self._expect, queue, link, consumer, held, some))
+        for first in range(0, len(held), turn.CLAIMED):
+            some = slice(first, first + turn.CLAIMED)
+            cost = -(-turn.AT_ONCE * min(turn.CLAIMED, len(held) - first) // turn.CLAIMED)
+            self._turns.later(cost, partial(self._expect, queue, link, consumer, held, some))
         self._turns.later(0, partial(self._all_expected, queue, its))
 
     def _begin(self, queue: Queue) -> _Claiming:
         queue.seeking.hold_up()
         its = self._queues[queue] = _Claiming()
-        self._keep_claimable()
         return its
 
-    def _keep_claimable(self) -> None:
-        """What gateways say of other partitions waits behind this, too."""
+    def _keep_claimable(self, link: PeerLink) -> None:
+        """What its gateway says of other partitions waits behind this, too."""
         for partition in self._registry.partitions.values():
-            partition.wait_for_claims(self._registry.now())
+            if link.origin in partition.formers:
+                partition.wait_longer(self._registry.now())
 
     def then(self, queue: Queue, work: Callable[[], None]) -> None:
         """Does it as soon as nothing of the queue is being claimed; not at all if that is another process's by then."""
@@ -97,6 +102,10 @@ class Claims:
     def concern(self, link: PeerLink) -> bool:
         """Whether something that this one holds is being claimed."""
         return link in self._links
+
+    def concern_one_of(self, origin: int) -> bool:
+        """The same of a stream of this gateway, this one or a former one."""
+        return any(link.origin == origin for link in self._links)
 
     async def until_done(self, link: PeerLink) -> None:
         """Returns when none of it is, and leases hold."""
@@ -125,7 +134,7 @@ class Claims:
     def _all_expected(self, queue: Queue, its: _Claiming) -> None:
         its.open -= 1
         if not its.open:
-            self._look(queue, its, None)
+            self._turns.later(turn.AT_ONCE, partial(self._look, queue, its, None))
 
     def _look(self, queue: Queue, its: _Claiming, walk: Walk | None) -> None:
         if its.open:  # more was claimed meanwhile: that looks at all anew
@@ -135,6 +144,10 @@ class Claims:
             if self._is_here(queue):
                 walk = walk or queue.seeking.begin()
                 more = queue.seeking.look(walk, self._registry.now())
+        except Exception:
+            its.faults += 1
+            walk, more = None, its.faults < _FAULTS  # what is not found yet would be given to others
+            raise
         finally:
             if more:
                 self._turns.later(turn.AT_ONCE, partial(self._look, queue, its, walk))
@@ -145,7 +158,8 @@ class Claims:
         del self._queues[queue]
         self._over.set()
         freed = [link for link in its.links if self._is_free(link)]
-        self._keep_claimable()
+        for link in its.links:
+            self._keep_claimable(link)
         if self._is_here(queue):
             for_each("serving a queue whose messages are claimed", its.then, call)
             by_itself(

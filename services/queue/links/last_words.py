@@ -21,10 +21,10 @@ if TYPE_CHECKING:
 
 
 class LastWords:
-    """Of one link, carried out in parts, each in a turn of the event loop. It is late until `then`."""
+    """Of one link, carried out in parts, each in a turn of the event loop. It is `late` until `then`."""
 
-    def __init__(self, host: Host, link: PeerLink) -> None:
-        self._host, self._link = host, link
+    def __init__(self, host: Host, link: PeerLink, late: int) -> None:
+        self._host, self._link, self._late = host, link, late
 
     def say(self, words: Sequence[Settle], then: Callable[[], None]) -> None:
         """Begins to. Only `then`, when all are said, it is over for those who wait for what the stream still says."""
@@ -33,7 +33,7 @@ class LastWords:
         self._host.turns.do(0, partial(self._said, then))
 
     def _said(self, then: Callable[[], None]) -> None:
-        self._host.late.over(self._link)
+        self._host.late.over(self._late)
         self._host.registry.not_recalled(self._link)
         then()
 

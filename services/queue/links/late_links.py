@@ -2,32 +2,32 @@
 
 from __future__ import annotations
 
-from collections import Counter
-
 from services.queue.machine.entry import Holder
 
 
 class LateLinks:
-    """Of a process."""
+    """Of a process. What was said is numbered, so that nobody waits for what is said later."""
 
     def __init__(self) -> None:
-        self._links: Counter[Holder] = Counter()
+        self._links: dict[int, Holder] = {}
+        self.newest = 0
 
-    def begin(self, link: Holder) -> None:
-        """Something that it has said waits; `over` is called once for each."""
-        self._links[link] += 1
+    def begin(self, link: Holder) -> int:
+        """Something that it has said waits; gives the number for `over`, which is called once."""
+        self.newest += 1
+        self._links[self.newest] = link
+        return self.newest
 
-    def over(self, link: Holder) -> None:
+    def over(self, number: int) -> None:
         """That is carried out, or will never be."""
-        self._links[link] -= 1
-        if not self._links[link]:
-            del self._links[link]
+        del self._links[number]
 
-    def has_one_of(self, origin: int) -> bool:
-        """Whether a stream of this gateway, this one or a former one, is late."""
-        return any(link.origin == origin for link in self._links)
+    def has_one_of(self, origin: int, newest: int | None = None) -> bool:
+        """Whether a stream of this gateway, this one or a former one, is late; with what was said until `newest`."""
+        last = self.newest if newest is None else newest
+        return any(number <= last and link.origin == origin for number, link in self._links.items())
 
     @property
     def has_left(self) -> bool:
         """Whether one of them is over, so that its peer says nothing again."""
-        return any(link.broken for link in self._links)
+        return any(link.broken for link in self._links.values())

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from weakref import WeakKeyDictionary
@@ -26,9 +25,10 @@ from services.queue.links.full import Full
 from services.queue.links.last_words import LastWords, last_words_of
 from services.queue.links.outbox import Outbox
 from services.queue.links.peer_reports import PeerReports
-from services.queue.links.releasing import release_held_by
+from services.queue.links.releasing import release_held_by, release_in_turns
 from services.queue.links.selecting import Selecting
 from services.queue.links.transactions import Transactions
+from services.queue.links.until_heard import until_heard
 from services.queue.machine.columns import Columns, Raw, decoded, queue_ids_of
 from services.queue.machine.consumers import Consumer
 from services.queue.machine.entry import Holder
@@ -149,17 +149,16 @@ class PeerLink(Holder):
         self._batches.close()
         self._host.links.pop(self, None)
         words, self._suspended = last_words_of(self._suspended), []
-        self._host.late.begin(self)
-        self._host.when_certain(partial(self._leave, words))
+        self._host.when_certain(partial(self._leave, words, self._host.late.begin(self)))
 
-    def _leave(self, words: Sequence[pb.Settle]) -> None:
+    def _leave(self, words: Sequence[pb.Settle], late: int) -> None:
         if self._tells and all(link.origin != self.origin for link in self._host.links):
             self._host.expected.expect(self.origin, _RETURN_SECONDS)
         now = self._host.now()
         consumers, self._consumers = self._consumers, {}
         for_each("detaching a consumer", consumers.values(), partial(self._leave_queue, now=now))
         # Not before: what becomes free by one of them must not be delivered to another consumer of this stream.
-        LastWords(self._host, self).say(words, self._transactions.close)
+        LastWords(self._host, self, late).say(words, self._transactions.close)
         self._awaiting.clear()
         if self._tells:
             self._host.departed[self.origin] = self
@@ -178,11 +177,7 @@ class PeerLink(Holder):
             queue.use.out_of_sight(now)
 
     async def _end_later(self) -> None:
-        """After a moment in which leases hold, and all that came was heard, also of later streams: it may be its."""
-        await asyncio.sleep(_RETURN_SECONDS)
-        while self._host.claims or self._host.late.has_one_of(self.origin) or not self._host.certain:
-            await self._host.until_certain()
-            await asyncio.sleep(_RETURN_SECONDS)
+        await until_heard(self._host, self.origin, self._touched, _RETURN_SECONDS)
         self._end()
 
     def _end(self) -> None:
@@ -190,17 +185,20 @@ class PeerLink(Holder):
         self.over = True
         if self._host.departed.get(self.origin) is self:
             del self._host.departed[self.origin]
-        now, touched = self._host.now(), list(self._touched)
+        touched = list(self._touched)
+        self._touched.clear()
         # Before those come that have waited for it, and they before queues go for want of consumers.
-        for_each("giving deliveries back", touched, lambda queue: release_held_by(self._host, queue, self))
+        release_in_turns(self._host, touched, self)
+        self._host.turns.do(0, partial(self._ended, touched))
+
+    def _ended(self, touched: Sequence[Queue]) -> None:
         self._host.returning.over(self)
         for queue in self._unused:
             # Another Queue object if the partition has left and come back: that one has the consumers.
             present = self._host.registry.queues.get(queue.options.queue_id)
             if present is not None and not len(present.consumers):
                 self._host.delete_soon(queue.options.queue_id)
-        for_each("serving those that are left", touched, lambda queue: queue.dispatch(now))
-        self._touched.clear()
+        for_each("serving those that are left", touched, lambda queue: queue.dispatch(self._host.now()))
         self._host.check_full()
 
     def has_told(self, partition: Partition) -> bool:

@@ -35,16 +35,15 @@ class Portions:
     ) -> None:
         """`written` writes what a frame's answer is; `fail` ends the stream, with the fault of a frame that waited."""
         self._host, self._link, self._written, self._fail = host, link, written, fail
-        self._waiting: deque[tuple[LinkFrame, Sequence[Raw]]] = deque()
+        self._waiting: deque[tuple[int, LinkFrame, Sequence[Raw]]] = deque()
 
     def receive(self, frame: LinkFrame, publishes: Sequence[Raw]) -> None:
         """Carries a frame out, now if it is not much and none waits."""
         if self._is_little(frame):
             self._link.receive(frame, publishes)
             return
-        self._waiting.append((frame, publishes))
+        self._waiting.append((self._host.late.begin(self._link), frame, publishes))
         if len(self._waiting) == 1:
-            self._host.late.begin(self._link)
             self._host.tasks.start(self._run(), f"frames of {self._link.name}")
 
     def _is_little(self, frame: LinkFrame) -> bool:
@@ -55,13 +54,14 @@ class Portions:
     async def _run(self) -> None:
         try:
             while self._waiting:
-                await self._carry_out(*self._waiting[0])
+                late, frame, publishes = self._waiting[0]
+                await self._carry_out(frame, publishes)
                 self._waiting.popleft()
+                self._host.late.over(late)
         except Exception as fault:  # noqa: BLE001 - as when it is carried out at once
-            self._waiting.clear()
+            while self._waiting:
+                self._host.late.over(self._waiting.popleft()[0])
             self._fail(fault)
-        finally:
-            self._host.late.over(self._link)
 
     async def _carry_out(self, frame: LinkFrame, publishes: Sequence[Raw]) -> None:
         held: dict[Queue, None] = {}

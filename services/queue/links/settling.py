@@ -30,14 +30,14 @@ def settle(host: Host, holder: Holder, outbox: Outbox, said: pb.Settle, now: int
 def _settle_later(host: Host, holder: Holder, outbox: Outbox, said: pb.Settle) -> None:
     """Much may have waited. What is given back goes before what is delivered next, as it does elsewhere."""
     if said.outcome in FINAL:
-        host.late.begin(holder)
-        host.turns.do(len(said.uids), partial(_settle_at_last, host, holder, outbox, said))
+        late = host.late.begin(holder)
+        host.turns.do(len(said.uids), partial(_settle_at_last, host, holder, outbox, said, late))
     else:
         _settle_now(host, holder, outbox, said)
 
 
-def _settle_at_last(host: Host, holder: Holder, outbox: Outbox, said: pb.Settle) -> None:
-    host.late.over(holder)
+def _settle_at_last(host: Host, holder: Holder, outbox: Outbox, said: pb.Settle, late: int) -> None:
+    host.late.over(late)
     _settle_now(host, holder, outbox, said)
 
 

@@ -13,7 +13,7 @@ from typing import Final, NamedTuple, TypeAlias
 from services.common.ledger.stages import HELD
 from services.queue.machine.consumers import Consumer, ConsumerLink
 from services.queue.machine.entries import Entries
-from services.queue.machine.entry import Entry, Holder, Undecided
+from services.queue.machine.entry import WAITING, Entry, Holder, Undecided
 from services.queue.machine.record import uids_of
 from services.rpc import queue_pb2 as pb
 
@@ -43,6 +43,10 @@ class _Claim:
     consumer: Consumer | None = None
     outcome: Outcome | None = None
     undecided: Undecided | None = None
+
+    def is_anothers(self, link: ConsumerLink) -> bool:
+        """Whether another gateway has it, and is there."""
+        return self.link is not None and not self.link.broken and self.link.origin != link.origin
 
     def begin(self, entry: Entry) -> None:
         """It is here now."""
@@ -129,7 +133,12 @@ class Claims:
         self._until = now + _KEPT_MS
         for uid in uids:
             before = self._waiting.get(uid)
-            self._waiting[uid] = _Claim(link, consumer, undecided=before.undecided if before else None)
+            if before is None:
+                self._waiting[uid] = _Claim(link, consumer)
+            elif before.is_anothers(link):
+                self._heirs[uid] = _Heir(link, consumer)
+            else:
+                before.link, before.consumer = link, consumer
 
     def _not_ended(self, entry: Entry) -> None:
         """Recovery counted an attempt that has not ended, unless it found a note of more that had."""
@@ -159,10 +168,8 @@ class Claims:
             if outcome in FINAL:
                 claim.outcome, claim.undecided = outcome, None
                 self._entries.context.on_early()
-            elif outcome == pb.ABANDON:
-                self._give_up(uid, claim)
-            else:
-                del self._waiting[uid]
+            elif claim.outcome is None:
+                self._give_up(uid, claim, keeps=outcome == pb.ABANDON)
 
     def not_others(self, uids: Iterable[int], holder: Holder) -> list[int]:
         """Those that neither another gateway holds that is there, nor a transaction of its."""
@@ -174,10 +181,14 @@ class Claims:
 
     def _is_anothers(self, uid: int, origin: int) -> bool:
         entry = self._unsettled.get(uid)
-        holder = entry.holder if entry else None
+        holder = entry.holder if entry else self._claimant(uid)
         if isinstance(holder, Holder) and holder.broken:
             return False
         return isinstance(holder, (Holder, Undecided)) and holder.origin != origin
+
+    def _claimant(self, uid: int) -> object:
+        claim = self._waiting.get(uid)
+        return claim and (claim.undecided or claim.link)
 
     def abandon(self, uids: Sequence[int]) -> list[int]:
         """Their consumer is gone: gives those that go back now; a transaction keeps what it has until it is decided."""
@@ -190,15 +201,28 @@ class Claims:
                 back.append(uid)
         return back
 
+    @property
+    def count(self) -> int:
+        """Of all that are held, as `all_held` gives them."""
+        return len(self._unsettled) + len(self._waiting) + len(self._heirs)
+
     def all_held(self) -> list[int]:
         """What anybody has, or claims, or is an heir of; some of it more than once."""
         return [*self._unsettled, *self._waiting, *self._heirs]
+
+    def had(self, uids: Iterable[int], holder: object) -> list[int]:
+        """Those of some that `holder` has, or claims, or is an heir of."""
+        found = self._held_by(holder, uids)
+        for others in (self._waiting, self._heirs):
+            get = others.get
+            found += [uid for uid in uids if (it := get(uid)) is not None and it.link is holder] if others else []
+        return found
 
     def release(self, holder: object, uids: Iterable[int]) -> list[int]:
         """What `holder` had of these is anybody's, when it comes; gives what it has that is here."""
         for uid in uids:
             if (claim := self._waiting.get(uid)) and claim.link is holder and claim.outcome is None:
-                self._give_up(uid, claim)
+                self._give_up(uid, claim, keeps=True)
             if (heir := self._heirs.get(uid)) and heir.link is holder:
                 del self._heirs[uid]
         return self._held_by(holder, uids)
@@ -222,9 +246,13 @@ class Claims:
         get = self._unsettled.get
         return [uid for uid in uids if (entry := get(uid)) is not None and entry.holder is holder]
 
-    def _give_up(self, uid: int, claim: _Claim) -> None:
-        claim.link = None
-        if claim.undecided is None:
+    def _give_up(self, uid: int, claim: _Claim, *, keeps: bool) -> None:
+        """Its claimant's no more, but an heir's; `keeps`: a transaction has it all the same."""
+        heir = self._heirs.pop(uid, None)
+        claim.link, claim.consumer = heir if heir and not heir.link.broken else (None, None)
+        if not keeps:
+            claim.undecided = None
+        if claim.link is None and claim.undecided is None:
             del self._waiting[uid]
 
     # -------------------------------------------------------------- transactions
@@ -277,8 +305,12 @@ class Claims:
 
     def _leave(self, entries: Iterable[Entry]) -> list[tuple[Entry, _Claim]]:
         """Those of some that wait and are claimed: their claimants have them from now on."""
-        claimed = [entry for entry in entries if entry.message.uid in self._waiting]
-        found = [(entry, self._waiting.pop(entry.message.uid)) for entry in self._entries.take_back(claimed)]
+        claimed: dict[int, Entry] = {}
+        for entry in entries:
+            if entry.message.uid in self._waiting and entry.state in WAITING:
+                claimed.setdefault(entry.message.uid, entry)  # one of them: the same message may be here twice
+        taken = self._entries.take_back(list(claimed.values()))
+        found = [(entry, self._waiting.pop(entry.message.uid)) for entry in taken]
         self._here([entry for entry, _ in found])
         for entry, claim in found:
             self._sought.discard(entry.message.uid)
@@ -298,6 +330,8 @@ class Claims:
 
     def _forget_old(self, now: int) -> None:
         if now > self._until and not self._sought:
+            for uid in self._waiting if self._heirs else ():
+                self._heirs.pop(uid, None)
             self._waiting.clear()
 
 

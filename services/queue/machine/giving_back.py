@@ -29,6 +29,11 @@ class GivingBack:
         self._backlog.returning -= 1
         self._backlog.dispatch(now)
 
+    @property
+    def looks(self) -> int:
+        """What `release_held_by` costs, at most, in messages that go back in one turn."""
+        return min(self._claims.count, turn.AT_ONCE)
+
     def release_held_by(self, holder: object, now: int) -> list[int]:
         """Gives everything that `holder` has unsettled back to its place, as redelivered.
 
@@ -41,6 +46,10 @@ class GivingBack:
             return uids
         self._settlement.settle(given_up(holder), uids, now)
         return []
+
+    def had(self, uids: Sequence[int], holder: object) -> list[int]:
+        """Those of some that are for `release`: that takes longer than to look at them."""
+        return self._claims.had(uids, holder)
 
     def release(self, uids: Sequence[int], holder: object, now: int, *, last: bool) -> None:
         """Gives back what `holder` has of these yet; `last`: there is no more."""

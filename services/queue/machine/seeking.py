@@ -80,7 +80,7 @@ class Seeking:
     def look(self, walk: Walk, now: int) -> bool:
         """Looks a part further, or takes out some of what it has come to; whether there is more."""
         by_arrival = self.by_arrival
-        most = turn.SCATTERED if by_arrival else -(-turn.SCATTERED // _SLOW_TO_LEAVE)
+        most = turn.FOUND if by_arrival else -(-turn.FOUND // _SLOW_TO_LEAVE)
         if some := self._found[:most]:
             del self._found[:most]
             self._entrance.claimed(*self._claims.find(some), now)

@@ -11,6 +11,12 @@ Read where it is used, so that a test can lower it for all.
 SCATTERED = 1_000
 """Messages that are taken out wherever they stand."""
 
+CLAIMED = 2_000
+"""Messages that somebody says to hold, before it is known whether they are here."""
+
+FOUND = 500
+"""Of these, messages that are taken out wherever they stand: they get their holders besides."""
+
 SEEN = 20_000
 """Messages that are looked at, wherever they stand, and stay there."""
 

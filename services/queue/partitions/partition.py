@@ -23,6 +23,7 @@ from services.rpc import store_pb2
 
 # For gateways to find the new owner and claim what their consumers hold. What is not claimed by then is requeued.
 CLAIM_MS = 3000
+CLAIM_AT_MOST_MS = 60_000  # while they say so, or what they said waits for its turn
 
 
 class Prepared(Protocol):
@@ -75,7 +76,8 @@ class Partition(Awaited):
     left_out: set[SlotId] = field(default_factory=set)  # queues that could not be given back all that they had
     undecided: set[Prepared] = field(default_factory=set)
     formers: dict[int, Former] = field(default_factory=dict)  # by origin: gateways with the former owner's deliveries …
-    claimable_until: int = 0  # … and until when (Unix ms) these are kept for them
+    claimable_until: int = 0  # … and until when (Unix ms) these are kept for them, …
+    claimable_most: int = 0  # … at most
 
     @property
     def fence(self) -> store_pb2.Fence:
@@ -83,9 +85,14 @@ class Partition(Awaited):
         return store_pb2.Fence(lease=lease_name(self.number), epoch=self.epoch)
 
     def wait_for_claims(self, now: int) -> None:
-        """Gateways could not claim for a while, or do: they get the whole time again to claim what they hold."""
+        """Gateways could not claim for a while: they get the whole time again to claim what they hold."""
         if self.claimable_until:
-            self.claimable_until = now + CLAIM_MS
+            self.claimable_until, self.claimable_most = now + CLAIM_MS, now + CLAIM_AT_MOST_MS
+
+    def wait_longer(self, now: int) -> None:
+        """They claim yet, of this one or others, and get the whole time again, but not for ever."""
+        if self.claimable_until:
+            self.claimable_until = max(self.claimable_until, min(now + CLAIM_MS, self.claimable_most))
 
     def not_safe(self, taken: Taken) -> None:
         """Messages that were taken could not be written: they count as new if they come again."""

@@ -26,7 +26,7 @@ from services.queue.observe.traced_record import queue_record
 from services.queue.partitions.gone import Gone
 from services.queue.partitions.hand_over import Row, frames, in_order, unwritten
 from services.queue.partitions.loads import Loads
-from services.queue.partitions.partition import Partition, PartitionState, Prepared
+from services.queue.partitions.partition import CLAIM_AT_MOST_MS, Partition, PartitionState, Prepared
 from services.queue.partitions.recovering import Recoveries, put_back, read_back
 from services.queue.partitions.share import Placement, View
 from services.queue.partitions.sisters import Together
@@ -339,17 +339,21 @@ class Partitions:
     async def _heard(self, partition: Partition) -> None:
         """Returns when every gateway has reported what its consumers hold from the former owner, or after a moment.
 
-        It is a moment in which the leases hold: while they may have run out no frame is carried out. Nor are those that
-        wait behind what their gateway claims of other partitions.
+        In it leases hold, and no frame waits behind what was claimed of other partitions, or for what it needs.
         """
-        host, give_up = self._host, monotonic() + _SHORTLY
+        host, give_up, at_most = self._host, monotonic() + _SHORTLY, monotonic() + CLAIM_AT_MOST_MS / 1000
         while partition.state is PartitionState.RECOVERING:
-            if held_up := not host.certain or bool(host.claims):
-                give_up = monotonic() + _SHORTLY
-            is_over = not held_up and monotonic() >= give_up
+            now = monotonic()
+            held_up = not host.certain or bool(host.claims) or self._are_late(partition)
+            give_up = now + _SHORTLY if held_up else give_up
+            at_most = at_most if host.certain else now + CLAIM_AT_MOST_MS / 1000
+            is_over = now >= (at_most if held_up else give_up)
             if host.certain and (partition.epoch == 1 or is_over or self._have_told(partition)):
                 return
             await asyncio.sleep(_LOOK_SECONDS / 2)
+
+    def _are_late(self, partition: Partition) -> bool:
+        return any(self._host.late.has_one_of(link.origin) for link in self._host.links if not link.has_told(partition))
 
     def _have_told(self, partition: Partition) -> bool:
         return not self._host.expected and all(link.has_told(partition) for link in self._host.links)

@@ -247,7 +247,7 @@ def test_claimed_again_before_a_transaction_is_decided(make: Make) -> None:
 
 def test_claimed_in_parts(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
     """Looked for a few at a time, it is theirs all the same; what the looks come to before it arrives is nobody's."""
-    monkeypatch.setattr(turn, "SCATTERED", 2)
+    monkeypatch.setattr(turn, "FOUND", 2)
     monkeypatch.setattr(turn, "SEEN", 2)
     machine = make(durable=True)
     machine.publish(7, persistent=True)
@@ -273,7 +273,7 @@ def test_claimed_in_parts(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def recovered(make: Make, monkeypatch: pytest.MonkeyPatch, *, expires: int = 0, **arguments: object) -> Machine:
     """A former owner's: ten messages, of which clients say in parts that they hold the first four."""
-    monkeypatch.setattr(turn, "SCATTERED", 2)
+    monkeypatch.setattr(turn, "FOUND", 2)
     monkeypatch.setattr(turn, "SEEN", 2)
     machine = make(durable=True, **arguments)
     its = [Message(uid, facts(persistent=True), PROPERTIES, b"body") for uid in range(1, 11)]

@@ -323,6 +323,26 @@ async def test_a_step_fails(house: House, steps: list[int], monkeypatch: pytest.
     assert not host.claims
 
 
+async def test_a_step_fails_once(house: House, steps: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
+    """All that is not found yet is looked for anew: nobody else gets it."""
+    queue_id, link, uids = await waiting(house)
+    look, looks = Seeking.look, list[int]()
+
+    def fails(self: Seeking, *said: Any) -> bool:
+        looks.append(1)
+        if len(looks) == 4:
+            raise ValueError("a fault in a step")
+        return look(self, *said)
+
+    monkeypatch.setattr(Seeking, "look", fails)
+    await link.send(attaches=[holder(queue_id, uids[:-1])])
+    await link.until(lambda: len(looks) > 4)
+    other = await house.link(origin=1001)
+    await other.send(attaches=[taker(queue_id)])
+    await other.until(lambda: other.uids)
+    assert other.uids == uids[-1:]
+
+
 async def test_what_is_counted_in_between(house: House, steps: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
     """Every message is counted once, at every step."""
     queue_id, link, uids = await waiting(house)
