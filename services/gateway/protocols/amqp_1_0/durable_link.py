@@ -9,12 +9,12 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from services.common.errors import NotFound, NotImplementedHere
+from services.common.errors import AccessRefused, BrokerError, NotFound, NotImplementedHere, ResourceLocked
 from services.gateway.protocols.amqp_1_0.durable_record import NEVER, Record, queue_of, record_in
 from services.gateway.protocols.amqp_1_0.link import LinkState
 from services.gateway.protocols.amqp_1_0.outgoing_link import OutgoingLink
 from services.gateway.protocols.amqp_1_0.termini import Source
-from services.gateway.vocabulary import DeclareQueue, DeleteQueue
+from services.gateway.vocabulary import DeclareQueue, DeleteQueue, Node
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -52,6 +52,13 @@ class DurableLink(OutgoingLink):
             return
         self._attach = replace(self._attach, source=Source(record.address, _DURABLE, NEVER, capabilities=("exchange",)))
         self._take_up()
+
+    def refuse(self, error: BrokerError) -> None:
+        """As Link says. Another user may call its container so, and its link: that one's is not this one's."""
+        its_own = self._attach.source is None or self._kind is Node.EXCHANGE
+        if its_own and isinstance(error, ResourceLocked):
+            error = AccessRefused(f"link {self.name!r} of a container of this name is another user's")
+        super().refuse(error)
 
     def _subscribe(self, exchange: str, key: str) -> None:
         """By a queue that stays."""
