@@ -82,6 +82,7 @@ class Consumer:
     timeout: Timeout | None = None
     selector: str = ""  # which messages it wants; "": whatever is next
     steals: bool = False  # it takes the place of those that are there
+    stolen: bool = False  # another one has taken its place
     no_local: bool = False  # none that came on its own connection
     replay: int | None = None  # none that came more seconds before it; None: whenever it came
     since: float = 0  # when that was, by the loop's clock

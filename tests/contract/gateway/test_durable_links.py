@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
 from dataclasses import replace
 from typing import Any
 
+import pytest
 import pytest_asyncio
 from pamqp import commands
 
@@ -124,6 +126,41 @@ async def test_stolen_by_another_gateway(broker: BrokerHouse, clients: list[Clie
     await second.next(Transfer)
     second.settles(1)
     await second.detaches()
+
+
+@pytest.mark.parametrize("stays", [True, False])
+async def test_closed_when_it_is_stolen(
+    broker: BrokerHouse, clients: list[Client], exchange: str, monkeypatch: pytest.MonkeyPatch, *, stays: bool
+) -> None:
+    """Whose link it was no more, though they had not heard of that, ends nothing of whoever has it, or will again."""
+    first, second = clients
+    former, held = broker.gateways[0]._broker, list[Any]()
+    await first.receives_from(exchange, **NEVER)
+    monkeypatch.setattr(former, "_ended", lambda *what: held.append(what))
+    await second.receives_from(exchange, **NEVER)
+    await until(lambda: held)
+    known = definition(broker, exchange).id
+    if not stays:
+        await second.detaches(closed=False)
+    ended = asyncio.create_task(first.detaches())
+    await until(lambda: len(held) > 1)
+    monkeypatch.undo()
+    for each in held:
+        former._ended(*each)
+    await ended
+    assert definition(broker, exchange).id == known
+    if not stays:
+        await second.makes(receiving(exchange, 0, dict(NEVER)))
+    await second.detaches()
+    await until(lambda: definition(broker, exchange) is None)
+
+
+async def test_closed_by_a_client_that_goes(broker: BrokerHouse, clients: list[Client], exchange: str) -> None:
+    """It closes the link, and does not wait for the answer: nothing is kept for it."""
+    client, _ = clients
+    await client.receives_from(exchange, **NEVER)
+    client.closes()
+    await until(lambda: definition(broker, exchange) is None)
 
 
 async def test_of_another_user(broker: BrokerHouse, clients: list[Client], exchange: str, mallory: str) -> None:

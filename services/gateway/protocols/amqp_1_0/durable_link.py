@@ -14,7 +14,7 @@ from services.gateway.protocols.amqp_1_0.durable_record import NEVER, Record, qu
 from services.gateway.protocols.amqp_1_0.link import LinkState
 from services.gateway.protocols.amqp_1_0.outgoing_link import OutgoingLink
 from services.gateway.protocols.amqp_1_0.termini import Source
-from services.gateway.vocabulary import DeclareQueue, DeleteQueue, Node
+from services.gateway.vocabulary import Cancel, DeclareQueue, DeleteQueue, Node
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -101,10 +101,18 @@ class DurableLink(OutgoingLink):
 
     # -------------------------------------------------------------- the end
 
-    def _cancel(self, done: Callable[[], None]) -> None:
-        """As OutgoingLink says. Closed by its peer, its queue goes; detached, that stays."""
+    def _end_consumer(self, ended: Callable[[object], None]) -> None:
+        """As OutgoingLink says. Closed by its peer, its queue goes; detached, that stays.
+
+        Asked for at once: a peer that has closed it may be gone before the broker answers.
+        """
         if not (self._stays and self._closed and self.state is LinkState.DETACHING):
-            super()._cancel(done)
+            super()._end_consumer(ended)
             return
-        delete = DeleteQueue(self.session.number, self._queue, link=self.number)
-        super()._cancel(lambda: self.session.ask_for(delete, lambda _: done(), lambda _: done()))
+
+        def stays(error: BrokerError) -> None:
+            self.fail(error)
+            super(DurableLink, self)._end_consumer(ended)
+
+        cancel = Cancel(self.session.number, self.tag, deletes=True, link=self.number)
+        self.session.ask_for(cancel, ended, stays)
