@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -212,6 +213,58 @@ def test_a_message_that_is_none(book: Book) -> None:
     [said] = book.control(Discharge(txn))
     assert said.state.error.condition == "amqp:transaction:rollback"
     assert book.did(to_broker.Commit) == []
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        Transfer(0, 1, b"1", 1),  # a message-format
+        Transfer(0, 1, None, 0),
+        transfer(1, resume=True),
+    ],
+)
+def test_a_message_that_ends_its_link(book: Book, wrong: Transfer) -> None:
+    """Section 4.4.1: half of a transaction is not committed, when its messages and its discharge come in a row."""
+    txn = book.declare()
+    its = TransactionalState(txn)
+    book.says(0, transfer(0, state=its), data())
+    book.says(0, replace(wrong, state=its), data())
+    book.says(0, transfer(2, state=its), data())
+    assert book.control(Discharge(txn))[-1].state.error.condition == "amqp:transaction:rollback"
+    assert book.did(to_broker.Commit) == []
+
+
+def test_a_message_that_is_ignored(book: Book) -> None:
+    """The same of one that comes before its peer has heard that the link had ended."""
+    book.does(0, Transfer(0, 0, b"0", 1), data())
+    txn = book.declare()
+    book.says(0, transfer(1, state=TransactionalState(txn)), data())
+    [said] = book.control(Discharge(txn))
+    assert said.state.error.condition == "amqp:transaction:rollback"
+
+
+@pytest.mark.parametrize("stolen", [True, False])
+def test_retired_when_it_was_anothers(*, stolen: bool) -> None:
+    """Section 4.4.2: its link has ended, of which its client had not heard: it would be done with, and come again."""
+    book = Book()
+    tag = book.receiver()
+    book.coordinated()
+    txn = book.declare()
+    book.says(0, credit(10))
+    book.deliver(tag, 1, b"a")
+    book.engine.cancelled(1, tag, stolen=stolen)
+    book.says(0, Disposition(True, 0, 0, True, TransactionalState(txn, Accepted())))
+    assert book.control(Discharge(txn))[-1].state.error.condition == "amqp:transaction:rollback"
+    assert book.did(to_broker.Commit) == []
+
+
+def test_retired_in_no_transaction() -> None:
+    """Section 4.5.8: also where nothing is left to be settled."""
+    book = Book()
+    book.receiver()
+    book.coordinated()
+    [end] = book.does(0, Disposition(True, 0, 0, True, TransactionalState(b"none", Accepted())))
+    assert end.error.condition == "amqp:transaction:unknown-id"
 
 
 def test_in_doubt(book: Book) -> None:
