@@ -14,7 +14,7 @@ from services.common.message.amqp_1_0.composite import Composite
 from services.common.message.amqp_1_0.sections import VALUE
 from services.gateway import vocabulary as to_broker
 from services.gateway.outcomes import ACCEPTED, FAILED, RELEASED
-from services.gateway.protocols.amqp_1_0.performatives import Attach, Detach, Disposition, End, Flow, Transfer
+from services.gateway.protocols.amqp_1_0.performatives import Attach, Begin, Detach, Disposition, End, Flow, Transfer
 from services.gateway.protocols.amqp_1_0.states import Accepted, Rejected, Released
 from services.gateway.protocols.amqp_1_0.termini import Source
 from services.gateway.protocols.amqp_1_0.transactional import (
@@ -25,7 +25,7 @@ from services.gateway.protocols.amqp_1_0.transactional import (
     Discharge,
     TransactionalState,
 )
-from tests.support.amqp_1_0_playbook import Playbook, credit, data, transfer
+from tests.support.amqp_1_0_playbook import Playbook, credit, data, framed, transfer
 
 _CONTROL = 5  # the handle of the link to the coordinator
 
@@ -147,6 +147,28 @@ def test_retired_and_rolled_back() -> None:
         to_broker.Settle(1, 1, 1, FAILED),
         to_broker.Settle(1, 2, 2, RELEASED),
     ]
+
+
+def test_rolled_back_and_ended_at_once() -> None:
+    """What its session's number means when the broker has rolled back is the next session: that is told nothing."""
+    book = Book()
+    tag = book.receiver()
+    book.coordinated()
+    txn = book.declare()
+    book.says(0, credit(10))
+    book.deliver(tag, 1, b"a")
+    book.says(0, Disposition(True, 0, 0, True, TransactionalState(txn, Accepted())))
+    discharge = framed(0, transfer(200, _CONTROL), asks(Discharge(txn, True)))
+    book.waits = {to_broker.Rollback, to_broker.CloseSession, to_broker.OpenSession}
+    book.receives(discharge + framed(0, End()) + framed(0, Begin(None, 0, 10, 10)))
+    assert [type(each) for each in book.asked[-3:]] == [
+        to_broker.Rollback,
+        to_broker.CloseSession,
+        to_broker.OpenSession,
+    ]
+    book.serve(book.asked[-3])
+    book.asked += book.engine.pending_requests()
+    assert len(book.did(to_broker.Settle)) == 1
 
 
 def test_what_is_retired_on_a_link_that_has_ended() -> None:
