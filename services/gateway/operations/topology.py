@@ -52,7 +52,7 @@ async def declare_queue(session: Session, request: v.DeclareQueue) -> answers.Qu
         reply = await change(session, request.link, declare_queue=declare)
     session.last_queue = reply.queue.name
     if reply.created:
-        return answers.QueueDeclared(reply.queue.name, 0, 0)
+        return answers.QueueDeclared(reply.queue.name, 0, 0, created=True)
     queue_id = slot_of(reply.queue)
     counts = await session.broker.asking.ask(queue_id, inspect=queue_pb2.InspectRequest(queue_id=queue_id))
     said = arguments.load(reply.queue.arguments)

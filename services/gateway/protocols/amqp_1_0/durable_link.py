@@ -34,6 +34,7 @@ class DurableLink(OutgoingLink):
         super().__init__(session, attach, handle)
         self._queue = queue_of(session.peer.container, self.name)
         self._stays = False  # its end here does
+        self._created = False  # its queue, by this attach, and nothing is bound to that or consumes from it yet
 
     # -------------------------------------------------------------- beginning
 
@@ -70,14 +71,31 @@ class DurableLink(OutgoingLink):
         self._declare_as(record, lambda found: self._declared(found, record, exchange))
 
     def _declare_as(self, record: Record, done: Callable[[QueueDeclared], None]) -> None:
+        def made(found: QueueDeclared) -> None:
+            self._created = found.created
+            done(found)
+
+        def in_vain(found: QueueDeclared) -> None:
+            self._created = found.created
+            self._unmake()
+
         declare = DeclareQueue(
             self.session.number, self._queue, durable=True, arguments=record.arguments, link=self.number
         )
-        self._ask_for(declare, done)
+        self._ask_for(declare, made, in_vain)
+
+    def _unmake(self) -> None:
+        """As OutgoingLink says. Nobody would end one that stays, unless the link has it by now that took this one's."""
+        super()._unmake()
+        created, self._created = self._created, False
+        is_last = self.session.peer.links.get(self.identity, self) is self
+        if created and is_last and self.session.is_heard:
+            delete = DeleteQueue(self.session.number, self._queue, if_unused=True, link=self.number)
+            self.session.ask_for(delete, lambda _: None, lambda _: None)
 
     def _declared(self, found: QueueDeclared, record: Record, exchange: str) -> None:
         """What was there may be of another source, or of another selector: then what waits in it is not wanted."""
-        if found.arguments and record_in(found.arguments) != record:
+        if not found.created and record_in(found.arguments) != record:
             delete = DeleteQueue(self.session.number, self._queue, link=self.number)
             self._ask_for(
                 delete, lambda _: self._declare_as(record, lambda _: self._bind(exchange, self._queue, record.key))
@@ -94,6 +112,14 @@ class DurableLink(OutgoingLink):
             self._take_up()
         else:
             super()._bound(queue)
+
+    def _begun(self) -> None:
+        self._created = False
+        super()._begun()
+
+    def _begun_in_vain(self) -> None:
+        super()._begun_in_vain()
+        self._unmake()
 
     @property
     def _terminus(self) -> dict[str, Any]:
