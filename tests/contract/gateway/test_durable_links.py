@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -219,3 +220,26 @@ async def test_of_another_source(broker: BrokerHouse, clients: list[Client], exc
     assert second.payload.endswith(b"2")
     second.settles(0)
     await second.detaches()
+
+
+async def test_stolen_when_the_owner_dies(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nobody was told of the theft: both come back to the next owner, and whoever was stolen from is told by that."""
+    async with BrokerHouse(tmp_path) as house:
+        first, second = Client(), Client()
+        for client, port in zip((first, second), house.ports, strict=True):
+            await client.open(port, "guest", "guest", "/")
+        former = house.gateways[0]._broker
+        await first.receives_from("amq.topic", **NEVER)
+        monkeypatch.setattr(former, "_cancelled", lambda *_: None)
+        await second.receives_from("amq.topic", **NEVER)
+        monkeypatch.undo()
+        await house.fall()
+        await house.come_back()
+        assert (await first.next(Detach)).error.condition == "amqp:link:stolen"
+        second.takes(10)
+        await publish(house, "amq.topic", "1", "2")
+        for delivery in range(2):
+            await second.next(Transfer)
+            second.settles(delivery)
+        first.abort()
+        second.abort()
