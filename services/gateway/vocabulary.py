@@ -282,6 +282,7 @@ class Cancel(Request):
     """→ succeed; no delivery to the tag after it. Unknown tags succeed too."""
 
     tag: str
+    deletes: bool = False  # with it goes its queue, unless that is another's by now
 
 
 @dataclass(slots=True)

@@ -107,6 +107,11 @@ class Client:
         self._writer.write(framed(0, Detach(self._handle, closed)))
         return await self.next(Detach)
 
+    def closes(self) -> None:
+        """The same, and is gone before that is answered."""
+        self._writer.write(framed(0, Detach(self._handle, True)))
+        self._writer.close()
+
     async def close(self) -> None:
         """Says goodbye."""
         self._writer.write(framed(0, Close()))

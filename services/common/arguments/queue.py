@@ -95,7 +95,7 @@ ONCE_MOST: Final[Argument[int]] = Argument(
 ONCE_MS: Final[Argument[int]] = Argument("x-cache-ttl", integer(1, MS_AT_MOST), 600_000)
 """How many keys are known at most, and each for how long."""
 PERMANENT: Final = "PERMANENT"
-OWNERS: Final = ("NONE", "CONNECTION", "SESSION", "LINK", "CONTAINER", "PRINCIPAL")
+OWNERS: Final = ("NONE", "CONNECTION", "SESSION", "LINK", "CONTAINER", "PRINCIPAL", "PRINCIPAL_CONTAINER")
 EXCLUSIVITY: Final[Argument[str | None]] = Argument("exclusive", one_of(OWNERS), None)
 """Whose it is alone; both in Broker-J's words (`life.py`)."""
 LIFETIMES: Final = (

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from enum import StrEnum
 from typing import Final, NamedTuple
+from urllib.parse import quote
 
 
 class Scope(StrEnum):
@@ -15,6 +16,7 @@ class Scope(StrEnum):
     LINK = "link"  # one link of a session; as an owner without a name, whoever consumes from it, alone
     CONTAINER = "container"  # an application, by what it calls itself, on whichever connection
     PRINCIPAL = "principal"  # a user
+    PRINCIPAL_CONTAINER = "principal_container"  # an application of one user: what others call themselves is theirs
 
 
 _PARTS: Final = {Scope.SESSION: 1, Scope.LINK: 2}  # of a name, behind the connection's
@@ -107,12 +109,14 @@ class Asker(NamedTuple):
     def party(self, scope: Scope) -> Party:
         """Who they are in this scope; nobody, where they are none."""
         session = f"{self.connection}/{self.session}" if self.connection and self.session else ""
+        both = self.principal and self.container
         names = {
             Scope.CONNECTION: self.connection,
             Scope.SESSION: session,
             Scope.LINK: f"{session}/{self.link}" if session and self.link else "",
             Scope.CONTAINER: self.container,
             Scope.PRINCIPAL: self.principal,
+            Scope.PRINCIPAL_CONTAINER: f"{quote(self.principal, safe='')}/{self.container}" if both else "",
         }
         return Party(scope, name) if (name := names.get(scope, "")) else NOBODY
 

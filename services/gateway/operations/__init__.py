@@ -77,7 +77,7 @@ OPERATIONS: dict[type[v.Request], Operation] = {
     v.SelectConfirms: Operation(publish.select_confirms, needs.nothing),
     v.Consume: Operation(direct_reply.consume, needs.consume),
     v.Credit: Operation(consume.credit, needs.nothing),
-    v.Cancel: Operation(consume.cancel, needs.nothing),
+    v.Cancel: Operation(consume.cancel, needs.cancel),
     v.Get: Operation(consume.get, needs.get),
     v.Limit: Operation(consume.limit, needs.nothing),
     v.Flow: Operation(consume.flow, needs.nothing),

@@ -13,7 +13,7 @@ from services.common.topology.slots import SlotId, slot_of
 from services.gateway import answers
 from services.gateway import vocabulary as v
 from services.gateway.operations import choosing
-from services.gateway.operations.topology import change, find_queue, owner_of
+from services.gateway.operations.topology import change, delete_unused, find_queue, owner_of
 from services.gateway.sessions.consumer import WINDOW_BYTES, Consumer, GetHolder
 from services.gateway.sessions.credit import CreditMode, LinkCredit, Prefetch, window_of
 from services.gateway.sessions.management import Management
@@ -110,6 +110,8 @@ async def cancel(session: Session, request: v.Cancel) -> str:
         return request.tag
     await session.broker.detach(consumer)
     session.end(consumer)
+    if request.deletes and not consumer.stolen:
+        await delete_unused(session, consumer.queue_id)
     return request.tag
 
 

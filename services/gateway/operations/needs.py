@@ -121,6 +121,12 @@ def consume(session: Session, request: v.Consume) -> None:
         _of_queue(Action.CONSUME, session, request.queue)
 
 
+def cancel(session: Session, request: v.Cancel) -> None:
+    consumer = session.consumers.get(request.tag) if request.deletes else None
+    if consumer and (definition := session.broker.topology.queues.get(consumer.queue_id)):
+        _of_queue(Action.DELETE, session, definition.name)
+
+
 def get(session: Session, request: v.Get) -> None:
     _of_queue(Action.CONSUME, session, request.queue)
 

@@ -46,6 +46,8 @@ def settle(session: Session, request: v.Settle) -> None:
     else:
         taken, unknown = numbers.up_to(request.last)
     if transaction:
+        if request.first and request.last and sum(len(each.uids) for each in taken) <= request.last - request.first:
+            transaction.fault = PreconditionFailed("a delivery was kept for too long, and is another's by now")
         taken = _collect(transaction, taken, to_queue(outcome))
     if taken:
         apply(session, taken, outcome)

@@ -9,7 +9,7 @@ from services.common.arguments.life import may_end
 from services.common.errors import BrokerError, InternalError, NotFound, PreconditionFailed, ResourceLocked
 from services.common.message import arguments
 from services.common.topology.life import Asker, Party, Scope, of_connection
-from services.common.topology.slots import SlotName, slot_of
+from services.common.topology.slots import SlotId, SlotName, slot_of
 from services.gateway import answers
 from services.gateway import vocabulary as v
 from services.gateway.operations import choosing
@@ -52,7 +52,7 @@ async def declare_queue(session: Session, request: v.DeclareQueue) -> answers.Qu
         reply = await change(session, request.link, declare_queue=declare)
     session.last_queue = reply.queue.name
     if reply.created:
-        return answers.QueueDeclared(reply.queue.name, 0, 0)
+        return answers.QueueDeclared(reply.queue.name, 0, 0, created=True)
     queue_id = slot_of(reply.queue)
     counts = await session.broker.asking.ask(queue_id, inspect=queue_pb2.InspectRequest(queue_id=queue_id))
     said = arguments.load(reply.queue.arguments)
@@ -74,6 +74,14 @@ async def delete_queue(session: Session, request: v.DeleteQueue) -> int:
     if reply.reason not in (queue_pb2.NONE, queue_pb2.UNKNOWN_QUEUE):
         raise _refusal(reply, definition)
     return int(reply.message_count)
+
+
+async def delete_unused(session: Session, queue_id: SlotId) -> None:
+    """One that was a consumer's; not where somebody else has it by now."""
+    delete = queue_pb2.DeleteRequest(queue_id=queue_id, if_unused=True)
+    reply = await session.broker.asking.ask(queue_id, delete=delete)
+    if reply.reason not in (queue_pb2.NONE, queue_pb2.UNKNOWN_QUEUE, queue_pb2.IN_USE):
+        raise InternalError(reply.text or "the queue could not be deleted")
 
 
 async def purge_queue(session: Session, request: v.PurgeQueue) -> int:

@@ -294,6 +294,7 @@ class Broker:
 
     def _end(self, consumer: Consumer, *, stolen: bool = False) -> None:
         """The queue is gone, or the consumer attached elsewhere: ends it, and tells its client."""
+        consumer.stolen = stolen
         if consumer.state is ConsumerState.ENDED:
             self.remove(consumer)
             return

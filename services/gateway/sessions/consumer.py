@@ -82,6 +82,8 @@ class Consumer:
     timeout: Timeout | None = None
     selector: str = ""  # which messages it wants; "": whatever is next
     steals: bool = False  # it takes the place of those that are there
+    stolen: bool = False  # another one has taken its place
+    theft: int = 0  # by which owners know who has stolen from whom
     no_local: bool = False  # none that came on its own connection
     replay: int | None = None  # none that came more seconds before it; None: whenever it came
     since: float = 0  # when that was, by the loop's clock
@@ -99,7 +101,7 @@ class Consumer:
 
     def attached(self, said: pb.Attached) -> None:
         """The owner of its queue serves it."""
-        self.state, self.age = ConsumerState.ATTACHED, said.age
+        self.state, self.age, self.theft = ConsumerState.ATTACHED, said.age, said.theft
         self.browse = self.browse or said.browse
         if said.timeout_ms and self.gives_back and not self.timeout:
             self.timeout = Timeout(self, said.timeout_ms)
@@ -130,6 +132,7 @@ class Consumer:
                 selector=self.selector,
                 no_local=self.no_local,
                 steals=self.steals,
+                theft=self.theft,
                 replay_ms=self._replay_ms(again=again),
                 priority=self.priority,
                 messages=messages,

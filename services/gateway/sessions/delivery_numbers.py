@@ -47,11 +47,13 @@ _FIRST = attrgetter("first")
 class DeliveryNumbers:
     """Those of one session. `len`: how many deliveries are unsettled."""
 
-    __slots__ = ("_late", "_runs", "_unsettled", "next")
+    __slots__ = ("_dead", "_front", "_late", "_runs", "_unsettled", "next")
 
     def __init__(self) -> None:
         self.next = 1
-        self._runs: list[_Run] | tuple[_Run, ...] = ()  # ascending; most sessions never have any
+        self._runs: list[_Run] | tuple[_Run, ...] = ()  # most sessions never have any
+        self._front = 0  # those behind this index are ascending; before it nothing is unsettled
+        self._dead = 0  # how many have nothing that is unsettled
         self._unsettled = 0
         self._late: AbstractSet[int] = frozenset()  # were kept for too long, and taken away
 
@@ -72,10 +74,12 @@ class DeliveryNumbers:
         self._unsettled += count
         run = self._runs[-1] if self._runs else None
         if run and run.holder is holder and run.last + 1 == first:
+            self._dead -= not run.left
             run.last += count
             run.left += count
         else:
-            self._sweep()
+            if self._dead * 2 > len(self._runs) > _FEW:
+                self._sweep()
             self._insert(len(self._runs), _Run(first, first + count - 1, holder, count))
         return first
 
@@ -86,9 +90,9 @@ class DeliveryNumbers:
             self._runs = [run]
 
     def _sweep(self) -> None:
-        """Drops runs that nothing is left of, once most are."""
-        if len(self._runs) > _FEW and sum(1 for run in self._runs if run.left) * 2 < len(self._runs):
-            self._runs = [run for run in self._runs if run.left] or ()
+        """Drops runs that nothing is left of. They are counted: with each new run, looking would take ever longer."""
+        self._runs = [run for run in self._runs if run.left] if self._unsettled else ()
+        self._front = self._dead = 0
 
     # -------------------------------------------------------------- from the client
 
@@ -124,9 +128,12 @@ class DeliveryNumbers:
         if last and not self._is_known(last):
             return [], last
         last = last or self.next - 1
-        behind = bisect_right(self._runs, last, key=_FIRST)
-        found = [self._take_up_to(run, last) for run in self._runs[:behind] if run.left]
-        self._runs = self._runs[behind - 1 if behind and self._runs[behind - 1].last > last else behind :] or ()
+        runs, front = self._runs, self._front
+        behind = bisect_right(runs, last, front, key=_FIRST)
+        found = [self._take_up_to(run, last) for run in runs[front:behind] if run.left]
+        self._front = behind - 1 if behind > front and runs[behind - 1].last > last else behind
+        if not self._unsettled or self._dead * 2 > len(runs) > _FEW:
+            self._sweep()
         return [each for each in found if each.uids], 0
 
     def _is_known(self, number: int) -> bool:
@@ -140,12 +147,13 @@ class DeliveryNumbers:
 
     def _take(self, run: _Run, numbers: Sequence[int]) -> Taken:
         run.left -= len(numbers)
+        self._dead += not run.left
         self._unsettled -= len(numbers)
         return Taken(run.holder, numbers, list(map(run.holder.unsettled.pop, numbers)))
 
     def _run_of(self, number: int) -> _Run | None:
-        at = bisect_right(self._runs, number, key=_FIRST) - 1
-        run = self._runs[at] if at >= 0 else None
+        at = bisect_right(self._runs, number, self._front, key=_FIRST) - 1
+        run = self._runs[at] if at >= self._front else None
         return run if run and number <= run.last else None
 
     # -------------------------------------------------------------- of links
@@ -160,8 +168,8 @@ class DeliveryNumbers:
         taken = [Taken(each, [*each.unsettled], [*each.unsettled.values()]) for each in self.holders]
         for each in taken:
             each.holder.unsettled.clear()
-        self._runs = ()
         self._unsettled = 0
+        self._sweep()
         return taken
 
     def take_late(self, numbers: Sequence[int]) -> list[int]:
@@ -175,9 +183,10 @@ class DeliveryNumbers:
         """One that was taken is unsettled again."""
         holder.unsettled[number] = uid
         self._unsettled += 1
-        at = bisect_right(self._runs, number, key=_FIRST)
-        before = self._runs[at - 1] if at else None
+        at = bisect_right(self._runs, number, self._front, key=_FIRST)
+        before = self._runs[at - 1] if at > self._front else None
         if before and before.holder is holder and number <= before.last + 1:
+            self._dead -= not before.left
             before.last = max(before.last, number)
             before.left += 1
         else:

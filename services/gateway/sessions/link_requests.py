@@ -11,12 +11,22 @@ from collections.abc import Callable, Coroutine
 from typing import TYPE_CHECKING, Any, Final
 
 from services.gateway.sessions.waiting import WaitingRequests
-from services.gateway.vocabulary import Bind, Cancel, CloseLink, Consume, DeclareQueue, FindNode, Produce, Request
+from services.gateway.vocabulary import (
+    Bind,
+    Cancel,
+    CloseLink,
+    Consume,
+    DeclareQueue,
+    DeleteQueue,
+    FindNode,
+    Produce,
+    Request,
+)
 
 if TYPE_CHECKING:
     from services.gateway.sessions.session import Session
 
-OF_LINKS: Final = frozenset({FindNode, Produce, DeclareQueue, Bind, Consume, Cancel, CloseLink})
+OF_LINKS: Final = frozenset({FindNode, Produce, DeclareQueue, DeleteQueue, Bind, Consume, Cancel, CloseLink})
 """Kinds of requests that are carried out so, where they are a link's."""
 
 

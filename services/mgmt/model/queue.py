@@ -23,7 +23,7 @@ from services.mgmt.model.configured_object import ConfiguredObject
 
 OVERFLOW = ("NONE", "RING", "REJECT", "REJECT_TO_ALTERNATE", "PRODUCER_FLOW_CONTROL")
 _APART = f"{SINCE}, {APART.format('QUEUES')}"
-EXCLUSIVE = ("NONE", "CONNECTION", "SESSION", "LINK", "CONTAINER", "PRINCIPAL")
+EXCLUSIVE = ("NONE", "CONNECTION", "SESSION", "LINK", "CONTAINER", "PRINCIPAL", "PRINCIPAL_CONTAINER")
 _CHOSEN = {"messageIds": Parameter(list), "selector": Parameter(str, ""), "limit": Parameter(int, -1)}
 _GOING = {"destination": Parameter(str, mandatory=True), **_CHOSEN}
 MOST_INFOS = 10_000

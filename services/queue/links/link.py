@@ -27,6 +27,7 @@ from services.queue.links.outbox import Outbox
 from services.queue.links.peer_reports import PeerReports
 from services.queue.links.releasing import release_held_by, release_in_turns
 from services.queue.links.selecting import Selecting
+from services.queue.links.stealing import steal
 from services.queue.links.transactions import Transactions
 from services.queue.links.until_heard import until_heard
 from services.queue.machine.columns import Columns, Raw, decoded, queue_ids_of
@@ -316,11 +317,12 @@ class PeerLink(Holder):
         if reason != pb.NONE:
             answer.text = f"queue '{queue.options.name}' is in exclusive use"
             return None
-        if attach.steals and not attach.again:
-            _steal(queue, consumer, now)
         self._consumers[handle] = (consumer, queue)
         self._host.claims.claim(queue, self, consumer, attach.held)
         self._host.events.publish(attached(consumer, queue.options, self.name, again=attach.again))
+        if attach.steals:
+            steal(queue, consumer, attach, now)
+            answer.theft = consumer.theft
         return queue
 
     def _await(self, awaited: Awaited, attach: pb.AttachConsumer, waiting: list[Callable[[], None]]) -> None:
@@ -396,10 +398,3 @@ class PeerLink(Holder):
             if queue.detach(consumer, now):
                 self._host.delete_soon(queue.options.queue_id)
         self.outbox.frame.detached.append(handle)
-
-
-def _steal(queue: Queue, newcomer: Consumer, now: int) -> None:
-    """All others were the same one's before: it is the only consumer from now on."""
-    for former in [each for each in queue.consumers if each is not newcomer]:
-        queue.detach(former, now)
-        former.link.ended(former, pb.STOLEN)

@@ -39,7 +39,7 @@ class Consumer:
 
     __slots__ = (
         "activated", "age", "browse", "connection", "exclusive", "handle", "holds", "interest", "link", "messages",
-        "places", "priority", "queued", "settled", "size", "tag",
+        "places", "priority", "queued", "settled", "size", "tag", "theft",
     )  # fmt: skip
 
     def __init__(
@@ -74,6 +74,7 @@ class Consumer:
         self.activated = activated  # … and when it became that one, by the same count; 0 is never
         self.holds = holds  # has unsettled deliveries of a former owner
         self.interest = interest  # None: everything
+        self.theft = 0  # of one that has stolen what others had; who has a lower number has lost it
         self.places = NOWHERE
         self.queued = False  # stands in a ring
 
@@ -116,6 +117,7 @@ class Consumers:
 
     def __init__(self, live: LiveConsumers | None = None) -> None:
         self._live = live
+        self.latest_theft = 0  # of all that were ever here
         self.watcher: Watcher = Unwatched()
         self._all: dict[Consumer, None] = {}  # in the order in which they came
         self._rings: list[tuple[int, deque[Consumer]]] = []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -13,7 +14,7 @@ from services.common.message.amqp_1_0.composite import Composite
 from services.common.message.amqp_1_0.sections import VALUE
 from services.gateway import vocabulary as to_broker
 from services.gateway.outcomes import ACCEPTED, FAILED, RELEASED
-from services.gateway.protocols.amqp_1_0.performatives import Attach, Detach, Disposition, End, Flow, Transfer
+from services.gateway.protocols.amqp_1_0.performatives import Attach, Begin, Detach, Disposition, End, Flow, Transfer
 from services.gateway.protocols.amqp_1_0.states import Accepted, Rejected, Released
 from services.gateway.protocols.amqp_1_0.termini import Source
 from services.gateway.protocols.amqp_1_0.transactional import (
@@ -24,7 +25,7 @@ from services.gateway.protocols.amqp_1_0.transactional import (
     Discharge,
     TransactionalState,
 )
-from tests.support.amqp_1_0_playbook import Playbook, credit, data, transfer
+from tests.support.amqp_1_0_playbook import Playbook, credit, data, framed, transfer
 
 _CONTROL = 5  # the handle of the link to the coordinator
 
@@ -148,6 +149,28 @@ def test_retired_and_rolled_back() -> None:
     ]
 
 
+def test_rolled_back_and_ended_at_once() -> None:
+    """What its session's number means when the broker has rolled back is the next session: that is told nothing."""
+    book = Book()
+    tag = book.receiver()
+    book.coordinated()
+    txn = book.declare()
+    book.says(0, credit(10))
+    book.deliver(tag, 1, b"a")
+    book.says(0, Disposition(True, 0, 0, True, TransactionalState(txn, Accepted())))
+    discharge = framed(0, transfer(200, _CONTROL), asks(Discharge(txn, True)))
+    book.waits = {to_broker.Rollback, to_broker.CloseSession, to_broker.OpenSession}
+    book.receives(discharge + framed(0, End()) + framed(0, Begin(None, 0, 10, 10)))
+    assert [type(each) for each in book.asked[-3:]] == [
+        to_broker.Rollback,
+        to_broker.CloseSession,
+        to_broker.OpenSession,
+    ]
+    book.serve(book.asked[-3])
+    book.asked += book.engine.pending_requests()
+    assert len(book.did(to_broker.Settle)) == 1
+
+
 def test_what_is_retired_on_a_link_that_has_ended() -> None:
     """It is committed all the same; rolled back, it goes to others."""
     book = Book()
@@ -212,6 +235,58 @@ def test_a_message_that_is_none(book: Book) -> None:
     [said] = book.control(Discharge(txn))
     assert said.state.error.condition == "amqp:transaction:rollback"
     assert book.did(to_broker.Commit) == []
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        Transfer(0, 1, b"1", 1),  # a message-format
+        Transfer(0, 1, None, 0),
+        transfer(1, resume=True),
+    ],
+)
+def test_a_message_that_ends_its_link(book: Book, wrong: Transfer) -> None:
+    """Section 4.4.1: half of a transaction is not committed, when its messages and its discharge come in a row."""
+    txn = book.declare()
+    its = TransactionalState(txn)
+    book.says(0, transfer(0, state=its), data())
+    book.says(0, replace(wrong, state=its), data())
+    book.says(0, transfer(2, state=its), data())
+    assert book.control(Discharge(txn))[-1].state.error.condition == "amqp:transaction:rollback"
+    assert book.did(to_broker.Commit) == []
+
+
+def test_a_message_that_is_ignored(book: Book) -> None:
+    """The same of one that comes before its peer has heard that the link had ended."""
+    book.does(0, Transfer(0, 0, b"0", 1), data())
+    txn = book.declare()
+    book.says(0, transfer(1, state=TransactionalState(txn)), data())
+    [said] = book.control(Discharge(txn))
+    assert said.state.error.condition == "amqp:transaction:rollback"
+
+
+@pytest.mark.parametrize("stolen", [True, False])
+def test_retired_when_it_was_anothers(*, stolen: bool) -> None:
+    """Section 4.4.2: its link has ended, of which its client had not heard: it would be done with, and come again."""
+    book = Book()
+    tag = book.receiver()
+    book.coordinated()
+    txn = book.declare()
+    book.says(0, credit(10))
+    book.deliver(tag, 1, b"a")
+    book.engine.cancelled(1, tag, stolen=stolen)
+    book.says(0, Disposition(True, 0, 0, True, TransactionalState(txn, Accepted())))
+    assert book.control(Discharge(txn))[-1].state.error.condition == "amqp:transaction:rollback"
+    assert book.did(to_broker.Commit) == []
+
+
+def test_retired_in_no_transaction() -> None:
+    """Section 4.5.8: also where nothing is left to be settled."""
+    book = Book()
+    book.receiver()
+    book.coordinated()
+    [end] = book.does(0, Disposition(True, 0, 0, True, TransactionalState(b"none", Accepted())))
+    assert end.error.condition == "amqp:transaction:unknown-id"
 
 
 def test_in_doubt(book: Book) -> None:

@@ -2,21 +2,29 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
+import pytest
 import pytest_asyncio
 from pamqp import commands
 
+from services.common.access.records import Permission
+from services.common.clients.store import StoreClient
 from services.common.message import arguments
 from services.common.topology.slots import SlotName
 from services.gateway.protocols.amqp_1_0.durable_record import queue_of, record_in
 from services.gateway.protocols.amqp_1_0.performatives import Attach, Detach, Transfer
 from services.gateway.protocols.amqp_1_0.termini import Target
+from services.mgmt.access.grants import Grants
+from services.mgmt.users import Users
 from tests.support.amqp_1_0_client import Client
 from tests.support.amqp_1_0_playbook import receiving
 from tests.support.broker_house import BrokerHouse
+from tests.support.programs import until
 
 Exchange = commands.Exchange
 
@@ -41,6 +49,20 @@ async def exchange(broker: BrokerHouse, name: str) -> AsyncIterator[str]:
     await client.call(1, Exchange.Declare(exchange=name, exchange_type="topic"), Exchange.DeclareOk)
     yield name
     await client.call(1, Exchange.Delete(exchange=name), Exchange.DeleteOk)
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def mallory(broker: BrokerHouse) -> AsyncIterator[str]:
+    """A user who may do everything, and whose secret is as its name."""
+    store = StoreClient(broker.address_of("store"))
+    await Grants(store).put_permission(Permission(user="mallory", configure=".*", write=".*", read=".*"))
+    await Users(store).put("mallory", "mallory", (), loopback_only=False)
+    for gateway in broker.gateways:
+        await until(lambda gateway=gateway: "mallory" in gateway._listener.authenticator.known.users)
+    yield "mallory"
+    await Users(store).delete("mallory")
+    await Grants(store).forget_user("mallory")
+    await store.close()
 
 
 async def publish(broker: BrokerHouse, exchange: str, *bodies: str) -> None:
@@ -81,7 +103,7 @@ async def test_it_is_a_record_of_the_topology(broker: BrokerHouse, clients: list
     """Which says whose it is, and what it receives."""
     assert await clients[0].receives_from(exchange, **NEVER) == ""
     known = definition(broker, exchange)
-    assert (known.durable, known.owner.scope, known.owner.name) == (True, "container", "client")
+    assert (known.durable, known.owner.scope, known.owner.name) == (True, "principal_container", "guest/client")
     record = record_in(arguments.load(known.arguments))
     assert record is not None
     assert (record.container, record.link, record.address, record.key) == ("client", link_of(exchange), exchange, "#")
@@ -105,6 +127,61 @@ async def test_stolen_by_another_gateway(broker: BrokerHouse, clients: list[Clie
     await second.next(Transfer)
     second.settles(1)
     await second.detaches()
+
+
+@pytest.mark.parametrize("stays", [True, False])
+async def test_closed_when_it_is_stolen(
+    broker: BrokerHouse, clients: list[Client], exchange: str, monkeypatch: pytest.MonkeyPatch, *, stays: bool
+) -> None:
+    """Whose link it was no more, though they had not heard of that, ends nothing of whoever has it, or will again."""
+    first, second = clients
+    former, held = broker.gateways[0]._broker, list[Any]()
+    await first.receives_from(exchange, **NEVER)
+    monkeypatch.setattr(former, "_ended", lambda *what: held.append(what))
+    await second.receives_from(exchange, **NEVER)
+    await until(lambda: held)
+    known = definition(broker, exchange).id
+    if not stays:
+        await second.detaches(closed=False)
+    ended = asyncio.create_task(first.detaches())
+    await until(lambda: len(held) > 1)
+    monkeypatch.undo()
+    for each in held:
+        former._ended(*each)
+    await ended
+    assert definition(broker, exchange).id == known
+    if not stays:
+        await second.makes(receiving(exchange, 0, dict(NEVER)))
+    await second.detaches()
+    await until(lambda: definition(broker, exchange) is None)
+
+
+async def test_closed_by_a_client_that_goes(broker: BrokerHouse, clients: list[Client], exchange: str) -> None:
+    """It closes the link, and does not wait for the answer: nothing is kept for it."""
+    client, _ = clients
+    await client.receives_from(exchange, **NEVER)
+    client.closes()
+    await until(lambda: definition(broker, exchange) is None)
+
+
+async def test_of_another_user(broker: BrokerHouse, clients: list[Client], exchange: str, mallory: str) -> None:
+    """Anybody may call their container as another does: that is not theirs, whichever way they ask for it."""
+    alice, _ = clients
+    await alice.receives_from(exchange, **NEVER)
+    alice.takes(10)
+    other = Client()
+    await other.open(broker.ports[1], mallory, mallory, "/")
+    sought = Attach(link_of(exchange), 0, True, source=None, target=Target())
+    for attach in (sought, receiving(exchange, 1, dict(NEVER))):
+        assert (await other.makes(replace(attach, name=link_of(exchange)))).source is None
+        assert (await other.next(Detach)).error.condition == "amqp:unauthorized-access"
+    queue = queue_of("client", link_of(exchange))
+    assert await other.receives_from(f"/queue/{queue}") == "amqp:resource-locked"
+    await publish(broker, exchange, "1")
+    await alice.next(Transfer)
+    alice.settles(0)
+    await alice.detaches()
+    other.abort()
 
 
 async def test_detached_it_stays(broker: BrokerHouse, clients: list[Client], exchange: str) -> None:
@@ -143,3 +220,26 @@ async def test_of_another_source(broker: BrokerHouse, clients: list[Client], exc
     assert second.payload.endswith(b"2")
     second.settles(0)
     await second.detaches()
+
+
+async def test_stolen_when_the_owner_dies(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nobody was told of the theft: both come back to the next owner, and whoever was stolen from is told by that."""
+    async with BrokerHouse(tmp_path) as house:
+        first, second = Client(), Client()
+        for client, port in zip((first, second), house.ports, strict=True):
+            await client.open(port, "guest", "guest", "/")
+        former = house.gateways[0]._broker
+        await first.receives_from("amq.topic", **NEVER)
+        monkeypatch.setattr(former, "_cancelled", lambda *_: None)
+        await second.receives_from("amq.topic", **NEVER)
+        monkeypatch.undo()
+        await house.fall()
+        await house.come_back()
+        assert (await first.next(Detach)).error.condition == "amqp:link:stolen"
+        second.takes(10)
+        await publish(house, "amq.topic", "1", "2")
+        for delivery in range(2):
+            await second.next(Transfer)
+            second.settles(delivery)
+        first.abort()
+        second.abort()

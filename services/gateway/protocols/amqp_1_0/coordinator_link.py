@@ -127,17 +127,22 @@ class CoordinatorLink(IncomingLink):
             if isinstance(error, InDoubt):
                 self.session.fail(error)
                 return
-            deliveries.rolled_back(transaction)
+            self._undo(transaction)
             self._say(number, hears, Rejected(told(RolledBack(f"rolled back: {error.text}"))))
 
         self.session.transactions.commit(transaction, committed, failed, self.session)
 
     def _roll_back(self, transaction: OpenTransaction, then: Callable[[], None]) -> None:
         def rolled_back(_: object) -> None:
-            self.session.deliveries.rolled_back(transaction)
+            self._undo(transaction)
             then()
 
         self.session.transactions.roll_back(transaction, rolled_back, self.session)
+
+    def _undo(self, transaction: OpenTransaction) -> None:
+        """A session that ends gives all back by itself, and its number may be the next one's before that is asked."""
+        if self.session.is_heard:
+            self.session.deliveries.rolled_back(transaction)
 
     # -------------------------------------------------------------- the end
 

@@ -7,6 +7,7 @@ from itertools import compress, islice, repeat
 from operator import length_hint
 from typing import TYPE_CHECKING
 
+from services.common.errors import PreconditionFailed
 from services.common.message.indexes import runs
 from services.gateway import answers
 from services.gateway.outcomes import FAILED, UNSENT, DeliveryOutcome
@@ -156,11 +157,15 @@ class Deliveries:
         outcome = outcome_of(its)
         if outcome is None and not disposition.settled:
             return
-        positions = self._known(disposition.first, disposition.first if disposition.last is None else disposition.last)
-        if not positions:
-            return
+        named = self._named(disposition.first, disposition.first if disposition.last is None else disposition.last)
+        positions = self._unsettled_in(named)
         if transaction := self._transactions.named(state):
-            self._retire(transaction, disposition, its, positions)
+            if len(positions) < len(named):  # its link has ended, and it is another's by now
+                self._transactions.spoil(state, PreconditionFailed("a delivery is not unsettled any more"))
+            if positions:
+                self._retire(transaction, disposition, its, positions)
+            return
+        if not positions:
             return
         self._settle(self._taken(positions), outcome or _USUAL)
         if not disposition.settled:
@@ -218,9 +223,9 @@ class Deliveries:
     def _give_back(self, unsent: list[Whole]) -> None:
         self._settle([each.number for each in unsent], UNSENT)
 
-    def _known(self, first: int, last: int) -> list[int]:
-        """Positions of these ids that are not settled; not of ids that are long settled, or were never given."""
-        return self._unsettled_in(range(self._position(first), self._position(last) + 1))
+    def _named(self, first: int, last: int) -> range:
+        """Positions of these ids, also of such as are long settled, or were never given."""
+        return range(self._position(first), self._position(last) + 1)
 
     def _unsettled_in(self, positions: range) -> list[int]:
         if len(positions) > len(self._unsettled):

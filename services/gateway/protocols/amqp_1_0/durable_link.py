@@ -9,12 +9,12 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from services.common.errors import NotFound, NotImplementedHere
+from services.common.errors import AccessRefused, BrokerError, NotFound, NotImplementedHere, ResourceLocked
 from services.gateway.protocols.amqp_1_0.durable_record import NEVER, Record, queue_of, record_in
 from services.gateway.protocols.amqp_1_0.link import LinkState
 from services.gateway.protocols.amqp_1_0.outgoing_link import OutgoingLink
 from services.gateway.protocols.amqp_1_0.termini import Source
-from services.gateway.vocabulary import DeclareQueue, DeleteQueue
+from services.gateway.vocabulary import Cancel, DeclareQueue, DeleteQueue, Node
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -34,6 +34,7 @@ class DurableLink(OutgoingLink):
         super().__init__(session, attach, handle)
         self._queue = queue_of(session.peer.container, self.name)
         self._stays = False  # its end here does
+        self._created = False  # its queue, by this attach, and nothing is bound to that or consumes from it yet
 
     # -------------------------------------------------------------- beginning
 
@@ -53,6 +54,13 @@ class DurableLink(OutgoingLink):
         self._attach = replace(self._attach, source=Source(record.address, _DURABLE, NEVER, capabilities=("exchange",)))
         self._take_up()
 
+    def refuse(self, error: BrokerError) -> None:
+        """As Link says. Another user may call its container so, and its link: that one's is not this one's."""
+        its_own = self._attach.source is None or self._kind is Node.EXCHANGE
+        if its_own and isinstance(error, ResourceLocked):
+            error = AccessRefused(f"link {self.name!r} of a container of this name is another user's")
+        super().refuse(error)
+
     def _subscribe(self, exchange: str, key: str) -> None:
         """By a queue that stays."""
         source = self._source
@@ -63,14 +71,31 @@ class DurableLink(OutgoingLink):
         self._declare_as(record, lambda found: self._declared(found, record, exchange))
 
     def _declare_as(self, record: Record, done: Callable[[QueueDeclared], None]) -> None:
+        def made(found: QueueDeclared) -> None:
+            self._created = found.created
+            done(found)
+
+        def in_vain(found: QueueDeclared) -> None:
+            self._created = found.created
+            self._unmake()
+
         declare = DeclareQueue(
             self.session.number, self._queue, durable=True, arguments=record.arguments, link=self.number
         )
-        self._ask_for(declare, done)
+        self._ask_for(declare, made, in_vain)
+
+    def _unmake(self) -> None:
+        """As OutgoingLink says. Nobody would end one that stays, unless the link has it by now that took this one's."""
+        super()._unmake()
+        created, self._created = self._created, False
+        is_last = self.session.peer.links.get(self.identity, self) is self
+        if created and is_last and self.session.is_heard:
+            delete = DeleteQueue(self.session.number, self._queue, if_unused=True, link=self.number)
+            self.session.ask_for(delete, lambda _: None, lambda _: None)
 
     def _declared(self, found: QueueDeclared, record: Record, exchange: str) -> None:
         """What was there may be of another source, or of another selector: then what waits in it is not wanted."""
-        if found.arguments and record_in(found.arguments) != record:
+        if not found.created and record_in(found.arguments) != record:
             delete = DeleteQueue(self.session.number, self._queue, link=self.number)
             self._ask_for(
                 delete, lambda _: self._declare_as(record, lambda _: self._bind(exchange, self._queue, record.key))
@@ -88,16 +113,32 @@ class DurableLink(OutgoingLink):
         else:
             super()._bound(queue)
 
+    def _begun(self) -> None:
+        self._created = False
+        super()._begun()
+
+    def _begun_in_vain(self) -> None:
+        super()._begun_in_vain()
+        self._unmake()
+
     @property
     def _terminus(self) -> dict[str, Any]:
         return {"durable": self._source.durable, "expiry_policy": NEVER}
 
     # -------------------------------------------------------------- the end
 
-    def _cancel(self, done: Callable[[], None]) -> None:
-        """As OutgoingLink says. Closed by its peer, its queue goes; detached, that stays."""
+    def _end_consumer(self, ended: Callable[[object], None]) -> None:
+        """As OutgoingLink says. Closed by its peer, its queue goes; detached, that stays.
+
+        Asked for at once: a peer that has closed it may be gone before the broker answers.
+        """
         if not (self._stays and self._closed and self.state is LinkState.DETACHING):
-            super()._cancel(done)
+            super()._end_consumer(ended)
             return
-        delete = DeleteQueue(self.session.number, self._queue, link=self.number)
-        super()._cancel(lambda: self.session.ask_for(delete, lambda _: done(), lambda _: done()))
+
+        def stays(error: BrokerError) -> None:
+            self.fail(error)
+            super(DurableLink, self)._end_consumer(ended)
+
+        cancel = Cancel(self.session.number, self.tag, deletes=True, link=self.number)
+        self.session.ask_for(cancel, ended, stays)

@@ -1,7 +1,7 @@
 """What is kept of a link that outlives its connection: a queue of its container's, which any gateway can take up.
 
-The router owns that as any queue definition: its name says whose link it is, its owner is the container, and one of its
-arguments what it is bound to. Its messages are a queue's.
+The router owns that as any queue definition: its name says whose link it is, its owner is the container of one user,
+and one of its arguments what it is bound to. Its messages are a queue's.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ NEVER: Final = "never"
 
 _PREFIX: Final = "qpidsub_/"  # as Broker-J calls such queues
 _RECORD: Final = "x-durable-link"
+_OWNER: Final = "PRINCIPAL_CONTAINER"  # anybody may call itself as another does: what a container has is its user's too
 
 
 class Record(NamedTuple):
@@ -34,7 +35,7 @@ class Record(NamedTuple):
     @property
     def arguments(self) -> dict[str, Any]:
         """Of its queue."""
-        return {EXCLUSIVITY.name: "CONTAINER", _RECORD: self._asdict()}
+        return {EXCLUSIVITY.name: _OWNER, _RECORD: self._asdict()}
 
 
 def outlives_connection(source: object) -> bool:
@@ -51,8 +52,8 @@ def queue_of(container: str, link: str) -> str:
 
 
 def record_in(arguments: Mapping[str, Any]) -> Record | None:
-    """What a queue's arguments say, if it is such a link's."""
-    said = arguments.get(_RECORD)
+    """What a queue's arguments say, if it is such a link's. Its owner is as they say: the router has seen to that."""
+    said = arguments.get(_RECORD) if arguments.get(EXCLUSIVITY.name) == _OWNER else None
     if not isinstance(said, Mapping) or not all(isinstance(said.get(each), str) for each in Record._fields):
         return None
     return Record(*(said[each] for each in Record._fields))

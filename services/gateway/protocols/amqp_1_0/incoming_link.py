@@ -13,7 +13,12 @@ from services.common.message.bounds import LITTLE
 from services.common.message.facts import facts_of
 from services.gateway.answers import QueueDeclared
 from services.gateway.protocols.amqp_1_0.addresses import Meant, meanings
-from services.gateway.protocols.amqp_1_0.conditions import InvalidField, MessageSizeExceeded, TransferLimitExceeded
+from services.gateway.protocols.amqp_1_0.conditions import (
+    InvalidField,
+    MessageSizeExceeded,
+    TransferLimitExceeded,
+    UnattachedHandle,
+)
 from services.gateway.protocols.amqp_1_0.lifetimes import ON_CLOSE, arguments_of, is_exclusive, lifetime_of
 from services.gateway.protocols.amqp_1_0.link import Link, LinkState
 from services.gateway.protocols.amqp_1_0.performatives import SECOND, SETTLED, Attach, Flow, Transfer
@@ -168,11 +173,23 @@ class IncomingLink(Link):
     # -------------------------------------------------------------- transfers
 
     def transfer(self, transfer: Transfer, payload: bytes) -> None:
-        """A frame of a delivery; raises BrokerError for what ends the link."""
-        if self.state is not LinkState.ATTACHED:
-            if self.state is LinkState.ATTACHING:
+        """A frame of a delivery; raises BrokerError for what ends the link.
+
+        A transaction is not whole without what does not arrive: neither that, nor what comes behind it and is ignored.
+        """
+        state = (self._begun or transfer).state
+        try:
+            if self.state is LinkState.ATTACHED:
+                self._take(transfer, payload)
+            elif self.state is LinkState.ATTACHING:
                 raise TransferLimitExceeded("a transfer before there was credit")
-            return
+            else:
+                self.session.transactions.spoil(state, UnattachedHandle("a message came by a link that had ended"))
+        except BrokerError as error:
+            self.session.transactions.spoil(state, error)
+            raise
+
+    def _take(self, transfer: Transfer, payload: bytes) -> None:
         first = self._of_begun(transfer) or self._first(transfer)
         if self.session.peer.blocked:
             self.session.peer.since += len(payload)

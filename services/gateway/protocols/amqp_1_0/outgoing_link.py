@@ -317,4 +317,7 @@ class OutgoingLink(Link):
 
         self._consumes = False
         self.session.deliveries.release(self)
+        self._end_consumer(ended)
+
+    def _end_consumer(self, ended: Callable[[object], None]) -> None:
         self.session.ask_for(Cancel(self.session.number, self.tag, link=self.number), ended, ended)

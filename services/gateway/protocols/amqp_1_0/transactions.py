@@ -66,6 +66,11 @@ class OpenTransactions:
             raise UnknownTransaction("no such transaction is open on this session")
         return found
 
+    def spoil(self, state: object, why: BrokerError) -> None:
+        """That which a state says it is part of, if it is open, cannot be committed: it would not be whole."""
+        if isinstance(state, TransactionalState) and (its := self._open.get(state.txn_id)):
+            its.fault = its.fault or why
+
     def declare(
         self, done: Callable[[OpenTransaction], None], failed: Callable[[BrokerError], None], whom: object
     ) -> None:

@@ -34,7 +34,6 @@ ASKS_NOTHING = {
     v.SelectConfirms,
     v.EndProduce,
     v.Credit,
-    v.Cancel,
     v.Limit,
     v.Flow,
     v.Room,

@@ -131,3 +131,17 @@ async def test_transactions_that_take_turns() -> None:
     [[transaction], _] = client.broker.transactions.commit.call_args
     assert [each.uid for each in transaction.settlements] == [12]
     assert not client.session.transactions
+
+
+async def test_what_was_kept_for_too_long_is_not_settled_in_a_transaction() -> None:
+    """It is another's by now: committed without it, a transaction would be half of what its client wanted."""
+    client = Client(ScriptedRouter({}))
+    client.broker.transactions.commit = AsyncMock()
+    consumer = cast("Any", Mock(queue_id=1, takes=True, browse=False, unsettled={}))
+    client.session.numbers.add(consumer, [7, 8])
+    client.session.numbers.take_late([1])
+    await client.does(v.SelectTransactions(1), v.Settle(1, 1, 2, ACCEPTED))
+    with pytest.raises(PreconditionFailed):
+        await transact.commit(client.session, v.Commit(1))
+    assert client.broker.transactions.commit.mock_calls == []
+    assert consumer.unsettled == {2: 8}

@@ -5,6 +5,8 @@ from __future__ import annotations
 import random
 from typing import Any, cast
 
+import pytest
+
 from services.common.topology.slots import SlotId
 from services.gateway.sessions.consumer import GetHolder
 from services.gateway.sessions.delivery_numbers import DeliveryNumbers
@@ -80,6 +82,25 @@ def test_runs_go_when_they_are_settled() -> None:
             numbers.each(first, first)
     assert len(numbers._runs) < 100
     assert list(numbers) == [(one, 0)]
+
+
+def test_runs_are_looked_through_when_most_are_done(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Links that take turns are a run for each turn: each looked at all others, of which there may be any number."""
+    sweep, swept = DeliveryNumbers._sweep, list[int]()
+
+    def counted(its: DeliveryNumbers) -> None:
+        swept.append(len(its._runs))
+        sweep(its)
+
+    monkeypatch.setattr(DeliveryNumbers, "_sweep", counted)
+    those, numbers = links(2), DeliveryNumbers()
+    for number in range(2000):
+        numbers.add(those[number % 2], [number])
+    assert swept == []
+    for number in range(1, 2000):
+        numbers.up_to(number)
+    assert sum(swept) < 5000
+    assert list(numbers) == [(those[1], 1999)]
 
 
 def test_against_a_plain_table() -> None:

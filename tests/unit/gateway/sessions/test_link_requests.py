@@ -83,6 +83,14 @@ async def test_links_beside_each_other(house: House) -> None:
     assert house.done == [second, first]
 
 
+async def test_a_queue_without_an_owner(house: House) -> None:
+    """A link that deletes its own waits for the owner, for half a minute: the session's requests go on."""
+    delete, publish = v.DeleteQueue(1, "q", link=1), v.Publish(1, [], [], [], link=2)
+    await house.asks(delete, publish)
+    assert house.begun == [delete, publish]
+    await house.ends(delete)
+
+
 async def test_one_link_in_order(house: House) -> None:
     """What is asked of a link waits for what was asked of it before."""
     first, second = find(1), cancel(1)

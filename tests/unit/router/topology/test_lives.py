@@ -41,6 +41,8 @@ def declared(bench: Bench, whose: dict[str, str] = ME, name: str = "q", **argume
         ("CONNECTION", {"connection": "c2"}, {"session": "2"}),
         ("CONTAINER", {"container": "another"}, {"connection": "c2"}),
         ("PRINCIPAL", {"principal": "you"}, {"connection": "c2"}),
+        ("PRINCIPAL_CONTAINER", {"principal": "you"}, {"connection": "c2"}),
+        ("PRINCIPAL_CONTAINER", {"container": "another"}, {"session": "2"}),
     ],
 )
 def test_owners(bench: Bench, policy: str, others: dict[str, str], too: dict[str, str]) -> None:

@@ -23,7 +23,15 @@ def test_a_record_is_read_as_it_was_kept() -> None:
     assert record_in(arguments.load(arguments.dump(record.arguments))) == record
 
 
-@pytest.mark.parametrize("said", [{}, {"x-durable-link": 1}, {"x-durable-link": {"container": "c"}}])
+@pytest.mark.parametrize(
+    "said",
+    [
+        {},
+        {"exclusive": "PRINCIPAL_CONTAINER", "x-durable-link": 1},
+        {"exclusive": "PRINCIPAL_CONTAINER", "x-durable-link": {"container": "c"}},
+        Record("c", "l", "x", "", "").arguments | {"exclusive": "NONE"},
+    ],
+)
 def test_a_queue_of_somebody_else(said: dict[str, object]) -> None:
     """A client may declare a queue of such a name."""
     assert record_in(said) is None

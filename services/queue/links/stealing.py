@@ -1,0 +1,27 @@
+"""Consumers that take the place of others, wherever those are: links of AMQP 1.0 attached again (part 2, 2.6.1).
+
+Thefts are numbered, and gateways say their consumers' numbers to the next owner: whoever was away when its consumer was
+stolen, or was not told before the owner died, hears of it when it comes back.
+"""
+
+from __future__ import annotations
+
+from services.queue.machine.consumers import Consumer
+from services.queue.machine.queue import Queue
+from services.rpc import queue_pb2 as pb
+
+
+def steal(queue: Queue, thief: Consumer, attach: pb.AttachConsumer, now: int) -> None:
+    """A newcomer is alone from now on; one that comes again ends those with lower numbers, which may be itself.
+
+    Numbers are Unix ms, or more than all before: an owner that has not heard of the last theft gives a higher one, too.
+    They end without a dispatch, which comes when all that attach together are here.
+    """
+    consumers = queue.consumers
+    thief.theft = (attach.theft if attach.again else 0) or max(now, consumers.latest_theft + 1)
+    consumers.latest_theft = max(consumers.latest_theft, thief.theft)
+    for former in consumers:
+        if former.theft < consumers.latest_theft and (former.theft or not attach.again):
+            consumers.remove(former)
+            queue.use.detached(now)
+            former.link.ended(former, pb.STOLEN)

@@ -1,0 +1,88 @@
+"""AMQP 1.0, part 3, section 3.5.6: what a link that outlives its connection asks for, and what it leaves behind."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from services.common.errors import AccessRefused, NotFound
+from services.gateway import answers
+from services.gateway import vocabulary as to_broker
+from services.gateway.protocols.amqp_1_0.durable_record import queue_of
+from services.gateway.protocols.amqp_1_0.performatives import Detach
+from tests.support.amqp_1_0_playbook import Playbook, receiving
+
+QUEUE = queue_of("client", "of x")
+NEVER: dict[str, Any] = {"durable": 2, "expiry_policy": "never"}
+
+
+class Book(Playbook):
+    """Whose broker has no such queue before, or has it."""
+
+    def __init__(self, *, there: bool = False) -> None:
+        super().__init__()
+        self._there = there
+        self.begun()
+
+    def serve(self, request: to_broker.Request) -> None:
+        if isinstance(request, to_broker.DeclareQueue) and type(request) not in self.refused:
+            self.engine.succeed(request, answers.QueueDeclared(request.name, 0, 0, created=not self._there))
+            self._serve(self.engine.pending_requests())
+        else:
+            super().serve(request)
+
+    def deletes(self) -> list[to_broker.Request]:
+        """What was to be deleted."""
+        return [each for each in self.asked if isinstance(each, to_broker.DeleteQueue)]
+
+
+@pytest.mark.parametrize(
+    ("kind", "error"),
+    [(to_broker.Bind, AccessRefused("may not read")), (to_broker.Consume, NotFound("the queue was deleted"))],
+)
+def test_an_attach_that_is_refused(kind: type[to_broker.Request], error: Exception) -> None:
+    """Leaves no queue behind, which nobody would end, and which would be found again with nothing bound to it."""
+    book = Book()
+    book.refused[kind] = error
+    attach, detach = book.does(0, receiving("x", 0, NEVER))
+    assert attach.source is None
+    assert isinstance(detach, Detach)
+    [delete] = book.deletes()
+    assert (delete.name, delete.if_unused) == (QUEUE, True)  # type: ignore[attr-defined]
+
+
+def test_an_attach_that_ends_meanwhile() -> None:
+    """The same of one that we have ended before it was there: its consumer goes first."""
+    book = Book()
+    book.waits.add(to_broker.Consume)
+    book.says(0, receiving("x", 0, NEVER))
+    consume = book.asked[-1]
+    book.engine.fail(to_broker.Credit(1, "t", 1, link=consume.link), NotFound("no"))
+    book.serve(consume)
+    assert len(book.deletes()) == 1
+
+
+def test_attached_once_more_before_it_is_there() -> None:
+    """The queue is the next one's."""
+    book = Book()
+    book.waits.add(to_broker.Bind)
+    book.says(0, receiving("x", 0, NEVER))
+    book.says(0, replace(receiving("x", 1, NEVER), name="of x"))
+    for each in [each for each in book.asked if isinstance(each, to_broker.Bind)]:
+        book.serve(each)
+    assert book.deletes() == []
+
+
+def test_begun_it_leaves_its_queue() -> None:
+    """Detached, it can be taken up; closed, its queue goes with its consumer."""
+    book = Book()
+    book.says(0, receiving("x", 0, NEVER))
+    for closed in (False, True):
+        *_, cancel = book.says(0, Detach(0, closed))
+        assert isinstance(cancel, to_broker.Cancel)
+        assert cancel.deletes is closed
+        book.answers()
+        book.says(0, receiving("x", 0, NEVER))
+    assert book.deletes() == []
