@@ -13,6 +13,9 @@ from services.common.errors import InternalError
 UNFINISHED = "restore.unfinished"
 """A file that is there while the names of a restored store's files are changed."""
 
+DATABASE = "hopline.db"
+"""The file in which SQLite keeps a store, or a half of one."""
+
 
 class DataFolder:
     """A folder with an exclusive lock, which the system releases when the process dies, however it dies."""

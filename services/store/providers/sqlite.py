@@ -14,6 +14,7 @@ from services.common.disk import Room
 from services.common.errors import InternalError
 from services.common.runtime import Tasks
 from services.store.chunks import in_chunks
+from services.store.folder import DATABASE
 from services.store.provider import (
     Changes,
     LeaseRow,
@@ -50,10 +51,10 @@ log = structlog.get_logger()
 
 
 class SQLiteProvider:
-    """`<folder>/hopline.db`. One connection writes, one reads, one checkpoints."""
+    """A file in a folder. One connection writes, one reads, one checkpoints."""
 
     def __init__(self, folder: Path) -> None:
-        path = folder / "hopline.db"
+        path = folder / DATABASE
         self._path = path
         self._folder = str(folder)
         self._spare = Spare(folder)
@@ -89,10 +90,12 @@ class SQLiteProvider:
             raise
 
     async def close(self) -> None:
-        """Closes the database; leaves one file, without a log."""
+        """Closes the database, if it is open; leaves one file, without a log."""
         await self._tasks.stop()
         await self._reader.close()
         await self._checkpointer.close()
+        if not self._writer.is_open:
+            return
         try:
             await self._writer.rows("PRAGMA wal_checkpoint(TRUNCATE)")
         except sqlite3.Error as failure:

@@ -52,6 +52,11 @@ class Database:
         for pragma in (*_PRAGMAS, f"cache_size = -{self._cache >> 10}"):
             await self.run(_execute, f"PRAGMA {pragma}")
 
+    @property
+    def is_open(self) -> bool:
+        """Whether there is a connection."""
+        return self._connection is not None
+
     async def close(self) -> None:
         """Closes the connection, once the work under way is done."""
         if self._connection is not None:
