@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from services.common.streams.stream import Stream
 
 _CANCELLED = Outcome(grpc.StatusCode.CANCELLED, "Locally cancelled by application!")
-_LATE = Outcome(grpc.StatusCode.DEADLINE_EXCEEDED, "Deadline Exceeded")
+_LATE = Outcome(grpc.StatusCode.DEADLINE_EXCEEDED, "no answer in time: what was asked for may be done all the same")
 _LOST = Outcome(grpc.StatusCode.UNAVAILABLE, "the connection was lost")
 
 
