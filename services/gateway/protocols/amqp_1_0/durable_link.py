@@ -52,6 +52,7 @@ class DurableLink(OutgoingLink):
             self.refuse(NotFound("there is no such link"))
             return
         self._attach = replace(self._attach, source=Source(record.address, _DURABLE, NEVER, capabilities=("exchange",)))
+        self._filters = replace(self._filters, no_local=record.not_own)
         self._take_up()
 
     def refuse(self, error: BrokerError) -> None:
@@ -67,7 +68,8 @@ class DurableLink(OutgoingLink):
         if _SHARED in (source.capabilities or ()):
             self.refuse(NotImplementedHere("durable subscriptions are not shared: one link has one"))
             return
-        record = Record(self.session.peer.container, self.name, str(source.address), key, self._selector)
+        its = self.session.peer.container, self.name, str(source.address), key, self._selector
+        record = Record(*its, bool(self._filters.no_local))
         self._declare_as(record, lambda found: self._declared(found, record, exchange))
 
     def _declare_as(self, record: Record, done: Callable[[QueueDeclared], None]) -> None:

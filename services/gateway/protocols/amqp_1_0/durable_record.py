@@ -31,11 +31,15 @@ class Record(NamedTuple):
     address: str  # of its source, as its client says it
     key: str  # by which its queue is bound
     selector: str  # "": it wants all
+    not_own: bool = False  # but for what its own connection sends
 
     @property
     def arguments(self) -> dict[str, Any]:
         """Of its queue."""
         return {EXCLUSIVITY.name: _OWNER, _RECORD: self._asdict()}
+
+
+_KINDS: Final = tuple((name, bool if name == "not_own" else str) for name in Record._fields)
 
 
 def outlives_connection(source: object) -> bool:
@@ -54,6 +58,6 @@ def queue_of(container: str, link: str) -> str:
 def record_in(arguments: Mapping[str, Any]) -> Record | None:
     """What a queue's arguments say, if it is such a link's. Its owner is as they say: the router has seen to that."""
     said = arguments.get(_RECORD) if arguments.get(EXCLUSIVITY.name) == _OWNER else None
-    if not isinstance(said, Mapping) or not all(isinstance(said.get(each), str) for each in Record._fields):
+    if not isinstance(said, Mapping) or not all(isinstance(said.get(name), kind) for name, kind in _KINDS):
         return None
     return Record(*(said[each] for each in Record._fields))

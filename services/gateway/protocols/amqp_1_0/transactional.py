@@ -37,4 +37,4 @@ class TransactionalState(Composite):
 
 
 CAPABILITIES: Final = ("amqp:local-transactions", "amqp:multi-txns-per-ssn")
-"""What is offered of transactions (4.5.8): those of one session, any number of them."""
+"""What is offered of transactions (4.5.7): those of one session, any number of them."""

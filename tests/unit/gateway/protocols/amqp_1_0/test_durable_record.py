@@ -19,7 +19,7 @@ def test_names_are_of_one_link_each() -> None:
 
 def test_a_record_is_read_as_it_was_kept() -> None:
     """Through the router, which keeps arguments as JSON."""
-    record = Record("c", "l", "x/a.*", "a.*", "n > 1")
+    record = Record("c", "l", "x/a.*", "a.*", "n > 1", not_own=True)
     assert record_in(arguments.load(arguments.dump(record.arguments))) == record
 
 
