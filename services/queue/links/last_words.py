@@ -11,7 +11,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from services.common.containment import for_each
-from services.queue.links.parts import parts_of, size_of
+from services.queue.links.parts import Span, cut, size_of_all, spans_of
 from services.queue.machine.claims import FINAL
 from services.rpc.queue_pb2 import LinkFrame, Settle
 
@@ -28,8 +28,8 @@ class LastWords:
 
     def say(self, words: Sequence[Settle], then: Callable[[], None]) -> None:
         """Begins to. Only `then`, when all are said, it is over for those who wait for what the stream still says."""
-        for part in parts_of(words) if words else ():
-            self._host.turns.do(size_of(part), partial(self._settle, part))
+        for spans in spans_of(words) if words else ():
+            self._host.turns.do(size_of_all(spans), partial(self._settle, spans))
         self._host.turns.do(0, partial(self._said, then))
 
     def _said(self, then: Callable[[], None]) -> None:
@@ -37,8 +37,8 @@ class LastWords:
         self._host.registry.not_recalled(self._link)
         then()
 
-    def _settle(self, part: Sequence[Settle]) -> None:
-        for_each("settling deliveries", part, partial(self._link.settle, now=self._host.now()))
+    def _settle(self, spans: Sequence[Span]) -> None:
+        for_each("settling deliveries", cut(spans), partial(self._link.settle, now=self._host.now()))
 
 
 def last_words(settles: Iterable[Settle]) -> list[Settle]:

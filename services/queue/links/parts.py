@@ -2,10 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple
 
 from services.queue.machine import turn
 from services.rpc.queue_pb2 import Settle
+
+
+class Span(NamedTuple):
+    """Of one settlement, the uids `first` to `end - 1`; all of it without `alike`, which is to be copied for others."""
+
+    settle: Settle
+    first: int
+    end: int
+    alike: Settle | None = None
 
 
 def size_of(settles: Sequence[Settle]) -> int:
@@ -21,20 +31,39 @@ def _without_uids(settle: Settle) -> Settle:
     return alike
 
 
-def parts_of(settles: Sequence[Settle]) -> Iterator[list[Settle]]:
-    """As many of them as go in one turn, in order."""
-    part, room = list[Settle](), turn.AT_ONCE
+def spans_of(settles: Sequence[Settle]) -> Iterator[list[Span]]:
+    """As many of them as go in one turn, in order, for `cut`: one list at least, perhaps an empty one."""
+    spans, room = list[Span](), turn.AT_ONCE
     for settle in settles:
-        at, uids, alike = 0, settle.uids, _without_uids(settle)
-        while at < len(uids) and not settle.transaction:
-            if not room:
-                yield part
-                part, room = [], turn.AT_ONCE
-            some = Settle()
-            some.CopyFrom(alike)
-            some.uids.extend(uids[at : at + room])
-            part.append(some)
-            at, room = at + room, room - len(some.uids)
+        at, count = 0, len(settle.uids)
         if settle.transaction:
-            part.append(settle)
-    yield part
+            spans.append(Span(settle, 0, 0))
+            continue
+        alike = _without_uids(settle) if count > room else None
+        while at < count:
+            if not room:
+                yield spans
+                spans, room = [], turn.AT_ONCE
+            end = min(at + room, count)
+            spans.append(Span(settle, at, end, alike))
+            at, room = end, room - (end - at)
+    yield spans
+
+
+def size_of_all(spans: Iterable[Span]) -> int:
+    """How many are settled now."""
+    return sum(span.end - span.first for span in spans)
+
+
+def cut(spans: Iterable[Span]) -> list[Settle]:
+    """These, each as a settlement by itself."""
+    return [_some(span) for span in spans]
+
+
+def _some(span: Span) -> Settle:
+    if span.alike is None:
+        return span.settle
+    some = Settle()
+    some.CopyFrom(span.alike)
+    some.uids.extend(span.settle.uids[span.first : span.end])
+    return some

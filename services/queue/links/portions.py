@@ -16,7 +16,7 @@ from services.common.topology.slots import SlotId
 from services.queue.host import Host
 from services.queue.links.attaching import new_selectors
 from services.queue.links.last_words import last_words
-from services.queue.links.parts import parts_of, size_of
+from services.queue.links.parts import cut, size_of, spans_of
 from services.queue.machine import turn
 from services.queue.machine.claims import FINAL
 from services.queue.machine.columns import Raw
@@ -67,12 +67,15 @@ class Portions:
         held: dict[Queue, None] = {}
         kept = await self._host.compiling.kept(new_selectors(self._host, frame))
         try:
-            *parts, last = list(parts_of(frame.settles)) or [[]]
-            for part in parts:
+            parts = spans_of(frame.settles)
+            spans = next(parts)
+            for ahead in parts:
                 await self._host.claims.until_done(self._link)
-                self._settle(self._counts(part), held)
+                self._settle(self._counts(cut(spans)), held)
+                spans = ahead
                 await asyncio.sleep(0)
             await self._host.claims.until_done(self._link)
+            last = cut(spans)
             if self._link.broken:
                 self._settle(self._counts(last), held)
                 return

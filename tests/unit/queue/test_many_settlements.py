@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from services.common.topology.slots import SlotId
+from services.queue.links import last_words, parts, portions
 from services.queue.links import link as link_module
 from services.queue.machine import turn
 from services.queue.machine.queue import Queue
@@ -139,3 +140,29 @@ async def test_what_had_waited_for_its_partition(house: House, turns: list[int])
     partition.replay()
     assert sum(turns[before:]) == FEW
     await link.until(lambda: not queue.unsettled)
+
+
+async def test_cut_up_as_it_is_settled(house: House, turns: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not all of a frame before the first part of it is carried out."""
+    link, queue_id = await holding(house)
+    before = list[int]()
+    monkeypatch.setattr(portions, "cut", lambda spans: (before.append(sum(turns)), parts.cut(spans))[1])
+    await link.send(settles=[pb.Settle(queue_id=queue_id, outcome=pb.ACCEPT, uids=link.uids)])
+    await link.until(lambda: sum(turns) == MANY)
+    assert before == list(range(0, MANY, FEW))
+
+
+async def test_last_words_are_cut_up_as_they_are_settled(
+    house: House, turns: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nor all that a stream had said when it ended."""
+    link, queue_id = await holding(house)
+    host, cuts, over = house.queues["queue-1"]._host, list[int](), list[int]()
+    monkeypatch.setattr(last_words, "cut", lambda spans: (cuts.append(parts.size_of_all(spans)), parts.cut(spans))[1])
+    [its] = [each for each in host.links if each.name == "test"]
+    words = [pb.Settle(queue_id=queue_id, outcome=pb.ACCEPT, uids=link.uids[at : at + 30]) for at in range(0, MANY, 30)]
+    last_words.LastWords(host, its, host.late.begin(its)).say(words, lambda: over.append(1))
+    assert (cuts, over) == ([FEW], [])
+    await link.until(lambda: over)
+    assert (max(cuts), sum(cuts), sum(turns)) == (FEW, MANY, MANY)
+    assert not host.registry.queues[SlotId(queue_id)].unsettled
