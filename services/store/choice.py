@@ -13,7 +13,7 @@ from services.common import plugins
 from services.common.config import Settings
 from services.common.errors import InternalError
 from services.store.folder import DATABASE
-from services.store.provider import Elsewhere, Provider
+from services.store.provider import Elsewhere, Parted, Provider
 from services.store.providers.apart import Apart, ApartElsewhere
 from services.store.providers.apart_halves import Join
 from services.store.same_place import same_place
@@ -43,27 +43,15 @@ class Choice:
         return self.name if self.configuration is None else f"{self.configuration.name}+{self.name}"
 
     def make(self, folder: Path) -> Provider:
-        """Makes the provider. Raises InternalError where a package that it needs is not installed.
-
-        And for an empty store in a folder in which the configuration of another is.
-        """
-        if self.configuration is None:
-            self._insist_on_no_half(folder)
-            return self._made(folder)
+        """Makes the provider. Raises InternalError where a package that it needs is not installed."""
         made = self._made(folder)
+        if self.configuration is None:
+            return made
         inner = folder / CONFIGURATION
         apart = self.configuration.make(inner)
         kind = ApartElsewhere if isinstance(made, Elsewhere) or isinstance(apart, Elsewhere) else Apart
         places = replace(self, configuration=None).place(folder), self.configuration.place(inner)
         return kind(made, apart, Join(*places, forgets=self.name == _FORGETS, older=self.older), inner)
-
-    def _insist_on_no_half(self, folder: Path) -> None:
-        half = folder / CONFIGURATION
-        if self.name == _SQLITE and (half / DATABASE).exists() and not (folder / DATABASE).exists():
-            raise InternalError(
-                f"{half} has the configuration of a store whose messages are elsewhere: set "
-                "HOPLINE_STORE_CONFIGURATION_URL=sqlite: and HOPLINE_STORE_URL as before, or move that folder away"
-            )
 
     def _made(self, folder: Path) -> Provider:
         try:
@@ -141,6 +129,19 @@ def without_secrets(url: str) -> str:
 def for_one_process(provider: Provider) -> bool:
     """Whether something of it is in the data folder, or nowhere."""
     return not isinstance(provider, Elsewhere) or (isinstance(provider, Apart) and provider.for_one_process)
+
+
+async def insist_on_no_half(provider: Provider, folder: Path) -> None:
+    """Raises InternalError where a store would begin, empty, in a folder that has the configuration of another."""
+    half = folder / CONFIGURATION
+    if isinstance(provider, Parted) or not (half / DATABASE).exists():
+        return
+    if (folder / DATABASE).exists() and (await provider.given()).incarnation:
+        return
+    raise InternalError(
+        f"{half} has the configuration of a store whose messages are elsewhere: set "
+        "HOPLINE_STORE_CONFIGURATION_URL=sqlite: and HOPLINE_STORE_URL as before, or move that folder away"
+    )
 
 
 def one_process(name: str) -> str:

@@ -34,7 +34,7 @@ from services.rpc.store_pb2 import PutRecordsRequest, Record
 from services.rpc.store_pb2_grpc import add_StoreServicer_to_server
 from services.store.addresses import Addresses
 from services.store.audit import ChangeAudit
-from services.store.choice import choose, for_one_process, one_process
+from services.store.choice import choose, for_one_process, insist_on_no_half, one_process
 from services.store.commit_spans import CommitSpans
 from services.store.commit_times import CommitTimes
 from services.store.engine import Engine
@@ -117,6 +117,7 @@ class Service:
         if self._in_folder:
             self._folder.take()
         if not isinstance(self._provider, Elsewhere):
+            await insist_on_no_half(self._provider, self._settings.data)
             await self._engine.start()
             return
         self._folder.make()

@@ -172,9 +172,12 @@ class Claims:
                 self._give_up(uid, claim, keeps=outcome == pb.ABANDON)
 
     def not_others(self, uids: Iterable[int], holder: Holder) -> list[int]:
-        """Those that neither another gateway holds that is there, nor a transaction of its."""
+        """Those that neither another gateway holds that is there, nor a transaction of its.
+
+        Of all of them its gateway is no heir any more: it has let them go.
+        """
         others = {uid for uid in uids if self._is_anothers(uid, holder.origin)}
-        for uid in others:
+        for uid in uids if self._heirs else ():
             if (heir := self._heirs.get(uid)) and heir.link.origin == holder.origin:
                 del self._heirs[uid]
         return [uid for uid in uids if uid not in others]

@@ -149,6 +149,37 @@ def test_retired_and_rolled_back() -> None:
     ]
 
 
+@pytest.mark.parametrize("fails", [True, False])
+def test_a_second_word_on_what_is_retired(*, fails: bool) -> None:
+    """Sections 4.4.2 and 2.6.12: who retires first, and settles then, loses nothing; rolled back, it is for others."""
+    book = Book()
+    tag = book.receiver()
+    book.coordinated()
+    txn = book.declare()
+    book.says(0, credit(10))
+    book.deliver(tag, 1, b"a", b"b")
+    for settles in (False, True):
+        book.says(0, Disposition(True, 0, 1, settles, TransactionalState(txn, Accepted())))
+    said = book.control(Discharge(txn, fails))[-1]
+    assert said.state == Accepted()
+    assert book.did(to_broker.Settle)[1:] == ([to_broker.Settle(1, 1, 2, FAILED)] if fails else [])
+
+
+def test_a_second_word_behind_the_discharge() -> None:
+    """What was retired in a transaction that is being discharged may be settled by its client meanwhile."""
+    book = Book()
+    tag = book.receiver()
+    book.coordinated()
+    txn = book.declare()
+    book.says(0, credit(10))
+    book.deliver(tag, 1, b"a")
+    book.says(0, Disposition(True, 0, 0, False, TransactionalState(txn, Accepted())))
+    book.answers()
+    book.waits = {to_broker.Commit}
+    book.receives(framed(0, transfer(200, _CONTROL), asks(Discharge(txn))))
+    assert book.does(0, Disposition(True, 0, 0, True, TransactionalState(txn, Accepted()))) == []
+
+
 def test_rolled_back_and_ended_at_once() -> None:
     """What its session's number means when the broker has rolled back is the next session: that is told nothing."""
     book = Book()

@@ -79,6 +79,16 @@ def test_the_first_gives_it_back_before_it_is_here(make: Make, outcome: pb.Outco
     assert not machine.queue._claims
 
 
+def test_the_second_gives_it_back_when_the_first_is_gone(make: Make) -> None:
+    """Then it is nobody's, and is delivered when it comes: who has let it go does not inherit it."""
+    machine, first, second = held_twice(make)
+    first.broken = True
+    machine.queue.settle(pb.RELEASE, machine.queue.not_others([1], second), 0)
+    machine.consumer()
+    machine.publish(1)
+    assert machine.link.uids() == [1]
+
+
 def test_one_was_done_with_it_before_the_other_came(make: Make) -> None:
     """It is done with when it is here, whoever gives it back meanwhile."""
     machine, first, second = make(), FakeLink(1), FakeLink(2)

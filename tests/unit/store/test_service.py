@@ -17,8 +17,11 @@ from services.common.grpc_channel import connect, is_serving
 from services.common.grpc_errors import from_rpc
 from services.rpc.store_pb2 import BackupRequest, Fence, JournalFrame, KeepAliveRequest, LeaseTable, Record
 from services.rpc.store_pb2_grpc import StoreStub
+from services.store.choice import insist_on_no_half
 from services.store.provider import Changes
+from services.store.providers.sqlite import SQLiteProvider
 from services.store.service import Service
+from tests.support.apart import made
 from tests.support.read_back import read_back
 from tests.support.store_house import dequeue, enqueue, entries
 
@@ -151,6 +154,22 @@ async def test_the_folder_is_private_and_has_one_store(service: Service, setting
     with pytest.raises(InternalError, match="another store runs on"):
         await Service(settings).start()
     assert await is_serving(settings.address_of("store"))
+
+
+async def test_no_empty_store_beside_anothers_configuration(settings: Settings) -> None:
+    """Its settings were forgotten, once or twice; a store that has begun there goes on."""
+    inner = settings.data / "configuration"
+    inner.mkdir(parents=True)
+    await made(inner, SQLiteProvider)
+    for opened in (False, True):
+        if opened:
+            empty = SQLiteProvider(settings.data)
+            await empty.open()
+            await empty.close()
+        with pytest.raises(InternalError, match="messages are elsewhere: set HOPLINE_STORE_CONFIGURATION_URL=sqlite:"):
+            await Service(settings, SQLiteProvider(settings.data)).start()
+    await made(settings.data, SQLiteProvider)
+    await insist_on_no_half(SQLiteProvider(settings.data), settings.data)
 
 
 async def test_backup(service: Service, client: StoreClient, journal: Journal) -> None:

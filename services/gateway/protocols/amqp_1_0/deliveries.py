@@ -159,9 +159,14 @@ class Deliveries:
             return
         named = self._named(disposition.first, disposition.first if disposition.last is None else disposition.last)
         positions = self._unsettled_in(named)
+        if not positions and self._transactions.is_over(state):
+            return  # the second word on what was retired in it
         if transaction := self._transactions.named(state):
-            if len(positions) < len(named):  # its link has ended, and it is another's by now
+            retired = transaction.retired_of(named) if len(positions) < len(named) else []
+            if len(positions) + len(retired) < len(named):  # its link has ended, and it is another's by now
                 self._transactions.spoil(state, PreconditionFailed("a delivery is not unsettled any more"))
+            if disposition.settled:
+                transaction.settled.update(retired)
             if positions:
                 self._retire(transaction, disposition, its, positions)
             return
@@ -194,7 +199,8 @@ class Deliveries:
         back: list[int] = []
         for each in transaction.retired:
             for position, number, link in zip(each.positions, each.numbers, each.links, strict=True):
-                if each.said.settled or link.state is not LinkState.ATTACHED:
+                gone = each.said.settled or position in transaction.settled
+                if gone or link.state is not LinkState.ATTACHED:
                     back.append(number)
                 else:
                     self._unsettled[position] = number, link

@@ -36,12 +36,18 @@ class OpenTransaction:
     link: int
     fault: BrokerError | None = None
     retired: list[Retired] = field(default_factory=list)
+    settled: set[int] = field(default_factory=set)
+    """Positions that were retired, and that the peer has settled since, before we did."""
     _told: tuple[object, TransactionalState] | None = None
 
     @property
     def txn_id(self) -> bytes:
         """What its peer calls it."""
         return self.number.to_bytes(8, "big")
+
+    def retired_of(self, positions: range) -> list[int]:
+        """Those that are retired in it."""
+        return [position for each in self.retired for position in each.positions if position in positions]
 
     def told(self, state: Composite) -> TransactionalState:
         """A provisional outcome of what was posted (4.4.1); the same object for the same state."""
@@ -57,6 +63,13 @@ class OpenTransactions:
         self._peer = peer
         self._session = session
         self._open: dict[bytes, OpenTransaction] = {}
+        self._newest = 0  # number of any of them
+
+    def is_over(self, state: object) -> bool:
+        """Whether a state names a transaction that was open, and is no more."""
+        if not isinstance(state, TransactionalState) or state.txn_id in self._open:
+            return False
+        return 0 < int.from_bytes(state.txn_id[:8], "big") <= self._newest
 
     def named(self, state: object) -> OpenTransaction | None:
         """That which a state says it is part of, if it does. Raises UnknownTransaction."""
@@ -80,6 +93,7 @@ class OpenTransactions:
         def declared(number: int) -> None:
             transaction = OpenTransaction(number, link)
             self._open[transaction.txn_id] = transaction
+            self._newest = max(self._newest, number)
             done(transaction)
 
         self._peer.ask_for(DeclareTransaction(self._session, link=link), declared, failed, whom)

@@ -107,16 +107,6 @@ async def test_one_of_them_is_lost(tmp_path: Path, lost: str, kept: str) -> None
     assert "backup" in said
 
 
-async def test_both_settings_are_forgotten(tmp_path: Path) -> None:
-    """Beside a configuration no empty store is begun; where both are files, the messages' own mark refuses it."""
-    (tmp_path / "configuration").mkdir()
-    await made(tmp_path / "configuration", SQLiteProvider)
-    with pytest.raises(InternalError, match="messages are elsewhere: set HOPLINE_STORE_CONFIGURATION_URL=sqlite:"):
-        Choice("sqlite").make(tmp_path)
-    await made(tmp_path, SQLiteProvider)
-    Choice("sqlite").make(tmp_path)
-
-
 async def test_a_store_that_was_not_opened_can_be_closed(tmp_path: Path) -> None:
     """As whoever starts it does when one half is refused before the other was opened."""
     await two(tmp_path).close()
