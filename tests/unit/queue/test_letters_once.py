@@ -31,10 +31,10 @@ def sent(monkeypatch: pytest.MonkeyPatch) -> list[bytes]:
     return found
 
 
-def never_let_go(broken: pytest.MonkeyPatch) -> None:
-    """The owner dies, or leaves, before it knows that its letters were taken."""
-    broken.setattr(DeadLetterOffice, "_let_go", lambda *_: None)
-    broken.setattr(DeadLetterOffice, "sends", lambda *_: False)
+def never_let_go(broken: pytest.MonkeyPatch, office: DeadLetterOffice) -> None:
+    """The owner dies, or leaves, before it knows that its letters were taken; the next one does know."""
+    broken.setattr(office, "_let_go", lambda *_: None)
+    broken.setattr(office, "sends", lambda *_: False)
 
 
 async def all_taken(link: RawLink, targets: list[int]) -> None:
@@ -60,7 +60,7 @@ async def test_another_owner(
     )
     link = await house.link()
     with monkeypatch.context() as broken:
-        never_let_go(broken)
+        never_let_go(broken, house.queues["queue-1"]._partitions._office)
         if killed:
             broken.setattr(partitions, "frames", lambda *_: ())
         for at, queue_id in enumerate(targets, 1):
