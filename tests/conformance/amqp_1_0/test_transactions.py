@@ -71,6 +71,17 @@ class Book(Playbook):
         return [each for each in self.asked if isinstance(each, kinds)]
 
 
+def with_deliveries(*bodies: bytes) -> tuple[Book, str, bytes]:
+    """A receiver that was sent these, unsettled, and an open transaction: its tag, and the transaction's id."""
+    book = Book()
+    tag = book.receiver()
+    book.coordinated()
+    txn = book.declare()
+    book.says(0, credit(10))
+    book.deliver(tag, 1, *bodies)
+    return book, tag, txn
+
+
 @pytest.fixture
 def book() -> Book:
     """Sends to q by handle 0, and has a coordinator."""
@@ -116,12 +127,7 @@ def test_posted_in_transactions_that_take_turns(book: Book) -> None:
 @pytest.mark.parametrize("settles", [True, False])
 def test_retired_and_committed(*, settles: bool) -> None:
     """Section 4.4.2: what is settled in a transaction is so when that is committed; who did not settle is told then."""
-    book = Book()
-    tag = book.receiver()
-    book.coordinated()
-    txn = book.declare()
-    book.says(0, credit(10))
-    book.deliver(tag, 1, b"a", b"b")
+    book, _, txn = with_deliveries(b"a", b"b")
     book.answers()
     assert book.does(0, Disposition(True, 0, 1, settles, TransactionalState(txn, Accepted()))) == []
     [settle] = book.did(to_broker.Settle)
@@ -133,12 +139,7 @@ def test_retired_and_committed(*, settles: bool) -> None:
 
 def test_retired_and_rolled_back() -> None:
     """What its client has settled goes to others, an attempt; what it has not it may settle otherwise."""
-    book = Book()
-    tag = book.receiver()
-    book.coordinated()
-    txn = book.declare()
-    book.says(0, credit(10))
-    book.deliver(tag, 1, b"a", b"b")
+    book, _, txn = with_deliveries(b"a", b"b")
     book.says(0, Disposition(True, 0, 0, True, TransactionalState(txn, Accepted())))
     book.says(0, Disposition(True, 1, 1, False, TransactionalState(txn, Accepted())))
     book.control(Discharge(txn, True))
@@ -152,12 +153,7 @@ def test_retired_and_rolled_back() -> None:
 @pytest.mark.parametrize("fails", [True, False])
 def test_a_second_word_on_what_is_retired(*, fails: bool) -> None:
     """Sections 4.4.2 and 2.6.12: who retires first, and settles then, loses nothing; rolled back, it is for others."""
-    book = Book()
-    tag = book.receiver()
-    book.coordinated()
-    txn = book.declare()
-    book.says(0, credit(10))
-    book.deliver(tag, 1, b"a", b"b")
+    book, _, txn = with_deliveries(b"a", b"b")
     for settles in (False, True):
         book.says(0, Disposition(True, 0, 1, settles, TransactionalState(txn, Accepted())))
     said = book.control(Discharge(txn, fails))[-1]
@@ -167,12 +163,7 @@ def test_a_second_word_on_what_is_retired(*, fails: bool) -> None:
 
 def test_a_second_word_behind_the_discharge() -> None:
     """What was retired in a transaction that is being discharged may be settled by its client meanwhile."""
-    book = Book()
-    tag = book.receiver()
-    book.coordinated()
-    txn = book.declare()
-    book.says(0, credit(10))
-    book.deliver(tag, 1, b"a")
+    book, _, txn = with_deliveries(b"a")
     book.says(0, Disposition(True, 0, 0, False, TransactionalState(txn, Accepted())))
     book.answers()
     book.waits = {to_broker.Commit}
@@ -182,12 +173,7 @@ def test_a_second_word_behind_the_discharge() -> None:
 
 def test_rolled_back_and_ended_at_once() -> None:
     """What its session's number means when the broker has rolled back is the next session: that is told nothing."""
-    book = Book()
-    tag = book.receiver()
-    book.coordinated()
-    txn = book.declare()
-    book.says(0, credit(10))
-    book.deliver(tag, 1, b"a")
+    book, _, txn = with_deliveries(b"a")
     book.says(0, Disposition(True, 0, 0, True, TransactionalState(txn, Accepted())))
     discharge = framed(0, transfer(200, _CONTROL), asks(Discharge(txn, True)))
     book.waits = {to_broker.Rollback, to_broker.CloseSession, to_broker.OpenSession}
@@ -204,12 +190,7 @@ def test_rolled_back_and_ended_at_once() -> None:
 
 def test_what_is_retired_on_a_link_that_has_ended() -> None:
     """It is committed all the same; rolled back, it goes to others."""
-    book = Book()
-    tag = book.receiver()
-    book.coordinated()
-    txn = book.declare()
-    book.says(0, credit(10))
-    book.deliver(tag, 1, b"a")
+    book, _, txn = with_deliveries(b"a")
     book.says(0, Disposition(True, 0, 0, False, TransactionalState(txn, Accepted())))
     book.says(0, Detach(0, True))
     assert len(book.did(to_broker.Settle)) == 1
@@ -299,12 +280,7 @@ def test_a_message_that_is_ignored(book: Book) -> None:
 @pytest.mark.parametrize("stolen", [True, False])
 def test_retired_when_it_was_anothers(*, stolen: bool) -> None:
     """Section 4.4.2: its link has ended, of which its client had not heard: it would be done with, and come again."""
-    book = Book()
-    tag = book.receiver()
-    book.coordinated()
-    txn = book.declare()
-    book.says(0, credit(10))
-    book.deliver(tag, 1, b"a")
+    book, tag, txn = with_deliveries(b"a")
     book.engine.cancelled(1, tag, stolen=stolen)
     book.says(0, Disposition(True, 0, 0, True, TransactionalState(txn, Accepted())))
     assert book.control(Discharge(txn))[-1].state.error.condition == "amqp:transaction:rollback"
