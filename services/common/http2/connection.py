@@ -152,6 +152,8 @@ class Http2Connection:
 
         Raises ConnectionFault when the connection is over; `data_to_send` then tells the peer why.
         """
+        if sole := self._sole_message(count):
+            return [sole]
         self._events = []
         try:
             if self._preface:
@@ -163,6 +165,24 @@ class Http2Connection:
             raise
         events, self._events = self._events, []  # messages may be large: nobody keeps them here
         return events
+
+    def _sole_message(self, count: int) -> e.Message | None:
+        """What nearly always was read while little is sent: a frame with a message, by which nothing else changes."""
+        if not self._ready or self._blocks.stream is not None or (data := self._reader.sole_data(count)) is None:
+            return None
+        number, payload = data
+        stream = self._streams.get(number)
+        if stream is None or stream.peer_ended:
+            return None
+        size = len(payload)
+        if not (self._receiving.has_plenty(size) and stream.receiving.has_plenty(size)):
+            return None
+        message = stream.reader.sole(payload)
+        if message is None:
+            return None
+        self._receiving.take(size)
+        stream.receiving.take(size)
+        return e.Message(number, message)
 
     def _skip_preface(self, count: int) -> int:
         size = min(count, len(self._preface))

@@ -73,6 +73,8 @@ class FrameReader:
 
     def room(self) -> memoryview:
         """The buffer for the next octets; never empty."""
+        if not self._end and not self._filled:
+            return memoryview(self._buffer)  # nearly always: what was read was whole frames
         size = self._end - self._begin
         wanted = self._wanted(size)
         if self._filled and len(self._buffer) < _ROOM:
@@ -105,6 +107,17 @@ class FrameReader:
         self._begin += count
         self._end += count
         return skipped
+
+    def sole_data(self, count: int) -> tuple[int, memoryview] | None:
+        """Stream and payload, where `count` octets just read are one DATA frame without flags; else `feed` them."""
+        if self._end or not HEADER_SIZE <= count < len(self._buffer):
+            return None
+        high, low, kind, flags, stream = _HEADER.unpack_from(self._buffer)
+        size = high << 8 | low
+        if kind or flags or size != count - HEADER_SIZE or size > self._largest:
+            return None
+        self._filled = False
+        return stream & LARGEST_STREAM, memoryview(self._buffer)[HEADER_SIZE:count]
 
     def feed(self, count: int) -> Iterator[Frame]:
         """The frames that `count` more octets complete. Raises ConnectionFault (FRAME_SIZE_ERROR, 4.2)."""

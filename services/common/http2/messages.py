@@ -46,6 +46,15 @@ class MessageReader:
         self._largest = largest
         self._wanted = PREFIX_SIZE  # the length of the message is checked again
 
+    def sole(self, data: memoryview) -> bytes | None:
+        """The message that `data` is, whole; None where it is anything else, and has to be fed."""
+        if self._rest or len(data) < PREFIX_SIZE:
+            return None
+        compressed, length = _PREFIX.unpack_from(data)
+        if compressed or length != len(data) - PREFIX_SIZE or length > self._largest:
+            return None
+        return bytes(data[PREFIX_SIZE:])
+
     def feed(self, data: bytes | memoryview) -> list[bytes]:
         """The messages that `data` completes. Raises MessageFault."""
         if not self._rest and len(data) >= PREFIX_SIZE and len(data) == PREFIX_SIZE + self._length(data, 0):

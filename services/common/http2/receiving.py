@@ -18,6 +18,10 @@ class ReceiveWindow:
         self._left -= size
         return self._left >= 0
 
+    def has_plenty(self, size: int) -> bool:
+        """Whether so many octets are allowed, and the window need not be opened again behind them."""
+        return self._left - size >= self._size // 2
+
     def hold(self, *, held: bool) -> None:
         """While it is held the peer may send what the window has left, and no more."""
         self._held = held

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import struct
+
 from hpack import Encoder, NeverIndexedHeaderTuple
 
 from services.common.http2 import frames
@@ -15,6 +17,7 @@ from services.common.http2.stream import Stream
 
 _LARGEST_TABLE = initial()[Setting.HEADER_TABLE_SIZE]  # our limit, even if the peer allows more
 
+_HEAD = struct.Struct(">HBBBLBL")  # a frame's header, and the prefix of the message that is in it
 _known: dict[tuple[tuple[str, str], ...], bytes] = {}
 
 
@@ -47,11 +50,11 @@ class Sending:
     def message(self, number: int, stream: Stream, message: ToSend) -> None:
         """Sends a message at once and in one frame if it fits, uncopied; else it waits with the stream."""
         parts = (message,) if isinstance(message, bytes) else message
-        length = sum(map(len, parts))
+        length = len(message) if isinstance(message, bytes) else sum(map(len, parts))
         size = PREFIX_SIZE + length
         fits = size <= self._theirs[Setting.MAX_FRAME_SIZE] and size <= stream.window and size <= self._window
         if fits and not stream.unsent:
-            self.out += (frames.header(Type.DATA, 0, number, size) + prefix(length), *parts)
+            self.out += (_head(number, length), *parts)
             stream.window -= size
             self._window -= size
             return
@@ -125,3 +128,9 @@ class Sending:
                 if stream.window > LARGEST_WINDOW:
                     raise ConnectionFault(ErrorCode.FLOW_CONTROL_ERROR, f"a window cannot be {stream.window}")
         self._theirs[identifier] = value
+
+
+def _head(number: int, length: int) -> bytes:
+    """All that is before the octets of a message which is sent whole, in a frame of its own."""
+    size = PREFIX_SIZE + length
+    return _HEAD.pack(size >> 8, size & 0xFF, Type.DATA, 0, number, 0, length)
