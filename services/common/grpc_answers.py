@@ -28,6 +28,9 @@ _MAKERS = {
 class Answers(grpc.aio.ServerInterceptor):
     """Intercepts all methods of a server: every call is answered, and a fault ends no more than its own call."""
 
+    def __init__(self) -> None:
+        self._known: dict[str, tuple[_Handler, _Handler]] = {}  # by method: as it was found, and as it answers
+
     async def intercept_service(
         self,
         continuation: Callable[[grpc.HandlerCallDetails], Awaitable[_Handler | None]],
@@ -35,16 +38,26 @@ class Answers(grpc.aio.ServerInterceptor):
     ) -> _Handler | None:
         """As grpc.aio.ServerInterceptor."""
         handler = await continuation(handler_call_details)
-        kind = next((kind for kind in _MAKERS if getattr(handler, kind, None)), None)
-        if handler is None or kind is None:
-            return handler
-        inner = getattr(handler, kind)
-        answering = _stream if inspect.isasyncgenfunction(inner) else _single
-        return _MAKERS[kind](
-            answering(inner, handler_call_details.method),
-            request_deserializer=handler.request_deserializer,
-            response_serializer=handler.response_serializer,
-        )
+        if handler is None:
+            return None
+        method = handler_call_details.method
+        known = self._known.get(method)
+        if known is None or known[0] is not handler:
+            known = self._known[method] = handler, _answering(handler, method)
+        return known[1]
+
+
+def _answering(handler: _Handler, method: str) -> _Handler:
+    kind = next((kind for kind in _MAKERS if getattr(handler, kind, None)), None)
+    if kind is None:
+        return handler
+    inner = getattr(handler, kind)
+    answering = _stream if inspect.isasyncgenfunction(inner) else _single
+    return _MAKERS[kind](
+        answering(inner, method),
+        request_deserializer=handler.request_deserializer,
+        response_serializer=handler.response_serializer,
+    )
 
 
 def _single(inner: Callable[[Any, Any], Awaitable[Any]], method: str) -> Callable[[Any, Any], Awaitable[Any]]:

@@ -48,6 +48,7 @@ class CallServer:
         """None where callers need no secret."""
         self._interceptors = interceptors
         self._handlers: list[grpc.GenericRpcHandler] = []
+        self._found: dict[str, Any] = {}  # by method, of those that there are
         self._endpoints: dict[Served, None] = {}
         self._deserted = asyncio.Event()  # set while no client is connected
         self._deserted.set()
@@ -57,6 +58,7 @@ class CallServer:
     def add_generic_rpc_handlers(self, handlers: Iterable[grpc.GenericRpcHandler]) -> None:
         """As grpc.aio.Server: what generated code calls to add a servicer."""
         self._handlers += handlers
+        self._found.clear()
 
     def add_registered_method_handlers(self, _service: str, _handlers: object) -> None:
         """As grpc.aio.Server; does nothing, as `add_generic_rpc_handlers` has the same methods."""
@@ -94,7 +96,12 @@ class CallServer:
 
     def servicer_of(self, details: grpc.HandlerCallDetails) -> Any | None:  # noqa: ANN401 - as above
         """The handler of a method, as its servicer has it."""
-        return next((found for each in self._handlers if (found := each.service(details)) is not None), None)
+        found = self._found.get(details.method)
+        if found is None:
+            found = next((found for each in self._handlers if (found := each.service(details)) is not None), None)
+            if found is not None:
+                self._found[details.method] = found
+        return found
 
     def came(self, endpoint: Served) -> None:
         self._endpoints[endpoint] = None
