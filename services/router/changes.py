@@ -142,6 +142,9 @@ class Changes:
         for done, answer in answers:
             if not done.done():
                 done.set_result(Done(answer, self.version))
+        if effects.happened:  # whoever waits is answered first
+            happened = partial(for_each, "telling the bus of a change", effects.happened)
+            asyncio.get_running_loop().call_soon(happened, partial(tell, self._events))
         return batch[len(answers) :]
 
     def _tell_all_anew(self) -> None:
@@ -155,7 +158,6 @@ class Changes:
         if effects.news:
             self.version += 1
             self._watchers.publish(self.version, effects.news)
-        for_each("telling the bus of a change", effects.happened, partial(tell, self._events))
 
     async def _put_again(self) -> None:
         """The store has everything when this returns, or says of what it will not have."""
