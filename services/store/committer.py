@@ -180,6 +180,8 @@ class Committer:
                 self._spans.committed(draft.traced, messages, start, writing)
         for work in group:
             work.written()
+        if changes:
+            self._disk.wrote()  # whoever waits has heard: how much room there is can be asked now
 
     def _take(self) -> tuple[list[Work], float]:
         """The work that fits, in the order of submission; of writers whose work does not fit, what can go ahead.
@@ -233,5 +235,4 @@ class Committer:
                 self._times.failures += 1
                 await asyncio.sleep(RETRY_SECONDS)
             else:
-                self._disk.wrote()
                 return

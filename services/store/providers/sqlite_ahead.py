@@ -6,6 +6,7 @@ that everybody's writes share. A log that was checkpointed is written again from
 
 from __future__ import annotations
 
+import os
 from contextlib import suppress
 from pathlib import Path
 
@@ -19,12 +20,13 @@ class LogAhead:
 
     def __init__(self, log: Path) -> None:
         self._log = log
+        self._path = str(log)
         self._size = 0
 
     def keep(self) -> None:
         """After a commit: appends zeros when a small one has come to the end of the file. Without room it does not."""
         with suppress(OSError):
-            size = self._log.stat().st_size
+            size = os.stat(self._path).st_size  # noqa: PTH116 - a commit is answered behind it, so it is as quick as can be
             grown, self._size = size - self._size, size
             if 0 < grown <= _SMALL:
                 with self._log.open("ab") as log:
