@@ -9,7 +9,6 @@ no process. `for_each` is for what is done once for a batch, a request or a cons
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from operator import call
 from typing import TypeVar
 
 import structlog
@@ -52,7 +51,10 @@ def for_each(
 
 def by_itself(what: str, action: Callable[[], object], *, do: str = REPORT) -> None:
     """Carries one action out and contains its fault, as the work that follows must be done in any case."""
-    for_each(what, (action,), call, do=do)
+    try:
+        action()
+    except Exception as fault:  # noqa: BLE001 - as above
+        contained(what, fault, do=do)
 
 
 def _tell(what: str, element: T, error: BrokerError, tell: Callable[[T, BrokerError], object]) -> None:

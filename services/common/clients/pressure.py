@@ -76,6 +76,8 @@ class Held:
         self, link: QueueLink | None, state: Congestion, stays: Callable[[AbstractSet[SlotId]], bool] | None = None
     ) -> None:
         """Calls back all that wait there for that reason; with `stays`, except those whose queues it is true of."""
+        if not self._waiting:
+            return
         waiting = self._waiting.get((link, state))
         if waiting is None:
             return

@@ -267,7 +267,7 @@ class Coordinator:
     async def _answers(self, asked: list[asyncio.Future[pb.Prepared | None]]) -> list[pb.Prepared | None]:
         """Raises TimeoutError, and _OwnerChanged when a stream breaks."""
         async with asyncio.timeout(_PATIENCE):
-            return await asyncio.gather(*asked)
+            return [await asked[0]] if len(asked) == 1 else await asyncio.gather(*asked)
 
     def _forget(self, identity: int, links: Iterable[QueueLink]) -> None:
         for link in links:

@@ -208,16 +208,16 @@ class Transactions:
             return
         frames = self._host.writer.stage(number, contents, dequeues, list(fences.values()), alone=transaction.alone)
         transaction.parts = len(frames)
-        staged = asyncio.gather(*frames, return_exceptions=True)
+        staged = frames[0] if len(frames) == 1 else asyncio.gather(*frames, return_exceptions=True)
         staged.add_done_callback(partial(self._or_end, partial(self._staged, number, transaction)))
 
     def _staged(
         self,
         number: int,
         transaction: OpenTransaction,
-        answer: asyncio.Future[list[store_pb2.JournalAck | BaseException]],
+        answer: asyncio.Future[store_pb2.JournalAck] | asyncio.Future[list[store_pb2.JournalAck | BaseException]],
     ) -> None:
-        acks = [] if answer.cancelled() else answer.result()
+        acks = _acks(answer)
         failures = [ack for ack in acks if isinstance(ack, BaseException)]
         stored = [ack for ack in acks if isinstance(ack, store_pb2.JournalAck)]
         if any(ack.HasField("committed") for ack in stored):
@@ -364,6 +364,18 @@ class Transactions:
             self._carried_out(number)
         else:
             self._not_held(number)
+
+
+def _acks(
+    answer: asyncio.Future[store_pb2.JournalAck] | asyncio.Future[list[store_pb2.JournalAck | BaseException]],
+) -> list[store_pb2.JournalAck | BaseException]:
+    """What became of the frames of a transaction, of one or of several."""
+    if answer.cancelled():
+        return []
+    if failure := answer.exception():
+        return [failure]
+    acks = answer.result()
+    return acks if isinstance(acks, list) else [acks]
 
 
 def _refusal(failures: Sequence[BaseException]) -> PreconditionFailed | None:

@@ -74,6 +74,27 @@ def test_pieces_make_no_difference(sizes: list[int]) -> None:
     assert said == whole.raw()
 
 
+_MESSAGE = messages(bytes(40))
+_PAYLOADS = st.sampled_from([
+    _MESSAGE, messages(b""), messages(b"a", b"b"), _MESSAGE[:20], _MESSAGE[20:], b"", b"\0\0", b"\1" + _MESSAGE[1:],
+    messages(bytes(LARGEST_MESSAGE))[:30],
+])  # fmt: skip
+
+
+@given(st.lists(st.tuples(st.sampled_from([1, 3]), st.sampled_from([0, 0, END_STREAM]), _PAYLOADS), max_size=12))
+def test_a_frame_that_is_read_alone_is_as_any_other(sent: list[tuple[int, int, bytes]]) -> None:
+    """A message, several, a part of one, or a fault: the same events and answers as when all is read at once."""
+    at_once, alone = server().opened(1, 3), server().opened(1, 3)
+    frames = [frame(DATA, flags, stream, payload) for stream, flags, payload in [*sent, (1, 0, _MESSAGE)]]
+    events: list[Event] = []
+    said = b""
+    for each in frames:
+        events += alone.peer(each)
+        said += alone.raw()
+    assert events == at_once.peer(b"".join(frames))
+    assert said == at_once.raw()
+
+
 class _Pair:
     """A client and a server, each told windows and frame sizes that are not those of its peer."""
 
