@@ -212,7 +212,9 @@ class Committer:
         return _in_order(taken), min(room, GROUP_BYTES) - size
 
     def _room(self, submitted: list[_Submitted]) -> float:
-        room = self._disk.room_for_messages() if submitted else None
+        """Not asked where nothing brings messages: configuration and leases have the reserve."""
+        messages = any(each.weight or each.writer for each in submitted)
+        room = self._disk.room_for_messages() if messages else None
         return math.inf if room is None else room
 
     def _leave(self, later: list[_Submitted]) -> None:

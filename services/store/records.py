@@ -13,7 +13,6 @@ from collections.abc import AsyncGenerator, Collection, Iterable, Iterator, Sequ
 from operator import attrgetter
 
 from services.common.errors import BrokerError, Fenced, Overtaken
-from services.common.runtime import shielded
 from services.rpc.store_pb2 import PutRecordsRequest, Record, Unchanged
 from services.rpc.store_pb2 import Records as RecordsMessage
 from services.store.committer import Committer
@@ -41,12 +40,11 @@ class _Follower:
         self.more = asyncio.Event()
         self.more.set()
 
-    def hear(self, kinds: Iterable[str], version: int) -> None:
-        """Records of these kinds have changed. One that has seen all of its own need not look through others' later."""
-        if self.more.is_set() or not self.kinds or not self.kinds.isdisjoint(kinds):
+    def hear(self, before: int) -> None:
+        """Records of its kinds have changed. It has seen all of its own `before`: others' it need not look through."""
+        if not self.more.is_set():
+            self.seen = before
             self.more.set()
-        else:
-            self.seen = version
 
 
 class Records:
@@ -65,7 +63,8 @@ class Records:
         self._forgotten = 0  # newest deletion that is not remembered
         self._decided: dict[str, int] = {}  # version of the last change of each kind, durable or not yet
         self._under_way: dict[Key, int] = {}  # of records, those that are not durable yet
-        self._followers: dict[_Follower, None] = {}  # in the order in which they came
+        # By kind, of all kinds by "", each in the order in which they came: a change of one is not told to dozens.
+        self._followers: defaultdict[str, dict[_Follower, None]] = defaultdict(dict)
         self._allowed: dict[RecordChange, None] = {}  # with a fence, and not durable yet
 
     def restore(self, rows: Iterable[RecordRow], incarnation: int) -> None:
@@ -83,7 +82,7 @@ class Records:
         """
         change = RecordChange(self, request)
         self._committer.submit(change)
-        return await shielded(change.version)
+        return await change.answer
 
     def under_way(self, leases: Collection[str]) -> list[asyncio.Future[int]]:
         """Changes that holders of these were allowed, and that are not durable yet."""
@@ -103,7 +102,8 @@ class Records:
     async def watch(self, kinds: Sequence[str]) -> AsyncGenerator[RecordsMessage, None]:
         """A snapshot, then changes as they become durable; another snapshot to whoever fell too far behind."""
         follower = _Follower(kinds)
-        self._followers[follower] = None
+        for kind in follower.kinds or ("",):
+            self._followers[kind][follower] = None
         try:
             while True:
                 await follower.more.wait()
@@ -116,7 +116,8 @@ class Records:
                 for message in messages:
                     yield message
         finally:
-            self._followers.pop(follower, None)
+            for kind in follower.kinds or ("",):
+                self._followers[kind].pop(follower, None)
 
     def decide(self, request: PutRecordsRequest, draft: Draft) -> int:
         """Checks what it rests on, gives the version and puts the durable part into the group. Raises as `put`."""
@@ -151,10 +152,10 @@ class Records:
         for record in (*request.puts, *request.deletes):
             if self._under_way.get((record.kind, record.key)) == version:
                 del self._under_way[record.kind, record.key]
-        self._version = version
-        kinds = {record.kind for record in (*request.puts, *request.deletes)}
-        for follower in self._followers:
-            follower.hear(kinds, version)
+        before, self._version = self._version, version
+        for kind in ("", *dict.fromkeys(record.kind for record in (*request.puts, *request.deletes))):
+            for follower in self._followers.get(kind, ()):
+                follower.hear(before)
 
     def allowed(self, change: RecordChange) -> None:
         """It is decided, and on its way to the disk."""
@@ -236,7 +237,9 @@ class RecordChange:
     """Puts and deletes on their way through the committer."""
 
     def __init__(self, records: Records, request: PutRecordsRequest) -> None:
-        self.version: asyncio.Future[int] = asyncio.get_running_loop().create_future()
+        loop = asyncio.get_running_loop()
+        self.answer: asyncio.Future[int] = loop.create_future()  # of who asked, who may not wait any more
+        self.version: asyncio.Future[int] = loop.create_future()  # once it is durable; never, where it is refused
         self._records = records
         self._request = request
         self._result: int | BrokerError = 0
@@ -257,7 +260,11 @@ class RecordChange:
     def written(self) -> None:
         self._records.settled(self)
         if isinstance(self._result, BrokerError):
-            self.version.set_exception(self._result)
+            if not self.answer.done():
+                self.answer.set_exception(self._result)
+                self.answer.exception()  # who asked may be gone before it hears that
             return
         self._records.apply(self._request, self._result)
         self.version.set_result(self._result)
+        if not self.answer.done():
+            self.answer.set_result(self._result)

@@ -23,6 +23,7 @@ QUEUE = "queue"
 BINDING = "binding"
 _USERS, _OPERATORS = "user", "operator"  # whose a policy is
 KINDS = (VIRTUAL_HOST, POLICY, EXCHANGE, QUEUE, BINDING)  # in the order in which they build on each other
+_TEXT = json.JSONEncoder(ensure_ascii=False)  # one for all: each change of the topology is written with it
 
 
 class RecordKey(NamedTuple):
@@ -158,14 +159,14 @@ def read_binding(value: bytes) -> BoundIn:
 
 
 def _join(*parts: Destination) -> str:
-    return json.dumps(parts, ensure_ascii=False)
+    return _TEXT.encode(parts)
 
 
 def _dump(table: dict[str, Any]) -> bytes:
     # Arguments are JSON already, kept as the text that decides whether two of them are equal.
     if "arguments" in table:
         table["arguments"] = table["arguments"].decode()
-    return json.dumps(table, ensure_ascii=False).encode()
+    return _TEXT.encode(table).encode()
 
 
 @dataclass(frozen=True, slots=True)

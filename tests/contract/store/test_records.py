@@ -156,6 +156,33 @@ async def test_nobody_is_woken_by_what_it_does_not_watch(house: House, monkeypat
     assert (message.snapshot, [item.key for item in message.records]) == (False, ["b"])
 
 
+async def test_who_watches_several_kinds_hears_each(house: House) -> None:
+    """One message for a change of both, and what was changed meanwhile of other kinds is not looked through."""
+    watch = house.engine.records.watch(["queue", "user"])
+    assert (await anext(watch)).snapshot
+    await put(house, record("p", kind="policy"))
+    version = await put(house, record("a"), record("u", kind="user"))
+    change = await anext(watch)
+    assert [item.key for item in change.records] == ["a", "u"]
+    assert (change.version, change.snapshot) == (version, False)
+    await put(house, record("b"))
+    assert [item.key for item in (await anext(watch)).records] == ["b"]
+    await watch.aclose()
+
+
+async def test_who_asked_may_be_gone(house: House) -> None:
+    """What it asked for is done, or refused, and the next one is answered."""
+    await house.acquire("router", role="router")
+    old = Fence(lease="router", epoch=0)
+    asked = [asyncio.ensure_future(put(house, record("a"))), asyncio.ensure_future(put(house, record("x"), fence=old))]
+    await asyncio.sleep(0)
+    for each in asked:
+        each.cancel()
+    await asyncio.gather(*asked, return_exceptions=True)
+    await put(house, record("b"))
+    assert listed(house, "queue") == {"a": "", "b": ""}
+
+
 async def test_an_empty_snapshot_is_said(house: House) -> None:
     """A watcher of nothing learns that there is nothing."""
     assert (await anext(house.engine.records.watch(["queue"]))).last
