@@ -58,6 +58,13 @@ class Asked:
                 return value
         return None
 
+    def without_key(self) -> Asked:
+        """The same of any routing key: what no rule tells by its key has one answer for all."""
+        left = tuple([each for each in self.properties if each[0] is not Property.ROUTING_KEY])
+        if len(left) == len(self.properties):
+            return self
+        return Asked(self.action, self.kind, self.name, self.virtual_host, self.other, left, self.further)
+
     @property
     def routing_key(self) -> str:
         """Empty where there is none."""

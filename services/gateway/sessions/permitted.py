@@ -79,11 +79,12 @@ class Permits:
 
     def decide(self, principal: Principal, asked: Asked, decided: _Decisions) -> Verdict:
         """Decides once for all connections of a user: they ask the same, and many have few messages each."""
-        verdict = decided.get(asked)
+        of_all_keys = asked.without_key()
+        verdict = decided.get(of_all_keys)
         if verdict is None:
             verdict = self.access.decide(principal, asked)
-            if not verdict.by_key and _length(asked) <= _LONGEST:
-                self._keep(asked, verdict, decided)
+            if not verdict.by_key and _length(of_all_keys) <= _LONGEST:
+                self._keep(of_all_keys, verdict, decided)
         return verdict
 
     def _keep(self, asked: Asked, verdict: Verdict, decided: _Decisions) -> None:

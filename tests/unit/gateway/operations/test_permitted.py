@@ -8,8 +8,8 @@ from unittest.mock import Mock
 import pytest
 
 from services.common.access import questions as q
-from services.common.access.action import Action, Kind
-from services.common.access.asked import Asked
+from services.common.access.action import Action, Kind, Property
+from services.common.access.asked import Asked, Other
 from services.common.access.records import AclText, Permission, TopicPermission
 from services.common.authentication.principal import Principal
 from services.common.clients.access import Access
@@ -255,6 +255,29 @@ def test_other_operations_are_remembered() -> None:
     assert len(ruled.decided) == 2
     ruled.set(EVERYTHING)
     ruled.permitted.check(consume)
+
+
+def _binds(exchange: str, key: str) -> Asked:
+    its = ((Property.DURABLE, True), (Property.ROUTING_KEY, key))
+    return q.bind(Action.BIND, "/", exchange, Other(Kind.QUEUE, "q"), its)
+
+
+def test_bindings_are_decided_about_once_for_all_keys() -> None:
+    """But where a topic permission or a rule goes by them: then each is, allowed or not."""
+    ruled = Counted()
+    eu = TopicPermission(user="guest", exchange="t", read="^eu")
+    ruled.set(
+        EVERYTHING, eu, AclText(text="CONFIG DEFAULTDEFER=TRUE\nACL DENY guest BIND EXCHANGE routingkey=secret name=r")
+    )
+    for number in range(5):
+        ruled.permitted.check(_binds("x", str(number)))
+        ruled.permitted.check(_binds("t", f"eu.{number}"))
+        ruled.permitted.check(_binds("r", str(number)))
+        for exchange, key in (("t", f"us.{number}"), ("r", "secret")):
+            with pytest.raises(AccessRefused):
+                ruled.permitted.check(_binds(exchange, key))
+    assert len([asked for asked in ruled.decided if asked.name == "x"]) == 1
+    assert len([asked for asked in ruled.decided if asked.name == "t"]) == 10
 
 
 def test_a_refusal_keeps_nothing() -> None:
