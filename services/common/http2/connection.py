@@ -20,6 +20,7 @@ from services.common.http2.messages import MessageFault, ToSend
 from services.common.http2.receiving import ReceiveWindow
 from services.common.http2.sending import Sending
 from services.common.http2.settings import CONNECTION_WINDOW, LARGEST_WINDOW, OURS, Setting, check, initial
+from services.common.http2.sole import sole_message
 from services.common.http2.stream import Stream
 
 _MOST_ANSWERS = 1000  # waiting to be sent: a peer that asks on and reads nothing would fill our memory
@@ -152,8 +153,10 @@ class Http2Connection:
 
         Raises ConnectionFault when the connection is over; `data_to_send` then tells the peer why.
         """
-        if sole := self._sole_message(count):
-            return [sole]
+        if self._ready and self._blocks.stream is None:
+            sole = sole_message(self._reader, count, self._streams, self._receiving)
+            if sole is not None:
+                return [sole]
         self._events = []
         try:
             if self._preface:
@@ -165,24 +168,6 @@ class Http2Connection:
             raise
         events, self._events = self._events, []  # messages may be large: nobody keeps them here
         return events
-
-    def _sole_message(self, count: int) -> e.Message | None:
-        """What nearly always was read while little is sent: a frame with a message, by which nothing else changes."""
-        if not self._ready or self._blocks.stream is not None or (data := self._reader.sole_data(count)) is None:
-            return None
-        number, payload = data
-        stream = self._streams.get(number)
-        if stream is None or stream.peer_ended:
-            return None
-        size = len(payload)
-        if not (self._receiving.has_plenty(size) and stream.receiving.has_plenty(size)):
-            return None
-        message = stream.reader.sole(payload)
-        if message is None:
-            return None
-        self._receiving.take(size)
-        stream.receiving.take(size)
-        return e.Message(number, message)
 
     def _skip_preface(self, count: int) -> int:
         size = min(count, len(self._preface))
