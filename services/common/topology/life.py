@@ -127,4 +127,4 @@ class Asker(NamedTuple):
 
 def of_connection(name: str) -> Party:
     """The connection; nobody for ""."""
-    return Asker(name).party(Scope.CONNECTION)
+    return Party(Scope.CONNECTION, name) if name else NOBODY
