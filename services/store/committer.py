@@ -178,10 +178,12 @@ class Committer:
             self._times.committed(len(group), monotonic() - began)
             if draft.traced:
                 self._spans.committed(draft.traced, messages, start, writing)
-        for work in group:
-            work.written()
-        if changes:
-            self._disk.wrote()  # whoever waits has heard: how much room there is can be asked now
+        try:
+            for work in group:
+                work.written()
+        finally:
+            if changes:  # those who wait run first: asking how much room there is takes its time
+                asyncio.get_running_loop().call_soon(self._disk.wrote)
 
     def _take(self) -> tuple[list[Work], float]:
         """The work that fits, in the order of submission; of writers whose work does not fit, what can go ahead.

@@ -24,7 +24,10 @@ Level: TypeAlias = "Callable[[Principal, Asked, Rules], Verdict]"
 
 
 class AccessControl(Protocol):
-    """A kind of rules; a plug-in (`hopline.access_control`)."""
+    """A kind of rules; a plug-in (`hopline.access_control`).
+
+    A verdict for which it looked at the routing key says so (`Verdict.by_key`): any other is remembered for all keys.
+    """
 
     def at_virtual_host(self, principal: Principal, asked: Asked, rules: Rules) -> Verdict:
         """Decides by the rules of the object's virtual host."""
