@@ -11,20 +11,20 @@ from functools import lru_cache
 from services.common.errors import SyntaxFault
 from services.common.message import delayed, sender_selected
 
-SHORT_STRING, TABLE, OCTET, TIMESTAMP = -1, -4, 1, 8
+SHORT_STRING, TABLE, _OCTET, _TIMESTAMP = -1, -4, 1, 8
 
 # (name, wire type), first flag bit first.
 PROPERTIES = (
     ("content-type", SHORT_STRING),
     ("content-encoding", SHORT_STRING),
     ("headers", TABLE),
-    ("delivery-mode", OCTET),
-    ("priority", OCTET),
+    ("delivery-mode", _OCTET),
+    ("priority", _OCTET),
     ("correlation-id", SHORT_STRING),
     ("reply-to", SHORT_STRING),
     ("expiration", SHORT_STRING),
     ("message-id", SHORT_STRING),
-    ("timestamp", TIMESTAMP),
+    ("timestamp", _TIMESTAMP),
     ("type", SHORT_STRING),
     ("user-id", SHORT_STRING),
     ("app-id", SHORT_STRING),
@@ -52,6 +52,7 @@ _LENGTH = struct.Struct(">I")
 # How a header that carries W3C Trace Context begins; then come the type, a length of four bytes, and the text.
 TRACEPARENT = b"\x0btraceparent"
 _C, _CC = ord("C"), b"CC"  # how those end that name further routing keys
+_SAMPLED_DIGITS = frozenset(b"%c" % digit for digit in b"13579bdf")
 _TRACE_FLAGS = len(TRACEPARENT) + 1 + 4 + 53  # offset of the two hex digits
 
 
@@ -109,22 +110,28 @@ def acted_on(properties: bytes) -> tuple[int, bytes]:
         raise SyntaxFault("the content properties end early") from error
     if position != len(properties):
         raise SyntaxFault("the content properties have another length than their flags say")
-    if flags & HEADERS:
-        at = properties.find(TRACEPARENT)
-        # One byte is found, or not, in a fifth of the time of two.
-        if at > 0 or (_C in properties and properties.find(_CC) > 0) or delayed.seems(properties):
-            return flags & ACTED_ON | seeming(properties, at), facts
+    if flags & HEADERS and (may := may_say(properties)):
+        return flags & ACTED_ON | seeming(properties, may), facts
     return flags & ACTED_ON, facts
 
 
-def seeming(properties: bytes, at: int) -> int:
-    """What headers seem to say, by a search for their names: nothing is decoded. `at` is a traceparent, maybe."""
-    sampled = SAMPLED if at > 0 and _is_sampled(properties, at) else 0
-    copied = COPIED if sender_selected.seems(properties) else 0
+def may_say(properties: bytes) -> int:
+    """What the headers of one message, or of several, may say to a broker; right in what it leaves out, and cheap."""
+    sampled = SAMPLED if TRACEPARENT in properties else 0
+    # One byte is found, or not, in a fifth of the time of two.
+    copied = COPIED if _C in properties and _CC in properties else 0
     return sampled | copied | (DELAYED if delayed.seems(properties) else 0)
 
 
-def _is_sampled(properties: bytes, at: int) -> bool:
-    """Whether the text of a traceparent at `at` has the sampled flag: the lowest bit of its last hex digit."""
+def seeming(properties: bytes, may: int) -> int:
+    """Which of the things that headers `may` say they seem to say, by a search for their names: nothing is decoded."""
+    sampled = SAMPLED if may & SAMPLED and _is_sampled(properties) else 0
+    copied = COPIED if may & COPIED and sender_selected.seems(properties) else 0
+    return sampled | copied | (DELAYED if may & DELAYED and delayed.seems(properties) else 0)
+
+
+def _is_sampled(properties: bytes) -> bool:
+    """Whether the text of a traceparent has the sampled flag: the lowest bit of its last hex digit."""
+    at = properties.find(TRACEPARENT)
     digit = properties[at + _TRACE_FLAGS + 1 : at + _TRACE_FLAGS + 2]
-    return digit.isalnum() and digit in b"13579bdf"
+    return at > 0 and digit in _SAMPLED_DIGITS

@@ -7,7 +7,7 @@ not decoded, unless somebody asked for it; the facts a broker acts on are rememb
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from typing import Any, TypeVar
 
@@ -34,6 +34,7 @@ from services.common.message.amqp_0_9.fields import (
     acted_on,
     spans_of,
 )
+from services.common.message.amqp_0_9.layouts import Layouts
 from services.common.message.bounds import LITTLE, MOST_KEPT, MOST_SENT
 from services.common.message.facts import Attributes
 from services.common.message.remembered import ENTRIES, LONGEST
@@ -148,6 +149,7 @@ class Amqp09Format:
         self._memo: dict[bytes, Attributes] = {}  # by the properties
         self._known: dict[tuple[int, bytes], Attributes] = {}  # by the fields that matter and their bytes
         self._interned: dict[Attributes, Attributes] = {}
+        self._layouts = Layouts(self.attributes)
 
     def attributes(self, properties: bytes) -> Attributes:
         """As MessageFormat says; raises PreconditionFailed for an expiration that is no number, like RabbitMQ, and for
@@ -156,9 +158,9 @@ class Amqp09Format:
         found = self._memo.get(properties)
         return self._learn(properties) if found is None else found
 
-    def knows(self, properties: bytes) -> bool:
-        """Whether such properties came before, lately."""
-        return properties in self._memo
+    def attributes_of(self, column: Sequence[bytes]) -> list[Attributes]:
+        """Of each of some properties, as `attributes` gives them: up to the first for which that raises BrokerError."""
+        return self._layouts.attributes(column)
 
     def _learn(self, properties: bytes) -> Attributes:
         facts = acted_on(properties)
