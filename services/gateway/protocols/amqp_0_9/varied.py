@@ -19,6 +19,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, NamedTuple, cast
 
 from services.common.memo import Memo
+from services.common.message.alike import are_alike
 from services.common.message.amqp_0_9 import FORMAT, NAME
 from services.common.message.bounds import LITTLE
 from services.common.message.facts import KEY, Attributes, Facts, facts_of
@@ -167,7 +168,7 @@ class Varied:
 
     def _kinds(self, forms: Sequence[Form], keys: Sequence[bytes], attributes: Sequence[Attributes]) -> list[Kind]:
         """One for each."""
-        if _are_one(forms) and _are_one(attributes):
+        if are_alike(forms) and are_alike(attributes):
             return self._kinds_of(forms[0], keys, attributes[0])
         alike: dict[tuple[int, int], list[int]] = {}
         for index, pair in enumerate(zip(map(id, forms), map(id, attributes), strict=True)):
@@ -214,11 +215,6 @@ class Varied:
 
     def _kind(self, form: Form, key: bytes, attributes: Attributes) -> Kind:
         return self._kind_of(form.target._replace(routing_key=key.decode()), attributes)
-
-
-def _are_one(column: Sequence[object]) -> bool:
-    """Whether all are one object, or equal to it."""
-    return column[0] == column[-1] and column.count(column[0]) == len(column)
 
 
 def _front(data: bytes, position: int) -> bytes:
