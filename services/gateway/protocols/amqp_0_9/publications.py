@@ -9,7 +9,7 @@ and in one piece, is left to the engine's general way.
 from __future__ import annotations
 
 import struct
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping, Sequence
 from typing import Final, cast
 
 from services.common.errors import BrokerError
@@ -38,6 +38,7 @@ _LONGEST = 512  # bytes of a shape that may come again
 _EXCHANGE_AT = 6  # in a basic.publish: behind class and method id, and a reserved short
 _KIND_BYTES = 512 << 10  # of names, likewise
 _SEVERAL = 2  # publishes that had to be recognised: the next ones may have to be as well
+_MOST_TO_LEARN = 512
 _SEEN: Final = Recent()  # what stood in front of bodies, in this process
 
 # Publishes that are alike in everything but the bytes of their bodies: what stands in front of a body, the body's size,
@@ -56,6 +57,8 @@ class Publications:
         self._kinds: Memo[tuple[Target, Attributes], Kind] = Memo(_REMEMBERED, _KIND_BYTES)
         self._varied: Varied | None = None  # from when it is of use: most connections are idle
         self._recognised = 0  # publishes
+        self._repetitive = False  # those that were read in columns last
+        self._to_learn = _MOST_TO_LEARN  # shapes, before those that were learnt come again
         self._properties = b""  # that were read last
 
     def target_of(self, payload: bytes) -> Target:
@@ -118,7 +121,7 @@ class Publications:
             prefix = _in_front(data, position)
             shape = self._shapes.get(prefix) or self._shapes.recall(prefix)
             if shape is None:
-                again = len(prefix) <= _LONGEST and bool(_SEEN.again((prefix,)))
+                again = len(prefix) <= _LONGEST and self._comes_again(prefix)
                 if self._varied and not again and (after := self._take_varied(data, position, end)) > position:
                     position = after
                     continue
@@ -134,6 +137,10 @@ class Publications:
             position = taken
         return position
 
+    def _comes_again(self, prefix: bytes) -> bool:
+        """Whether what stands in front of a body did before, or will in all likelihood."""
+        return (self._repetitive and self._to_learn > 0) or bool(_SEEN.again((prefix,)))
+
     def _take(self, shape: _Shape, data: bytes, position: int, end: int) -> int:
         """All of known shapes that lie together on the channel of one; no request begins without a message."""
         if not _is_whole(shape, data, position, end):
@@ -141,11 +148,11 @@ class Publications:
         channel = shape[2]
         kinds, properties, bodies = self._columns_of(channel)
         already = len(bodies)
-        find, last = self._shapes.get, frames.END
+        find, last, turns = self._shapes.get, frames.END, 0
         found: _Shape | None = shape
         while found is not None and found[2] is channel:
             prefix, size, _, kind, its_properties = found
-            head, before = len(prefix), len(bodies)
+            head, before, turns = len(prefix), len(bodies), turns + 1
             whole, found = head + size + 1, None
             while (after := position + whole) <= end and data[after - 1] == last:
                 bodies.append(data[position + head : after - 1])
@@ -160,6 +167,7 @@ class Publications:
             else:
                 kinds += [kind] * count
                 properties += [its_properties] * count
+        self._to_learn = min(self._to_learn + turns, _MOST_TO_LEARN)
         if channel.confirms:
             channel.confirms.next += len(bodies) - already
         return position
@@ -172,6 +180,7 @@ class Publications:
             return position
         (its_kinds, its_properties, its_bodies), after = varied.take(channel, data, position, end)
         if after > position:
+            self._repetitive = _are_few(list(map(id, its_kinds))) and _are_few(its_properties)
             kinds, properties, bodies = self._columns_of(channel)
             kinds += its_kinds
             properties += self._as_one(its_properties)
@@ -213,6 +222,7 @@ class Publications:
         shape = self._shape(data[position : body + 8], body_size, channel, method_end - position, header_size)
         if again and shape:
             self._shapes.put(shape[0], shape, len(shape[0]))
+            self._to_learn -= 1
         return shape
 
     def _shape(self, prefix: bytes, size: int, channel: Channel, method_end: int, header_size: int) -> _Shape | None:
@@ -232,6 +242,11 @@ class Publications:
             self._varied = Varied(self._peer, self.kind_of)
         if self._varied:
             self._varied.came(prefix, channel, target)
+
+
+def _are_few(column: Sequence[Hashable]) -> bool:
+    """Whether most values come more than once."""
+    return 2 * len(set(column)) <= len(column)
 
 
 def _is_whole(shape: _Shape, data: bytes, position: int, end: int) -> bool:

@@ -128,3 +128,14 @@ def test_a_channel_that_has_the_number_of_another_is_not_taken_for_it() -> None:
     [confirmed] = book.engine.receive(stream)
     firsts = [(each.first, len(each.bodies)) for each in (before, after, confirmed) if isinstance(each, Publish)]
     assert firsts == [(1, 10), (0, 10), (1, 10)]
+
+
+def test_what_takes_turns_is_soon_recognised_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever each read begins with: after the second read nothing of it is looked through any more."""
+    engine = Playbook().running().engine
+    stream = b"".join(content(1, b"x", routing_key=f"turn {number % 100}") for number in range(300))
+    for _ in range(3):
+        assert sum(len(each.bodies) for each in engine.receive(stream) if isinstance(each, Publish)) == 300
+    monkeypatch.setattr(Varied, "take", None)
+    monkeypatch.setattr(engine._channels.publications, "_recognise", lambda *_, **__: None)
+    assert sum(len(each.bodies) for each in engine.receive(stream) if isinstance(each, Publish)) == 300
