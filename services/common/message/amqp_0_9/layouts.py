@@ -27,10 +27,12 @@ from services.common.message.amqp_0_9.fields import (
 )
 from services.common.message.facts import Attributes
 from services.common.message.remembered import ENTRIES, LONGEST
+from services.common.recent import Recent
 
 _MOST_OCTETS: Final = 64  # that are looked at: a longer look is no better than a walk
-_MOST_LAYOUTS: Final = 4  # of one length: an id may be longer by as much as a header is shorter
+_MOST_LAYOUTS: Final = 8  # of one length: an id may be longer by as much as a header is shorter
 _FLAGS: Final = (0, 1)
+_HEADERS: Final = HEADERS >> 8  # in the first octet of the flags
 _SAID_BY: Final[dict[int, int]] = {  # by a field's bit: how many of its first octets say how long it is
     BITS[name]: {SHORT_STRING: 1, TABLE: 4}.get(wire, 0) for name, wire in WIRE_TYPES.items()
 }
@@ -39,12 +41,11 @@ _SAID_BY: Final[dict[int, int]] = {  # by a field's bit: how many of its first o
 class _Layout:
     """Which octets are looked at, and what those say that came."""
 
-    __slots__ = ("has_headers", "known", "octets", "places")
+    __slots__ = ("known", "octets", "places")
 
-    def __init__(self, places: tuple[int, ...], *, has_headers: bool) -> None:
+    def __init__(self, places: tuple[int, ...]) -> None:
         self.places = places
         self.octets: Callable[[bytes], Any] = itemgetter(*places)
-        self.has_headers = has_headers
         self.known: dict[object, Attributes] = {}  # by the octets, and by what headers seem to say if they do
 
 
@@ -54,8 +55,9 @@ class Layouts:
     def __init__(self, read: Callable[[bytes], Attributes]) -> None:
         """`read` gives the attributes of one message's properties, equal ones as one object, and raises BrokerError."""
         self._read = read
-        self._layouts: dict[int, list[_Layout]] = {}  # by the length of properties, the latest first
+        self._layouts: dict[int, list[_Layout]] = {}  # by the length of properties, the last made first
         self._entries = 0
+        self._came: Recent[Attributes] = Recent()
 
     def attributes(self, column: Sequence[bytes]) -> list[Attributes]:
         """Of each of some properties, at least one, as `read` gives them: up to the first that it refuses."""
@@ -67,7 +69,8 @@ class Layouts:
         for properties in column:
             for layout in layouts.get(len(properties), ()):
                 said = layout.octets(properties)
-                if may and layout.has_headers and (seems := seeming(properties, may)):
+                # Of these very properties, not of the layout: others may have the same places without any headers.
+                if may and properties[0] & _HEADERS and (seems := seeming(properties, may)):
                     said = said, seems
                 if (attributes := layout.known.get(said)) is not None:
                     found.append(attributes)
@@ -76,7 +79,7 @@ class Layouts:
                 one = self._one(properties)
                 if not one:
                     break
-                if len(properties) <= LONGEST:
+                if len(properties) <= LONGEST and self._came.again(one):
                     self._learn(properties, one[0])
                 found += one
         return found
@@ -98,16 +101,18 @@ class Layouts:
             self._layouts.clear()
             self._entries = 0
         self._entries += 1
-        layout = self._layout(len(properties), places, has_headers=HEADERS in spans)
+        layout = self._layout(len(properties), places)
         said = layout.octets(properties)
         layout.known[(said, seems) if seems else said] = attributes
 
-    def _layout(self, length: int, places: tuple[int, ...], *, has_headers: bool) -> _Layout:
+    def _layout(self, length: int, places: tuple[int, ...]) -> _Layout:
         layouts = self._layouts.setdefault(length, [])
         found = next((layout for layout in layouts if layout.places == places), None)
         if found is None:
-            found = _Layout(places, has_headers=has_headers)
+            found = _Layout(places)
             layouts.insert(0, found)
+            for dropped in layouts[_MOST_LAYOUTS:]:
+                self._entries -= len(dropped.known)
             del layouts[_MOST_LAYOUTS:]
         return found
 

@@ -10,14 +10,13 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Hashable, Mapping, Sequence
-from typing import Final, cast
+from typing import cast
 
 from services.common.errors import BrokerError
 from services.common.memo import Memo
 from services.common.message.amqp_0_9 import FORMAT, NAME
 from services.common.message.bounds import LITTLE
 from services.common.message.facts import Attributes, facts_of
-from services.common.recent import Recent
 from services.gateway.protocols.amqp_0_9 import frames
 from services.gateway.protocols.amqp_0_9.channel import BASIC_WITHOUT_WEIGHT, Channel, Target
 from services.gateway.protocols.amqp_0_9.method import decode
@@ -39,7 +38,7 @@ _EXCHANGE_AT = 6  # in a basic.publish: behind class and method id, and a reserv
 _KIND_BYTES = 512 << 10  # of names, likewise
 _SEVERAL = 2  # publishes that had to be recognised: the next ones may have to be as well
 _MOST_TO_LEARN = 512
-_SEEN: Final = Recent()  # what stood in front of bodies, in this process
+_SEEN_BYTES = 128 << 10  # likewise
 
 # Publishes that are alike in everything but the bytes of their bodies: what stands in front of a body, the body's size,
 # channel, kind, properties. A bare tuple: a varied stream makes many.
@@ -54,6 +53,7 @@ class Publications:
         self._channels = channels
         self._targets: Memo[bytes, Target] = Memo(_REMEMBERED, _TARGET_BYTES)
         self._shapes: Memo[bytes, _Shape] = Memo(_REMEMBERED, _SHAPE_BYTES)
+        self._seen: Memo[bytes, bool] = Memo(_REMEMBERED // 4, _SEEN_BYTES)  # what stood in front of bodies once
         self._kinds: Memo[tuple[Target, Attributes], Kind] = Memo(_REMEMBERED, _KIND_BYTES)
         self._varied: Varied | None = None  # from when it is of use: most connections are idle
         self._recognised = 0  # publishes
@@ -139,7 +139,12 @@ class Publications:
 
     def _comes_again(self, prefix: bytes) -> bool:
         """Whether what stands in front of a body did before, or will in all likelihood."""
-        return (self._repetitive and self._to_learn > 0) or bool(_SEEN.again((prefix,)))
+        if self._repetitive and self._to_learn > 0:
+            return True
+        if prefix in self._seen or self._seen.recall(prefix):
+            return True
+        self._seen.put(prefix, True, len(prefix))
+        return False
 
     def _take(self, shape: _Shape, data: bytes, position: int, end: int) -> int:
         """All of known shapes that lie together on the channel of one; no request begins without a message."""

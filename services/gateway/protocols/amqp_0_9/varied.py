@@ -1,4 +1,4 @@
-"""Publishes to one exchange that differ in key, properties and bodies, looked through flat: each may be new.
+"""Publishes that differ in key, properties and bodies, looked through flat: each may be new.
 
 A device, an order has a key or an id of its own, which may never come again. What stands around these is the same in
 many of them, and is looked up instead of read; then all keys are made out together, and all properties.
@@ -15,7 +15,7 @@ many of them, and is looked up instead of read; then all keys are made out toget
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final, NamedTuple, cast
 
 from services.common.memo import Memo
@@ -38,20 +38,22 @@ _BEHIND: Final = struct.Struct(">BBHI")
 _ITS_HEAD: Final = struct.Struct(">BBBH")  # of what is between: up to the channel of the header's frame
 _HEADER: Final = 12  # bytes of a content header in front of the properties
 _LEAST: Final = _HEADER + 2  # with the flags of no property
-_REMEMBERED: Final = 8192
-_KIND_BYTES: Final = 512 << 10  # of keys whose kinds are remembered …
-_MEMOS: Final = 64  # … for so many forms and attributes
-_FEW: Final = 8  # publishes of such: not worth it
+_MEMOS: Final = 16  # of kinds, for so many forms and attributes: in each …
+_KINDS: Final = 4096  # … so many …
+_KIND_BYTES: Final = 128 << 10  # … and bytes of their keys
+_MANY: Final = 8  # publishes of such in a read
 _FRONTS: Final = 1024  # that are remembered
 _FRONT_BYTES: Final = 64 << 10
-_BETWEEN_BYTES: Final = 256 << 10  # bodies have many sizes
-_SEEN: Final = Recent()  # keys of this process
+_BETWEENS: Final = 8192  # likewise: bodies have many sizes
+_BETWEEN_BYTES: Final = 256 << 10
+_MOST_FLAGS: Final = 4  # of a front: mandatory and immediate
+_SEEN: Final[Recent[bytes]] = Recent()  # keys of this process
 
 
 class Form:
     """Publishes on a channel to an exchange, with keys of one length and the same flags."""
 
-    __slots__ = ("between", "channel", "target")
+    __slots__ = ("between", "channel", "others", "target")
 
     def __init__(self, channel: Channel, target: Target, flags: int) -> None:
         """`target` without its key; `flags` as they are written."""
@@ -59,6 +61,8 @@ class Form:
         self.target = target
         self.between = _ITS_HEAD.pack(flags, frames.END, frames.HEADER, channel.number)
         """How what is between begins."""
+        self.others: dict[bytes, Form] = {self.between: self}
+        """Of all that have the same front, by how what is between begins: their flags differ."""
 
 
 class _Header(NamedTuple):
@@ -83,14 +87,14 @@ _GENERAL: Final = _Header(0, b"", 0)  # of a publish that is left to the general
 
 
 class Varied:
-    """Of one connection: forms that came, and the kinds of those whose keys have come more than once."""
+    """Of one connection: forms that came, and kinds of keys that have come more than once."""
 
     def __init__(self, peer: Peer, kind_of: Callable[[Target, Attributes], Kind]) -> None:
         """`kind_of` mostly gives one object for what is equal."""
         self._peer = peer
         self._kind_of = kind_of
         self._forms: Memo[bytes, Form] = Memo(_FRONTS, _FRONT_BYTES)  # by the front
-        self._headers: Memo[bytes, _Header] = Memo(_REMEMBERED, _BETWEEN_BYTES)  # by what is between
+        self._headers: Memo[bytes, _Header] = Memo(_BETWEENS, _BETWEEN_BYTES)  # by what is between
         self._known: dict[tuple[Form, Attributes], Memo[bytes, Kind]] = {}  # by the key
 
     def came(self, publish: bytes, channel: Channel, target: Target) -> None:
@@ -101,8 +105,11 @@ class Varied:
         known = self._forms.get(front) or self._forms.recall(front)
         if known is None:
             self._forms.put(front, form, len(front))
-        elif known.channel is not channel or known.between != form.between:
-            self._forms[front] = form  # the channel is another one, which has the number now; or the flags are others
+        elif known.channel is not channel:
+            self._forms[front] = form  # another one has its number now
+        elif len(known.others) < _MOST_FLAGS:
+            form.others = known.others
+            known.others.setdefault(form.between, form)
 
     def channel_at(self, data: bytes, position: int) -> Channel | None:
         """That of the publish there, when it is of a form that came."""
@@ -132,7 +139,9 @@ class Varied:
             properties_at = between_at + size
             between = data[between_at:properties_at]
             if not between.startswith(form.between):
-                break
+                form = form.others.get(between[: _ITS_HEAD.size])
+                if form is None:
+                    break
             properties_size, behind, body = header_of(between) or self._header(between)
             behind_at = properties_at + properties_size
             body_at = behind_at + _BEHIND.size
@@ -182,39 +191,45 @@ class Varied:
 
     def _kinds_of(self, form: Form, keys: Sequence[bytes], attributes: Attributes) -> list[Kind]:
         """Of publishes of one form with these attributes."""
-        known = self._known.get((form, attributes))
-        if known is None:
-            if len(keys) < _FEW:
-                return [self._kind(form, key, attributes) for key in keys]
-            if len(self._known) >= _MEMOS:
-                self._known.clear()
-            known = self._known[form, attributes] = Memo(_REMEMBERED, _KIND_BYTES)
+        known: Mapping[bytes, Kind] = self._known.get((form, attributes), {})
         found = list(map(known.get, keys))
         new = dict.fromkeys(key for key, kind in zip(keys, found, strict=True) if kind is None)
         if not new:
             return cast("list[Kind]", found)
-        made = self._made(form, new, attributes, known)
+        again = _SEEN.again(new)
+        made = self._made(form, new.keys() - again if again else new, attributes)
+        if again:
+            made |= self._made_again(form, again, attributes, many=len(keys) >= _MANY)
         return [kind or made[key] for key, kind in zip(keys, found, strict=True)]
 
-    def _made(
-        self, form: Form, keys: Mapping[bytes, None], attributes: Attributes, known: Memo[bytes, Kind]
-    ) -> dict[bytes, Kind]:
-        """Of keys that are not `known`. They are once they have come again."""
+    def _made(self, form: Form, keys: Iterable[bytes], attributes: Attributes) -> dict[bytes, Kind]:
+        """Of keys that may never come again."""
         facts = facts_of(self._peer.virtual_host, form.target.exchange, "", NAME, attributes)
         before, behind, (_, _, mandatory, immediate) = facts[:KEY], facts[KEY + 1 :], form.target
-        again = _SEEN.again(keys)
-        made = {
+        return {
             key: Kind(tuple.__new__(Facts, (*before, key.decode(), *behind)), attributes, mandatory, immediate)
-            for key in (keys.keys() - again if again else keys)
+            for key in keys
         }
-        for key in again:
-            made[key] = kind = known.recall(key) or self._kind(form, key, attributes)
-            if key not in known:
-                known.put(key, kind, len(key))
-        return made
 
-    def _kind(self, form: Form, key: bytes, attributes: Attributes) -> Kind:
-        return self._kind_of(form.target._replace(routing_key=key.decode()), attributes)
+    def _made_again(
+        self, form: Form, keys: Iterable[bytes], attributes: Attributes, *, many: bool
+    ) -> dict[bytes, Kind]:
+        """Of keys that came before: they have one object from now on, which is found at once where `many` come."""
+        kinds = {key: self._kind_of(form.target._replace(routing_key=key.decode()), attributes) for key in keys}
+        if many:
+            known = self._memo(form, attributes)
+            for key, kind in kinds.items():
+                if known.recall(key) is None:
+                    known.put(key, kind, len(key))
+        return kinds
+
+    def _memo(self, form: Form, attributes: Attributes) -> Memo[bytes, Kind]:
+        known = self._known.get((form, attributes))
+        if known is None:
+            if len(self._known) >= _MEMOS:
+                self._known.clear()
+            known = self._known[form, attributes] = Memo(_KINDS, _KIND_BYTES)
+        return known
 
 
 def _front(data: bytes, position: int) -> bytes:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import struct
 from typing import Any
 
 import pytest
@@ -57,6 +58,33 @@ def test_they_are_those_of_each(column: list[bytes], mutations: Any) -> None:
             column[which % len(column)] = bytes(octets)
     assert FORMAT.attributes_of(column) == _one_by_one(column)
     assert FORMAT.attributes_of(column * 2) == _one_by_one(column * 2)
+
+
+@pytest.mark.parametrize("name", ["CC", "BCC", "x-delay", "traceparent"])
+def test_headers_are_heard_whatever_came_before(name: str) -> None:
+    """Properties without headers may have the length of others, and octets at the same places: their flags differ."""
+    value = {"x-delay": 5, "traceparent": f"00-{1:032x}-{1:016x}-01"}.get(name, ["a"])
+    telling = commands.Basic.Properties(headers={name: value}).marshal()
+    plain = commands.Basic.Properties(headers={"Z" + name[1:]: value}).marshal()
+    size = len(plain) - 6
+    four_texts = struct.pack(">H", 0xC480) + b"\0\0\0" + bytes((size,)) + b"m" * size
+    assert len(four_texts) == len(plain)
+    for _ in range(2):
+        assert FORMAT.attributes_of([four_texts, plain, b"\0\0"]) == [Attributes()] * 3
+    assert FORMAT.attributes_of([b"\0\0", telling]) == [Attributes(), FORMAT.attributes(telling)]
+    assert FORMAT.attributes(telling) != Attributes()
+
+
+def test_a_name_may_begin_where_a_column_does() -> None:
+    """Flags and a length may be the octets of a header's name and its length."""
+    delayed = commands.Basic.Properties(headers={"x-delay": 5}).marshal()
+    other = commands.Basic.Properties(headers={"y-delay": 5}).marshal()
+    odd = b"\x07x-delay" + b"c" * 40 + b"\0\x011" + b"\0" * 8 + b"\0\x05guest\0"
+    for _ in range(2):
+        FORMAT.attributes_of([other, b"\0\0"])
+    found = FORMAT.attributes_of([odd, delayed, b"\0\0"])
+    assert found == [FORMAT.attributes(odd), FORMAT.attributes(delayed), Attributes()]
+    assert found[1].delay_ms == 5
 
 
 def test_what_was_learnt_is_bounded() -> None:
