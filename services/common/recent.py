@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
-from typing import Final
+from collections.abc import Collection, Hashable
+from typing import Final, Generic, TypeVar
 
 MOST: Final = 8192
 """That are known at a time, about: at least half of them, the latest, and what comes together."""
 
 
-class Recent:
-    """Of short bytes."""
+_T = TypeVar("_T", bound=Hashable)
+
+
+class Recent(Generic[_T]):
+    """Of small values."""
 
     __slots__ = ("_before", "_now")
 
     def __init__(self) -> None:
-        self._now: set[bytes] = set()
-        self._before: set[bytes] = set()
+        self._now: set[_T] = set()
+        self._before: set[_T] = set()
 
-    def again(self, values: Collection[bytes]) -> set[bytes]:
+    def again(self, values: Collection[_T]) -> set[_T]:
         """Those of some that were there before; all of them are from now on."""
         found = self._now.intersection(values)
         if self._before:

@@ -246,9 +246,9 @@ class Channels:
 
     def forget(self) -> None:
         """Nothing is said on channels any more: what the broker still has to answer is dropped."""
+        self.drop_contents()  # shapes and forms of publishes may still name their channels
         self._channels.clear()
         self._asked.clear()
-        self._peer.incomplete = 0
 
     def _remember(self, request: Request, method: Method, its: Channel) -> None:
         self._asked[id(request)] = _Asked(request, method, its)

@@ -58,24 +58,25 @@ def deliveries(channel: int, run: Deliveries, frame_max: int, recode: Recode | N
         identity: _around_tag(channel, run.tag, run.redelivered, each.exchange, each.routing_key)
         for identity, each in distinct.items()
     }
-    size = len(bodies[0])
-    alike = len(around) == 1 and size <= chunk and are_alike(properties)
-    if alike and len(set(map(len, bodies))) == 1:
-        return _chunks(_alike(channel, *around[id(facts[0])], tags, properties[0], bodies), bodies)
+    sole = around[id(facts[0])] if len(around) == 1 else None  # equal ones need not be one object
+    if sole and 0 < len(bodies[0]) <= chunk and len(set(map(len, bodies))) == 1:
+        if are_alike(properties):
+            return _chunks(_alike(channel, *sole, tags, properties[0], bodies), bodies)
+        if len(set(map(len, properties))) == 1:
+            return _chunks(_of_one_size(channel, *sole, tags, properties, bodies), bodies)
     parts: list[Chunk] = []
-    sole = around[id(facts[0])] if len(around) == 1 else None
-    heads: dict[tuple[bytes, int], bytes] = {}
+    between: dict[tuple[tuple[bytes, bytes], int, int], tuple[bytes, bytes]] = {}
     for tag, its_facts, its_properties, body in zip(tags, facts, properties, bodies, strict=True):
-        before, after = sole or around[id(its_facts)]
-        size = len(body)
+        size, its = len(body), sole or around[id(its_facts)]
+        before, after = its
         if not 0 < size <= chunk:
             parts += (before, tag, after, *_content_parts(channel, its_properties, body, frame_max))
             continue
-        key = its_properties, size
-        head = heads.get(key)
-        if head is None:
-            head = heads[key] = _head(channel, its_properties, size)
-        parts += (before, tag, after, head, body, frames.END_OCTET)
+        sort = its, len(its_properties), size
+        if (found := between.get(sort)) is None:
+            found = between[sort] = after + _header_up_to(channel, *sort[1:]), _body_head(channel, size)
+        middle, behind = found
+        parts += (before, tag, middle, its_properties, behind, body, frames.END_OCTET)
     return _chunks(parts, bodies)
 
 
@@ -85,7 +86,7 @@ def _keyed(
     """Where hardly any two have the same key: nothing is made for a key, and bodies fit into a frame each."""
     parts: list[Chunk] = []
     fronts: dict[tuple[str, int], tuple[bytes, bytes]] = {}
-    heads: dict[tuple[bytes, int], bytes] = {}
+    heads: dict[tuple[int, int], tuple[bytes, bytes]] = {}
     for tag, facts, its_properties, body in zip(tags, run.facts, properties, bodies, strict=True):
         key = facts.routing_key.encode()
         form = facts.exchange, len(key)
@@ -95,10 +96,11 @@ def _keyed(
             size = len(before) + _TAG.size + len(after) + 1 + len(key)
             head = frames.HEAD.pack(frames.METHOD, channel, size)
             front = fronts[form] = head + before, after + short_string(facts.routing_key)[:1]
-        sort = its_properties, len(body)
-        if (behind := heads.get(sort)) is None:
-            behind = heads[sort] = frames.END_OCTET + _head(channel, its_properties, len(body))
-        parts += (front[0], tag, front[1], key, behind, body, frames.END_OCTET)
+        sizes = len(its_properties), len(body)
+        if (found := heads.get(sizes)) is None:
+            found = heads[sizes] = frames.END_OCTET + _header_up_to(channel, *sizes), _body_head(channel, sizes[1])
+        middle, behind = found
+        parts += (front[0], tag, front[1], key, middle, its_properties, behind, body, frames.END_OCTET)
     return parts
 
 
@@ -136,24 +138,48 @@ def _header_frame(channel: int, properties: bytes, size: int) -> bytes:
     return frames.frame(frames.HEADER, channel, _HEADER.pack(_CLASS_BASIC, 0, size) + properties)
 
 
+def _header_up_to(channel: int, properties: int, size: int) -> bytes:
+    """A header frame up to its properties, of so many bytes, of a body of `size` bytes."""
+    return _HEADER_FRAME.pack(frames.HEADER, channel, _HEADER.size + properties, _CLASS_BASIC, 0, size)
+
+
+def _body_head(channel: int, size: int) -> bytes:
+    """What stands between the properties and a body of `size` bytes, which fit into one frame."""
+    return _BODY_HEAD.pack(frames.END, frames.BODY, channel, size)
+
+
 def _head(channel: int, properties: bytes, size: int) -> bytes:
     """What stands between the method frame and a body of `size` bytes, which fit into one frame."""
-    header = _HEADER_FRAME.pack(frames.HEADER, channel, _HEADER.size + len(properties), _CLASS_BASIC, 0, size)
-    return header + properties + _BODY_HEAD.pack(frames.END, frames.BODY, channel, size)
+    return b"".join((_header_up_to(channel, len(properties), size), properties, _body_head(channel, size)))
 
 
 def _alike(
     channel: int, before: bytes, after: bytes, tags: Sequence[bytes], properties: bytes, bodies: Sequence[bytes]
 ) -> list[Chunk]:
-    count, size = len(bodies), len(bodies[0])
-    middle, end = after + _header_frame(channel, properties, size), b""
-    if size:
-        middle, end = after + _head(channel, properties, size), frames.END_OCTET
-    parts: list[Chunk] = [before] * (5 * count)
-    parts[1::5] = tags
-    parts[2::5] = [middle] * count
-    parts[3::5] = bodies
-    parts[4::5] = [end] * count
+    """Where only tags and bodies differ, and the sizes of bodies do not."""
+    return _laid_out(before, tags, after + _head(channel, properties, len(bodies[0])), bodies)
+
+
+def _of_one_size(
+    channel: int,
+    before: bytes,
+    after: bytes,
+    tags: Sequence[bytes],
+    properties: Sequence[bytes],
+    bodies: Sequence[bytes],
+) -> list[Chunk]:
+    """Where properties differ as well, and their sizes do not."""
+    size = len(bodies[0])
+    middle = after + _header_up_to(channel, len(properties[0]), size)
+    return _laid_out(before, tags, middle, properties, _body_head(channel, size), bodies)
+
+
+def _laid_out(*columns: bytes | Sequence[bytes]) -> list[Chunk]:
+    """What goes out of some messages, each with the end of a frame behind it: columns, or what is the same in all."""
+    count, width = len(columns[-1]), len(columns) + 1
+    parts: list[Chunk] = [frames.END_OCTET] * (width * count)
+    for index, column in enumerate(columns):
+        parts[index::width] = [column] * count if isinstance(column, bytes) else column
     return parts
 
 

@@ -9,8 +9,8 @@ and in one piece, is left to the engine's general way.
 from __future__ import annotations
 
 import struct
-from collections.abc import Mapping
-from typing import Any, Final, cast
+from collections.abc import Hashable, Mapping, Sequence
+from typing import cast
 
 from services.common.errors import BrokerError
 from services.common.memo import Memo
@@ -19,10 +19,10 @@ from services.common.message.bounds import LITTLE
 from services.common.message.facts import Attributes, facts_of
 from services.gateway.protocols.amqp_0_9 import frames
 from services.gateway.protocols.amqp_0_9.channel import BASIC_WITHOUT_WEIGHT, Channel, Target
-from services.gateway.protocols.amqp_0_9.keyed import Columns, Keyed, came, form_of
 from services.gateway.protocols.amqp_0_9.method import decode
 from services.gateway.protocols.amqp_0_9.methods import basic
 from services.gateway.protocols.amqp_0_9.peer import PORTION, Peer
+from services.gateway.protocols.amqp_0_9.varied import Columns, Varied
 from services.gateway.vocabulary import Kind, Publish
 
 _SIZE = struct.Struct(">I")
@@ -35,13 +35,14 @@ _TARGET_BYTES = 512 << 10  # of all that are remembered; usual ones have 64 and 
 _SHAPE_BYTES = 1 << 20  # likewise
 _LONGEST = 512  # bytes of a shape that may come again
 _EXCHANGE_AT = 6  # in a basic.publish: behind class and method id, and a reserved short
-_LONGEST_KEY = 256
 _KIND_BYTES = 512 << 10  # of names, likewise
+_SEVERAL = 2  # publishes that had to be recognised: the next ones may have to be as well
+_MOST_TO_LEARN = 512
+_SEEN_BYTES = 128 << 10  # likewise
 
 # Publishes that are alike in everything but the bytes of their bodies: what stands in front of a body, the body's size,
 # channel, kind, properties. A bare tuple: a varied stream makes many.
 _Shape = tuple[bytes, int, Channel, Kind, bytes]
-_UNKNOWN: Final[Any] = ()  # in place of the shape of what is at hand
 
 
 class Publications:
@@ -52,10 +53,13 @@ class Publications:
         self._channels = channels
         self._targets: Memo[bytes, Target] = Memo(_REMEMBERED, _TARGET_BYTES)
         self._shapes: Memo[bytes, _Shape] = Memo(_REMEMBERED, _SHAPE_BYTES)
+        self._seen: Memo[bytes, bool] = Memo(_REMEMBERED // 4, _SEEN_BYTES)  # what stood in front of bodies once
         self._kinds: Memo[tuple[Target, Attributes], Kind] = Memo(_REMEMBERED, _KIND_BYTES)
-        self._keyed: Keyed | None = None  # from when it is of use: most connections are idle
+        self._varied: Varied | None = None  # from when it is of use: most connections are idle
+        self._recognised = 0  # publishes
+        self._repetitive = False  # those that were read in columns last
+        self._to_learn = _MOST_TO_LEARN  # shapes, before those that were learnt come again
         self._properties = b""  # that were read last
-        self._last: tuple[object, ...] = ()  # of the publish before this that was not known: all but its key
 
     def target_of(self, payload: bytes) -> Target:
         """Of the payload of a basic.publish; equal ones are mostly the same object. Raises SyntaxFault."""
@@ -93,6 +97,13 @@ class Publications:
             self._properties = properties
         return properties
 
+    def _as_one(self, properties: list[bytes]) -> list[bytes]:
+        """As `_one`, of several messages."""
+        first, count = properties[0], len(properties)
+        return (
+            [self._one(first)] * count if properties[-1] == first and properties.count(first) == count else properties
+        )
+
     def _columns_of(self, channel: Channel) -> Columns:
         """Of the last request when that is the channel's and publishes, else of a new one; only this adds to them."""
         requests = self._peer.requests
@@ -106,39 +117,54 @@ class Publications:
     def read(self, data: bytes, position: int) -> int:
         """Takes publishes from `position` on for as long as they are whole and plain; gives where it stopped."""
         end = len(data)
-        while (shape := self._shape_at(data, position, end)) is not None:
-            if self._channels.get(shape[2].number) is not shape[2]:
+        while len(self._peer.requests) < PORTION:
+            prefix = _in_front(data, position)
+            shape = self._shapes.get(prefix) or self._shapes.recall(prefix)
+            if shape is None:
+                again = len(prefix) <= _LONGEST and self._comes_again(prefix)
+                if self._varied and not again and (after := self._take_varied(data, position, end)) > position:
+                    position = after
+                    continue
+                shape = self._recognise(data, position, end, again=again)
+            elif self._channels.get(shape[2].number) is not shape[2]:
                 self._shapes.clear()  # of a channel that had the number before, and takes nothing more
                 continue
-            if not shape[2].takes_methods:
+            if shape is None or not shape[2].takes_methods:
                 break
             taken = self._take(shape, data, position, end)
             if taken == position:
                 break
             position = taken
-            if len(self._peer.requests) >= PORTION:
-                break
         return position
 
+    def _comes_again(self, prefix: bytes) -> bool:
+        """Whether what stands in front of a body did before, or will in all likelihood."""
+        if self._repetitive and self._to_learn > 0:
+            return True
+        if prefix in self._seen or self._seen.recall(prefix):
+            return True
+        self._seen.put(prefix, True, len(prefix))
+        return False
+
     def _take(self, shape: _Shape, data: bytes, position: int, end: int) -> int:
-        """All that lie together on the channel of a shape; no request begins without a message."""
+        """All of known shapes that lie together on the channel of one; no request begins without a message."""
         if not _is_whole(shape, data, position, end):
             return position
         channel = shape[2]
-        columns = kinds, properties, bodies = self._columns_of(channel)
+        kinds, properties, bodies = self._columns_of(channel)
         already = len(bodies)
-        find, last = self._shapes.get, frames.END
+        find, last, turns = self._shapes.get, frames.END, 0
         found: _Shape | None = shape
         while found is not None and found[2] is channel:
             prefix, size, _, kind, its_properties = found
-            head, before = len(prefix), len(bodies)
+            head, before, turns = len(prefix), len(bodies), turns + 1
             whole, found = head + size + 1, None
             while (after := position + whole) <= end and data[after - 1] == last:
                 bodies.append(data[position + head : after - 1])
                 position = after
                 if not data.startswith(prefix, position):
                     prefix = _in_front(data, position)
-                    found = find(prefix) or self._shapes.recall(prefix) or _UNKNOWN
+                    found = find(prefix) or self._shapes.recall(prefix)
                     break
             if (count := len(bodies) - before) == 1:
                 kinds.append(kind)
@@ -146,20 +172,33 @@ class Publications:
             else:
                 kinds += [kind] * count
                 properties += [its_properties] * count
-            if found is _UNKNOWN:
-                if self._keyed:
-                    position = self._keyed.take(channel, data, position, end, columns)
-                found = self._recognise(data, position, end)
+        self._to_learn = min(self._to_learn + turns, _MOST_TO_LEARN)
         if channel.confirms:
             channel.confirms.next += len(bodies) - already
         return position
 
-    def _shape_at(self, data: bytes, position: int, end: int) -> _Shape | None:
-        prefix = _in_front(data, position)
-        return self._shapes.get(prefix) or self._shapes.recall(prefix) or self._recognise(data, position, end)
+    def _take_varied(self, data: bytes, position: int, end: int) -> int:
+        """All that lie together on a channel and are of forms that came; gives where it stopped."""
+        varied = cast("Varied", self._varied)
+        channel = varied.channel_at(data, position)
+        if channel is None or self._channels.get(channel.number) is not channel or not channel.takes_methods:
+            return position
+        (its_kinds, its_properties, its_bodies), after = varied.take(channel, data, position, end)
+        if after > position:
+            self._repetitive = _are_few(list(map(id, its_kinds))) and _are_few(its_properties)
+            kinds, properties, bodies = self._columns_of(channel)
+            kinds += its_kinds
+            properties += self._as_one(its_properties)
+            bodies += its_bodies
+            if channel.confirms:
+                channel.confirms.next += len(its_bodies)
+        return after
 
-    def _recognise(self, data: bytes, position: int, end: int) -> _Shape | None:
-        """The shape of the publish at `position`; None when there is none, or not a plain and whole one."""
+    def _recognise(self, data: bytes, position: int, end: int, *, again: bool) -> _Shape | None:
+        """The shape of the publish at `position`; None when there is none, or not a plain and whole one.
+
+        Remembered when it came `again`: most of what comes for the first time never comes again.
+        """
         if end - position < _METHOD_HEAD.size:
             return None
         kind, number, size, code = _METHOD_HEAD.unpack_from(data, position)
@@ -185,27 +224,34 @@ class Publications:
             or data[body + 8 + body_size] != frames.END
         ):
             return None
-        return self._shape(data[position : body + 8], body_size, channel, method_end - position, header_size)
+        shape = self._shape(data[position : body + 8], body_size, channel, method_end - position, header_size)
+        if again and shape:
+            self._shapes.put(shape[0], shape, len(shape[0]))
+            self._to_learn -= 1
+        return shape
 
     def _shape(self, prefix: bytes, size: int, channel: Channel, method_end: int, header_size: int) -> _Shape | None:
         payload = prefix[7:method_end]
         properties = self._one(prefix[method_end + _HEADER_HEAD.size : method_end + 8 + header_size])
-        # What comes for the first time is not remembered: most of it never comes again.
-        again = payload in self._targets and FORMAT.knows(properties)
         try:
             target, attributes = self.target_of(payload), FORMAT.attributes(properties)
         except BrokerError:
             return None  # the general way finds the same, and answers
-        alike = size, channel, target._replace(routing_key=""), properties
-        if alike == self._last and method_end + _LONGEST_KEY <= self._peer.frame_max:
-            self._keyed = self._keyed or Keyed(self.kind_of)
-            self._keyed.begin(form_of(prefix, size, channel, target, attributes, properties, self._peer.virtual_host))
-        self._last = alike
-        came(target.routing_key)
-        shape = prefix, size, channel, self.kind_of(target, attributes), properties
-        if again and len(prefix) <= _LONGEST:
-            self._shapes.put(prefix, shape, len(prefix))
-        return shape
+        self._came(prefix, channel, target)
+        return prefix, size, channel, self.kind_of(target, attributes), properties
+
+    def _came(self, prefix: bytes, channel: Channel, target: Target) -> None:
+        """A publish was recognised. Where there are several, more come that differ in what is in front of a body."""
+        self._recognised += 1
+        if self._recognised == _SEVERAL:
+            self._varied = Varied(self._peer, self.kind_of)
+        if self._varied:
+            self._varied.came(prefix, channel, target)
+
+
+def _are_few(column: Sequence[Hashable]) -> bool:
+    """Whether most values come more than once."""
+    return 2 * len(set(column)) <= len(column)
 
 
 def _is_whole(shape: _Shape, data: bytes, position: int, end: int) -> bool:

@@ -248,7 +248,7 @@ def test_a_channel_that_is_opened_again_is_as_quick(monkeypatch: pytest.MonkeyPa
     for _ in range(2):
         assert len(_bodies(book.engine.receive(data))) == 10
     monkeypatch.setattr(book.engine, "_frame", None)
-    monkeypatch.setattr(publications.Publications, "_recognise", lambda *_: None)
+    monkeypatch.setattr(publications.Publications, "_recognise", lambda *_, **__: None)
     assert len(_bodies(book.engine.receive(data))) == 10
 
 

@@ -1,0 +1,137 @@
+"""The fields of the properties of class basic (section 4.2.6.1 for their flags, 1.8 for the fields): where each stands.
+
+Nothing is decoded here: a field is skipped by its type, and headers are only searched for names.
+"""
+
+from __future__ import annotations
+
+import struct
+from functools import lru_cache
+
+from services.common.errors import SyntaxFault
+from services.common.message import delayed, sender_selected
+
+SHORT_STRING, TABLE, _OCTET, _TIMESTAMP = -1, -4, 1, 8
+
+# (name, wire type), first flag bit first.
+PROPERTIES = (
+    ("content-type", SHORT_STRING),
+    ("content-encoding", SHORT_STRING),
+    ("headers", TABLE),
+    ("delivery-mode", _OCTET),
+    ("priority", _OCTET),
+    ("correlation-id", SHORT_STRING),
+    ("reply-to", SHORT_STRING),
+    ("expiration", SHORT_STRING),
+    ("message-id", SHORT_STRING),
+    ("timestamp", _TIMESTAMP),
+    ("type", SHORT_STRING),
+    ("user-id", SHORT_STRING),
+    ("app-id", SHORT_STRING),
+    ("cluster-id", SHORT_STRING),
+)
+BITS = {name: 0x8000 >> index for index, (name, _) in enumerate(PROPERTIES)}
+WIRE_TYPES = dict(PROPERTIES)
+ORDER = tuple(BITS.values())
+
+HEADERS = BITS["headers"]
+DELIVERY_MODE = BITS["delivery-mode"]
+PRIORITY = BITS["priority"]
+REPLY_TO = BITS["reply-to"]
+EXPIRATION = BITS["expiration"]
+USER_ID = BITS["user-id"]
+ACTED_ON = DELIVERY_MODE | PRIORITY | REPLY_TO | EXPIRATION | USER_ID
+_UNKNOWN_FLAGS = 0x0003  # unused, and the continuation flag: class basic has no second word of flags
+SAMPLED = 0x0001  # stands for Attributes.sampled among the flags that are acted on
+COPIED = 0x0002  # likewise for Attributes.copied
+DELAYED = 0x10000  # likewise, where headers say when it may be delivered
+
+FLAGS = struct.Struct(">H")
+_LENGTH = struct.Struct(">I")
+
+# How a header that carries W3C Trace Context begins; then come the type, a length of four bytes, and the text.
+TRACEPARENT = b"\x0btraceparent"
+_C, _CC = ord("C"), b"CC"  # how those end that name further routing keys
+_SAMPLED_DIGITS = frozenset(b"%c" % digit for digit in b"13579bdf")
+_TRACE_FLAGS = len(TRACEPARENT) + 1 + 4 + 53  # offset of the two hex digits
+
+
+Spans = dict[int, tuple[int, int]]
+
+
+@lru_cache(maxsize=1024)
+def _layout(flags: int) -> tuple[tuple[int, int], ...]:
+    """(bit, wire type) of the fields that are there."""
+    if flags & _UNKNOWN_FLAGS:
+        raise SyntaxFault(f"unknown property flags {flags:#06x}")
+    return tuple((BITS[name], wire) for name, wire in PROPERTIES if flags & BITS[name])
+
+
+def spans_of(properties: bytes) -> Spans:
+    """Where each field begins and ends, by its flag bit."""
+    spans: Spans = {}
+    position = 2
+    try:
+        for bit, wire in _layout(FLAGS.unpack_from(properties)[0]):
+            start = position
+            if wire == SHORT_STRING:
+                position += 1 + properties[position]
+            elif wire == TABLE:
+                position += 4 + _LENGTH.unpack_from(properties, position)[0]
+            else:
+                position += wire
+            spans[bit] = (start, position)
+    except (IndexError, struct.error) as error:
+        raise SyntaxFault("the content properties end early") from error
+    if position != len(properties):
+        raise SyntaxFault("the content properties have another length than their flags say")
+    return spans
+
+
+def acted_on(properties: bytes) -> tuple[int, bytes]:
+    """The bytes of the fields that a broker acts on, and which they are.
+
+    Walks as `spans_of` does, but remembers no places: this is done for every message with properties of its own.
+    """
+    position, facts = 2, b""
+    try:
+        (flags,) = FLAGS.unpack_from(properties)
+        for bit, wire in _layout(flags):
+            start = position
+            if wire == SHORT_STRING:
+                position += 1 + properties[position]
+            elif wire == TABLE:
+                position += 4 + _LENGTH.unpack_from(properties, position)[0]
+            else:
+                position += wire
+            if bit & ACTED_ON:
+                facts += properties[start:position]
+    except (IndexError, struct.error) as error:
+        raise SyntaxFault("the content properties end early") from error
+    if position != len(properties):
+        raise SyntaxFault("the content properties have another length than their flags say")
+    if flags & HEADERS and (may := may_say(properties)):
+        return flags & ACTED_ON | seeming(properties, may), facts
+    return flags & ACTED_ON, facts
+
+
+def may_say(properties: bytes) -> int:
+    """What the headers of one message, or of several, may say to a broker; right in what it leaves out, and cheap."""
+    sampled = SAMPLED if TRACEPARENT in properties else 0
+    # One byte is found, or not, in a fifth of the time of two.
+    copied = COPIED if _C in properties and _CC in properties else 0
+    return sampled | copied | (DELAYED if delayed.seems(properties) else 0)
+
+
+def seeming(properties: bytes, may: int) -> int:
+    """Which of the things that headers `may` say they seem to say, by a search for their names: nothing is decoded."""
+    sampled = SAMPLED if may & SAMPLED and _is_sampled(properties) else 0
+    copied = COPIED if may & COPIED and sender_selected.seems(properties) else 0
+    return sampled | copied | (DELAYED if may & DELAYED and delayed.seems(properties) else 0)
+
+
+def _is_sampled(properties: bytes) -> bool:
+    """Whether the text of a traceparent has the sampled flag: the lowest bit of its last hex digit."""
+    at = properties.find(TRACEPARENT)
+    digit = properties[at + _TRACE_FLAGS + 1 : at + _TRACE_FLAGS + 2]
+    return at > 0 and digit in _SAMPLED_DIGITS

@@ -1,0 +1,253 @@
+"""Publishes that differ in key, properties and bodies, looked through flat: each may be new.
+
+A device, an order has a key or an id of its own, which may never come again. What stands around these is the same in
+many of them, and is looked up instead of read; then all keys are made out together, and all properties.
+
+    front:    frame head, class, method, reserved, exchange, length of the key
+    key
+    between:  flags, frame end; frame head, class, weight, size of the body
+    properties
+    behind:   frame end; frame head
+    body
+    frame end
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, Final, NamedTuple, cast
+
+from services.common.memo import Memo
+from services.common.message.alike import are_alike
+from services.common.message.amqp_0_9 import FORMAT, NAME
+from services.common.message.bounds import LITTLE
+from services.common.message.facts import KEY, Attributes, Facts, facts_of
+from services.common.recent import Recent
+from services.gateway.protocols.amqp_0_9 import frames
+from services.gateway.protocols.amqp_0_9.channel import BASIC_WITHOUT_WEIGHT, Channel, Target
+from services.gateway.protocols.amqp_0_9.peer import Peer
+from services.gateway.vocabulary import Kind
+
+Columns = tuple[list[Kind], list[bytes], list[bytes]]
+"""Of a request: kinds, properties, bodies."""
+
+_EXCHANGE_AT: Final = 13  # in the front
+_BETWEEN: Final = struct.Struct(">BBBHIIQ")
+_BEHIND: Final = struct.Struct(">BBHI")
+_ITS_HEAD: Final = struct.Struct(">BBBH")  # of what is between: up to the channel of the header's frame
+_HEADER: Final = 12  # bytes of a content header in front of the properties
+_LEAST: Final = _HEADER + 2  # with the flags of no property
+_MEMOS: Final = 16  # of kinds, for so many forms and attributes: in each …
+_KINDS: Final = 4096  # … so many …
+_KIND_BYTES: Final = 128 << 10  # … and bytes of their keys
+_MANY: Final = 8  # publishes of such in a read
+_FRONTS: Final = 1024  # that are remembered
+_FRONT_BYTES: Final = 64 << 10
+_BETWEENS: Final = 8192  # likewise: bodies have many sizes
+_BETWEEN_BYTES: Final = 256 << 10
+_MOST_FLAGS: Final = 4  # of a front: mandatory and immediate
+_SEEN: Final[Recent[bytes]] = Recent()  # keys of this process
+
+
+class Form:
+    """Publishes on a channel to an exchange, with keys of one length and the same flags."""
+
+    __slots__ = ("between", "channel", "others", "target")
+
+    def __init__(self, channel: Channel, target: Target, flags: int) -> None:
+        """`target` without its key; `flags` as they are written."""
+        self.channel = channel
+        self.target = target
+        self.between = _ITS_HEAD.pack(flags, frames.END, frames.HEADER, channel.number)
+        """How what is between begins."""
+        self.others: dict[bytes, Form] = {self.between: self}
+        """Of all that have the same front, by how what is between begins: their flags differ."""
+
+
+class _Header(NamedTuple):
+    """What is between says so much of the rest."""
+
+    properties: int  # their size
+    behind: bytes
+    body: int  # its size
+
+
+class _Cut(NamedTuple):
+    """Columns of what lies together."""
+
+    forms: list[Form]
+    keys: list[bytes]
+    properties: list[bytes]
+    bodies: list[bytes]
+    ends: list[int]  # of each, where it ends
+
+
+_GENERAL: Final = _Header(0, b"", 0)  # of a publish that is left to the general way
+
+
+class Varied:
+    """Of one connection: forms that came, and kinds of keys that have come more than once."""
+
+    def __init__(self, peer: Peer, kind_of: Callable[[Target, Attributes], Kind]) -> None:
+        """`kind_of` mostly gives one object for what is equal."""
+        self._peer = peer
+        self._kind_of = kind_of
+        self._forms: Memo[bytes, Form] = Memo(_FRONTS, _FRONT_BYTES)  # by the front
+        self._headers: Memo[bytes, _Header] = Memo(_BETWEENS, _BETWEEN_BYTES)  # by what is between
+        self._known: dict[tuple[Form, Attributes], Memo[bytes, Kind]] = {}  # by the key
+
+    def came(self, publish: bytes, channel: Channel, target: Target) -> None:
+        """One was read in the general way, of which these are the first octets: more of its form may follow."""
+        _SEEN.again((target.routing_key.encode(),))
+        front = _front(publish, 0)
+        form = Form(channel, target._replace(routing_key=""), publish[len(front) + front[-1]])
+        known = self._forms.get(front) or self._forms.recall(front)
+        if known is None:
+            self._forms.put(front, form, len(front))
+        elif known.channel is not channel:
+            self._forms[front] = form  # another one has its number now
+        elif len(known.others) < _MOST_FLAGS:
+            form.others = known.others
+            known.others.setdefault(form.between, form)
+
+    def channel_at(self, data: bytes, position: int) -> Channel | None:
+        """That of the publish there, when it is of a form that came."""
+        form = self._forms.get(_front(data, position))
+        return form.channel if form else None
+
+    def take(self, channel: Channel, data: bytes, position: int, end: int) -> tuple[Columns, int]:
+        """All on the channel that lie together and can be read so, and where that stopped."""
+        forms, keys, properties, bodies, ends = self._cut(channel, data, position, end)
+        attributes = FORMAT.attributes_of(properties) if properties else []
+        # What is refused here the general way finds again, and answers.
+        whole = min(len(attributes), _texts(keys))
+        if not whole:
+            return ([], [], []), position
+        kinds = self._kinds(forms[:whole], keys[:whole], attributes[:whole])
+        return (kinds, properties[:whole], bodies[:whole]), ends[whole - 1]
+
+    def _cut(self, channel: Channel, data: bytes, position: int, end: int) -> _Cut:
+        cut = forms, keys, properties, bodies, ends = _Cut([], [], [], [], [])
+        form_of, header_of, size, last = self._forms.get, self._headers.get, _BETWEEN.size, frames.END
+        while (exchange_at := position + _EXCHANGE_AT) < end:
+            length_at = exchange_at + 1 + data[exchange_at]
+            form = form_of(data[position : length_at + 1])
+            if form is None or form.channel is not channel:
+                break
+            between_at = length_at + 1 + data[length_at]
+            properties_at = between_at + size
+            between = data[between_at:properties_at]
+            if not between.startswith(form.between):
+                form = form.others.get(between[: _ITS_HEAD.size])
+                if form is None:
+                    break
+            properties_size, behind, body = header_of(between) or self._header(between)
+            behind_at = properties_at + properties_size
+            body_at = behind_at + _BEHIND.size
+            after = body_at + body + 1
+            if after > end or not body or data[after - 1] != last or not data.startswith(behind, behind_at):
+                break
+            forms.append(form)
+            keys.append(data[length_at + 1 : between_at])
+            properties.append(data[properties_at:behind_at])
+            bodies.append(data[body_at : after - 1])
+            ends.append(after)
+            position = after
+        return cut
+
+    def _header(self, between: bytes) -> _Header:
+        """One of the form's channel and flags; `_GENERAL` when it is not whole, or says what is not for here."""
+        if known := self._headers.recall(between):
+            return known
+        if len(between) < _BETWEEN.size:
+            return _GENERAL
+        _, _, _, number, size, ids, body = _BETWEEN.unpack(between)
+        peer = self._peer
+        if (
+            ids != BASIC_WITHOUT_WEIGHT
+            or not _LEAST <= size <= LITTLE  # of larger ones the general way counts what it takes to look into them
+            or not 0 < body <= peer.limits.max_message_size
+            or max(size, body) > peer.frame_max - frames.OVERHEAD
+        ):
+            return _GENERAL
+        header = _Header(size - _HEADER, _BEHIND.pack(frames.END, frames.BODY, number, body), body)
+        self._headers.put(between, header, len(between))
+        return header
+
+    def _kinds(self, forms: Sequence[Form], keys: Sequence[bytes], attributes: Sequence[Attributes]) -> list[Kind]:
+        """One for each."""
+        if are_alike(forms) and are_alike(attributes):
+            return self._kinds_of(forms[0], keys, attributes[0])
+        alike: dict[tuple[int, int], list[int]] = {}
+        for index, pair in enumerate(zip(map(id, forms), map(id, attributes), strict=True)):
+            alike.setdefault(pair, []).append(index)
+        kinds: list[Any] = [None] * len(keys)
+        for indexes in alike.values():
+            first, its_keys = indexes[0], [keys[index] for index in indexes]
+            for index, kind in zip(indexes, self._kinds_of(forms[first], its_keys, attributes[first]), strict=True):
+                kinds[index] = kind
+        return kinds
+
+    def _kinds_of(self, form: Form, keys: Sequence[bytes], attributes: Attributes) -> list[Kind]:
+        """Of publishes of one form with these attributes."""
+        known: Mapping[bytes, Kind] = self._known.get((form, attributes), {})
+        found = list(map(known.get, keys))
+        new = dict.fromkeys(key for key, kind in zip(keys, found, strict=True) if kind is None)
+        if not new:
+            return cast("list[Kind]", found)
+        again = _SEEN.again(new)
+        made = self._made(form, new.keys() - again if again else new, attributes)
+        if again:
+            made |= self._made_again(form, again, attributes, many=len(keys) >= _MANY)
+        return [kind or made[key] for key, kind in zip(keys, found, strict=True)]
+
+    def _made(self, form: Form, keys: Iterable[bytes], attributes: Attributes) -> dict[bytes, Kind]:
+        """Of keys that may never come again."""
+        facts = facts_of(self._peer.virtual_host, form.target.exchange, "", NAME, attributes)
+        before, behind, (_, _, mandatory, immediate) = facts[:KEY], facts[KEY + 1 :], form.target
+        return {
+            key: Kind(tuple.__new__(Facts, (*before, key.decode(), *behind)), attributes, mandatory, immediate)
+            for key in keys
+        }
+
+    def _made_again(
+        self, form: Form, keys: Iterable[bytes], attributes: Attributes, *, many: bool
+    ) -> dict[bytes, Kind]:
+        """Of keys that came before: they have one object from now on, which is found at once where `many` come."""
+        kinds = {key: self._kind_of(form.target._replace(routing_key=key.decode()), attributes) for key in keys}
+        if many:
+            known = self._memo(form, attributes)
+            for key, kind in kinds.items():
+                if known.recall(key) is None:
+                    known.put(key, kind, len(key))
+        return kinds
+
+    def _memo(self, form: Form, attributes: Attributes) -> Memo[bytes, Kind]:
+        known = self._known.get((form, attributes))
+        if known is None:
+            if len(self._known) >= _MEMOS:
+                self._known.clear()
+            known = self._known[form, attributes] = Memo(_KINDS, _KIND_BYTES)
+        return known
+
+
+def _front(data: bytes, position: int) -> bytes:
+    """Of the publish at `position`, if there is one; else some octets or other, or none."""
+    exchange_at = position + _EXCHANGE_AT
+    return data[position : exchange_at + 2 + data[exchange_at]] if exchange_at < len(data) else b""
+
+
+def _texts(keys: Sequence[bytes]) -> int:
+    """How many of them, from the first on, are text (section 4.2.5.3)."""
+    if b"".join(keys).isascii():
+        return len(keys)
+    return next((index for index, key in enumerate(keys) if not _is_text(key)), len(keys))
+
+
+def _is_text(raw: bytes) -> bool:
+    try:
+        raw.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
