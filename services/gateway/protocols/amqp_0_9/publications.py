@@ -53,9 +53,10 @@ class Publications:
         self._channels = channels
         self._targets: Memo[bytes, Target] = Memo(_REMEMBERED, _TARGET_BYTES)
         self._shapes: Memo[bytes, _Shape] = Memo(_REMEMBERED, _SHAPE_BYTES)
-        self._seen: Memo[bytes, bool] = Memo(_REMEMBERED // 4, _SEEN_BYTES)  # what stood in front of bodies once
         self._kinds: Memo[tuple[Target, Attributes], Kind] = Memo(_REMEMBERED, _KIND_BYTES)
-        self._varied: Varied | None = None  # from when it is of use: most connections are idle
+        # Both from when they are of use: most connections are idle.
+        self._varied: Varied | None = None
+        self._seen: Memo[bytes, bool] | None = None  # what stood in front of bodies once
         self._recognised = 0  # publishes
         self._repetitive = False  # those that were read in columns last
         self._to_learn = _MOST_TO_LEARN  # shapes, before those that were learnt come again
@@ -141,9 +142,12 @@ class Publications:
         """Whether what stands in front of a body did before, or will in all likelihood."""
         if self._repetitive and self._to_learn > 0:
             return True
-        if prefix in self._seen or self._seen.recall(prefix):
+        seen = self._seen
+        if seen is None:
+            seen = self._seen = Memo(_REMEMBERED // 4, _SEEN_BYTES)
+        if prefix in seen or seen.recall(prefix):
             return True
-        self._seen.put(prefix, True, len(prefix))
+        seen.put(prefix, True, len(prefix))
         return False
 
     def _take(self, shape: _Shape, data: bytes, position: int, end: int) -> int:
