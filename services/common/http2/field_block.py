@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Final, NamedTuple
+from collections.abc import Iterable, Sequence
+from typing import Any, Final, NamedTuple
 
 from hpack import Decoder, HPACKError
 
@@ -64,7 +64,8 @@ class FieldBlocks:
         if plain and (known := _known.get(block)) is not None:
             return known
         try:
-            fields = tuple((str(name), str(value)) for name, value in self._decoder.decode(block))
+            decoded: Iterable[Any] = self._decoder.decode(block)  # text, though hpack's types say bytes
+            fields = tuple((str(name), str(value)) for name, value in decoded)
         except HPACKError as error:
             raise ConnectionFault(ErrorCode.COMPRESSION_ERROR, f"header fields: {error}") from None
         if plain and not table.dynamic_entries and table.maxsize == _TABLE and _is_small(block, fields):

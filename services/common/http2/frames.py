@@ -5,7 +5,7 @@ from __future__ import annotations
 import enum
 import struct
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from services.common.http2.errors import ConnectionFault, ErrorCode
 
@@ -40,11 +40,11 @@ class Type(enum.IntEnum):
 class Flag:
     """A flag's meaning depends on the frame's type. Plain numbers: the flags of each frame are read several times."""
 
-    ACK = 0x1  # SETTINGS, PING
-    END_STREAM = 0x1  # DATA, HEADERS
-    END_HEADERS = 0x4
-    PADDED = 0x8
-    PRIORITY = 0x20
+    ACK: Final = 0x1  # SETTINGS, PING
+    END_STREAM: Final = 0x1  # DATA, HEADERS
+    END_HEADERS: Final = 0x4
+    PADDED: Final = 0x8
+    PRIORITY: Final = 0x20
 
 
 class Frame(NamedTuple):

@@ -49,7 +49,8 @@ class Connection(ClientSocket):
     """Made by the listener for each accepted socket."""
 
     # Seldom set, so on the class: the 30th attribute of an instance would cost each connection a kilobyte.
-    owns_queues = tells_publisher = False
+    owns_queues = False
+    tells_publisher = False
     spares: frozenset[SlotId] = frozenset()
     parting = False  # the client has said goodbye: it is sent no deliveries any more
     _broken = False  # it ends because of a fault of ours

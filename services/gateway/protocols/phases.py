@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Set as AbstractSet
 from enum import Enum
-from typing import ClassVar
+from typing import ClassVar, Generic, TypeVar
+
+_State = TypeVar("_State")
 
 
-class Phases:
+class Phases(Generic[_State]):
     """Of a class with a `state`. `WAITING`: for the broker; `CLOSING`: only for the peer's farewell; `SAID_ALL`: for
     nothing of the peer's any more.
     """
@@ -16,7 +18,7 @@ class Phases:
     CLOSING: ClassVar[Enum]
     SAID_ALL: ClassVar[AbstractSet[Enum]]
 
-    state: Enum
+    state: _State
 
     @property
     def waits_for_broker(self) -> bool:

@@ -49,7 +49,7 @@ class ConnectionState(IdentityEnum):
     CLOSED = "nothing"
 
 
-class AmqpConnection(Phases):
+class AmqpConnection(Phases[ConnectionState]):
     """The state of the connection itself. Raises BrokerError for what the peer may not do."""
 
     WAITING = frozenset({ConnectionState.AUTHENTICATING, ConnectionState.OPENING})
@@ -61,7 +61,7 @@ class AmqpConnection(Phases):
         self._mechanism = ""
         self._reason = ""
         self._client_properties: Mapping[str, Any] = {}
-        self.state: ConnectionState = ConnectionState.HEADER
+        self.state = ConnectionState.HEADER
 
     @property
     def is_opened(self) -> bool:

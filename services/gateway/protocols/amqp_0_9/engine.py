@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 from services.common.errors import BrokerError, CommandInvalid, SyntaxFault
 from services.gateway.answers import Deliveries, Returned
@@ -30,6 +30,7 @@ from services.gateway.protocols.amqp_0_9.reply_codes import (
 )
 from services.gateway.protocols.amqp_0_9.settlements import CODES as SETTLING
 from services.gateway.protocols.amqp_0_9.versions import VERSIONS
+from services.gateway.protocols.limits import Limits
 from services.gateway.protocols.openings import begins
 from services.gateway.protocols.stream_engine import MOST_EFFORT, StreamEngine
 from services.gateway.vocabulary import Close, Open, Request, UpdateSecret
@@ -42,7 +43,7 @@ _HEADERS = tuple(version.header for version in VERSIONS)
 class AmqpEngine(StreamEngine):
     """One connection's AMQP. See services.gateway.protocols.engine."""
 
-    LIMITS = Amqp09Limits
+    LIMITS: ClassVar[type[Limits]] = Amqp09Limits
 
     def __init__(self, limits: Amqp09Limits, mechanisms: Sequence[str]) -> None:
         """`mechanisms` are the SASL mechanisms that are offered, best first."""

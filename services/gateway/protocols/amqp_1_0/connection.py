@@ -52,7 +52,7 @@ _HEADERS = frozenset({ConnectionState.HEADER, ConnectionState.AMQP_HEADER})
 _SASL = frozenset({ConnectionState.INIT, ConnectionState.RESPONSE})
 
 
-class Amqp10Connection(Phases):
+class Amqp10Connection(Phases[ConnectionState]):
     """The state of the connection itself. Raises BrokerError for what the peer may not do."""
 
     WAITING = frozenset({ConnectionState.AUTHENTICATING, ConnectionState.ADMITTING, ConnectionState.OPENING})
@@ -64,7 +64,7 @@ class Amqp10Connection(Phases):
         self._mechanism = ""
         self._reason = ""
         self._opened = False  # we have said so
-        self.state: ConnectionState = ConnectionState.HEADER
+        self.state = ConnectionState.HEADER
 
     @property
     def wants_header(self) -> bool:

@@ -7,7 +7,7 @@ the session of its channel. Errors come back here and become a close.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 from services.common.errors import BrokerError, CommandInvalid, NotImplementedHere, Reach, SyntaxFault
 from services.common.message.amqp_1_0 import composite
@@ -24,6 +24,7 @@ from services.gateway.protocols.amqp_1_0.peer import PORTION, Peer
 from services.gateway.protocols.amqp_1_0.performatives import Begin, Transfer
 from services.gateway.protocols.amqp_1_0.session import Session
 from services.gateway.protocols.amqp_1_0.transfer_reader import transfer_in
+from services.gateway.protocols.limits import Limits
 from services.gateway.protocols.openings import begins
 from services.gateway.protocols.producing import Producing
 from services.gateway.protocols.stream_engine import MOST_EFFORT, StreamEngine
@@ -41,7 +42,7 @@ class Amqp10Engine(StreamEngine):
 
     name = "AMQP 1.0"
 
-    LIMITS = Amqp10Limits
+    LIMITS: ClassVar[type[Limits]] = Amqp10Limits
 
     def __init__(self, limits: Amqp10Limits, mechanisms: Sequence[str]) -> None:
         """`mechanisms` are the SASL mechanisms that are offered, best first."""
