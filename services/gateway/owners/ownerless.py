@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from services.common.clients.change import UNCHANGED, Change
 from services.common.clients.link_frame import Settlement
 from services.common.containment import for_each
 from services.common.topology.slots import SlotId
@@ -50,8 +51,8 @@ class _OwnerlessQueue:
     """One queue without an owner, or with one that has not agreed yet."""
 
     consumers: dict[AttachedConsumer, None] = field(default_factory=dict)  # to be re-attached
-    kept: list[tuple[pb.Outcome.ValueType, Sequence[int]]] = field(default_factory=list)
-    late: list[tuple[pb.Outcome.ValueType, Sequence[int]]] = field(default_factory=list)  # since the owner was asked
+    kept: list[Settlement] = field(default_factory=list)
+    late: list[Settlement] = field(default_factory=list)  # since the owner was asked
     asked: set[int] = field(default_factory=set)  # handles of attachments that are not answered yet
     refused: bool = False  # one of them was, so all that is held is asked for again
     link: QueueLink | None = None  # on which the attachments were sent
@@ -96,13 +97,15 @@ class OwnerlessQueues:
 
     # -------------------------------------------------------------- what waits
 
-    def settle(self, queue_id: SlotId, outcome: pb.Outcome.ValueType, uids: Sequence[int]) -> None:
+    def settle(
+        self, queue_id: SlotId, outcome: pb.Outcome.ValueType, uids: Sequence[int], change: Change = UNCHANGED
+    ) -> None:
         """Settles deliveries with the queue's owner, now or when the queue has one again."""
-        link = self.link_of(queue_id)
+        link, said = self.link_of(queue_id), Settlement(queue_id, outcome, uids, change)
         if link:
-            self._say(link, queue_id, outcome, uids)
+            self._say(link, said)
         elif uids and queue_id in self._queues:
-            self._ownerless[queue_id].kept.append((outcome, uids))
+            self._ownerless[queue_id].kept.append(said)
             self._look_within(_AGAIN)
 
     def give_back(self, settlements: Iterable[Settlement]) -> None:
@@ -111,10 +114,10 @@ class OwnerlessQueues:
         A release is left out: if it was carried out, another consumer may hold the message; if not, the message is
         requeued all the same, since no client claims it.
         """
-        for queue_id, outcome, uids in settlements:
-            if outcome in _FINAL and queue_id in self._queues:
-                queue = self._ownerless[queue_id]
-                (queue.late if queue.asked else queue.kept).append((outcome, uids))
+        for said in settlements:
+            if said.outcome in _FINAL and said.queue_id in self._queues:
+                queue = self._ownerless[said.queue_id]
+                (queue.late if queue.asked else queue.kept).append(said)
         self._look_within(_AGAIN)
 
     def settle_elsewhere(self, settlements: Iterable[Settled], told: Mapping[SlotId, Term]) -> None:
@@ -129,14 +132,14 @@ class OwnerlessQueues:
             queue_id, link = each.holder.queue_id, each.holder.link
             if (link and queue_id not in changed) or queue_id not in self._queues:
                 continue
-            queue = self._ownerless.get(queue_id)
+            queue, said = self._ownerless.get(queue_id), Settlement(queue_id, each.outcome, [each.uid], each.change)
             if link is None:
-                self.give_back((Settlement(queue_id, each.outcome, [each.uid]),))
+                self.give_back((said,))
             elif queue is None:
                 if each.outcome in _FINAL or not self._is_anothers(each):
-                    self._say(link, queue_id, each.outcome, [each.uid])
+                    self._say(link, said)
             else:
-                (queue.late if queue.asked else queue.kept).append((each.outcome, [each.uid]))
+                (queue.late if queue.asked else queue.kept).append(said)
                 self._look_within(_AGAIN)
 
     def _is_anothers(self, settled: Settled) -> bool:
@@ -144,8 +147,9 @@ class OwnerlessQueues:
         held = (uid for session in self._sessions for _, uid in session.holdings())
         return sum(uid == settled.uid for uid in held) > 1
 
-    def _say(self, link: QueueLink, queue_id: SlotId, outcome: pb.Outcome.ValueType, uids: Sequence[int]) -> None:
-        link.settle(queue_id, outcome, uids, term=self._publisher.epoch_of(queue_id))
+    def _say(self, link: QueueLink, said: Settlement) -> None:
+        term = self._publisher.epoch_of(said.queue_id)
+        link.settle(said.queue_id, said.outcome, said.uids, term=term, change=said.change)
 
     def add(self, consumer: AttachedConsumer) -> None:
         """A consumer has lost its owner, and is to be re-attached."""
@@ -245,7 +249,7 @@ class OwnerlessQueues:
         queue = self._ownerless[queue_id]
         consumers, queue.consumers, queue.link, queue.refused = queue.consumers, {}, link, False
         queue.kept, queue.late = queue.kept + queue.late, []
-        strays = [uid for _, uids in queue.kept for uid in uids]
+        strays = [uid for said in queue.kept for uid in said.uids]
         for holder, uids in held.items():
             holder.link = link
             if holder not in consumers:
@@ -298,8 +302,8 @@ class OwnerlessQueues:
         queue.refused = queue.refused or not agreed
         if not queue.refused and not queue.asked and not queue.consumers and queue.link:
             del self._ownerless[queue_id]
-            for outcome, uids in queue.kept:
-                self._say(queue.link, queue_id, outcome, uids)
+            for said in queue.kept:
+                self._say(queue.link, said)
             if queue.late:
                 self._ownerless[queue_id].kept = queue.late
                 self.retry_soon()

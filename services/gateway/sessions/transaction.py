@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from services.common.clients.change import UNCHANGED, Change
 from services.common.clients.outbound import Messages
 from services.common.errors import BrokerError, PreconditionFailed
 from services.common.message.indexes import condensed
@@ -27,6 +28,7 @@ class PendingSettlement:
     holder: Consumer | GetHolder
     uid: int
     outcome: pb.Outcome.ValueType
+    change: Change = UNCHANGED
 
 
 @dataclass(slots=True)

@@ -211,8 +211,8 @@ class AmqpEngine(StreamEngine):
             method = basic.Return(code, NAMES[code], facts.exchange, facts.routing_key)
             self._peer.send_content(session, method, properties, body)
 
-    def cancelled(self, session: int, tag: str, *, stolen: bool = False) -> None:  # noqa: ARG002 - no link here is
-        """As Engine says."""
+    def cancelled(self, session: int, tag: str, **_why: object) -> None:
+        """As Engine says: basic.cancel has no word for why."""
         self._channels.cancelled(session, tag)
 
     def blocked(self, reason: str | None) -> None:

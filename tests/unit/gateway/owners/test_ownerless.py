@@ -9,6 +9,9 @@ from unittest.mock import Mock, call
 
 import pytest
 
+from services.common.clients.change import UNCHANGED
+from services.common.clients.link_frame import Settlement
+from services.common.topology.slots import SlotId
 from services.gateway.owners.ownerless import OwnerlessQueues, Term
 from services.gateway.sessions.broker import Broker
 from services.gateway.sessions.consumer import Consumer, ConsumerState, GetHolder
@@ -31,7 +34,7 @@ async def test_what_was_committed_before_the_next_owner_was_asked(outcome: pb.Ou
     """It is told the next owner with what is held; what was given back is held by no consumer there anyway."""
     ownerless = ownerless_of(None)
     ownerless.settle_elsewhere([PendingSettlement(1, GetHolder(QUEUE), 5, outcome)], {QUEUE: Term(Mock(), EPOCH)})
-    assert (ownerless._ownerless[QUEUE].kept == [(outcome, [5])]) is told
+    assert (ownerless._ownerless[QUEUE].kept == [Settlement(SlotId(QUEUE), outcome, [5])]) is told
 
 
 @pytest.mark.parametrize("told", [EPOCH - 1, EPOCH])
@@ -40,7 +43,9 @@ async def test_what_was_committed_when_the_same_process_had_it_again(told: int) 
     link = Mock(streams=1)
     ownerless, settled = ownerless_of(link), PendingSettlement(1, GetHolder(QUEUE, link), 5, pb.RELEASE)
     ownerless.settle_elsewhere([settled], {QUEUE: Term(link, told, 1)})
-    assert link.settle.mock_calls == ([call(QUEUE, pb.RELEASE, [5], term=EPOCH)] if told != EPOCH else [])
+    assert link.settle.mock_calls == (
+        [call(QUEUE, pb.RELEASE, [5], term=EPOCH, change=UNCHANGED)] if told != EPOCH else []
+    )
 
 
 @pytest.mark.parametrize("holders", [1, 2])
@@ -106,7 +111,7 @@ async def test_a_claim_that_is_refused(*, first: bool) -> None:
     ownerless = ownerless_of(link)
     ownerless._new_handle = lambda: next(handles)
     ownerless.settle_elsewhere([PendingSettlement(1, GetHolder(QUEUE), 5, pb.ACCEPT)], {})
-    ownerless._ownerless[QUEUE].kept.append((pb.ACCEPT, range(6, 60_000)))
+    ownerless._ownerless[QUEUE].kept.append(Settlement(SlotId(QUEUE), pb.ACCEPT, range(6, 60_000)))
     ownerless._look()
     one, other = (each.args[0].consumer for each in link.attach.mock_calls)
     ownerless.answered(one, agreed=first)

@@ -1,0 +1,35 @@
+"""What a gateway says of deliveries besides their outcome (AMQP 1.0, part 3, 3.4.5).
+
+Where it is more than is kept the messages go back without it, and the consumer that has said it is cancelled.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from services.queue.links.ending import end
+from services.queue.machine.modifying import UNCHANGED, Change
+from services.rpc import queue_pb2 as pb
+
+if TYPE_CHECKING:
+    from services.queue.links.link import PeerLink
+    from services.queue.machine.queue import Queue
+
+
+def settle_changed(link: PeerLink, queue: Queue, said: pb.Settle, settle: Callable[[Change], str], now: int) -> None:
+    """Has `settle` do it, which gives why not all of the change could be heeded. Nothing is delivered before that."""
+    queue.giving_back.hold_up()
+    try:
+        if why := settle(_change_of(link, said)):
+            end(link, said.consumer, pb.LIMIT, now, why)
+    finally:
+        queue.giving_back.go_on(now)
+
+
+def _change_of(link: PeerLink, said: pb.Settle) -> Change:
+    """As their queue takes it. A consumer that is gone is given nothing anyway."""
+    if not said.annotations and not said.not_again:
+        return UNCHANGED
+    found = link.consumers.get(said.consumer) if said.not_again else None
+    return Change(said.annotations, found[0] if found and found[1].options.queue_id == said.queue_id else None)
