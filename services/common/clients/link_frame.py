@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple, TypeAlias
 
-from services.common.clients.change import UNCHANGED, Change
+from services.common.clients.change import UNCHANGED, Change, Handled
 from services.common.message import in_front
 from services.common.topology.slots import SlotId
 from services.rpc import queue_pb2 as pb
@@ -54,6 +54,16 @@ class Frame:
             return in_front.frame(in_front.PUBLISHES, self.batches, self.fields)
         self.fields.publishes.extend(batch for batch in self.batches if isinstance(batch, bytes))
         return self.fields.SerializeToString()
+
+
+def settlements_of(them: Iterable[pb.Settle], consumers: Mapping[int, Handled]) -> list[Settlement]:
+    """What comes back; a consumer that has ended is none of these."""
+    return [_settlement(said, consumers.get(said.consumer)) for said in them]
+
+
+def _settlement(said: pb.Settle, by: Handled | None) -> Settlement:
+    change = Change(said.annotations, by, said.not_again) if said.annotations or said.not_again else UNCHANGED
+    return Settlement(SlotId(said.queue_id), pb.RETURN if said.had else said.outcome, said.uids, change)
 
 
 def _what(said: pb.Settle) -> tuple[object, ...]:

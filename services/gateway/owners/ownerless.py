@@ -112,13 +112,22 @@ class OwnerlessQueues:
         """Keeps settlements that a former owner was sent, and may not have carried out.
 
         A release is left out: if it was carried out, another consumer may hold the message; if not, the message is
-        requeued all the same, since no client claims it.
+        requeued all the same, since no client claims it. With annotations it is kept, of what no consumer here holds.
         """
         for said in settlements:
-            if said.outcome in _FINAL and said.queue_id in self._queues:
+            if said.outcome not in _FINAL:
+                said = self._unheld(said)  # noqa: PLW2901 - the rest of it
+            if said.uids and said.queue_id in self._queues:
                 queue = self._ownerless[said.queue_id]
                 (queue.late if queue.asked else queue.kept).append(said)
         self._look_within(_AGAIN)
+
+    def _unheld(self, said: Settlement) -> Settlement:
+        """Of one that gives back, what has to be said again."""
+        if not said.change.annotations:
+            return said._replace(uids=())
+        held = {uid for session in self._sessions for _, uid in session.holdings()}
+        return said._replace(uids=[uid for uid in said.uids if uid not in held])
 
     def settle_elsewhere(self, settlements: Iterable[Settled], told: Mapping[SlotId, Term]) -> None:
         """Settles what a transaction has settled where the owner that was `told` is not the owner any more.

@@ -337,3 +337,23 @@ async def test_without_an_owner(house: BrokerHouse, attached: Open) -> None:
     other = await attached(house.ports[0], "q")
     _, message = await other.delivered()
     assert (annotations(message), message.endswith(data(b"2"))) == (noted(why="never"), True)
+
+
+@pytest.mark.parametrize("leaves", [True, False])
+async def test_what_the_owner_did_not_hear(house: BrokerHouse, attached: Open, leaves: bool) -> None:
+    """What is on its way as the owner dies, or hands over, counts at the next."""
+    await queue(house, "q")
+    client = await attached(house.ports[0], "q")
+    sender = await attached(house.ports[0], "q", sends=True)
+    await sender.sends(composite.write(Header(durable=True)) + data(b"1"))
+    delivery, _ = await client.delivered()
+    for link in house.queues["queue-1"]._host.links:
+        if leaves:
+            link.settle = lambda said, link=link, **_: link.outbox.frame.unsettled.append(said)
+        else:
+            link._settle_all = lambda _settles, _now: None
+    client.settles(delivery.delivery_id, Modified(True, False, noted(why="late")))
+    await asyncio.sleep(0.2)
+    await replace_owner(house)
+    _, message = await client.delivered()
+    assert annotations(message) == noted(why="late")

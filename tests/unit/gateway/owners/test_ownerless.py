@@ -9,7 +9,7 @@ from unittest.mock import Mock, call
 
 import pytest
 
-from services.common.clients.change import UNCHANGED
+from services.common.clients.change import UNCHANGED, Change
 from services.common.clients.link_frame import Settlement
 from services.common.topology.slots import SlotId
 from services.gateway.owners.ownerless import OwnerlessQueues, Term
@@ -122,3 +122,18 @@ async def test_a_claim_that_is_refused(*, first: bool) -> None:
     for handle in again:
         ownerless.answered(handle, agreed=True)
     assert [list(each.args[2])[:1] for each in link.settle.mock_calls] == [[5], [6]]
+
+
+async def test_annotations_that_a_former_owner_may_not_have_heard() -> None:
+    """What is given back with annotations is said again, of what no consumer here holds; without it is not."""
+    link, session = Mock(), Mock()
+    session.holdings.side_effect = lambda: iter([(GetHolder(QUEUE), 6)])
+    ownerless, change = ownerless_of(link, session), Change(b"annotations")
+    ownerless.give_back(
+        [Settlement(SlotId(QUEUE), pb.RELEASE, [4]), Settlement(SlotId(QUEUE), pb.RELEASE, [5, 6], change)]
+    )
+    ownerless._look()
+    (asked,), _ = link.attach.call_args
+    assert list(asked.held) == [5, 6]  # the other one, as its holder
+    ownerless.answered(asked.consumer, agreed=True)
+    assert link.settle.mock_calls == [call(QUEUE, pb.RELEASE, [5], term=EPOCH, change=change)]
