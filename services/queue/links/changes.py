@@ -13,18 +13,19 @@ from services.queue.machine.modifying import UNCHANGED, Change
 from services.rpc import queue_pb2 as pb
 
 if TYPE_CHECKING:
+    from services.queue.host import Host
     from services.queue.links.link import PeerLink
     from services.queue.machine.queue import Queue
 
 
-def settle_changed(link: PeerLink, queue: Queue, said: pb.Settle, settle: Callable[[Change], str], now: int) -> None:
+def settle_changed(host: Host, link: PeerLink, queue: Queue, said: pb.Settle, settle: Callable[[Change], str]) -> None:
     """Has `settle` do it, which gives why not all of the change could be heeded. Nothing is delivered before that."""
     queue.giving_back.hold_up()
     try:
         if why := settle(_change_of(link, said)):
-            end(link, said.consumer, pb.LIMIT, now, why)
+            end(host, link, said.consumer, pb.LIMIT, why)
     finally:
-        queue.giving_back.go_on(now)
+        queue.giving_back.go_on(host.now())
 
 
 def _change_of(link: PeerLink, said: pb.Settle) -> Change:

@@ -7,13 +7,18 @@ from typing import TYPE_CHECKING
 from services.rpc import queue_pb2 as pb
 
 if TYPE_CHECKING:
+    from services.queue.host import Host
     from services.queue.links.link import PeerLink
 
 
-def end(link: PeerLink, handle: int, reason: pb.Reason.ValueType, now: int, text: str = "") -> None:
+def end(host: Host, link: PeerLink, handle: int, reason: pb.Reason.ValueType, text: str = "") -> None:
     """Cancels it, for this reason; what it holds stays its client's to settle."""
     if found := link.consumers.get(handle):
         consumer, queue = found
-        queue.consumers.remove(consumer)
+        now = host.now()
+        is_over = queue.detach(consumer, now)
         link.ended(consumer, reason, text)
-        queue.dispatch(now)  # it may have been the single active one
+        if is_over:
+            host.delete_soon(queue.options.queue_id)
+        else:
+            queue.dispatch(now)  # it may have been the single active one

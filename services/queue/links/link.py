@@ -370,7 +370,7 @@ class PeerLink(Holder):
 
     def _not_served(self, credit: pb.Credit, _error: BrokerError) -> None:
         """Cancels a consumer that got no credit and would wait for ever: its client may consume again."""
-        end(self, credit.consumer, pb.OTHER, self._host.now())
+        end(self._host, self, credit.consumer, pb.OTHER)
 
     def _credit(self, credit: pb.Credit, now: int) -> None:
         if found := self.consumers.get(credit.consumer):

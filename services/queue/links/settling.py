@@ -28,7 +28,7 @@ def settle(host: Host, holder: PeerLink, outbox: Outbox, said: pb.Settle, now: i
         if not said.consumer:
             queue.settle(outcome, uids, now)
         else:
-            settle_changed(holder, queue, said, partial(queue.settle, outcome, uids, now), now)
+            settle_changed(host, holder, queue, said, partial(queue.settle, outcome, uids, now))
     elif waiting := host.registry.awaited(queue_id):
         waiting.waiting.append(partial(_settle_later, host, holder, outbox, said))
     elif (partition := host.registry.partition_of(queue_id)) and partition.state is PartitionState.WRITTEN:

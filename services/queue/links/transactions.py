@@ -299,7 +299,7 @@ class Transactions:
         queue = settlement.queue
         settle = partial(queue.transacted.settle_held, settlement.outcome, entries, now, staged=settlement.staged)
         if settlement.said.consumer:
-            settle_changed(self._link, queue, settlement.said, settle, now)
+            settle_changed(self._host, self._link, queue, settlement.said, settle)
         else:
             settle()
 
