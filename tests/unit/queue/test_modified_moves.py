@@ -4,6 +4,7 @@ move.
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -241,3 +242,22 @@ async def test_too_much(house: House, monkeypatch: pytest.MonkeyPatch, of: str) 
     assert (cancelled.consumer, cancelled.reason) == (1, pb.LIMIT)
     assert ("may gather" if of == "annotations" else "undeliverable here") in cancelled.text
     assert await link.ready(queue_id, 1) == 1
+
+
+async def test_after_a_restart(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of persistent messages in durable queues it is on disk: all processes may end, and hand nothing over."""
+    monkeypatch.setattr(partitions, "frames", lambda *_: ())
+    for origin, expected in ((1000, {}), (1001, {"why": "1000"}), (1002, {"why": "1001", "x-1000": True})):
+        house = House(tmp_path, store_provider="sqlite")
+        await house.start()
+        queue_id = await house.declare("q", durable=True)
+        link = await house.link(origin=origin)
+        if not expected:
+            await link.publish(queue_id, [b"1"], persistent=True)
+        await link.attach(queue_id, messages=1)
+        await link.until(lambda: link.uids)  # noqa: B023 - awaited at once
+        assert annotations(link).items() >= expected.items()
+        await modify(link, queue_id, **{"why": str(origin), f"x-{origin}": True})
+        await link.ready(queue_id, 1)
+        await link.publish(queue_id, [b"2"], persistent=True)  # what was said before is on disk, too
+        await house.stop()

@@ -173,3 +173,22 @@ def test_a_publisher_may_say_more() -> None:
     with pytest.raises(ResourceError):
         AMQP_1_0.with_annotations(large, added.written({Symbol("b"): 1}))
     assert received(NEW, AMQP_1_0.with_annotations(large, added.written({Symbol("a"): 1}))) == {"a": 1}
+
+
+@given(raw=st.one_of(st.binary(max_size=60), maps.map(lambda said: encode([said, ["x-c", 1, None]]))), said=maps)
+def test_whatever_stands_there(raw: bytes, said: dict[Any, Any]) -> None:
+    """A publisher of 0-9-1 may have written anything into that header: the message is delivered, and annotated."""
+    properties = AMQP_0_9.with_headers(PROPERTIES, {added.HEADER: raw, "n": 1})
+    assert map_in(delivered(OLD, properties, b"", attempts=0)[0], APPLICATION_PROPERTIES)["n"] == 1
+    assert received(OLD, AMQP_0_9.with_annotations(properties, added.written(said))).items() >= said.items()
+
+
+@given(raw=st.binary(max_size=60), said=maps)
+def test_annotations_that_cannot_be_read(raw: bytes, said: dict[Any, Any]) -> None:
+    """They give way to those that are said, and keep nobody from it."""
+    section_of = b"\x00\x53\x72" + raw
+    try:
+        sections(section_of)
+    except SyntaxFault:
+        return  # nobody could have published it
+    assert received(NEW, AMQP_1_0.with_annotations(section_of, added.written(said))).items() >= said.items()
