@@ -37,6 +37,7 @@ log = structlog.get_logger()
 _ATTACH = path_of(pb.DESCRIPTOR.services_by_name["Queue"].methods_by_name["Attach"])
 _RETRY_SECONDS = 0.1
 _UIDS = 50_000  # that one frame settles: the queue process does other work between two frames
+_UID_BYTES = 8  # what is said of them besides takes the place of others
 _ENOUGH_BYTES = 64 << 10  # of messages are sent before the turn ends: the queue process works on them meanwhile
 
 
@@ -172,9 +173,10 @@ class QueueLink:
         """Tells the outcome of deliveries. Without a transaction, it is kept until the queue process has it safe."""
         for first in range(0, len(uids), _UIDS):
             some = uids[first : first + _UIDS]
-            if self._uids + len(some) > _UIDS:
+            size = len(some) + len(change.annotations) // _UID_BYTES
+            if self._uids + size > _UIDS:
                 self._cut_here()
-            self._uids += len(some)
+            self._uids += size
             self._frame.settle(Settlement(queue_id, outcome, some, change), transaction, term)
         self._write_soon()
 

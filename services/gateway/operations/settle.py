@@ -109,6 +109,7 @@ def _collect(transaction: Transaction, taken: Sequence[Taken], outcome: Delivery
     for each in taken:
         if each.holder.takes:
             to_tell, change = to_queue(outcome), change_of(outcome, each.holder)
+            transaction.grow(len(change.annotations))
             waiting = zip(each.numbers, each.uids, strict=True)
             transaction.settlements += (
                 PendingSettlement(number, each.holder, uid, to_tell, change) for number, uid in waiting

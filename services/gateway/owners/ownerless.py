@@ -13,6 +13,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+import structlog
+
 from services.common.clients.change import UNCHANGED, Change
 from services.common.clients.link_frame import Settlement
 from services.common.containment import for_each
@@ -30,12 +32,15 @@ if TYPE_CHECKING:
 
     Holdings = Mapping[Holder, list[int]]
 
+log = structlog.get_logger()
+
 _FINAL: Final = (pb.ACCEPT, pb.REJECT)
 
 _HELD = 50_000  # deliveries in one claim: the owner does other things in between
 _SOON = 0.005  # seconds after an event, so that events at about the same time are handled together: clients wait
 _NONE = SlotId(0)  # no queue's
 _AGAIN = 0.05  # seconds between looks while nothing happens
+_ANNOTATIONS = 64 << 20  # bytes that are kept of them
 
 
 class Term(NamedTuple):
@@ -81,6 +86,7 @@ class OwnerlessQueues:
         self.used = UsedQueues(queues)
         self._report = HoldingsReport(publisher, self.used)
         self._retry: asyncio.TimerHandle | None = None
+        self._annotations = 0  # bytes of those that are kept
 
     def exists(self, queue_id: SlotId) -> bool:
         """Whether the topology has the queue."""
@@ -105,7 +111,7 @@ class OwnerlessQueues:
         if link:
             self._say(link, said)
         elif uids and queue_id in self._queues:
-            self._ownerless[queue_id].kept.append(said)
+            self._keep(self._ownerless[queue_id].kept, said)
             self._look_within(_AGAIN)
 
     def give_back(self, settlements: Iterable[Settlement]) -> None:
@@ -119,8 +125,17 @@ class OwnerlessQueues:
                 said = self._unheld(said)  # noqa: PLW2901 - the rest of it
             if said.uids and said.queue_id in self._queues:
                 queue = self._ownerless[said.queue_id]
-                (queue.late if queue.asked else queue.kept).append(said)
+                self._keep(queue.late if queue.asked else queue.kept, said)
         self._look_within(_AGAIN)
+
+    def _keep(self, line: list[Settlement], said: Settlement) -> None:
+        """Without its annotations, where all that are kept take too much memory."""
+        size = len(said.change.annotations)
+        if self._annotations + size > _ANNOTATIONS:
+            log.warning("annotations of deliveries are dropped, too many wait for an owner", queue=said.queue_id)
+            said, size = said._replace(change=said.change._replace(annotations=b"")), 0
+        self._annotations += size
+        line.append(said)
 
     def _unheld(self, said: Settlement) -> Settlement:
         """Of one that gives back, what has to be said again."""
@@ -148,7 +163,7 @@ class OwnerlessQueues:
                 if each.outcome in _FINAL or not self._is_anothers(each):
                     self._say(link, said)
             else:
-                (queue.late if queue.asked else queue.kept).append(said)
+                self._keep(queue.late if queue.asked else queue.kept, said)
                 self._look_within(_AGAIN)
 
     def _is_anothers(self, settled: Settled) -> bool:
@@ -244,7 +259,9 @@ class OwnerlessQueues:
         return definition.partition if definition else None
 
     def _drop(self, queue_id: SlotId) -> None:
-        for_each("ending a consumer", list(self._ownerless.pop(queue_id).consumers), self._end)
+        queue = self._ownerless.pop(queue_id)
+        self._annotations -= _size(queue.kept) + _size(queue.late)
+        for_each("ending a consumer", list(queue.consumers), self._end)
 
     def _held_of(self, queues: Mapping[SlotId, QueueLink]) -> dict[SlotId, dict[Holder, list[int]]]:
         held: dict[SlotId, dict[Holder, list[int]]] = defaultdict(lambda: defaultdict(list))
@@ -311,8 +328,13 @@ class OwnerlessQueues:
         queue.refused = queue.refused or not agreed
         if not queue.refused and not queue.asked and not queue.consumers and queue.link:
             del self._ownerless[queue_id]
+            self._annotations -= _size(queue.kept)
             for said in queue.kept:
                 self._say(queue.link, said)
             if queue.late:
                 self._ownerless[queue_id].kept = queue.late
                 self.retry_soon()
+
+
+def _size(kept: Iterable[Settlement]) -> int:
+    return sum(len(said.change.annotations) for said in kept)

@@ -18,11 +18,24 @@ if TYPE_CHECKING:
     from services.queue.machine.queue import Queue
 
 
-def settle_changed(host: Host, link: PeerLink, queue: Queue, said: pb.Settle, settle: Callable[[Change], str]) -> None:
-    """Has `settle` do it, which gives why not all of the change could be heeded. Nothing is delivered before that."""
+def no_room(host: Host, said: pb.Settle) -> str:
+    """Why annotations are not kept at the moment, whatever they are; or nothing. Publishers are held back then."""
+    full = host.gate.full
+    if said.annotations and (full.everywhere or said.queue_id in full.queue_ids):
+        return "messages that wait take too much memory for annotations"
+    return ""
+
+
+def settle_changed(
+    host: Host, link: PeerLink, queue: Queue, said: pb.Settle, settle: Callable[[Change], str], no: str = ""
+) -> None:
+    """Has `settle` do it, which gives why not all of the change could be heeded; without annotations where `no` says
+    why. Nothing is delivered before that.
+    """
     queue.giving_back.hold_up()
     try:
-        if why := settle(_change_of(link, said)):
+        change = _change_of(link, said)
+        if why := settle(change._replace(annotations=b"") if no else change) or no:
             end(host, link, said.consumer, pb.LIMIT, why)
     finally:
         queue.giving_back.go_on(host.now())

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from services.common.topology.slots import SlotId
 from services.queue.host import Host
+from services.queue.links.changes import no_room
 from services.queue.links.open_transaction import HeldEntries, OpenTransaction
 from services.queue.links.publishing import arrivals
 from services.queue.machine.arrival import Arrival
@@ -50,7 +51,7 @@ def _hold_all_settled(host: Host, link: PeerLink, transaction: OpenTransaction) 
         queue = registry.queues.get(queue_id := SlotId(settle.queue_id))
         if queue is not None:
             transaction.concerns(registry.partitions[queue.options.partition])
-            if too_much := _hold_settled(link, transaction, queue, settle):
+            if too_much := _hold_settled(link, transaction, queue, settle) or no_room(host, settle):
                 return pb.OTHER, too_much
         elif (missing := registry.missing(queue_id)) != pb.UNKNOWN_QUEUE:
             return missing, _MISSING[missing]

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from services.common.topology.slots import SlotId
 from services.queue.host import Host
-from services.queue.links.changes import settle_changed
+from services.queue.links.changes import no_room, settle_changed
 from services.queue.links.outbox import Outbox
 from services.queue.machine.claims import FINAL
 from services.queue.machine.queue import Queue
@@ -28,7 +28,7 @@ def settle(host: Host, holder: PeerLink, outbox: Outbox, said: pb.Settle, now: i
         if not said.consumer:
             queue.settle(outcome, uids, now)
         else:
-            settle_changed(host, holder, queue, said, partial(queue.settle, outcome, uids, now))
+            settle_changed(host, holder, queue, said, partial(queue.settle, outcome, uids, now), no_room(host, said))
     elif waiting := host.registry.awaited(queue_id):
         waiting.waiting.append(partial(_settle_later, host, holder, outbox, said))
     elif (partition := host.registry.partition_of(queue_id)) and partition.state is PartitionState.WRITTEN:

@@ -32,6 +32,7 @@ class ScriptedQueue(QueueServicer):
         self.batches: list[pb.PublishBatch] = []
         self.settles: list[pb.Settle] = []
         self.heard: list[int] = []
+        self.largest = 0  # bytes of a frame
         self.answering = True
         self.refuse: pb.Reason.ValueType = pb.NONE
         self.streams: list[asyncio.Queue[pb.QueueFrame | None]] = []
@@ -58,6 +59,7 @@ class ScriptedQueue(QueueServicer):
     async def _read(self, frames: AsyncIterator[pb.LinkFrame], answers: asyncio.Queue[pb.QueueFrame | None]) -> None:
         async for frame in frames:
             self.settles += frame.settles
+            self.largest = max(self.largest, frame.ByteSize())
             self.heard += [frame.heard] if frame.heard else []
             for raw in frame.publishes:
                 batch = pb.PublishBatch.FromString(raw)

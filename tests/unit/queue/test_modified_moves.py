@@ -12,6 +12,7 @@ import pytest
 from services.common.message import format_named
 from services.common.message.amqp_1_0 import added
 from services.common.message.amqp_1_0.values import Symbol
+from services.queue.links.full import NOWHERE, Full
 from services.queue.machine.delivery import not_for
 from services.queue.partitions import partitions
 from services.rpc import queue_pb2 as pb
@@ -261,3 +262,23 @@ async def test_after_a_restart(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
         await link.ready(queue_id, 1)
         await link.publish(queue_id, [b"2"], persistent=True)  # what was said before is on disk, too
         await house.stop()
+
+
+async def test_while_memory_is_short(house: House) -> None:
+    """Annotations take memory as messages do: who says any then is given no more, and the message is as it was."""
+    queue_id = await house.declare("q", durable=True)
+    link = await house.link()
+    await link.publish(queue_id, [b"1"], persistent=True)
+    await link.attach(queue_id, messages=5)
+    await link.until(lambda: link.uids)
+    gate = house.queues["queue-1"]._host.gate
+    gate.full = Full(everywhere=True)
+    await modify(link, queue_id, why="late")
+    await link.until(lambda: any(frame.cancelled for frame in link.frames))
+    [cancelled] = [each for frame in link.frames for each in frame.cancelled]
+    assert (cancelled.reason, "memory" in cancelled.text) == (pb.LIMIT, True)
+    gate.full = NOWHERE
+    link = await house.link(origin=1001)
+    await link.attach(queue_id)
+    await link.until(lambda: link.uids)
+    assert annotations(link) == {}

@@ -12,6 +12,7 @@ import pytest
 from services.common.clients.change import UNCHANGED, Change
 from services.common.clients.link_frame import Settlement
 from services.common.topology.slots import SlotId
+from services.gateway.owners import ownerless as ownerless_queues
 from services.gateway.owners.ownerless import OwnerlessQueues, Term
 from services.gateway.sessions.broker import Broker
 from services.gateway.sessions.consumer import Consumer, ConsumerState, GetHolder
@@ -137,3 +138,20 @@ async def test_annotations_that_a_former_owner_may_not_have_heard() -> None:
     assert list(asked.held) == [5, 6]  # the other one, as its holder
     ownerless.answered(asked.consumer, agreed=True)
     assert link.settle.mock_calls == [call(QUEUE, pb.RELEASE, [5], term=EPOCH, change=change)]
+
+
+async def test_annotations_that_wait_have_a_bound(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Beyond it deliveries are settled without; what was kept before makes room once it is said."""
+    monkeypatch.setattr(ownerless_queues, "_ANNOTATIONS", 10)
+    link = Mock()
+    ownerless = ownerless_of(None)
+    for uid in (5, 6):
+        ownerless.settle(SlotId(QUEUE), pb.RELEASE, [uid], Change(b"12345678", not_again=True))
+    assert ownerless._annotations == 8
+    monkeypatch.setattr(ownerless._publisher, "link_of", lambda _: link)
+    ownerless._look()
+    (asked,), _ = link.attach.call_args
+    ownerless.answered(asked.consumer, agreed=True)
+    said = [each.kwargs["change"] for each in link.settle.mock_calls]
+    assert said == [Change(b"12345678", not_again=True), Change(not_again=True)]
+    assert ownerless._annotations == 0
