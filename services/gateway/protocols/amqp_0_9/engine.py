@@ -211,8 +211,15 @@ class AmqpEngine(StreamEngine):
             method = basic.Return(code, NAMES[code], facts.exchange, facts.routing_key)
             self._peer.send_content(session, method, properties, body)
 
-    def cancelled(self, session: int, tag: str, **_why: object) -> None:
-        """As Engine says: basic.cancel has no word for why."""
+    def cancelled(
+        self,
+        session: int,
+        tag: str,
+        *,
+        stolen: bool = False,  # noqa: ARG002 - basic.cancel has no word for why
+        fault: BrokerError | None = None,  # noqa: ARG002 - the same
+    ) -> None:
+        """As Engine says."""
         self._channels.cancelled(session, tag)
 
     def blocked(self, reason: str | None) -> None:
