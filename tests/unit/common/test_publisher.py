@@ -10,6 +10,7 @@ from typing import Any
 import grpc.aio
 import pytest
 
+from services.common.clients.link_frame import Settlement
 from services.common.clients.outbound import Messages, Refused
 from services.common.clients.partition_table import PartitionTable
 from services.common.clients.pressure import Congestion, Pressure
@@ -369,8 +370,8 @@ async def test_unanswered_settlements_are_given_back(
     link.settle(2, pb.REJECT, [5])
     queues[0].say(pb.QueueFrame(settled=[1, 3]))
     await until(lambda: len(link._unanswered) == 2)
-    assert link.take_unsettled(lambda queue_id: queue_id == 1) == [(1, pb.ACCEPT, [2])]
-    assert link.take_unsettled(lambda _: True) == [(2, pb.REJECT, [5])]
+    assert link.take_unsettled(lambda queue_id: queue_id == 1) == [Settlement(1, pb.ACCEPT, [2])]
+    assert link.take_unsettled(lambda _: True) == [Settlement(2, pb.REJECT, [5])]
 
 
 async def test_an_idle_publisher_says_what_it_has_heard(
