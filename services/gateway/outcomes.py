@@ -6,9 +6,8 @@ published, and a client of what was delivered.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
 if TYPE_CHECKING:
     from services.common.errors import BrokerError
@@ -38,14 +37,14 @@ class Released:
 
 @dataclass(frozen=True, slots=True)
 class Modified:
-    """Back to its queue. `failed`: that was an attempt; `undeliverable`: not for this client again.
+    """Back to its queue. `failed`: that was an attempt; `undeliverable`: not for this link again.
 
-    `annotations` are to be added to the message. No queue does that: what it has stays as it was published.
+    `annotations` are to be added to the message, as `services/common/message/amqp_1_0/added.py` writes them.
     """
 
     failed: bool = False
     undeliverable: bool = False
-    annotations: Mapping[str, Any] | None = None
+    annotations: bytes = b""
 
 
 @dataclass(frozen=True, slots=True)

@@ -80,6 +80,40 @@ def test_outcomes(proton: Proton, channel: BlockingChannel, queue: str, how: str
     assert channel.queue_declare(queue, passive=True).method.message_count == 0
 
 
+def test_modified(proton: Proton, channel: BlockingChannel, queue: str) -> None:
+    """What is said of a message comes with it, to clients of either protocol; another link gets what one does not."""
+    proton.do("sender", name="s", address=queue)
+    proton.do("send", name="s", body="x")
+    proton.do("receiver", name="r", address=queue, credit=10)
+    assert proton.do("receive", name="r")["annotations"] == {}
+    said = {"x-opt-why": "late", "x-opt-times": 1}
+    proton.do("modify", name="r", failed=True, annotations=said)
+    received = proton.do("receive", name="r")
+    assert (received["annotations"], received["delivery_count"]) == (said, 1)
+    proton.do("modify", name="r", undeliverable=True, annotations={"x-opt-times": 2})
+    proton.do("send", name="s", body="behind it")
+    assert proton.do("receive", name="r")["body"] == "behind it"
+    proton.do("receiver", name="other", address=queue)
+    received = proton.do("receive", name="other")
+    assert (received["annotations"], received["delivery_count"]) == ({"x-opt-why": "late", "x-opt-times": 2}, 1)
+    proton.do("settle", name="other", how="release")
+    proton.do("end", name="other")
+    _, properties, body = fetch(channel, queue)
+    assert properties.headers == {"x-opt-why": "late", "x-opt-times": 2}
+    assert body.endswith(b"x")
+
+
+def test_modified_over_0_9_1(proton: Proton, channel: BlockingChannel, queue: str) -> None:
+    """A message of pika's has annotations, too."""
+    channel.basic_publish("", queue, b"old", pika.BasicProperties(headers={"n": 1}, delivery_mode=2))
+    proton.do("receiver", name="r", address=queue, credit=10)
+    proton.do("receive", name="r")
+    proton.do("modify", name="r", annotations={"x-opt-why": "late"})
+    received = proton.do("receive", name="r")
+    assert (received["annotations"], received["properties"]) == ({"x-opt-why": "late"}, {"n": 1})
+    proton.do("settle", name="r", how="accept")
+
+
 def test_settled_both_ways(proton: Proton, queue: str) -> None:
     """Messages sent settled, without waiting for an outcome, arrive as well."""
     proton.do("sender", name="s", address=queue, settled=True)

@@ -113,6 +113,12 @@ class Consuming:
     replay: int | None = None  # it wants what came so many seconds before it, and since
 
 
+SAID = "x-opt-said"
+"""The annotation that clients of AMQP 1.0 add to what they give back …"""
+ADDED = "x-hopline-annotations"
+"""… and the header in which one of 0-9-1 has all of them."""
+
+
 @dataclass(slots=True, eq=False)
 class Delivered:
     """One basic.deliver, basic.get-ok, or transfer. `settled_as`: ack, requeue, reject, none (no-ack)."""
@@ -138,6 +144,8 @@ class Delivered:
     known: int | None = None  # a later answer on the channel had come
     transaction: Transaction | None = None
     before: int | None = None  # attempts before this one, where the protocol says how many
+    said: str = ""  # the annotation that it was given back with
+    refused: bool = False  # as undeliverable to its consumer
     attempt: bool = True  # it counts as one, even if it was given back: not by AMQP 1.0's released
 
 

@@ -25,6 +25,7 @@ from tests.support.amqp_1_0_playbook import data, framed, receiving, sending
 
 _SECONDS = 10
 _WINDOW = 1 << 20
+_ACCEPTED = Accepted()
 
 
 class Client:
@@ -98,9 +99,14 @@ class Client:
         """So many messages by the link that was attached last."""
         self._writer.write(framed(0, Flow(0, _WINDOW, 0, _WINDOW, self._handle, 0, credit)))
 
-    def settles(self, delivery: int) -> None:
-        """Accepts what came so many messages into the session."""
-        self._writer.write(framed(0, Disposition(True, delivery, None, True, Accepted())))
+    def settles(self, delivery: int, state: Composite = _ACCEPTED) -> None:
+        """What came so many messages into the session."""
+        self._writer.write(framed(0, Disposition(True, delivery, None, True, state)))
+
+    async def delivered(self) -> tuple[Any, bytes]:
+        """The next transfer, and its message."""
+        transfer = await self.next(Transfer)
+        return transfer, self.payload
 
     async def detaches(self, *, closed: bool = True) -> Any:
         """Ends the link that was attached last; gives the broker's detach."""

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Mapping
 from typing import Any
 
 from proton import (  # type: ignore[import-not-found]
@@ -131,12 +132,25 @@ class Program:
             "subject": message.subject,
             "properties": message.properties,
             "durable": message.durable,
+            "annotations": {str(key): value for key, value in (message.annotations or {}).items()},
             "delivery_count": message.delivery_count,
             "first_acquirer": message.first_acquirer,
         }
 
     def settle(self, name: str, how: str) -> dict[str, Any]:
         getattr(self._links[name], how)()
+        return {}
+
+    def modify(
+        self, name: str, failed: bool = False, undeliverable: bool = False, annotations: Mapping[str, Any] | None = None
+    ) -> dict[str, Any]:
+        """The delivery that came first of those that are not settled."""
+        fetcher = self._links[name].fetcher
+        delivery = fetcher.unsettled[0]
+        delivery.local.failed, delivery.local.undeliverable = failed, undeliverable
+        if annotations:
+            delivery.local.annotations = {symbol(key): value for key, value in annotations.items()}
+        fetcher.settle(Delivery.MODIFIED)
         return {}
 
     def drain(self, name: str, credit: int) -> dict[str, Any]:

@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
+from services.common.clients.change import UNCHANGED, Change, Handled
 from services.common.message import in_front
 from services.common.topology.slots import SlotId
 from services.rpc import queue_pb2 as pb
+
+Outcome: TypeAlias = pb.Outcome.ValueType
 
 
 class Settlement(NamedTuple):
     """The outcome of deliveries from one queue."""
 
     queue_id: SlotId
-    outcome: pb.Outcome.ValueType
+    outcome: Outcome
     uids: Sequence[int]
+    change: Change = UNCHANGED
 
 
 @dataclass(slots=True)
@@ -28,9 +32,41 @@ class Frame:
     size: int = 0
     settled: list[Settlement] = field(default_factory=list)
 
+    def settle(self, said: Settlement, transaction: int, term: int) -> None:
+        """Adds a settlement, to the last one where they are alike. Without a transaction it is kept."""
+        queue_id, outcome, uids, change = said
+        if not transaction:
+            self.settled.append(said)
+        if had := outcome == pb.RETURN:
+            outcome = pb.RESTORE
+        settles, by = self.fields.settles, change.handle
+        alike = queue_id, outcome, had, transaction, term, change.annotations, by, change.not_again
+        if settles and _what(settles[-1]) == alike:
+            settles[-1].uids.extend(uids)
+            return
+        its = settles.add(queue_id=queue_id, outcome=outcome, had=had, uids=uids, transaction=transaction, term=term)
+        if change is not UNCHANGED:
+            its.annotations, its.consumer, its.not_again = change.annotations, by, change.not_again
+
     def wire(self) -> bytes | in_front.Parts:
         """Its wire form; nothing may be added to it any more."""
         if any(isinstance(batch, list) for batch in self.batches):
             return in_front.frame(in_front.PUBLISHES, self.batches, self.fields)
         self.fields.publishes.extend(batch for batch in self.batches if isinstance(batch, bytes))
         return self.fields.SerializeToString()
+
+
+def settlements_of(them: Iterable[pb.Settle], consumers: Mapping[int, Handled]) -> list[Settlement]:
+    """What comes back; a consumer that has ended is none of these."""
+    return [_settlement(said, consumers.get(said.consumer)) for said in them]
+
+
+def _settlement(said: pb.Settle, by: Handled | None) -> Settlement:
+    change = Change(said.annotations, by, said.not_again) if said.annotations or said.not_again else UNCHANGED
+    return Settlement(SlotId(said.queue_id), pb.RETURN if said.had else said.outcome, said.uids, change)
+
+
+def _what(said: pb.Settle) -> tuple[object, ...]:
+    """All but of which deliveries."""
+    place = said.queue_id, said.outcome, said.had, said.transaction, said.term
+    return *place, said.annotations, said.consumer, said.not_again

@@ -15,6 +15,7 @@ from typing import Any
 
 import structlog
 
+from services.common.clients.change import UNCHANGED, Change
 from services.common.clients.heard import Heard
 from services.common.clients.link_frame import Frame, Settlement
 from services.common.clients.link_listener import LinkListener
@@ -36,6 +37,7 @@ log = structlog.get_logger()
 _ATTACH = path_of(pb.DESCRIPTOR.services_by_name["Queue"].methods_by_name["Attach"])
 _RETRY_SECONDS = 0.1
 _UIDS = 50_000  # that one frame settles: the queue process does other work between two frames
+_UID_BYTES = 8  # what is said of them besides takes the place of others
 _ENOUGH_BYTES = 64 << 10  # of messages are sent before the turn ends: the queue process works on them meanwhile
 
 
@@ -160,29 +162,23 @@ class QueueLink:
         self._write_soon()
 
     def settle(
-        self, queue_id: SlotId, outcome: pb.Outcome.ValueType, uids: Sequence[int], transaction: int = 0, term: int = 0
+        self,
+        queue_id: SlotId,
+        outcome: pb.Outcome.ValueType,
+        uids: Sequence[int],
+        transaction: int = 0,
+        term: int = 0,
+        change: Change = UNCHANGED,
     ) -> None:
         """Tells the outcome of deliveries. Without a transaction, it is kept until the queue process has it safe."""
         for first in range(0, len(uids), _UIDS):
-            self._settle((queue_id, outcome, transaction, term), uids[first : first + _UIDS])
+            some = uids[first : first + _UIDS]
+            size = len(some) + len(change.annotations) // _UID_BYTES
+            if self._uids + size > _UIDS:
+                self._cut_here()
+            self._uids += size
+            self._frame.settle(Settlement(queue_id, outcome, some, change), transaction, term)
         self._write_soon()
-
-    def _settle(self, what: tuple[SlotId, pb.Outcome.ValueType, int, int], uids: Sequence[int]) -> None:
-        queue_id, outcome, transaction, term = what
-        if self._uids + len(uids) > _UIDS:
-            self._cut_here()
-        self._uids += len(uids)
-        settles = self._frame.fields.settles
-        if not transaction:
-            self._frame.settled.append(Settlement(queue_id, outcome, uids))
-        last = settles[-1] if settles else None
-        if had := outcome == pb.RETURN:
-            outcome = pb.RESTORE
-        same = queue_id, outcome, had, transaction, term
-        if last and (last.queue_id, last.outcome, last.had, last.transaction, last.term) == same:
-            last.uids.extend(uids)
-        else:
-            settles.add(queue_id=queue_id, outcome=outcome, had=had, uids=uids, transaction=transaction, term=term)
 
     def take_unsettled(self, is_lost: Callable[[SlotId], bool]) -> list[Settlement]:
         """Takes out the settlements for queues that `is_lost` names, which the queue process may not have heard."""

@@ -34,6 +34,12 @@ class MessageFormat(Protocol):
     def with_headers(self, properties: bytes, headers: Mapping[str, Any], *, drop_expiration: bool = False) -> bytes:
         """The same properties with `headers` in place of those they had."""
 
+    def with_annotations(self, properties: bytes, said: bytes) -> bytes:
+        """The same properties with annotations added to them, as a receiver says them (`amqp_1_0/added.py`).
+
+        Raises ResourceError where it is too much.
+        """
+
     def with_reply_to(self, properties: bytes, reply_to: str) -> bytes:
         """The same properties with another reply-to address."""
 

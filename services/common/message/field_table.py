@@ -117,6 +117,15 @@ def encode(table: Mapping[str, Any]) -> bytes:
         raise SyntaxFault("a field's text cannot be written as UTF-8") from error
 
 
+def can_be_told(table: Mapping[str, Any]) -> bool:
+    """Whether fields can hold it: other protocols have longer names, and larger numbers."""
+    try:
+        encode(table)
+    except SyntaxFault:
+        return False
+    return True
+
+
 # ------------------------------------------------------------------ counting
 
 

@@ -208,10 +208,10 @@ class Connection(ClientSocket):
         self.last.used = self.loop.time()
         self.flush_soon()
 
-    def cancelled(self, consumer: Consumer, *, stolen: bool = False) -> None:
+    def cancelled(self, consumer: Consumer, *, stolen: bool = False, fault: BrokerError | None = None) -> None:
         """The broker ended a consumer; its client is told."""
         if not self.lost:
-            self.engine.cancelled(consumer.session.number, consumer.tag, stolen=stolen)
+            self.engine.cancelled(consumer.session.number, consumer.tag, stolen=stolen, fault=fault)
             self.flush_soon()
 
     def congested(self, pressure: Pressure) -> None:

@@ -6,6 +6,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final
 
+from services.common.clients.change import UNCHANGED, Change
 from services.common.errors import PreconditionFailed
 from services.gateway import outcomes
 from services.gateway import vocabulary as v
@@ -16,19 +17,11 @@ from services.gateway.sessions.session import Session
 from services.gateway.sessions.transaction import PendingSettlement, Transaction
 from services.rpc import queue_pb2
 
-
-def _of_modified(outcome: outcomes.Modified) -> queue_pb2.Outcome.ValueType:
-    """What is not for its client again is dead-lettered, as RabbitMQ does: there is no other place to take it to."""
-    if outcome.undeliverable:
-        return queue_pb2.REJECT
-    return queue_pb2.RELEASE if outcome.failed else queue_pb2.RETURN
-
-
 _TO_QUEUE: Final[Mapping[type, Callable[[Any], queue_pb2.Outcome.ValueType]]] = {
     outcomes.Accepted: lambda _: queue_pb2.ACCEPT,
     outcomes.Rejected: lambda _: queue_pb2.REJECT,
     outcomes.Released: lambda _: queue_pb2.RETURN,
-    outcomes.Modified: _of_modified,
+    outcomes.Modified: lambda outcome: queue_pb2.RELEASE if outcome.failed else queue_pb2.RETURN,
     outcomes.Unsent: lambda _: queue_pb2.RESTORE,
 }
 
@@ -36,6 +29,13 @@ _TO_QUEUE: Final[Mapping[type, Callable[[Any], queue_pb2.Outcome.ValueType]]] = 
 def to_queue(outcome: DeliveryOutcome) -> queue_pb2.Outcome.ValueType:
     """What a queue is told."""
     return _TO_QUEUE[type(outcome)](outcome)
+
+
+def change_of(outcome: DeliveryOutcome, holder: Consumer | GetHolder) -> Change:
+    """What it says besides, of what `holder` has."""
+    if not isinstance(outcome, outcomes.Modified) or not (outcome.annotations or outcome.undeliverable):
+        return UNCHANGED
+    return Change(outcome.annotations, holder, outcome.undeliverable) if isinstance(holder, Consumer) else UNCHANGED
 
 
 def settle(session: Session, request: v.Settle) -> None:
@@ -48,7 +48,7 @@ def settle(session: Session, request: v.Settle) -> None:
     if transaction:
         if request.first and request.last and sum(len(each.uids) for each in taken) <= request.last - request.first:
             transaction.fault = PreconditionFailed("a delivery was kept for too long, and is another's by now")
-        taken = _collect(transaction, taken, to_queue(outcome))
+        taken = _collect(transaction, taken, outcome)
     if taken:
         apply(session, taken, outcome)
     if unknown:
@@ -65,13 +65,20 @@ def apply(session: Session, taken: Sequence[Taken], outcome: DeliveryOutcome) ->
     for holder, uids in _by_holder(taken):
         if holder.takes:
             session.broker.observer.settled(session.connection, holder.queue_id, to_tell, uids, error)
-            session.broker.settle(holder.queue_id, to_tell, uids)
+            session.broker.settle(holder.queue_id, to_tell, uids, heeded(change_of(outcome, holder), uids))
         holder.returned(len(uids))
         if isinstance(holder, Consumer):
             if outcome is UNSENT:
                 holder.kept_back(len(uids))
             session.connection.wrote(holder)
     share_room(session)
+
+
+def heeded(change: Change, uids: Iterable[int]) -> Change:
+    """What is said of these counts from now on, at each owner of their queue."""
+    if change.not_again and isinstance(change.by, Consumer):
+        change.by.refuses(uids)
+    return change
 
 
 def _by_holder(taken: Sequence[Taken]) -> Iterable[tuple[Consumer | GetHolder, list[int]]]:
@@ -96,13 +103,17 @@ def release_all(session: Session) -> None:
     apply(session, session.numbers.take_all(), FAILED)
 
 
-def _collect(transaction: Transaction, taken: Sequence[Taken], outcome: queue_pb2.Outcome.ValueType) -> list[Taken]:
+def _collect(transaction: Transaction, taken: Sequence[Taken], outcome: DeliveryOutcome) -> list[Taken]:
     """For the transaction; gives what has never left its queue, which waits for none."""
     only_seen: list[Taken] = []
     for each in taken:
         if each.holder.takes:
+            to_tell, change = to_queue(outcome), change_of(outcome, each.holder)
+            transaction.grow(len(change.annotations))
             waiting = zip(each.numbers, each.uids, strict=True)
-            transaction.settlements += (PendingSettlement(number, each.holder, uid, outcome) for number, uid in waiting)
+            transaction.settlements += (
+                PendingSettlement(number, each.holder, uid, to_tell, change) for number, uid in waiting
+            )
         else:
             only_seen.append(each)
     return only_seen

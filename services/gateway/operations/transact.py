@@ -5,7 +5,7 @@ from __future__ import annotations
 from services.common.errors import BrokerError, InDoubt, PreconditionFailed
 from services.gateway import vocabulary as v
 from services.gateway.operations.publish import give_up, hold_back
-from services.gateway.operations.settle import share_room
+from services.gateway.operations.settle import heeded, share_room
 from services.gateway.sessions.consumer import Consumer
 from services.gateway.sessions.session import Session
 from services.gateway.sessions.transaction import Transaction
@@ -46,6 +46,7 @@ async def commit(session: Session, request: v.Commit) -> None:
 def _give_room(session: Session, transaction: Transaction) -> None:
     for each in transaction.settlements:
         session.broker.observer.settled(session.connection, each.holder.queue_id, each.outcome, [each.uid])
+        heeded(each.change, [each.uid])
         each.holder.returned(1)
         if isinstance(each.holder, Consumer):
             session.connection.wrote(each.holder)

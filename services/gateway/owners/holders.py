@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Protocol
 from services.common.topology.slots import SlotId
 
 if TYPE_CHECKING:
+    from services.common.clients.change import Change
     from services.common.clients.queue_link import QueueLink
     from services.rpc import queue_pb2 as pb
 
@@ -45,3 +46,5 @@ class Settled(Protocol):
     def uid(self) -> int: ...
     @property
     def outcome(self) -> pb.Outcome.ValueType: ...
+    @property
+    def change(self) -> Change: ...

@@ -13,6 +13,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+import structlog
+
+from services.common.clients.change import UNCHANGED, Change
 from services.common.clients.link_frame import Settlement
 from services.common.containment import for_each
 from services.common.topology.slots import SlotId
@@ -29,12 +32,15 @@ if TYPE_CHECKING:
 
     Holdings = Mapping[Holder, list[int]]
 
+log = structlog.get_logger()
+
 _FINAL: Final = (pb.ACCEPT, pb.REJECT)
 
 _HELD = 50_000  # deliveries in one claim: the owner does other things in between
 _SOON = 0.005  # seconds after an event, so that events at about the same time are handled together: clients wait
 _NONE = SlotId(0)  # no queue's
 _AGAIN = 0.05  # seconds between looks while nothing happens
+_ANNOTATIONS = 64 << 20  # bytes that are kept of them
 
 
 class Term(NamedTuple):
@@ -50,8 +56,8 @@ class _OwnerlessQueue:
     """One queue without an owner, or with one that has not agreed yet."""
 
     consumers: dict[AttachedConsumer, None] = field(default_factory=dict)  # to be re-attached
-    kept: list[tuple[pb.Outcome.ValueType, Sequence[int]]] = field(default_factory=list)
-    late: list[tuple[pb.Outcome.ValueType, Sequence[int]]] = field(default_factory=list)  # since the owner was asked
+    kept: list[Settlement] = field(default_factory=list)
+    late: list[Settlement] = field(default_factory=list)  # since the owner was asked
     asked: set[int] = field(default_factory=set)  # handles of attachments that are not answered yet
     refused: bool = False  # one of them was, so all that is held is asked for again
     link: QueueLink | None = None  # on which the attachments were sent
@@ -80,6 +86,7 @@ class OwnerlessQueues:
         self.used = UsedQueues(queues)
         self._report = HoldingsReport(publisher, self.used)
         self._retry: asyncio.TimerHandle | None = None
+        self._annotations = 0  # bytes of those that are kept
 
     def exists(self, queue_id: SlotId) -> bool:
         """Whether the topology has the queue."""
@@ -96,26 +103,46 @@ class OwnerlessQueues:
 
     # -------------------------------------------------------------- what waits
 
-    def settle(self, queue_id: SlotId, outcome: pb.Outcome.ValueType, uids: Sequence[int]) -> None:
+    def settle(
+        self, queue_id: SlotId, outcome: pb.Outcome.ValueType, uids: Sequence[int], change: Change = UNCHANGED
+    ) -> None:
         """Settles deliveries with the queue's owner, now or when the queue has one again."""
-        link = self.link_of(queue_id)
+        link, said = self.link_of(queue_id), Settlement(queue_id, outcome, uids, change)
         if link:
-            self._say(link, queue_id, outcome, uids)
+            self._say(link, said)
         elif uids and queue_id in self._queues:
-            self._ownerless[queue_id].kept.append((outcome, uids))
+            self._keep(self._ownerless[queue_id].kept, said)
             self._look_within(_AGAIN)
 
     def give_back(self, settlements: Iterable[Settlement]) -> None:
         """Keeps settlements that a former owner was sent, and may not have carried out.
 
         A release is left out: if it was carried out, another consumer may hold the message; if not, the message is
-        requeued all the same, since no client claims it.
+        requeued all the same, since no client claims it. With annotations it is kept, of what no consumer here holds.
         """
-        for queue_id, outcome, uids in settlements:
-            if outcome in _FINAL and queue_id in self._queues:
-                queue = self._ownerless[queue_id]
-                (queue.late if queue.asked else queue.kept).append((outcome, uids))
+        for said in settlements:
+            if said.outcome not in _FINAL:
+                said = self._unheld(said)  # noqa: PLW2901 - the rest of it
+            if said.uids and said.queue_id in self._queues:
+                queue = self._ownerless[said.queue_id]
+                self._keep(queue.late if queue.asked else queue.kept, said)
         self._look_within(_AGAIN)
+
+    def _keep(self, line: list[Settlement], said: Settlement) -> None:
+        """Without its annotations, where all that are kept take too much memory."""
+        size = len(said.change.annotations)
+        if self._annotations + size > _ANNOTATIONS:
+            log.warning("annotations of deliveries are dropped, too many wait for an owner", queue=said.queue_id)
+            said, size = said._replace(change=said.change._replace(annotations=b"")), 0
+        self._annotations += size
+        line.append(said)
+
+    def _unheld(self, said: Settlement) -> Settlement:
+        """Of one that gives back, what has to be said again."""
+        if not said.change.annotations:
+            return said._replace(uids=())
+        held = {uid for session in self._sessions for _, uid in session.holdings()}
+        return said._replace(uids=[uid for uid in said.uids if uid not in held])
 
     def settle_elsewhere(self, settlements: Iterable[Settled], told: Mapping[SlotId, Term]) -> None:
         """Settles what a transaction has settled where the owner that was `told` is not the owner any more.
@@ -129,14 +156,14 @@ class OwnerlessQueues:
             queue_id, link = each.holder.queue_id, each.holder.link
             if (link and queue_id not in changed) or queue_id not in self._queues:
                 continue
-            queue = self._ownerless.get(queue_id)
+            queue, said = self._ownerless.get(queue_id), Settlement(queue_id, each.outcome, [each.uid], each.change)
             if link is None:
-                self.give_back((Settlement(queue_id, each.outcome, [each.uid]),))
+                self.give_back((said,))
             elif queue is None:
                 if each.outcome in _FINAL or not self._is_anothers(each):
-                    self._say(link, queue_id, each.outcome, [each.uid])
+                    self._say(link, said)
             else:
-                (queue.late if queue.asked else queue.kept).append((each.outcome, [each.uid]))
+                self._keep(queue.late if queue.asked else queue.kept, said)
                 self._look_within(_AGAIN)
 
     def _is_anothers(self, settled: Settled) -> bool:
@@ -144,8 +171,9 @@ class OwnerlessQueues:
         held = (uid for session in self._sessions for _, uid in session.holdings())
         return sum(uid == settled.uid for uid in held) > 1
 
-    def _say(self, link: QueueLink, queue_id: SlotId, outcome: pb.Outcome.ValueType, uids: Sequence[int]) -> None:
-        link.settle(queue_id, outcome, uids, term=self._publisher.epoch_of(queue_id))
+    def _say(self, link: QueueLink, said: Settlement) -> None:
+        term = self._publisher.epoch_of(said.queue_id)
+        link.settle(said.queue_id, said.outcome, said.uids, term=term, change=said.change)
 
     def add(self, consumer: AttachedConsumer) -> None:
         """A consumer has lost its owner, and is to be re-attached."""
@@ -231,7 +259,9 @@ class OwnerlessQueues:
         return definition.partition if definition else None
 
     def _drop(self, queue_id: SlotId) -> None:
-        for_each("ending a consumer", list(self._ownerless.pop(queue_id).consumers), self._end)
+        queue = self._ownerless.pop(queue_id)
+        self._annotations -= _size(queue.kept) + _size(queue.late)
+        for_each("ending a consumer", list(queue.consumers), self._end)
 
     def _held_of(self, queues: Mapping[SlotId, QueueLink]) -> dict[SlotId, dict[Holder, list[int]]]:
         held: dict[SlotId, dict[Holder, list[int]]] = defaultdict(lambda: defaultdict(list))
@@ -245,7 +275,7 @@ class OwnerlessQueues:
         queue = self._ownerless[queue_id]
         consumers, queue.consumers, queue.link, queue.refused = queue.consumers, {}, link, False
         queue.kept, queue.late = queue.kept + queue.late, []
-        strays = [uid for _, uids in queue.kept for uid in uids]
+        strays = [uid for said in queue.kept for uid in said.uids]
         for holder, uids in held.items():
             holder.link = link
             if holder not in consumers:
@@ -298,8 +328,13 @@ class OwnerlessQueues:
         queue.refused = queue.refused or not agreed
         if not queue.refused and not queue.asked and not queue.consumers and queue.link:
             del self._ownerless[queue_id]
-            for outcome, uids in queue.kept:
-                self._say(queue.link, queue_id, outcome, uids)
+            self._annotations -= _size(queue.kept)
+            for said in queue.kept:
+                self._say(queue.link, said)
             if queue.late:
                 self._ownerless[queue_id].kept = queue.late
                 self.retry_soon()
+
+
+def _size(kept: Iterable[Settlement]) -> int:
+    return sum(len(said.change.annotations) for said in kept)

@@ -80,8 +80,8 @@ class Engine(Answers, Protocol):
     def producing(self, session: int) -> Iterable[Producing]:
         """The links by which its peer publishes in a session, in a protocol that has links."""
 
-    def cancelled(self, session: int, tag: str, *, stolen: bool = False) -> None:
-        """The broker ended a consumer: its queue was deleted, or its link was attached elsewhere."""
+    def cancelled(self, session: int, tag: str, *, stolen: bool = False, fault: BrokerError | None = None) -> None:
+        """The broker ended a consumer: its queue was deleted, its link was attached elsewhere, or by its own fault."""
 
     def blocked(self, reason: str | None) -> None:
         """Publishers of this connection are held back (None: no longer). Told to peers that understand it."""

@@ -11,11 +11,12 @@ from typing import TYPE_CHECKING
 
 import structlog
 
-from services.common.clients.link_frame import Settlement
+from services.common.clients.change import UNCHANGED, Change
+from services.common.clients.link_frame import Outcome, settlements_of
 from services.common.clients.publisher import Publisher
 from services.common.compiling import Compiling
 from services.common.containment import for_each
-from services.common.errors import AccessRefused, InternalError, NotFound, Unavailable
+from services.common.errors import AccessRefused, BrokerError, InternalError, NotFound, ResourceError, Unavailable
 from services.common.memory import available
 from services.common.message import columns
 from services.common.message.weight import weight
@@ -100,10 +101,10 @@ class Broker:
                 raise Unavailable("the router is away; try again")
             await asyncio.sleep(AGAIN)
 
-    def settle(self, queue_id: SlotId, outcome: pb.Outcome.ValueType, uids: Sequence[int]) -> None:
+    def settle(self, queue_id: SlotId, outcome: Outcome, uids: Sequence[int], change: Change = UNCHANGED) -> None:
         """Settles deliveries with the queue's owner, now or when the queue has one again."""
         self.observer.over(queue_id, outcome, uids)
-        self._ownerless.settle(queue_id, outcome, uids)
+        self._ownerless.settle(queue_id, outcome, uids, change)
 
     # -------------------------------------------------------------- consumers
 
@@ -203,9 +204,7 @@ class Broker:
         if frame.prepared or frame.completed:
             self._answered(link, frame)
         if frame.unsettled:
-            self._ownerless.give_back(
-                Settlement(SlotId(each.queue_id), each.outcome, each.uids) for each in frame.unsettled
-            )
+            self._ownerless.give_back(settlements_of(frame.unsettled, self._consumers))
         if frame.lost_partitions:
             self.moved(link, self._table.ended(frame.lost_partitions, frame.lost_terms))
         # Last: a settlement that is safe is not lost with a partition of the same frame.
@@ -290,10 +289,11 @@ class Broker:
             if consumer.link is link:
                 self._lose_owner(consumer)
         else:
-            self._end(consumer, stolen=cancelled.reason == pb.STOLEN)
+            fault = ResourceError(cancelled.text) if cancelled.reason == pb.LIMIT else None
+            self._end(consumer, stolen=cancelled.reason == pb.STOLEN, fault=fault)
 
-    def _end(self, consumer: Consumer, *, stolen: bool = False) -> None:
-        """The queue is gone, or the consumer attached elsewhere: ends it, and tells its client."""
+    def _end(self, consumer: Consumer, *, stolen: bool = False, fault: BrokerError | None = None) -> None:
+        """The queue is gone, the consumer attached elsewhere, or at fault: ends it, and tells its client."""
         consumer.stolen = stolen
         if consumer.state is ConsumerState.ENDED:
             self.remove(consumer)
@@ -304,7 +304,7 @@ class Broker:
             return
         if consumer.started:
             consumer.session.end(consumer)
-            consumer.session.connection.cancelled(consumer, stolen=stolen)
+            consumer.session.connection.cancelled(consumer, stolen=stolen, fault=fault)
 
     # -------------------------------------------------------------- owners change
 

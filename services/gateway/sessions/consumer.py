@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import asyncio
 import enum
+from collections.abc import Iterable
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from services.common.ledger.place import LedgerPlace
@@ -24,6 +26,7 @@ if TYPE_CHECKING:
     from services.gateway.vocabulary import Credit
 
 WINDOW_BYTES = 4 << 20
+_NOT_FOR = 10_000  # as many as an owner keeps of a consumer (queue/machine/delivery/not_for.py)
 
 
 class ConsumerState(enum.Enum):
@@ -88,6 +91,7 @@ class Consumer:
     replay: int | None = None  # none that came more seconds before it; None: whenever it came
     since: float = 0  # when that was, by the loop's clock
     unsettled: dict[int, int] = field(default_factory=dict)  # uids by delivery number, but for what a transaction has
+    not_for: dict[int, None] | None = None  # uids that it is not to have again, the latest last
 
     @property
     def takes(self) -> bool:
@@ -142,8 +146,20 @@ class Consumer:
                 term=term,
                 age=self.age,
                 activated=self.activated,
+                not_for=self.not_for,
             )
         )
+
+    def refuses(self, uids: Iterable[int]) -> None:
+        """Its link is not to be given these again: owners of its queue are told. Those that were first are forgotten,
+        beyond so many: they are done with, most likely.
+        """
+        known = self.not_for = self.not_for or {}
+        for uid in uids:
+            known.pop(uid, None)
+            known[uid] = None
+        for uid in list(islice(known, max(len(known) - _NOT_FOR, 0))):
+            del known[uid]
 
     def _replay_ms(self, *, again: bool) -> int | None:
         """How long ago that is by now, which is more for the next owner: clocks of two machines differ."""

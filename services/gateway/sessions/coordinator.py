@@ -27,6 +27,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import structlog
 
+from services.common.clients.change import Change
 from services.common.clients.link_frame import Settlement
 from services.common.clients.outbound import Attempt, Messages
 from services.common.errors import BrokerError, InDoubt, PreconditionFailed, Unavailable
@@ -52,8 +53,8 @@ _DOUBT = 1800.0  # seconds that the store is asked; it keeps outcomes for an hou
 _TOO_OFTEN = 2  # times that a process is lost while it holds a transaction too large for an ordinary frame
 _NO_OWNER = frozenset({pb.NOT_OWNER, pb.UNAVAILABLE})
 
-_Settles: TypeAlias = dict[tuple[SlotId, pb.Outcome.ValueType], list[int]]
-"""Uids by queue and outcome."""
+_Settles: TypeAlias = dict[tuple[SlotId, pb.Outcome.ValueType, Change], list[int]]
+"""Uids by queue and what is said of them."""
 
 
 _Question: TypeAlias = Callable[[int], Awaitable[store_pb2.TransactionOutcome]]
@@ -240,9 +241,8 @@ class Coordinator:
         """Takes out the committed settlements, perhaps not safe, of queues for which `is_lost` is true."""
         lost: list[Settlement] = []
         for (_, other), its in self._settled.items():
-            for queue_id, outcome in list(its) if other is link else ():
-                if is_lost(queue_id):
-                    lost.append(Settlement(queue_id, outcome, its.pop((queue_id, outcome))))
+            gone = [said for said in its if is_lost(said[0])] if other is link else []
+            lost += [_settlement(said, its.pop(said)) for said in gone]
         self._settled = {key: its for key, its in self._settled.items() if its}
         return lost
 
@@ -254,8 +254,8 @@ class Coordinator:
         """Sends a participant its part, and asks it to prepare."""
         if part.attempts:
             link.publish_in_transaction(part.attempts, identity)
-        for (queue_id, outcome), uids in part.settles.items():
-            link.settle(queue_id, outcome, uids, identity)
+        for (queue_id, outcome, change), uids in part.settles.items():
+            link.settle(queue_id, outcome, uids, identity, change=change)
         link.step(identity, pb.TransactionStep.PREPARE, alone=alone)
         return self._ask_for(identity, link, part.settles)
 
@@ -291,7 +291,7 @@ class Coordinator:
                 if self._ownerless.exists(queue_id):
                     raise _OwnerChanged
                 continue
-            by_link.setdefault(link, {}).setdefault((queue_id, each.outcome), []).append(each.uid)
+            by_link.setdefault(link, {}).setdefault((queue_id, each.outcome, each.change), []).append(each.uid)
         return by_link
 
     async def _decide(self, identity: int, links: Collection[QueueLink], parts: int) -> None:
@@ -351,7 +351,12 @@ class Coordinator:
 
 
 def _kept(its: _Settles) -> list[Settlement]:
-    return [Settlement(queue_id, outcome, uids) for (queue_id, outcome), uids in its.items()]
+    return [_settlement(said, uids) for said, uids in its.items()]
+
+
+def _settlement(said: tuple[SlotId, pb.Outcome.ValueType, Change], uids: list[int]) -> Settlement:
+    queue_id, outcome, change = said
+    return Settlement(queue_id, outcome, uids, change)
 
 
 def _unanswered() -> Unavailable:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from services.common.clients.change import UNCHANGED, Change
 from services.common.clients.outbound import Messages
 from services.common.errors import BrokerError, PreconditionFailed
 from services.common.message.indexes import condensed
@@ -27,6 +28,7 @@ class PendingSettlement:
     holder: Consumer | GetHolder
     uid: int
     outcome: pb.Outcome.ValueType
+    change: Change = UNCHANGED
 
 
 @dataclass(slots=True)
@@ -73,15 +75,18 @@ class Transaction:
     def add(self, publication: Publication) -> None:
         """Raises PreconditionFailed when it, or all of the gateway together, would be too large."""
         self.publications.append(publication)
-        size = publication.messages.size
+        self.grow(publication.messages.size)
+        if self.fault:
+            raise self.fault
+
+    def grow(self, size: int) -> None:
+        """Such bytes are part of it; where that is too much it cannot be committed."""
         self.size += size
         self.open.used += size
         if self.size > _LARGEST:
             self.fault = PreconditionFailed(f"a transaction may hold {_LARGEST} bytes of messages; commit more often")
         elif self.open.used > self.open.limit:
             self.fault = PreconditionFailed("the open transactions of all clients take too much memory; try again")
-        if self.fault:
-            raise self.fault
 
     def _end(self) -> None:
         self.open.used -= self.size

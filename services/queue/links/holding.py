@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from services.common.topology.slots import SlotId
 from services.queue.host import Host
+from services.queue.links.changes import no_room
 from services.queue.links.open_transaction import HeldEntries, OpenTransaction
 from services.queue.links.publishing import arrivals
 from services.queue.machine.arrival import Arrival
@@ -41,11 +42,17 @@ def hold(host: Host, link: PeerLink, transaction: OpenTransaction) -> tuple[pb.R
                 return pb.OVERFLOW, f"queue '{queue.options.name}' is full"
             if queue is None and (missing := registry.missing(queue_id)) != pb.UNKNOWN_QUEUE:
                 return missing, _MISSING[missing]
+    return _hold_all_settled(host, link, transaction)
+
+
+def _hold_all_settled(host: Host, link: PeerLink, transaction: OpenTransaction) -> tuple[pb.Reason.ValueType, str]:
+    registry = host.registry
     for settle in transaction.settles:
         queue = registry.queues.get(queue_id := SlotId(settle.queue_id))
         if queue is not None:
             transaction.concerns(registry.partitions[queue.options.partition])
-            _hold_settled(link, transaction, queue, settle)
+            if too_much := _hold_settled(link, transaction, queue, settle) or no_room(host, settle):
+                return pb.OTHER, too_much
         elif (missing := registry.missing(queue_id)) != pb.UNKNOWN_QUEUE:
             return missing, _MISSING[missing]
     return pb.NONE, ""
@@ -64,11 +71,12 @@ def _reserve(host: Host, transaction: OpenTransaction, queue: Queue, arrival: Ar
     return True
 
 
-def _hold_settled(link: PeerLink, transaction: OpenTransaction, queue: Queue, settle: pb.Settle) -> None:
+def _hold_settled(link: PeerLink, transaction: OpenTransaction, queue: Queue, settle: pb.Settle) -> str:
+    """Why they cannot be settled so, if they cannot."""
     options = queue.options
     # A rejected entry stays in the journal until its dead letter has arrived.
     ends = settle.outcome == pb.ACCEPT or (settle.outcome == pb.REJECT and options.dead_letter_exchange is None)
     uids = settle.uids if settle.outcome in FINAL else queue.not_others(settle.uids, link)
     entries, coming = queue.transacted.hold(uids, transaction)
-    moved = settle if settle.successors else None
-    transaction.settlements.append(HeldEntries(queue, settle.outcome, entries, coming, ends, moved))
+    transaction.settlements.append(HeldEntries(queue, settle.outcome, entries, coming, ends, settle))
+    return queue.modifying.too_much(entries, settle.annotations)

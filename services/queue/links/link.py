@@ -21,6 +21,7 @@ from services.queue.links import publishing, requests, settling
 from services.queue.links.attaching import decided_first
 from services.queue.links.consumer_events import attached, cancelled, detached
 from services.queue.links.draining import drain
+from services.queue.links.ending import end
 from services.queue.links.full import Full
 from services.queue.links.last_words import LastWords, last_words_of
 from services.queue.links.outbox import Outbox
@@ -59,7 +60,7 @@ class PeerLink(Holder):
         self._wake = wake
         self.fail = fail
         self._host = host
-        self._consumers: dict[int, tuple[Consumer, Queue]] = {}
+        self.consumers: dict[int, tuple[Consumer, Queue]] = {}
         self._awaiting: dict[int, tuple[Awaited, pb.AttachConsumer]] = {}  # by consumer
         self._touched: WeakKeyDictionary[Queue, None] = WeakKeyDictionary()  # in the order of use
         self._transactions = Transactions(host, self)
@@ -156,7 +157,7 @@ class PeerLink(Holder):
         if self._tells and all(link.origin != self.origin for link in self._host.links):
             self._host.expected.expect(self.origin, _RETURN_SECONDS)
         now = self._host.now()
-        consumers, self._consumers = self._consumers, {}
+        consumers, self.consumers = self.consumers, {}
         for_each("detaching a consumer", consumers.values(), partial(self._leave_queue, now=now))
         # Not before: what becomes free by one of them must not be delivered to another consumer of this stream.
         LastWords(self._host, self, late).say(words, self._transactions.close)
@@ -224,11 +225,11 @@ class PeerLink(Holder):
         """The consumer is its queue's single active one: its gateway tells that to the next owner."""
         self.outbox.frame.activated.add(consumer=consumer.handle, number=consumer.activated)
 
-    def ended(self, consumer: Consumer, reason: pb.Reason.ValueType) -> None:
-        """A consumer's queue is gone from here."""
-        if found := self._consumers.pop(consumer.handle, None):
+    def ended(self, consumer: Consumer, reason: pb.Reason.ValueType, text: str = "") -> None:
+        """A consumer's queue is gone from here, or there is another reason."""
+        if found := self.consumers.pop(consumer.handle, None):
             self._host.events.publish(cancelled(consumer, found[1].options, self.name, reason))
-            self.outbox.frame.cancelled.add(consumer=consumer.handle, reason=reason)
+            self.outbox.frame.cancelled.add(consumer=consumer.handle, reason=reason, text=text)
 
     def holds_of(self, queue: Queue) -> None:
         """The link may hold entries of `queue` from now on."""
@@ -306,7 +307,7 @@ class PeerLink(Holder):
             self._host.claims.claim(queue, self, None, attach.held)
             self.outbox.frame.attached.add(consumer=handle)
             return queue
-        if before := self._consumers.pop(handle, None):
+        if before := self.consumers.pop(handle, None):
             # The gateway asks again because it has not received the answer.
             before[1].consumers.remove(before[0])
         consumer = newcomer(attach, self, queue, now)
@@ -317,7 +318,7 @@ class PeerLink(Holder):
         if reason != pb.NONE:
             answer.text = f"queue '{queue.options.name}' is in exclusive use"
             return None
-        self._consumers[handle] = (consumer, queue)
+        self.consumers[handle] = (consumer, queue)
         self._host.claims.claim(queue, self, consumer, attach.held)
         self._host.events.publish(attached(consumer, queue.options, self.name, again=attach.again))
         if attach.steals:
@@ -331,7 +332,7 @@ class PeerLink(Holder):
         waiting.append(partial(self._attach_later, attach, kept))
 
     def _not_attached(self, touched: dict[Queue, None], attach: pb.AttachConsumer, error: BrokerError) -> None:
-        self._consumers.pop(attach.consumer, None)
+        self.consumers.pop(attach.consumer, None)
         self.outbox.frame.attached.add(consumer=attach.consumer, reason=pb.OTHER, text=error.text)
         if queue := self._host.registry.queues.get(SlotId(attach.queue_id)):
             for consumer in queue.consumers:
@@ -369,18 +370,14 @@ class PeerLink(Holder):
 
     def _not_served(self, credit: pb.Credit, _error: BrokerError) -> None:
         """Cancels a consumer that got no credit and would wait for ever: its client may consume again."""
-        if found := self._consumers.get(credit.consumer):
-            consumer, queue = found
-            queue.consumers.remove(consumer)
-            self.ended(consumer, pb.OTHER)
-            queue.dispatch(self._host.now())  # it may have been the single active one
+        end(self._host, self, credit.consumer, pb.OTHER)
 
     def _credit(self, credit: pb.Credit, now: int) -> None:
-        if found := self._consumers.get(credit.consumer):
+        if found := self.consumers.get(credit.consumer):
             consumer, queue = found
             queue.credit(consumer, credit.messages, credit.bytes, now)
             if credit.drain:
-                drain(self._host, self.outbox, credit.consumer, self._consumers)
+                drain(self._host, self.outbox, credit.consumer, self.consumers)
         elif awaited := self._awaiting.get(credit.consumer):
             awaited[0].waiting.append(partial(self._credit_all, (credit,), now))
 
@@ -392,7 +389,7 @@ class PeerLink(Holder):
         if awaited := self._awaiting.get(handle):
             awaited[0].waiting.append(partial(self._detach_all, (handle,), now))
             return
-        if found := self._consumers.pop(handle, None):
+        if found := self.consumers.pop(handle, None):
             consumer, queue = found
             self._host.events.publish(detached(consumer, queue.options, self.name))
             if queue.detach(consumer, now):

@@ -37,7 +37,12 @@ class HeldEntries:
     entries: list[Entry]
     coming: list[int]
     staged: bool  # the staged part of the journal dequeues the entries
-    moved: pb.Settle | None = None  # what was asked for, where they were moved
+    said: pb.Settle
+
+    @property
+    def moved(self) -> pb.Settle | None:
+        """What was asked for, where they were moved."""
+        return self.said if self.said.successors else None
 
 
 @dataclass(slots=True, eq=False)

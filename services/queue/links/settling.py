@@ -3,31 +3,39 @@
 from __future__ import annotations
 
 from functools import partial
+from typing import TYPE_CHECKING
 
 from services.common.topology.slots import SlotId
 from services.queue.host import Host
+from services.queue.links.changes import no_room, settle_changed
 from services.queue.links.outbox import Outbox
 from services.queue.machine.claims import FINAL
-from services.queue.machine.entry import Holder
 from services.queue.machine.queue import Queue
 from services.queue.partitions.partition import PartitionState
 from services.rpc import queue_pb2 as pb
 
+if TYPE_CHECKING:
+    from services.queue.links.link import PeerLink
 
-def settle(host: Host, holder: Holder, outbox: Outbox, said: pb.Settle, now: int) -> None:
+
+def settle(host: Host, holder: PeerLink, outbox: Outbox, said: pb.Settle, now: int) -> None:
     """`holder` had been given them; `outbox` is its gateway's, which hears of those that come too late."""
     queue_id = SlotId(said.queue_id)
     queue = host.registry.settling(queue_id)
     if queue is not None:
         outcome = pb.RETURN if said.had else said.outcome
-        queue.settle(outcome, _its(host, holder, queue, said), now)
+        uids = _its(host, holder, queue, said)
+        if not said.consumer:
+            queue.settle(outcome, uids, now)
+        else:
+            settle_changed(host, holder, queue, said, partial(queue.settle, outcome, uids, now), no_room(host, said))
     elif waiting := host.registry.awaited(queue_id):
         waiting.waiting.append(partial(_settle_later, host, holder, outbox, said))
     elif (partition := host.registry.partition_of(queue_id)) and partition.state is PartitionState.WRITTEN:
         outbox.frame.unsettled.append(said)
 
 
-def _settle_later(host: Host, holder: Holder, outbox: Outbox, said: pb.Settle) -> None:
+def _settle_later(host: Host, holder: PeerLink, outbox: Outbox, said: pb.Settle) -> None:
     """Much may have waited. What is given back goes before what is delivered next, as it does elsewhere."""
     if said.outcome in FINAL:
         late = host.late.begin(holder)
@@ -36,16 +44,16 @@ def _settle_later(host: Host, holder: Holder, outbox: Outbox, said: pb.Settle) -
         _settle_now(host, holder, outbox, said)
 
 
-def _settle_at_last(host: Host, holder: Holder, outbox: Outbox, said: pb.Settle, late: int) -> None:
+def _settle_at_last(host: Host, holder: PeerLink, outbox: Outbox, said: pb.Settle, late: int) -> None:
     host.late.over(late)
     _settle_now(host, holder, outbox, said)
 
 
-def _settle_now(host: Host, holder: Holder, outbox: Outbox, said: pb.Settle) -> None:
+def _settle_now(host: Host, holder: PeerLink, outbox: Outbox, said: pb.Settle) -> None:
     settle(host, holder, outbox, said, host.now())
 
 
-def _its(host: Host, holder: Holder, queue: Queue, said: pb.Settle) -> list[int]:
+def _its(host: Host, holder: PeerLink, queue: Queue, said: pb.Settle) -> list[int]:
     """Without those that others have been given since, unless it does not matter who says it."""
     if said.outcome in FINAL:
         return list(said.uids)

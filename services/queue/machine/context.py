@@ -24,8 +24,8 @@ DELIVERY_LIMIT: Final = "delivery_limit"
 class DeadLetter(NamedTuple):
     """An entry that left its queue for the dead-letter exchange; it stays in memory and on disk until that has it.
 
-    So does `note`, of the attempts that failed: the next owner must not give it to consumers again. `sent`: what its
-    former owner knew of queues that have it.
+    So do `notes`, such as of the attempts that failed: the next owner must not give it to consumers again. `sent`: what
+    its former owner knew of queues that have it.
     """
 
     queue: QueueOptions
@@ -33,7 +33,7 @@ class DeadLetter(NamedTuple):
     reason: str
     time_ms: int
     holding: Holding
-    note: NotePlace | None = None
+    notes: tuple[NotePlace, ...] = ()
     sent: Sent = UNSENT
 
 
@@ -96,7 +96,7 @@ class QueueContext:
         letter.holding.buried(letter.entry)
         self.forget([letter.entry], letter.holding, durable=durable)
         if durable:
-            self.draft.drop_notes([each for each in (letter.note, place) if each])
+            self.draft.drop_notes([*letter.notes, place] if place else letter.notes)
 
     def forget(self, entries: list[Entry], holding: Holding, *, durable: bool) -> None:
         """Entries that are done with: gives their memory back, and dequeues those that are on disk."""

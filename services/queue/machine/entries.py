@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import repeat
 from typing import TYPE_CHECKING
 
@@ -10,15 +10,15 @@ from services.common.ledger.stages import REPLACED
 from services.common.topology.slots import SlotId
 from services.queue.machine.arrival import Arrival
 from services.queue.machine.aside import Aside
-from services.queue.machine.context import EXPIRED, DeadLetter, QueueContext
+from services.queue.machine.burying import letters_of
+from services.queue.machine.context import EXPIRED, QueueContext
 from services.queue.machine.entry import ACQUIRED, AVAILABLE, BACK_ASIDE, GONE, STANDING_ASIDE, WAITING, Entry
 from services.queue.machine.expiring import Expiring
 from services.queue.machine.features.acquired import Acquired
 from services.queue.machine.features.attempts import Attempts
 from services.queue.machine.features.let_go import LetGo
 from services.queue.machine.features.retries import Retries
-from services.queue.machine.features.sent_on import UNSENT, Sent, SentOn
-from services.queue.machine.journal_draft import NotePlace
+from services.queue.machine.features.sent_on import SentOn
 from services.queue.machine.message import Holding
 from services.queue.machine.options import RING, QueueOptions
 from services.queue.machine.order.ready import CreateReady
@@ -28,6 +28,8 @@ from services.queue.machine.walk import Walk
 
 if TYPE_CHECKING:
     from services.queue.machine.consumers import Consumer
+    from services.queue.machine.delivery.not_for import NotFor
+    from services.queue.machine.features.annotated import Annotated
 
 
 class Entries:
@@ -39,17 +41,20 @@ class Entries:
     `on_more`, with the queue's id, that more waits, however it came; `on_gone` that some have gone.
     `aside` is for what may not be delivered yet, in a queue that holds it; `ring` knows what goes, in one that is one;
     `acquired` how often each was somebody's, in one that limits attempts; `attempts` tells the journal of these;
-    `sent_on` knows of dead letters that a former owner sent to some of their queues.
+    `sent_on` knows of dead letters that a former owner sent to some of their queues; `annotated` and `not_for` what
+    consumers have said of messages, if any has (`modifying.py`).
     """
 
     __slots__ = (
         "acquired",
+        "annotated",
         "aside",
         "attempts",
         "context",
         "expiring",
         "holding",
         "journalled",
+        "not_for",
         "on_gone",
         "on_held",
         "on_more",
@@ -81,6 +86,8 @@ class Entries:
         self.acquired = self._new_acquired()
         self.attempts = self._new_attempts()
         self.sent_on = self._new_sent_on()
+        self.annotated: Annotated | None = None
+        self.not_for: NotFor | None = None
         self.expiring = Expiring(in_order=self.ready.by_arrival and self.aside is None)
 
     def __iter__(self) -> Iterator[Entry]:
@@ -340,6 +347,10 @@ class Entries:
             self.attempts.left(entries)
         if self.sent_on is not None:
             self.sent_on.left(entries)
+        if self.annotated is not None:
+            self.annotated.left(entries)
+        if self.not_for is not None:
+            self.not_for.left(entries)
         if self.aside is not None:
             self.aside.gone(entries)
 
@@ -362,11 +373,9 @@ class Entries:
         if options.dead_letter_exchange is None or (reason == EXPIRED and options.drops_expired):
             self.drop(entries, reason)
         else:
-            noted = self.attempts.handed_on(entries) if self.attempts else {}
-            sent = self.sent_on.handed_on(entries) if self.sent_on else {}
+            letters = letters_of(self, entries, reason, now)
             self._left(entries)
-            its = options, reason, now, self.holding
-            self.context.bury([_letter(entry, *its, noted, sent) for entry in entries])
+            self.context.bury(letters)
 
     def take_before(self, position: int, most: int) -> list[Entry]:
         """Takes out what waits and stands before a position, so much at most; what stands aside comes last."""
@@ -385,16 +394,3 @@ class Entries:
         entries += self.unsettled.values()
         self.unsettled.clear()
         return entries
-
-
-def _letter(
-    entry: Entry,
-    options: QueueOptions,
-    reason: str,
-    now: int,
-    holding: Holding,
-    noted: Mapping[int, NotePlace],
-    sent: Mapping[int, Sent],
-) -> DeadLetter:
-    uid = entry.message.uid
-    return DeadLetter(options, entry, reason, now, holding, noted.get(uid), sent.get(uid, UNSENT))

@@ -23,6 +23,7 @@ from services.queue.machine.features.kept import Kept
 from services.queue.machine.flow import Flow
 from services.queue.machine.giving_back import GivingBack
 from services.queue.machine.message import Holding
+from services.queue.machine.modifying import UNCHANGED, Change, Modifying
 from services.queue.machine.options import QueueOptions
 from services.queue.machine.order.ready import CreateReady
 from services.queue.machine.overflow import OverflowPolicy
@@ -55,13 +56,14 @@ class Queue:
         self._heed_flow(policy)
         self._delivery = delivery = Dispatcher(self._entries, self.consumers)
         self._backlog = Backlog(self._entries, delivery)
-        self._settlement = EntrySettlement(self._entries, self._claims, self._backlog, self._room)
+        self.modifying = Modifying(self._entries, delivery)
+        self._settlement = EntrySettlement(self._entries, self._claims, self._backlog, self._room, self.modifying)
         entrance = Entrance(
             self._entries, self.consumers, self._claims, delivery, self._backlog, self._room, self._settlement
         )
         self.seeking = Seeking(self._entries, self._claims, entrance, self._backlog, self._room)
         self._admission = Admission(entrance, self._entries, self._room, now)
-        self.features = Kept(self._entries, self._admission)
+        self.features = Kept(self._entries, self._admission, self.modifying)
         self.giving_back = GivingBack(self._claims, self._backlog, self._settlement)
         self.picking = Picking(self._entries)
         self.transacted = Transacted(self._entries, self._claims, self._room, self._settlement, self._admission)
@@ -130,9 +132,9 @@ class Queue:
         """What is ready and what is unsettled; to be used up before anything changes."""
         return iter(self._entries)
 
-    def settle(self, outcome: pb.Outcome.ValueType, uids: Sequence[int], now: int) -> None:
-        """What became of deliveries; unknown uids are ignored."""
-        self._settlement.settle(outcome, uids, now)
+    def settle(self, outcome: pb.Outcome.ValueType, uids: Sequence[int], now: int, change: Change = UNCHANGED) -> str:
+        """What became of deliveries; unknown uids are ignored. Gives why not all of a change could be heeded."""
+        return self._settlement.settle(outcome, uids, now, change)
 
     def get(self, link: ConsumerLink, now: int, *, settled: bool) -> Entry | None:
         """Hands out one entry without a consumer, whosever group it is of; nothing while it `lags`."""

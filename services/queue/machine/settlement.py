@@ -11,6 +11,7 @@ from services.queue.machine.claims import FINAL, Claims
 from services.queue.machine.context import DELIVERY_LIMIT, REJECTED
 from services.queue.machine.entries import Entries
 from services.queue.machine.entry import Entry, Undecided
+from services.queue.machine.modifying import UNCHANGED, Change, Modifying
 from services.queue.machine.record import uids_of
 from services.queue.machine.retry import due, is_delayed
 from services.queue.machine.room import Room
@@ -23,33 +24,40 @@ _UNTRIED: Final = frozenset({pb.RESTORE, pb.RETURN})
 class EntrySettlement:
     """Of one queue. See Queue, whose methods of the same names these are."""
 
-    __slots__ = ("_backlog", "_claims", "_entries", "_room")
+    __slots__ = ("_backlog", "_claims", "_entries", "_modifying", "_room")
 
-    def __init__(self, entries: Entries, claims: Claims, backlog: Backlog, room: Room) -> None:
+    def __init__(self, entries: Entries, claims: Claims, backlog: Backlog, room: Room, modifying: Modifying) -> None:
         self._entries = entries
         self._claims = claims
         self._backlog = backlog
         self._room = room
+        self._modifying = modifying
 
-    def settle(self, outcome: pb.Outcome.ValueType, uids: Sequence[int], now: int) -> None:
+    def settle(self, outcome: pb.Outcome.ValueType, uids: Sequence[int], now: int, change: Change = UNCHANGED) -> str:
         """Unknown uids are ignored."""
         if self._claims:
             self._claims.settled(outcome, uids)
         if outcome == pb.ABANDON:
             uids = self._claims.abandon(uids)
         entries = self._entries.take_unsettled(uids)
+        why = self._modifying.apply(entries, change) if change is not UNCHANGED else ""
         self._done(outcome, entries, uids if len(entries) == len(uids) else None, now)
         self._look_again(now)
+        return why
 
-    def settle_held(self, outcome: pb.Outcome.ValueType, entries: list[Entry], now: int, *, staged: bool) -> None:
+    def settle_held(
+        self, outcome: pb.Outcome.ValueType, entries: list[Entry], now: int, change: Change, *, staged: bool
+    ) -> str:
         """The transaction is complete; `staged`: the journal has their dequeue already."""
         # One that was settled otherwise meanwhile, because its gateway has told that again, is done with.
         entries = self._entries.take_unsettled(uids_of(entries))
+        why = self._modifying.apply(entries, change) if change is not UNCHANGED else ""
         if staged:
             self._settled_on_disk(outcome, entries)
         else:
             self._done(outcome, entries, None, now)
         self._look_again(now)
+        return why
 
     def moved(self, entries: list[Entry], now: int, *, staged: bool) -> None:
         """They are in another queue, as others: their record says so by itself."""

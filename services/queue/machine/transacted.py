@@ -10,6 +10,7 @@ from services.queue.machine.entries import Entries
 from services.queue.machine.entry import Entry, Holder, Undecided
 from services.queue.machine.features.admission import Admission
 from services.queue.machine.giving_back import given_up
+from services.queue.machine.modifying import UNCHANGED, Change
 from services.queue.machine.record import uids_of
 from services.queue.machine.room import Room
 from services.queue.machine.settlement import EntrySettlement
@@ -47,9 +48,17 @@ class Transacted:
         """Unsettled entries that a transaction settles, and uids of claimed ones that are to come: `holder`'s now."""
         return self._claims.hold(uids, holder)
 
-    def settle_held(self, outcome: pb.Outcome.ValueType, entries: list[Entry], now: int, *, staged: bool) -> None:
-        """The transaction is complete; `staged`: the journal has their dequeue already."""
-        self._settlement.settle_held(outcome, entries, now, staged=staged)
+    def settle_held(
+        self,
+        outcome: pb.Outcome.ValueType,
+        entries: list[Entry],
+        now: int,
+        change: Change = UNCHANGED,
+        *,
+        staged: bool,
+    ) -> str:
+        """The transaction is complete; `staged`: the journal has their dequeue already. Gives as Queue.settle does."""
+        return self._settlement.settle_held(outcome, entries, now, change, staged=staged)
 
     def moved(self, entries: list[Entry], now: int, *, staged: bool) -> None:
         """The same of what is in another queue now."""

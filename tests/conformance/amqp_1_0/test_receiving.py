@@ -9,6 +9,7 @@ import pytest
 from services.common.errors import ResourceLocked
 from services.common.message.amqp_1_0 import composite
 from services.common.message.amqp_1_0.composite import Composite
+from services.common.message.amqp_1_0.encode import encode
 from services.common.message.amqp_1_0.sections import Header
 from services.common.message.amqp_1_0.values import Symbol
 from services.common.message.facts import Facts
@@ -139,7 +140,10 @@ def test_redelivered() -> None:
         (Modified(), outcomes.Modified()),
         (Modified(delivery_failed=True), FAILED),
         (Modified(undeliverable_here=True), outcomes.Modified(undeliverable=True)),
-        (Modified(True, False, {Symbol("x-opt-why"): "late"}), outcomes.Modified(True, False, {"x-opt-why": "late"})),
+        (
+            Modified(True, False, {Symbol("x-opt-why"): "late"}),
+            outcomes.Modified(True, False, encode({Symbol("x-opt-why"): "late"})),
+        ),
         (None, FAILED),
         (Received(0, 0), FAILED),
     ],

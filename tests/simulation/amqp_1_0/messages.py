@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, Final, NamedTuple
 
 from services.common.message.amqp_1_0 import composite, neutral
@@ -22,12 +23,12 @@ from services.common.message.amqp_1_0.sections import (
 from services.gateway.protocols.amqp_1_0.performatives import Error
 from services.gateway.protocols.amqp_1_0.states import Accepted, Modified, Rejected, Released
 from tests.simulation.channel import body_of
-from tests.simulation.history import Sent
+from tests.simulation.history import SAID, Sent
 
 OUTCOMES: Final[dict[str, tuple[str, Composite | None]]] = {
     "ack": ("ack", Accepted()),
     "reject": ("reject", Rejected()),
-    "undeliverable": ("reject", Modified(undeliverable_here=True)),
+    "undeliverable": ("requeue", Modified(undeliverable_here=True)),
     "requeue": ("requeue", Modified(delivery_failed=True)),
     "modify": ("requeue", Modified(delivery_failed=False)),
     "release": ("requeue", Released()),
@@ -35,7 +36,10 @@ OUTCOMES: Final[dict[str, tuple[str, Composite | None]]] = {
 }
 """What a client does with a delivery: as histories call it, and as it is said."""
 
-NO_ATTEMPT: Final = frozenset({"release", "modify"})
+ANNOTATED: Final = frozenset({"modify", "undeliverable"})
+"""Those that add an annotation to the message."""
+
+NO_ATTEMPT: Final = frozenset({"release", "modify", "undeliverable"})
 """Those that do not count as one: released, and modified without delivery-failed (3.4.4, 3.4.5)."""
 
 _CODES: Final = {
@@ -61,6 +65,13 @@ def reason(error: Any) -> tuple[int, str]:
     if not isinstance(error, Error):
         return 0, ""
     return _CODES.get(error.condition, _OTHERWISE), f"{error.condition} {error.description}"
+
+
+def annotated(state: Composite | None, said: str) -> Composite | None:
+    """The same outcome, with such an annotation."""
+    if not isinstance(state, Modified):
+        return state
+    return replace(state, message_annotations={v.Symbol(SAID): said})
 
 
 class Came(NamedTuple):

@@ -22,7 +22,7 @@ from services.gateway.protocols.amqp_1_0.performatives import (
 from services.gateway.protocols.amqp_1_0.serial import after, distance
 from services.gateway.protocols.amqp_1_0.states import Accepted, Rejected
 from tests.simulation.amqp_1_0.links import Link, Receiver, Sender
-from tests.simulation.amqp_1_0.messages import NO_ATTEMPT, OUTCOMES, Read, reason
+from tests.simulation.amqp_1_0.messages import ANNOTATED, NO_ATTEMPT, OUTCOMES, Read, annotated, reason
 from tests.simulation.channel import body_of
 from tests.simulation.history import Consuming, Delivered, Opened, Sent
 from tests.simulation.line import GoneError
@@ -201,10 +201,13 @@ class Session:
         tags = [each for each in self.unsettled if each <= tag] if multiple else [tag]
         settled_as, state = OUTCOMES[how]
         settled, at = not self.second or state is None, self.history.tick()
+        said = str(at) if how in ANNOTATED else ""
+        state = annotated(state, said) if said else state
         for each in tags:
             delivered = self.unsettled.pop(each)
             delivered.settled_as, delivered.settled = settled_as, at
             delivered.attempt = how not in NO_ATTEMPT
+            delivered.said, delivered.refused = said, how == "undeliverable"
             if settled:
                 self._unknown.append(delivered)
             else:

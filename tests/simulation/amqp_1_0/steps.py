@@ -14,7 +14,7 @@ from tests.simulation.line import GoneError
 from tests.simulation.plan import Step
 from tests.simulation.steps import abort, close, confirms, share_of
 
-_BACK: Final = frozenset({"requeue", "modify", "release", "quiet"})
+_BACK: Final = frozenset({"requeue", "modify", "release", "undeliverable", "quiet"})
 
 
 # -------------------------------------------------------------- messages

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from itertools import pairwise
 
 from tests.simulation.choices import CHOICES
-from tests.simulation.history import NEVER, Delivered, Sent
+from tests.simulation.history import ADDED, NEVER, SAID, Delivered, Sent
 from tests.simulation.judge.facts import Facts, Violation, headers_left, told
 
 _CLOCKS = 1.0  # seconds by which those of two processes may differ here
@@ -67,6 +67,8 @@ def _changed(facts: Facts, sent: Sent, delivered: Delivered) -> str:
         for name, value in (properties.headers or {}).items()
         if not (delivered.deaths and (name == "x-death" or name.startswith("x-first-death-")))
     }
+    for name in (SAID, ADDED):  # what others have said of it is judged by itself (modified.py)
+        headers.pop(name, None)
     failed, acquired = (int(headers.pop(name, 0)) for name in _COUNTS)
     ttl = None if sent.ttl is None or delivered.deaths else str(sent.ttl)
     checks = {

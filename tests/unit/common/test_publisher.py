@@ -10,6 +10,7 @@ from typing import Any
 import grpc.aio
 import pytest
 
+from services.common.clients.link_frame import Settlement
 from services.common.clients.outbound import Messages, Refused
 from services.common.clients.partition_table import PartitionTable
 from services.common.clients.pressure import Congestion, Pressure
@@ -32,6 +33,7 @@ class ScriptedQueue(QueueServicer):
         self.batches: list[pb.PublishBatch] = []
         self.settles: list[pb.Settle] = []
         self.heard: list[int] = []
+        self.largest = 0  # bytes of a frame
         self.answering = True
         self.refuse: pb.Reason.ValueType = pb.NONE
         self.streams: list[asyncio.Queue[pb.QueueFrame | None]] = []
@@ -58,6 +60,7 @@ class ScriptedQueue(QueueServicer):
     async def _read(self, frames: AsyncIterator[pb.LinkFrame], answers: asyncio.Queue[pb.QueueFrame | None]) -> None:
         async for frame in frames:
             self.settles += frame.settles
+            self.largest = max(self.largest, frame.ByteSize())
             self.heard += [frame.heard] if frame.heard else []
             for raw in frame.publishes:
                 batch = pb.PublishBatch.FromString(raw)
@@ -367,8 +370,8 @@ async def test_unanswered_settlements_are_given_back(
     link.settle(2, pb.REJECT, [5])
     queues[0].say(pb.QueueFrame(settled=[1, 3]))
     await until(lambda: len(link._unanswered) == 2)
-    assert link.take_unsettled(lambda queue_id: queue_id == 1) == [(1, pb.ACCEPT, [2])]
-    assert link.take_unsettled(lambda _: True) == [(2, pb.REJECT, [5])]
+    assert link.take_unsettled(lambda queue_id: queue_id == 1) == [Settlement(1, pb.ACCEPT, [2])]
+    assert link.take_unsettled(lambda _: True) == [Settlement(2, pb.REJECT, [5])]
 
 
 async def test_an_idle_publisher_says_what_it_has_heard(

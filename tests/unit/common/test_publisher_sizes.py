@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import pytest
 
+from services.common.clients.change import Change
 from services.common.clients.partition_table import PartitionTable
 from services.common.clients.pressure import Congestion
 from services.common.clients.publisher import Publisher
@@ -56,3 +57,15 @@ async def test_many_settlements_are_many_frames(queue: ScriptedQueue, publisher:
     assert sum(len(settle.uids) for settle in queue.settles) == 1_000_000
     assert max(len(settle.uids) for settle in queue.settles) <= 50_000
     assert [bytes(batch.bodies[0]) for batch in queue.batches] == [b"connected", b"before", b"behind"]
+
+
+async def test_what_is_said_besides_weighs(queue: ScriptedQueue, publisher: Publisher) -> None:
+    """Settlements with annotations go out in frames of bearable size; those that say the same say it once."""
+    link = publisher.link_of(1)
+    assert link is not None
+    for number in range(200):
+        link.settle(1, pb.RELEASE, [2 * number, 2 * number + 1], change=Change(b"%04d" % (number // 2) + bytes(16_000)))
+    await until(lambda: sum(len(settle.uids) for settle in queue.settles) == 400)
+    assert len(queue.settles) < 200
+    assert {len(settle.annotations) for settle in queue.settles} == {16_004}
+    assert queue.largest < 1 << 20

@@ -24,9 +24,9 @@ def turns(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """How many are settled at once, each time."""
     found, settle = list[int](), EntrySettlement.settle
 
-    def settles(self: EntrySettlement, outcome: Any, uids: Any, now: int) -> None:
+    def settles(self: EntrySettlement, outcome: Any, uids: Any, now: int, *change: Any) -> str:
         found.append(len(uids))
-        settle(self, outcome, uids, now)
+        return settle(self, outcome, uids, now, *change)
 
     monkeypatch.setattr(turn, "AT_ONCE", FEW)
     monkeypatch.setattr(EntrySettlement, "settle", settles)

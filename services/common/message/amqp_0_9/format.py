@@ -35,6 +35,7 @@ from services.common.message.amqp_0_9.fields import (
     spans_of,
 )
 from services.common.message.amqp_0_9.layouts import Layouts
+from services.common.message.amqp_1_0 import added
 from services.common.message.bounds import LITTLE, MOST_KEPT, MOST_SENT
 from services.common.message.facts import Attributes
 from services.common.message.remembered import ENTRIES, LONGEST
@@ -133,6 +134,10 @@ def compose(texts: Mapping[str, str | bytes], headers: Mapping[str, Any], *, per
     return _assemble(b"", {}, fields)
 
 
+def _tellable(headers: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in headers.items() if field_table.can_be_told({name: value})}
+
+
 def _put(table: dict[_K, _V], key: _K, value: _V) -> _V:
     """The value of `key`, which is `value` unless there was one; the table stays bounded."""
     if len(table) >= ENTRIES:
@@ -204,6 +209,16 @@ class Amqp09Format:
         spans = spans_of(properties)
         headers = properties[slice(*spans[HEADERS])] if HEADERS in spans else field_table.EMPTY
         return _assemble(properties, spans, {HEADERS: field_table.joined(headers, names, table)})
+
+    def with_annotations(self, properties: bytes, said: bytes) -> bytes:
+        """As MessageFormat says: in headers. Those that cannot be read, or not at once, give way to these."""
+        try:
+            its = added.apart(self.headers(properties))
+            news = added.header_of(added.merged(its.annotations, said), its.theirs)
+            names = {name.encode() for name in its.shown | news.keys()}
+            return self.with_table(properties, names, field_table.encode(_tellable(news)))
+        except SyntaxFault:
+            return self.with_headers(properties, _tellable(added.header_of(added.merged({}, said), {})))
 
     def with_reply_to(self, properties: bytes, reply_to: str) -> bytes:
         """As MessageFormat says."""

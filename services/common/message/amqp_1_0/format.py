@@ -14,7 +14,7 @@ from uuid import UUID
 
 from services.common.errors import BrokerError, SyntaxFault
 from services.common.message import delayed
-from services.common.message.amqp_1_0 import composite, neutral
+from services.common.message.amqp_1_0 import added, composite, neutral
 from services.common.message.amqp_1_0 import values as v
 from services.common.message.amqp_1_0.decode import decode, decode_at, element_at
 from services.common.message.amqp_1_0.encode import encode
@@ -39,7 +39,6 @@ NAME = "amqp-1-0"
 
 _USUAL_PRIORITY = 4  # section 3.2.1
 _OF_TEXT = (0xA, 0xB)  # the upper halves of the constructors of octets and text (1.6.19 to 1.6.21)
-_BROKERS = "x-"  # how the names of what a broker says begin
 _USER_ID = 1  # its place among the fields of the properties section
 _IDENTITIES = ("message_id", "correlation_id")
 _TRACEPARENT, _TRACESTATE = "traceparent", "tracestate"
@@ -194,7 +193,7 @@ class Amqp10Format:
         """As MessageFormat says."""
         parts = _Parts(properties)
         said = neutral.plain_map(parts.map(MESSAGE_ANNOTATIONS))
-        ours = {name: value for name, value in said.items() if name.startswith(_BROKERS)}
+        ours = {name: value for name, value in said.items() if name.startswith(added.BROKERS)}
         return ours | neutral.plain_map(parts.map(APPLICATION_PROPERTIES))
 
     def header(self, properties: bytes, name: str) -> Any:  # noqa: ANN401 - as its type says
@@ -207,7 +206,7 @@ class Amqp10Format:
         """
         parts = _Parts(properties)
         annotations, application = parts.readable_map(MESSAGE_ANNOTATIONS), parts.readable_map(APPLICATION_PROPERTIES)
-        others = {key: value for key, value in annotations.items() if not str(key).startswith(_BROKERS)}
+        others = {key: value for key, value in annotations.items() if not str(key).startswith(added.BROKERS)}
         ours, theirs = _apart(headers, {str(key) for key in application})
         news = {MESSAGE_ANNOTATIONS: _section(MESSAGE_ANNOTATIONS, others | _kept(ours, annotations, v.Symbol))}
         if application or theirs:
@@ -215,6 +214,12 @@ class Amqp10Format:
         if drop_expiration and parts.header.ttl is not None:
             news[HEADER] = composite.write(replace(parts.header, ttl=None))
         return parts.replaced(news)
+
+    def with_annotations(self, properties: bytes, said: bytes) -> bytes:
+        """As MessageFormat says. Annotations that cannot be read, or not at once, give way to these."""
+        parts = _Parts(properties)
+        found = added.merged(parts.readable_map(MESSAGE_ANNOTATIONS), said)
+        return parts.replaced({MESSAGE_ANNOTATIONS: _section(MESSAGE_ANNOTATIONS, found)})
 
     def with_reply_to(self, properties: bytes, reply_to: str) -> bytes:
         """As MessageFormat says."""
@@ -289,7 +294,7 @@ def _apart(headers: Mapping[str, Any], application: set[str]) -> tuple[dict[str,
     ours = {
         name: value
         for name, value in headers.items()
-        if not neutral.is_simple(value) or (name.startswith(_BROKERS) and name not in application)
+        if not neutral.is_simple(value) or (name.startswith(added.BROKERS) and name not in application)
     }
     return ours, {name: value for name, value in headers.items() if name not in ours}
 

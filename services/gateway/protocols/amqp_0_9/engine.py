@@ -212,7 +212,14 @@ class AmqpEngine(StreamEngine):
             method = basic.Return(code, NAMES[code], facts.exchange, facts.routing_key)
             self._peer.send_content(session, method, properties, body)
 
-    def cancelled(self, session: int, tag: str, *, stolen: bool = False) -> None:  # noqa: ARG002 - no link here is
+    def cancelled(
+        self,
+        session: int,
+        tag: str,
+        *,
+        stolen: bool = False,  # noqa: ARG002 - basic.cancel has no word for why
+        fault: BrokerError | None = None,  # noqa: ARG002 - the same
+    ) -> None:
         """As Engine says."""
         self._channels.cancelled(session, tag)
 

@@ -52,14 +52,6 @@ def _headers(its: MessageFormat, properties: bytes) -> Mapping[str, Any]:
 
 def _tellable(headers: Mapping[str, Any]) -> Mapping[str, Any]:
     """Those that a field table can have: other protocols have longer names, and larger numbers."""
-    if _can_be_told(headers):
+    if field_table.can_be_told(headers):
         return headers
-    return {name: value for name, value in headers.items() if _can_be_told({name: value})}
-
-
-def _can_be_told(headers: Mapping[str, Any]) -> bool:
-    try:
-        field_table.encode(headers)
-    except SyntaxFault:
-        return False
-    return True
+    return {name: value for name, value in headers.items() if field_table.can_be_told({name: value})}

@@ -8,7 +8,7 @@ from typing import Any
 
 from services.common.errors import SyntaxFault
 from services.common.message import MessageFormat, format_named
-from services.common.message.amqp_1_0 import composite, neutral
+from services.common.message.amqp_1_0 import added, composite, neutral
 from services.common.message.amqp_1_0 import values as v
 from services.common.message.amqp_1_0.decode import decode_at
 from services.common.message.amqp_1_0.encode import encode
@@ -56,8 +56,7 @@ def _converted(facts: Facts, properties: bytes) -> bytes:
     """Of another format: what both have a name for. What cannot be read is left out."""
     its = format_named(facts.format)
     header = Header(facts.persistent or None, facts.priority or None, facts.ttl_ms and min(facts.ttl_ms, _LONGEST))
-    simple, others = _headers(its, properties)
-    annotations = {v.Symbol(name): value for name, value in others.items()}
+    simple, annotations = _headers(its, properties)
     return b"".join(
         (
             composite.write(header),
@@ -68,15 +67,18 @@ def _converted(facts: Facts, properties: bytes) -> bytes:
     )
 
 
-def _headers(its: MessageFormat, properties: bytes) -> tuple[dict[str, object], dict[str, object]]:
-    """Those that application properties may have, and those that become annotations, which have a name of their own."""
+def _headers(its: MessageFormat, properties: bytes) -> tuple[dict[str, object], dict[Any, object]]:
+    """Those that application properties may have, and those that become annotations, which have a name of their own;
+    with these, what receivers have added.
+    """
     try:
-        found = {name: neutral.typed(value) for name, value in its.headers(properties).items()}
+        said = added.apart(its.headers(properties))
     except SyntaxFault:
         return {}, {}
+    found = {name: neutral.typed(value) for name, value in said.theirs.items()}
     simple = {name: value for name, value in found.items() if neutral.is_simple(value)}
-    others = {name: value for name, value in found.items() if name not in simple and name.isascii()}
-    return simple, others
+    others = {v.Symbol(name): value for name, value in found.items() if name not in simple and name.isascii()}
+    return simple, {**others, **said.annotations}
 
 
 def _properties(its: MessageFormat, facts: Facts, properties: bytes) -> Properties:

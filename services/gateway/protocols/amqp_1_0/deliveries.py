@@ -7,7 +7,7 @@ from itertools import compress, islice, repeat
 from operator import length_hint
 from typing import TYPE_CHECKING
 
-from services.common.errors import PreconditionFailed
+from services.common.errors import BrokerError, PreconditionFailed
 from services.common.message.indexes import runs
 from services.gateway import answers
 from services.gateway.outcomes import FAILED, UNSENT, DeliveryOutcome
@@ -154,11 +154,15 @@ class Deliveries:
         """A receiver's word on what it was sent (2.6.12). What it has settled before is not there, and no fault."""
         state = disposition.state
         its = state.outcome if isinstance(state, TransactionalState) else state
-        outcome = outcome_of(its)
-        if outcome is None and not disposition.settled:
-            return
         named = self._named(disposition.first, disposition.first if disposition.last is None else disposition.last)
         positions = self._unsettled_in(named)
+        try:
+            outcome = outcome_of(its)
+        except BrokerError as error:
+            self._not_taken(state, positions, error)
+            return
+        if outcome is None and not disposition.settled:
+            return
         if not positions and self._transactions.is_over(state):
             return  # the second word on what was retired in it
         if transaction := self._transactions.named(state):
@@ -175,6 +179,12 @@ class Deliveries:
         self._settle(self._taken(positions), outcome or _USUAL)
         if not disposition.settled:
             self._settle_first(disposition, its)
+
+    def _not_taken(self, state: object, positions: list[int], error: BrokerError) -> None:
+        """It cannot be kept: whoever has said it has its links ended, and what they had is for others."""
+        self._transactions.spoil(state, error)
+        for link in dict.fromkeys(self._unsettled[position][1] for position in positions):
+            link.fail(error)
 
     def _settle_first(self, disposition: Disposition, state: object) -> None:
         """It wants us to settle before it does."""

@@ -17,7 +17,7 @@ from services.common.message.amqp_1_0.values import Described
 from services.gateway.answers import Deliveries, Returned
 from services.gateway.outcomes import PublishDisposition
 from services.gateway.protocols.amqp_1_0 import frames
-from services.gateway.protocols.amqp_1_0.conditions import FramingError
+from services.gateway.protocols.amqp_1_0.conditions import FramingError, LinkStolen
 from services.gateway.protocols.amqp_1_0.connection import AMQP_HEADER, SASL_HEADER, Amqp10Connection, ConnectionState
 from services.gateway.protocols.amqp_1_0.limits import Amqp10Limits
 from services.gateway.protocols.amqp_1_0.peer import PORTION, Peer
@@ -222,10 +222,10 @@ class Amqp10Engine(StreamEngine):
         if its := self._session(session):
             its.publications.returned(returned)
 
-    def cancelled(self, session: int, tag: str, *, stolen: bool = False) -> None:
+    def cancelled(self, session: int, tag: str, *, stolen: bool = False, fault: BrokerError | None = None) -> None:
         """As Engine says."""
         if its := self._session(session):
-            its.cancelled(tag, stolen=stolen)
+            its.cancelled(tag, LinkStolen("the link is attached again, on another connection") if stolen else fault)
 
     def producing(self, session: int) -> Iterable[Producing]:
         """As Engine says."""

@@ -8,7 +8,7 @@ from services.common.arguments.filters import SELECTOR
 from services.common.errors import NotImplementedHere
 from services.gateway.answers import QueueDeclared
 from services.gateway.protocols.amqp_1_0.addresses import Meant, meanings
-from services.gateway.protocols.amqp_1_0.conditions import InvalidField, LinkStolen, ResourceDeleted
+from services.gateway.protocols.amqp_1_0.conditions import InvalidField, ResourceDeleted
 from services.gateway.protocols.amqp_1_0.filters import Filters, filters_of
 from services.gateway.protocols.amqp_1_0.lifetimes import arguments_of, is_exclusive, lifetime_of
 from services.gateway.protocols.amqp_1_0.link import Link, LinkState
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 _COPY = "copy"  # distribution-mode (3.5.3): the link takes nothing
 _NAMED = 200  # bytes of a link's name that its consumer's tag says
 _ANY_SIZE = 1 << 31  # bytes that no message here has
+_NO_MORE = "the queue was deleted, or a delivery was kept for longer than x-consumer-timeout"
 _EVERYTHING = "#"  # the key by which a topic exchange gives all that it has
 
 
@@ -286,15 +287,10 @@ class OutgoingLink(Link):
 
     # -------------------------------------------------------------- the end
 
-    def cancelled(self, *, stolen: bool) -> None:
-        """Its queue is gone, or does not give it more; or it was attached elsewhere."""
+    def cancelled(self, error: BrokerError | None) -> None:
+        """There is this reason, or its queue is gone, or does not give it more."""
         self.session.forget_tag(self.tag)
-        if stolen:
-            self.fail(LinkStolen("the link is attached again, on another connection"))
-        else:
-            self.fail(
-                ResourceDeleted("the queue was deleted, or a delivery was kept for longer than x-consumer-timeout")
-            )
+        self.fail(error or ResourceDeleted(_NO_MORE))
 
     def end(self) -> None:
         """As Link says."""

@@ -311,11 +311,11 @@ class Session:
         if self.state is not SessionState.FAILED:
             self.publications.confirm(dispositions)
 
-    def cancelled(self, tag: str, *, stolen: bool) -> None:
-        """The queue of a link is gone, or the link attached elsewhere."""
+    def cancelled(self, tag: str, error: BrokerError | None) -> None:
+        """The queue of a link is gone, or there is another reason."""
         link = self._consumers.get(tag)
         if link and self.state is SessionState.RUNNING:
-            link.cancelled(stolen=stolen)
+            link.cancelled(error)
 
     @property
     def producing(self) -> list[Producing]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
+from services.common.message.amqp_1_0.added import written
 from services.common.message.amqp_1_0.composite import Anything, Boolean, Composite, Fields, UInt, ULong, composite
 from services.gateway import outcomes
 from services.gateway.protocols.amqp_1_0.conditions import heard, told
@@ -59,7 +60,7 @@ _OUTCOMES: Final[Mapping[type, Callable[[Any], outcomes.DeliveryOutcome]]] = {
     Rejected: lambda state: outcomes.Rejected(heard(state.error)),
     Released: lambda _: outcomes.RELEASED,
     Modified: lambda state: outcomes.Modified(
-        bool(state.delivery_failed), bool(state.undeliverable_here), state.message_annotations
+        bool(state.delivery_failed), bool(state.undeliverable_here), written(state.message_annotations or {})
     ),
 }
 
@@ -70,6 +71,6 @@ def state_of(outcome: outcomes.PublishOutcome) -> Composite:
 
 
 def outcome_of(state: object) -> outcomes.DeliveryOutcome | None:
-    """What a receiver's state says; None for one that ends nothing."""
+    """What a receiver's state says; None for one that ends nothing. Raises SyntaxFault, ResourceError."""
     its = _OUTCOMES.get(type(state))
     return its(state) if its else None

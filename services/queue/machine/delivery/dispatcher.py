@@ -18,7 +18,7 @@ from services.queue.machine.order.ready import Selectable
 class Dispatcher:
     """See Delivery. Changes over when the first consumer comes that chooses, and when the last one has gone."""
 
-    __slots__ = ("_columns", "_consumers", "_entries", "_front", "_grouped", "_left", "_selective")
+    __slots__ = ("_columns", "_consumers", "_entries", "_front", "_grouped", "_left", "_looks", "_selective")
 
     def __init__(self, entries: Entries, consumers: Consumers) -> None:
         self._entries = entries
@@ -32,6 +32,7 @@ class Dispatcher:
             self._selective = SelectiveDelivery(entries, consumers, groups)
             entries.on_settled, entries.on_held = self._selective.settled, self._selective.held
         self._front: Selectable | None = None  # what was selectable, until it is no more
+        self._looks = False  # whether somebody chooses is another question by now
         consumers.watcher = self
 
     # -------------------------------------------------------------- as ConsumersWatcher says
@@ -45,9 +46,27 @@ class Dispatcher:
 
     def went(self, consumer: Consumer) -> None:
         """A consumer is not there any more."""
+        if self._entries.not_for:
+            self._entries.not_for.gone(consumer)
+        if self._selective is not None:
+            self._selective.detach(consumer)
+            self._choose_no_more()
+
+    def chose(self) -> None:
+        """A consumer that is there has begun to choose, or does so no more; that has time until the next delivery."""
+        self._looks = True
+
+    def _look(self) -> None:
+        self._looks = False
+        if self._selective is not None:
+            self._choose_no_more()
+        elif any(each.chooses for each in self._consumers):
+            self._selective, self._front = SelectiveDelivery(self._entries, self._consumers), None
+
+    def _choose_no_more(self) -> None:
+        """Unless somebody does."""
         if self._selective is None:
             return
-        self._selective.detach(consumer)
         if not self._grouped and not any(each.chooses for each in self._consumers):
             # Others may have credit for what it had no time to look at.
             self._left = self._selective.unfinished
@@ -77,9 +96,13 @@ class Dispatcher:
             self._selective.unfinished = False
 
     def direct(self, arrival: Arrival) -> int:
+        if self._looks:
+            self._look()
         return 0 if self._selective else self._columns.direct(arrival)
 
     def from_list(self, now: int, expired: list[Entry]) -> None:
+        if self._looks:
+            self._look()
         if self._selective:
             self._selective.from_list(now, expired)
             return

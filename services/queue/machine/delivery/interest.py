@@ -16,10 +16,11 @@ class Interest:
     """Of a consumer: `required` is what every message has that it wants; None as `selector` is everything.
 
     What came on the connection `not_of` it does not want; nor, of what has its place before `new`, what was received
-    before `since` (Unix ms): what comes after it, it gets whatever its gateway's clock says.
+    before `since` (Unix ms): what comes after it, it gets whatever its gateway's clock says. `refused` are the uids of
+    messages that it is not to have again.
     """
 
-    __slots__ = ("_new", "_not_of", "_selector", "_since", "cost", "required")
+    __slots__ = ("_new", "_not_of", "_selector", "_since", "cost", "refused", "required")
 
     def __init__(self, selector: Selector | None, not_of: str = "", *, since: int = 0, new: int = 0) -> None:
         self._selector = selector
@@ -29,9 +30,17 @@ class Interest:
         self.cost = 1 + (len(selector.text) // _SELECTOR if selector else 0)
         """Looks that it takes the time of."""
         self.required: frozenset[Equality] = selector.required if selector else frozenset()
+        self.refused: set[int] = set()
+
+    @property
+    def takes_all(self) -> bool:
+        """Whether it wants whatever there is."""
+        return not (self._selector or self._not_of or self._new or self.refused)
 
     def wants(self, entry: Entry, view: MessageView) -> bool:
         """Whether it is to have it; `view` is the entry's."""
+        if self.refused and entry.message.uid in self.refused:
+            return False
         if entry.position < self._new and entry.message.received < self._since:
             return False
         if self._not_of and view.facts.publisher == self._not_of:

@@ -9,17 +9,19 @@ from itertools import chain
 from services.queue.machine.entries import Entries
 from services.queue.machine.entry import Entry
 from services.queue.machine.features.admission import Admission
+from services.queue.machine.features.annotated import FEATURE as ANNOTATED
 from services.queue.machine.features.keeper import Keeper
 from services.queue.machine.journal_draft import Note, NotePlace
+from services.queue.machine.modifying import Modifying
 
 
 class Kept:
     """Of one queue."""
 
-    __slots__ = ("_admission", "_entries")
+    __slots__ = ("_admission", "_entries", "_modifying")
 
-    def __init__(self, entries: Entries, admission: Admission) -> None:
-        self._entries, self._admission = entries, admission
+    def __init__(self, entries: Entries, admission: Admission, modifying: Modifying) -> None:
+        self._entries, self._admission, self._modifying = entries, admission, modifying
 
     @property
     def size(self) -> int:
@@ -31,6 +33,8 @@ class Kept:
 
         What is of a feature that it has no more is not kept.
         """
+        if any(note.feature == ANNOTATED for note, _ in notes):
+            self._modifying.annotated()
         keepers = {each.feature: each for each in self._keepers()}
         for keeper in keepers.values():
             keeper.recall(notes, entries)
@@ -53,6 +57,8 @@ class Kept:
             yield self._entries.attempts
         if self._entries.sent_on:
             yield self._entries.sent_on
+        if self._entries.annotated:
+            yield self._entries.annotated
         if self._entries.aside:
             yield from self._entries.aside.keepers()
 

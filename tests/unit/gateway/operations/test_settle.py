@@ -16,10 +16,10 @@ from services.rpc import queue_pb2 as pb
         (RELEASED, pb.RETURN),
         (FAILED, pb.RELEASE),
         (Modified(), pb.RETURN),
-        (Modified(failed=True, undeliverable=True), pb.REJECT),
+        (Modified(failed=True, undeliverable=True), pb.RELEASE),
         (UNSENT, pb.RESTORE),
     ],
 )
 def test_what_a_queue_is_told(outcome: DeliveryOutcome, told: pb.Outcome.ValueType) -> None:
-    """An attempt is only what failed; what is not for its client again is dead-lettered."""
+    """An attempt is only what failed, whether or not its link may have it again."""
     assert to_queue(outcome) == told

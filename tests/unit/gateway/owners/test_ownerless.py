@@ -9,6 +9,10 @@ from unittest.mock import Mock, call
 
 import pytest
 
+from services.common.clients.change import UNCHANGED, Change
+from services.common.clients.link_frame import Settlement
+from services.common.topology.slots import SlotId
+from services.gateway.owners import ownerless as ownerless_queues
 from services.gateway.owners.ownerless import OwnerlessQueues, Term
 from services.gateway.sessions.broker import Broker
 from services.gateway.sessions.consumer import Consumer, ConsumerState, GetHolder
@@ -31,7 +35,7 @@ async def test_what_was_committed_before_the_next_owner_was_asked(outcome: pb.Ou
     """It is told the next owner with what is held; what was given back is held by no consumer there anyway."""
     ownerless = ownerless_of(None)
     ownerless.settle_elsewhere([PendingSettlement(1, GetHolder(QUEUE), 5, outcome)], {QUEUE: Term(Mock(), EPOCH)})
-    assert (ownerless._ownerless[QUEUE].kept == [(outcome, [5])]) is told
+    assert (ownerless._ownerless[QUEUE].kept == [Settlement(SlotId(QUEUE), outcome, [5])]) is told
 
 
 @pytest.mark.parametrize("told", [EPOCH - 1, EPOCH])
@@ -40,7 +44,9 @@ async def test_what_was_committed_when_the_same_process_had_it_again(told: int) 
     link = Mock(streams=1)
     ownerless, settled = ownerless_of(link), PendingSettlement(1, GetHolder(QUEUE, link), 5, pb.RELEASE)
     ownerless.settle_elsewhere([settled], {QUEUE: Term(link, told, 1)})
-    assert link.settle.mock_calls == ([call(QUEUE, pb.RELEASE, [5], term=EPOCH)] if told != EPOCH else [])
+    assert link.settle.mock_calls == (
+        [call(QUEUE, pb.RELEASE, [5], term=EPOCH, change=UNCHANGED)] if told != EPOCH else []
+    )
 
 
 @pytest.mark.parametrize("holders", [1, 2])
@@ -106,7 +112,7 @@ async def test_a_claim_that_is_refused(*, first: bool) -> None:
     ownerless = ownerless_of(link)
     ownerless._new_handle = lambda: next(handles)
     ownerless.settle_elsewhere([PendingSettlement(1, GetHolder(QUEUE), 5, pb.ACCEPT)], {})
-    ownerless._ownerless[QUEUE].kept.append((pb.ACCEPT, range(6, 60_000)))
+    ownerless._ownerless[QUEUE].kept.append(Settlement(SlotId(QUEUE), pb.ACCEPT, range(6, 60_000)))
     ownerless._look()
     one, other = (each.args[0].consumer for each in link.attach.mock_calls)
     ownerless.answered(one, agreed=first)
@@ -117,3 +123,35 @@ async def test_a_claim_that_is_refused(*, first: bool) -> None:
     for handle in again:
         ownerless.answered(handle, agreed=True)
     assert [list(each.args[2])[:1] for each in link.settle.mock_calls] == [[5], [6]]
+
+
+async def test_annotations_that_a_former_owner_may_not_have_heard() -> None:
+    """What is given back with annotations is said again, of what no consumer here holds; without it is not."""
+    link, session = Mock(), Mock()
+    session.holdings.side_effect = lambda: iter([(GetHolder(QUEUE), 6)])
+    ownerless, change = ownerless_of(link, session), Change(b"annotations")
+    ownerless.give_back(
+        [Settlement(SlotId(QUEUE), pb.RELEASE, [4]), Settlement(SlotId(QUEUE), pb.RELEASE, [5, 6], change)]
+    )
+    ownerless._look()
+    (asked,), _ = link.attach.call_args
+    assert list(asked.held) == [5, 6]  # the other one, as its holder
+    ownerless.answered(asked.consumer, agreed=True)
+    assert link.settle.mock_calls == [call(QUEUE, pb.RELEASE, [5], term=EPOCH, change=change)]
+
+
+async def test_annotations_that_wait_have_a_bound(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Beyond it deliveries are settled without; what was kept before makes room once it is said."""
+    monkeypatch.setattr(ownerless_queues, "_ANNOTATIONS", 10)
+    link = Mock()
+    ownerless = ownerless_of(None)
+    for uid in (5, 6):
+        ownerless.settle(SlotId(QUEUE), pb.RELEASE, [uid], Change(b"12345678", not_again=True))
+    assert ownerless._annotations == 8
+    monkeypatch.setattr(ownerless._publisher, "link_of", lambda _: link)
+    ownerless._look()
+    (asked,), _ = link.attach.call_args
+    ownerless.answered(asked.consumer, agreed=True)
+    said = [each.kwargs["change"] for each in link.settle.mock_calls]
+    assert said == [Change(b"12345678", not_again=True), Change(not_again=True)]
+    assert ownerless._annotations == 0

@@ -31,7 +31,7 @@ class House:
         off = SimpleNamespace(on=False, open=False)
         broker = SimpleNamespace(
             sessions={}, observer=Mock(),
-            settle=lambda _queue, outcome, uids: self.settled.append((outcome, list(uids))),
+            settle=lambda _queue, outcome, uids, *_change: self.settled.append((outcome, list(uids))),
         )  # fmt: skip
         connection = SimpleNamespace(
             broker=broker, record=off, writable=True, parting=False, lost=False, name="1.1", waiting=0,

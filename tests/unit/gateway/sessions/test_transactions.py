@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from services.common.errors import PreconditionFailed, ResourceError
-from services.gateway.sessions.transaction import OpenTransactions
+from services.gateway.sessions.transaction import OpenTransactions, Transaction
 from services.gateway.sessions.transactions import MOST, OWN, Transactions
 
 
@@ -57,3 +57,15 @@ def test_there_are_not_too_many(room: OpenTransactions) -> None:
         its.declare(room)
     its.ended(numbers[0])
     assert its.declare(room) == MOST + 1
+
+
+def test_what_is_said_of_deliveries_weighs() -> None:
+    """Annotations take memory until the commit, as messages do: where it is too much nothing is committed."""
+    room = OpenTransactions(100)
+    transaction = Transaction(room)
+    transaction.grow(60)
+    assert transaction.fault is None
+    transaction.grow(60)
+    assert isinstance(transaction.fault, PreconditionFailed)
+    transaction.rolled_back()
+    assert room.used == 0

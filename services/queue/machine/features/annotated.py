@@ -1,0 +1,137 @@
+"""Annotations that receivers have added to messages (AMQP 1.0, part 3, 3.4.5): its owner's death does not lose them.
+
+A message has them in its properties from then on, and so has what is written of it at a hand-over, and its dead letter.
+Of one whose content is in the journal already, all that was added is noted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from struct import Struct
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from services.common.errors import BrokerError
+from services.common.message import format_named
+from services.common.message.amqp_1_0 import added
+from services.queue.machine.entry import Entry
+from services.queue.machine.journal_draft import Note, NotePlace
+from services.queue.machine.message import NOBODYS, Holding, Message
+
+if TYPE_CHECKING:
+    from services.queue.machine.context import QueueContext
+    from services.queue.machine.options import QueueOptions
+
+FEATURE: Final = "annotated"
+_UID: Final = Struct("<Q")
+
+
+class _Noted(NamedTuple):
+    """What the journal says was added, and where."""
+
+    said: bytes
+    place: NotePlace
+
+
+class Annotated:
+    """Of one queue."""
+
+    feature = FEATURE
+    __slots__ = ("_context", "_noted", "_options")
+
+    def __init__(self, options: QueueOptions, context: QueueContext) -> None:
+        self._options, self._context = options, context
+        self._noted: dict[int, _Noted] = {}  # by uid
+
+    def annotate(self, entries: Iterable[Entry], said: bytes, holding: Holding) -> str:
+        """Adds to messages that are nobody's at the moment; why some have not taken it, or nothing."""
+        why = ""
+        for entry in entries:
+            try:
+                self._add(entry, said, holding)
+            except BrokerError as error:
+                why = error.text
+            else:
+                self._note(entry, said)
+        return why
+
+    @staticmethod
+    def too_much(entries: Iterable[Entry], said: bytes) -> str:
+        """Why some of them could not take it, or nothing."""
+        for entry in entries:
+            try:
+                _with(entry.message, said)
+            except BrokerError as error:
+                return error.text
+        return ""
+
+    def _add(self, entry: Entry, said: bytes, holding: Holding) -> None:
+        """To a message of its own: other queues have the former one."""
+        was, account = entry.message, self._context.account
+        properties = _with(was, said)
+        account.let_go([entry], holding)
+        entry.message = now = Message(was.uid, was.facts, properties, was.body, was.received)
+        account.hold([now], now.kept, holding)
+
+    def _note(self, entry: Entry, said: bytes) -> None:
+        if entry.part is None:
+            return
+        uid = entry.message.uid
+        before = self._noted.get(uid)
+        said = added.with_both(before.said if before else b"", said)
+        self._drop([uid])
+        self._context.account.used += len(said)
+        place = self._context.draft.note(Note(self._options.queue_id, FEATURE, _UID.pack(uid) + said))
+        self._noted[uid] = _Noted(said, place)
+
+    def handed_on(self, entries: Iterable[Entry]) -> Mapping[int, NotePlace]:
+        """They are out of the queue, but on disk yet: by uid, where it is noted of them, for who drops it with them."""
+        uids = [entry.message.uid for entry in entries]
+        return {uid: noted.place for uid in uids if (noted := self._take(uid))}
+
+    def left(self, entries: Iterable[Entry]) -> None:
+        """They are not in the queue any more."""
+        if self._noted:
+            self._drop([entry.message.uid for entry in entries])
+
+    def _take(self, uid: int) -> _Noted | None:
+        noted = self._noted.pop(uid, None)
+        if noted:
+            self._context.account.used -= len(noted.said)
+        return noted
+
+    def _drop(self, uids: Iterable[int]) -> None:
+        self._context.draft.drop_notes([noted.place for uid in uids if (noted := self._take(uid))])
+
+    def unwritten(self) -> Iterator[Note]:
+        """Nothing: it is noted at once, or written with what the message is."""
+        return iter(())
+
+    def recall(self, notes: Sequence[tuple[Note, NotePlace]], entries: Sequence[Entry]) -> None:
+        """As Keeper says: messages have it again. The last note of one has all; others are not needed any more."""
+        there, stale = {entry.message.uid: entry for entry in entries}, list[NotePlace]()
+        for note, place in sorted(notes, key=lambda each: each[1]):
+            if note.feature != FEATURE:
+                continue
+            (uid,) = _UID.unpack_from(note.value)
+            if former := self._take(uid):
+                stale.append(former.place)
+            if uid in there:
+                said = note.value[_UID.size :]
+                self._context.account.used += len(said)
+                self._noted[uid] = _Noted(said, place)
+            else:
+                stale.append(place)
+        self._context.draft.drop_notes(stale)
+        for uid, noted in self._noted.items():
+            self._recall(there[uid], noted.said)
+
+    def _recall(self, entry: Entry, said: bytes) -> None:
+        """What was taken once is not too much now."""
+        try:
+            self._add(entry, said, NOBODYS)
+        except BrokerError:
+            return
+
+
+def _with(message: Message, said: bytes) -> bytes:
+    return format_named(message.facts.format).with_annotations(message.properties, said)

@@ -1,0 +1,192 @@
+"""AMQP 1.0, part 3, section 3.4.5: a queue whose consumers modify what they give back."""
+
+from __future__ import annotations
+
+import pytest
+
+from services.common.message import format_named
+from services.common.message.amqp_1_0 import added
+from services.common.message.amqp_1_0.values import Symbol
+from services.common.selectors.selector import selector
+from services.queue.machine.consumers import Consumer
+from services.queue.machine.delivery import not_for
+from services.queue.machine.delivery.interest import Interest
+from services.queue.machine.modifying import Change
+from services.rpc import queue_pb2 as pb
+from tests.support.messages import facts
+from tests.support.queue_machine import FakeLink, Machine
+
+AMQP_0_9 = format_named(facts("").format)
+LATE = added.written({Symbol("x-why"): "late"})
+
+
+def annotations(properties: bytes) -> dict[object, object]:
+    return dict(added.apart(AMQP_0_9.headers(properties)).annotations)
+
+
+def two(machine: Machine) -> tuple[Consumer, Consumer, FakeLink]:
+    """Consumers, of which the second one comes later, and has a link of its own."""
+    other = FakeLink()
+    first = machine.consumer(messages=10)
+    return first, machine.consumer(messages=0, link=other), other
+
+
+def test_annotations_come_with_it() -> None:
+    """Key by key, onto those of before; and other queues' messages stay as they are."""
+    machine = Machine()
+    machine.publish(2)
+    machine.consumer()
+    before = list(machine.link.deliveries.properties)
+    for said in ({"x-why": "late", "x-who": "me"}, {"x-why": "later"}):
+        machine.link.taken()
+        change = Change(added.written({Symbol(key): value for key, value in said.items()}))
+        assert machine.queue.settle(pb.RETURN, [1], 0, change) == ""
+    assert annotations(machine.link.deliveries.properties[0]) == {"x-why": "later", "x-who": "me"}
+    assert machine.link.deliveries.runs[0].attempts == 0
+    machine.link.taken()
+    machine.queue.settle(pb.RELEASE, [2], 0)
+    assert machine.link.deliveries.properties == before[1:]
+
+
+def test_what_it_takes() -> None:
+    """Memory that annotations take is given back with their message."""
+    machine = Machine(durable=True)
+    machine.consumer()
+    machine.publish(3, persistent=True)
+    kept = machine.queue.holding.size
+    machine.queue.settle(pb.RELEASE, [1, 2, 3], 0, Change(LATE))
+    assert machine.queue.holding.size > kept
+    machine.queue.settle(pb.ACCEPT, [1, 2], 0)
+    machine.queue.end(durable=True)
+    assert (machine.queue.holding.size, machine.account.used) == (0, 0)
+
+
+def test_too_many_annotations() -> None:
+    """They go back without these, and who says so hears why."""
+    machine = Machine()
+    machine.publish(1)
+    machine.consumer()
+    much = added.written({Symbol("a"): "x" * (added.MOST - 100)})
+    assert machine.queue.settle(pb.RELEASE, [1], 0, Change(much)) == ""
+    why = machine.queue.settle(pb.RELEASE, [1], 0, Change(added.written({Symbol("b"): "y" * 100})))
+    assert "may gather" in why
+    assert set(annotations(machine.link.deliveries.properties[-1])) == {"a"}
+    assert machine.link.deliveries.runs[-1].attempts == 2
+
+
+@pytest.mark.parametrize("kind", ["classic", "priority", "sorted", "last-value"])
+def test_not_for_this_consumer(kind: str) -> None:
+    """It is given what comes behind, and not this one; others are given this one at its place."""
+    machine = Machine(kind)
+    machine.publish(3)
+    first, second, other = two(machine)
+    waiting = machine.link.uids()
+    assert machine.queue.settle(pb.RELEASE, waiting[:2], 0, Change(not_for=first)) == ""
+    assert machine.link.uids() == []
+    machine.publish(1)
+    machine.queue.credit(first, 10, 1 << 30, 0)
+    assert machine.link.uids() == [4]
+    machine.queue.credit(second, 10, 1 << 30, 0)
+    assert sorted(other.uids()) == sorted(waiting[:2])
+    machine.queue.settle(pb.RELEASE, [waiting[0]], 0)
+    assert other.uids() == [waiting[0]]
+
+
+def test_the_only_consumer() -> None:
+    """The message waits, is counted, and got by who asks for one; a drain does not wait for it."""
+    machine = Machine()
+    machine.publish(1)
+    consumer = machine.consumer(messages=5)
+    machine.link.taken()
+    machine.queue.settle(pb.RETURN, [1], 0, Change(not_for=consumer))
+    assert (machine.link.uids(), machine.queue.ready_count) == ([], 1)
+    assert machine.queue.has_offered_all(consumer)
+    entry = machine.queue.get(machine.link, 0, settled=False)
+    assert entry
+    assert entry.message.uid == 1
+    machine.queue.settle(pb.RELEASE, [1], 0)
+    assert machine.link.uids() == []
+    assert machine.consumer(messages=1).messages == 0
+    assert machine.link.uids() == [1]
+
+
+def test_as_long_as_it_lives() -> None:
+    """Whoever comes after it is another one, and what was remembered of it is gone."""
+    machine = Machine()
+    machine.publish(2)
+    consumer = machine.consumer(messages=5)
+    machine.queue.settle(pb.RELEASE, [1, 2], 0, Change(not_for=consumer))
+    before = machine.account.used
+    machine.link.taken()
+    machine.queue.detach(consumer, 0)
+    assert machine.account.used < before
+    machine.consumer(messages=5)
+    assert machine.link.uids() == [1, 2]
+
+
+def test_in_columns_again() -> None:
+    """Once no such message is left its consumer takes whatever is next, as it did before."""
+    machine = Machine()
+    machine.publish(2)
+    first, second, other = two(machine)
+    machine.queue.settle(pb.RELEASE, [1, 2], 0, Change(not_for=first))
+    assert first.chooses
+    machine.queue.credit(second, 2, 1 << 30, 0)
+    assert other.uids() == [1, 2]
+    machine.queue.settle(pb.ACCEPT, [1], 0)
+    assert first.chooses
+    machine.queue.settle(pb.ACCEPT, [2], 0)
+    assert not first.chooses
+    machine.link.taken()
+    machine.publish(3)
+    assert machine.link.uids() == [3, 4, 5]
+    assert not machine.queue._delivery.chooses
+
+
+def test_besides_a_selector() -> None:
+    """What else it wants, or does not, stays."""
+    machine = Machine()
+    machine.publish_with("n", 1, 2, 1)
+    consumer = machine.consumer(messages=5, interest=Interest(selector("n = 1")))
+    assert machine.link.uids() == [1, 3]
+    machine.queue.settle(pb.RELEASE, [1, 3], 0, Change(not_for=consumer))
+    assert machine.link.uids() == []
+    machine.publish_with("n", 1, 2)
+    assert machine.link.uids() == [4]
+    assert consumer.chooses
+
+
+def test_two_that_do_not_want_it() -> None:
+    """A third one gets it."""
+    machine = Machine()
+    machine.publish(1)
+    first, second, other = two(machine)
+    machine.queue.settle(pb.RELEASE, [1], 0, Change(not_for=first))
+    machine.queue.credit(second, 5, 1 << 30, 0)
+    machine.queue.settle(pb.RELEASE, [1], 0, Change(not_for=second))
+    machine.link.taken()
+    other.taken()
+    machine.consumer(messages=1, link=(third := FakeLink()))
+    assert (third.uids(), machine.link.uids(), other.uids()) == ([1], [], [])
+
+
+def test_too_many_of_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    """They go back all the same, and who says so hears why."""
+    monkeypatch.setattr(not_for, "MOST", 2)
+    machine = Machine()
+    machine.publish(3)
+    consumer = machine.consumer(messages=3)
+    assert machine.queue.settle(pb.RELEASE, [1, 2], 0, Change(not_for=consumer)) == ""
+    assert "undeliverable here" in machine.queue.settle(pb.RELEASE, [3], 0, Change(not_for=consumer))
+    assert machine.queue.ready_count == 3
+
+
+def test_while_it_waits_immediate_messages_pass() -> None:
+    """A message that is not for the only consumer keeps no other from it."""
+    machine = Machine()
+    machine.publish(1)
+    consumer = machine.consumer(messages=5)
+    machine.link.taken()
+    machine.queue.settle(pb.RELEASE, [1], 0, Change(not_for=consumer))
+    assert machine.publish(1, immediate=True) == []
+    assert machine.link.uids() == [2]
