@@ -328,8 +328,7 @@ class Broker:
         concerned = [consumer for consumer in lost if not (but_settled and consumer.settled)]
         for_each("taking a consumer from its former owner", concerned, self._lose_owner)
         self._ownerless.link_down(link, is_lost)
-        self._ownerless.give_back(link.take_unsettled(is_lost))
-        self._ownerless.give_back(self.transactions.take_unsettled(link, is_lost))
+        self._ownerless.give_back(link.take_unsettled(is_lost) + self.transactions.take_unsettled(link, is_lost))
 
     def _lose_owner(self, consumer: Consumer) -> None:
         # What was kept unsent is dropped: the client never saw it, and the next owner delivers it again.

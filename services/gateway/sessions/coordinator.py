@@ -226,7 +226,7 @@ class Coordinator:
         except _OwnerChanged:
             await self._decide(identity, (link,), 0)
             # The participant, if alive, has asked the store as well, and may have answered on a stream that is gone.
-            self._ownerless.give_back(_kept(part.settles))
+            self._ownerless.give_back(_kept(part.settles), committing=True)
 
     # -------------------------------------------------------------- what is said of settlements
 
@@ -235,7 +235,7 @@ class Coordinator:
         if its and link.up and link.streams == stream:
             self._settled[identity, link] = its
         else:
-            self._ownerless.give_back(_kept(its))
+            self._ownerless.give_back(_kept(its), committing=True)
 
     def take_unsettled(self, link: QueueLink, is_lost: Callable[[SlotId], bool]) -> list[Settlement]:
         """Takes out the committed settlements, perhaps not safe, of queues for which `is_lost` is true."""
