@@ -11,6 +11,7 @@ from services.common.selectors.selector import selector
 from services.queue.machine.consumers import Consumer
 from services.queue.machine.delivery import not_for
 from services.queue.machine.delivery.interest import Interest
+from services.queue.machine.message import Message
 from services.queue.machine.modifying import Change
 from services.rpc import queue_pb2 as pb
 from tests.support.messages import facts
@@ -190,3 +191,35 @@ def test_while_it_waits_immediate_messages_pass() -> None:
     machine.queue.settle(pb.RELEASE, [1], 0, Change(not_for=consumer))
     assert machine.publish(1, immediate=True) == []
     assert machine.link.uids() == [2]
+
+
+def test_a_ring() -> None:
+    """What annotations take counts until their message is gone, and not a byte longer."""
+    machine = Machine(overflow="ring", max_length_bytes=2000)
+    machine.consumer(messages=100)
+    ring = machine.queue._entries.ring
+    assert ring
+    machine.publish(1)
+    size = ring.size
+    machine.queue.settle(pb.RELEASE, [1], 0, Change(added.written({Symbol("a"): "x" * 900})))
+    assert ring.size > size + 900
+    machine.queue.settle(pb.ACCEPT, [1], 0)
+    assert ring.size == 0
+    machine.publish(1, body=b"x" * 1000)
+    machine.publish(1)
+    machine.queue.settle(pb.RELEASE, [2], 0, Change(added.written({Symbol("a"): "x" * 1000})))
+    assert [entry.message.uid for entry in machine.queue.entries()] == [3]
+
+
+def test_a_sorted_ring() -> None:
+    """Annotations that are its key give a message another place; it leaves the ring all the same."""
+    machine = Machine("sorted", overflow="ring", max_length=2, table={"qpid.queue_sort_key": "n"})
+    machine.consumer(messages=100)
+    machine.publish_with("n", "b")
+    machine.queue.settle(pb.RELEASE, [1], 0)
+    [entry] = machine.queue.entries()
+    was = entry.message
+    entry.message = Message(1, was.facts, AMQP_0_9.with_headers(was.properties, {"n": "a"}), b"", was.received)
+    machine.queue.settle(pb.ACCEPT, [1], 0)
+    assert machine.queue._entries.ring
+    assert (machine.queue._entries.ring.size, list(machine.queue._entries.ring._rows)) == (0, [])
