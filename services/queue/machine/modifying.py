@@ -40,7 +40,7 @@ class Modifying:
         why = ""
         if change.annotations:
             why = self.annotated().annotate(entries, change.annotations, self._entries.holding)
-        if change.not_for is not None and not self.refuse(change.not_for, uids_of(entries)):
+        if change.not_for is not None and not self.refuse(change.not_for, uids_of(entries), here=True):
             why = f"more than {MOST} messages of a queue are undeliverable here"
         return why
 
@@ -51,12 +51,14 @@ class Modifying:
             its.annotated = Annotated(its.options, its.context)
         return its.annotated
 
-    def refuse(self, consumer: Consumer, uids: Sequence[int]) -> bool:
-        """It is not to have these again; False where there are too many of them."""
+    def refuse(self, consumer: Consumer, uids: Sequence[int], *, here: bool) -> bool:
+        """It is not to have these again, as NotFor.add says; False where there are too many of them."""
         its = self._entries
+        if not uids:
+            return True
         if its.not_for is None:
             its.not_for = NotFor(its.context.account, self._delivery.chose)
-        return its.not_for.add(consumer, uids)
+        return its.not_for.add(consumer, uids, here=here)
 
     def too_much(self, entries: Iterable[Entry], annotations: bytes) -> str:
         """Why some of these could not take them, or nothing. They stay as they are."""

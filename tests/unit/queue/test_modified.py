@@ -182,6 +182,36 @@ def test_too_many_of_them(monkeypatch: pytest.MonkeyPatch) -> None:
     assert machine.queue.ready_count == 3
 
 
+def test_what_it_said_before_gives_way(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is done with, most likely, keeps it from saying nothing more; what waits is not forgotten."""
+    monkeypatch.setattr(not_for, "MOST", 3)
+    machine = Machine()
+    machine.publish(3)
+    consumer = machine.consumer(messages=0)
+    assert machine.queue.modifying.refuse(consumer, [91, 3, 92], here=False)
+    machine.queue.credit(consumer, 9, 1 << 30, 0)
+    assert machine.link.uids() == [1, 2]
+    for _ in range(2):  # kept settlements come twice
+        assert machine.queue.settle(pb.RELEASE, [1, 2], 0, Change(not_for=consumer)) == ""
+        machine.queue.get(machine.link, 0, settled=False)
+    machine.publish(1)
+    assert "undeliverable here" in machine.queue.settle(pb.RELEASE, [4], 0, Change(not_for=consumer))
+    machine.queue.detach(consumer, 0)
+    assert machine.queue._entries.not_for
+    assert not machine.queue._entries.not_for._by_uid
+
+
+def test_of_what_is_gone() -> None:
+    """Nothing is to be remembered of it: its consumer does not choose."""
+    machine = Machine()
+    machine.publish(1)
+    consumer = machine.consumer(messages=5)
+    machine.queue.settle(pb.ACCEPT, [1], 0)
+    assert machine.queue.settle(pb.RELEASE, [1], 0, Change(not_for=consumer)) == ""
+    assert not consumer.chooses
+    assert machine.queue._entries.not_for is None
+
+
 def test_while_it_waits_immediate_messages_pass() -> None:
     """A message that is not for the only consumer keeps no other from it."""
     machine = Machine()

@@ -223,6 +223,18 @@ async def test_not_for_a_consumer_that_comes_again(house: House) -> None:
     assert [run.consumer for run in link.runs] == [1, 2]
 
 
+async def test_not_for_a_consumer_that_may_not_come(house: House) -> None:
+    """Nothing is kept of what it says."""
+    queue_id = await house.declare("q")
+    link = await house.link()
+    await link.publish(queue_id, [b"1"])
+    await link.attach(queue_id, 1, exclusive=True)
+    await link.attach(queue_id, 2, not_for=[5, 6])
+    await link.until(lambda: sum(len(frame.attached) for frame in link.frames) == 2)
+    queue = house.queues["queue-1"]._host.registry.queues[queue_id]
+    assert queue._entries.not_for is None
+
+
 @pytest.mark.parametrize("of", ["annotations", "messages"])
 async def test_too_much(house: House, monkeypatch: pytest.MonkeyPatch, of: str) -> None:
     """Its consumer is cancelled, and told why; the messages are others'."""
