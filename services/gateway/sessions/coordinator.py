@@ -27,8 +27,8 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import structlog
 
-from services.common.clients.change import Change
-from services.common.clients.link_frame import Settlement
+from services.common.clients.change import Change, Handled
+from services.common.clients.link_frame import Settlement, settlements_of
 from services.common.clients.outbound import Attempt, Messages
 from services.common.errors import BrokerError, InDoubt, PreconditionFailed, Unavailable
 from services.common.memory import available
@@ -342,6 +342,14 @@ class Coordinator:
         """The settlements of these transactions are safe: drops them here."""
         for transaction in transactions:
             self._settled.pop((transaction, link), None)
+
+    def unsettled(self, link: QueueLink, them: Iterable[pb.Settle], consumers: Mapping[int, Handled]) -> None:
+        """It could not carry these out, some perhaps of transactions: the next owner of their queues will."""
+        by_whether_committing: dict[bool, list[pb.Settle]] = defaultdict(list)
+        for said in them:
+            by_whether_committing[(said.transaction, link) in self._asked].append(said)
+        for committing, some in by_whether_committing.items():
+            self._ownerless.give_back(settlements_of(some, consumers), committing=committing)
 
     def link_down(self, link: QueueLink) -> None:
         """A stream broke: what was not answered on it never will be."""

@@ -65,9 +65,11 @@ class EntrySettlement:
         (self._entries.forget_dequeued if staged else self._entries.forget)(entries)
         self._look_again(now)
 
-    def settle_coming(self, outcome: pb.Outcome.ValueType, uids: Sequence[int], holder: Undecided, now: int) -> None:
-        """The same for uids that were to come when they were held."""
-        self.settle(outcome, uids if outcome in FINAL else self._claims.still(uids, holder), now)
+    def settle_coming(
+        self, outcome: pb.Outcome.ValueType, uids: Sequence[int], holder: Undecided, now: int, change: Change
+    ) -> str:
+        """The same for uids that were to come when they were held; one that has yet to come is not changed."""
+        return self.settle(outcome, uids if outcome in FINAL else self._claims.still(uids, holder), now, change)
 
     def _look_again(self, now: int) -> None:
         """Where what was held kept others from something."""

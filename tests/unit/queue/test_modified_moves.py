@@ -71,6 +71,18 @@ async def test_over_owners(house: House, monkeypatch: pytest.MonkeyPatch, dies: 
     await link.until(lambda: not live.batches)
 
 
+async def test_of_a_consumer_that_has_ended(house: House) -> None:
+    """What it has said counts, though the next owner never knew it: a gateway tells that again."""
+    queue_id = await house.declare("q")
+    link = await house.link()
+    await link.publish(queue_id, [b"1"])
+    await link.attach(queue_id, messages=5)
+    await link.until(lambda: link.uids)
+    await modify(link, queue_id, consumer=0, why="late")
+    await link.until(lambda: len(link.uids) == 2)
+    assert annotations(link) == {"why": "late"}
+
+
 async def test_one_note(house: House) -> None:
     """However often it is modified, the journal has one note of it."""
     queue_id = await house.declare("q", durable=True)

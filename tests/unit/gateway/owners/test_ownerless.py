@@ -18,6 +18,7 @@ from services.gateway.owners import ownerless as ownerless_queues
 from services.gateway.owners.ownerless import OwnerlessQueues, Term
 from services.gateway.sessions.broker import Broker
 from services.gateway.sessions.consumer import Consumer, ConsumerState, GetHolder
+from services.gateway.sessions.coordinator import Coordinator
 from services.gateway.sessions.transaction import PendingSettlement
 from services.rpc import queue_pb2 as pb
 
@@ -185,6 +186,18 @@ async def test_annotations_of_what_was_committed(holders: int) -> None:
     said = [Settlement(SlotId(QUEUE), pb.RETURN, [uid], change) for uid in (5, 6)]
     assert ownerless._ownerless[QUEUE].kept == (said if holders == 1 else [])
     assert len(looked) == 2
+
+
+@pytest.mark.parametrize("committing", [True, False])
+async def test_what_an_owner_could_not_carry_out(*, committing: bool) -> None:
+    """Of a transaction under way it is settled by that, and held by nobody besides; all else somebody here holds."""
+    holder, link, coordinator = GetHolder(QUEUE), Mock(), cast("Any", Coordinator.__new__(Coordinator))
+    coordinator._asked = {(9, link): Mock()} if committing else {}
+    coordinator._ownerless = ownerless = ownerless_of(None, Mock(holdings=lambda: iter([(holder, 5)])))
+    said = pb.Settle(queue_id=QUEUE, outcome=pb.RELEASE, uids=[5], annotations=b"annotations", transaction=9)
+    coordinator.unsettled(link, [said], {})
+    kept = [(each.outcome, list(each.uids), each.change.annotations) for each in ownerless._ownerless[QUEUE].kept]
+    assert kept == ([(pb.RETURN, [5], b"annotations")] if committing else [])
 
 
 async def test_annotations_that_wait_have_a_bound(monkeypatch: pytest.MonkeyPatch) -> None:
