@@ -201,6 +201,17 @@ def test_what_it_said_before_gives_way(monkeypatch: pytest.MonkeyPatch) -> None:
     assert not machine.queue._entries.not_for._by_uid
 
 
+def test_not_for_this_consumer_before_it_has_come() -> None:
+    """It had it from a former owner, and its publisher sends it again only now."""
+    machine, other = Machine(), FakeLink()
+    consumer = machine.consumer(held=[1], again=True)
+    assert machine.queue.settle(pb.RELEASE, [1], 0, Change(not_for=consumer)) == ""
+    machine.publish(2)
+    assert machine.link.uids() == [2]
+    machine.consumer(link=other)
+    assert other.uids() == [1]
+
+
 def test_of_what_is_gone() -> None:
     """Nothing is to be remembered of it: its consumer does not choose."""
     machine = Machine()
