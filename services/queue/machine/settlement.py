@@ -67,7 +67,7 @@ class EntrySettlement:
     def settle_coming(
         self, outcome: pb.Outcome.ValueType, uids: Sequence[int], holder: Undecided, now: int, change: Change
     ) -> str:
-        """The same for uids that were to come when they were held; annotations of what has yet to come are forgotten."""
+        """The same for uids that were to come when they were held; annotations of what comes later are lost."""
         return self.settle(outcome, uids if outcome in FINAL else self._claims.still(uids, holder), now, change)
 
     def _look_again(self, now: int) -> None:
