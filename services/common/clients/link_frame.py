@@ -31,6 +31,7 @@ class Frame:
     batches: list[bytes | in_front.Parts] = field(default_factory=list)
     size: int = 0
     settled: list[Settlement] = field(default_factory=list)
+    change: Change = UNCHANGED  # of the last settlement
 
     def settle(self, said: Settlement, transaction: int, term: int) -> None:
         """Adds a settlement, to the last one where they are alike. Without a transaction it is kept."""
@@ -39,14 +40,19 @@ class Frame:
             self.settled.append(said)
         if had := outcome == pb.RETURN:
             outcome = pb.RESTORE
-        settles, by = self.fields.settles, change.handle
-        alike = queue_id, outcome, had, transaction, term, change.annotations, by, change.not_again
-        if settles and _what(settles[-1]) == alike:
-            settles[-1].uids.extend(uids)
+        settles = self.fields.settles
+        last, same = settles[-1] if settles else None, (queue_id, outcome, had, transaction, term)
+        if (
+            last
+            and (last.queue_id, last.outcome, last.had, last.transaction, last.term) == same
+            and (change is UNCHANGED is self.change or _is_change(last, change))
+        ):
+            last.uids.extend(uids)
             return
         its = settles.add(queue_id=queue_id, outcome=outcome, had=had, uids=uids, transaction=transaction, term=term)
+        self.change = change
         if change is not UNCHANGED:
-            its.annotations, its.consumer, its.not_again = change.annotations, by, change.not_again
+            its.annotations, its.consumer, its.not_again = change.annotations, change.handle, change.not_again
 
     def wire(self) -> bytes | in_front.Parts:
         """Its wire form; nothing may be added to it any more."""
@@ -66,7 +72,5 @@ def _settlement(said: pb.Settle, by: Handled | None) -> Settlement:
     return Settlement(SlotId(said.queue_id), pb.RETURN if said.had else said.outcome, said.uids, change)
 
 
-def _what(said: pb.Settle) -> tuple[object, ...]:
-    """All but of which deliveries."""
-    place = said.queue_id, said.outcome, said.had, said.transaction, said.term
-    return *place, said.annotations, said.consumer, said.not_again
+def _is_change(said: pb.Settle, change: Change) -> bool:
+    return (said.annotations, said.consumer, said.not_again) == (change.annotations, change.handle, change.not_again)

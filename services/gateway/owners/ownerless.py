@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import asyncio
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final, NamedTuple
+from itertools import chain
+from typing import TYPE_CHECKING, NamedTuple
 
 import structlog
 
@@ -19,6 +20,7 @@ from services.common.clients.change import UNCHANGED, Change
 from services.common.clients.link_frame import Settlement
 from services.common.containment import for_each
 from services.common.topology.slots import SlotId
+from services.gateway.owners.again import FINAL, Delivery, more_than, said_again
 from services.gateway.owners.holdings_report import HoldingsReport
 from services.gateway.owners.used_queues import UsedQueues
 from services.rpc import queue_pb2 as pb
@@ -33,8 +35,6 @@ if TYPE_CHECKING:
     Holdings = Mapping[Holder, list[int]]
 
 log = structlog.get_logger()
-
-_FINAL: Final = (pb.ACCEPT, pb.REJECT)
 
 _HELD = 50_000  # deliveries in one claim: the owner does other things in between
 _SOON = 0.005  # seconds after an event, so that events at about the same time are handled together: clients wait
@@ -87,6 +87,7 @@ class OwnerlessQueues:
         self._report = HoldingsReport(publisher, self.used)
         self._retry: asyncio.TimerHandle | None = None
         self._annotations = 0  # bytes of those that are kept
+        self._dropping = False  # of late some were dropped
 
     def exists(self, queue_id: SlotId) -> bool:
         """Whether the topology has the queue."""
@@ -114,15 +115,12 @@ class OwnerlessQueues:
             self._keep(self._ownerless[queue_id].kept, said)
             self._look_within(_AGAIN)
 
-    def give_back(self, settlements: Iterable[Settlement]) -> None:
-        """Keeps settlements that a former owner was sent, and may not have carried out.
+    def give_back(self, settlements: Iterable[Settlement], *, committing: bool = False) -> None:
+        """Keeps what has to be said again of settlements that a former owner was sent, and may not have carried out.
 
-        A release is left out: if it was carried out, another consumer may hold the message; if not, the message is
-        requeued all the same, since no client claims it. With annotations it is kept, of what no consumer here holds.
+        All of them at once, in order. `committing`: of a transaction under way, which is among what is held.
         """
-        for said in settlements:
-            if said.outcome not in _FINAL:
-                said = self._unheld(said)  # noqa: PLW2901 - the rest of it
+        for said in said_again(settlements, self._known(), int(committing)):
             if said.uids and said.queue_id in self._queues:
                 queue = self._ownerless[said.queue_id]
                 self._keep(queue.late if queue.asked else queue.kept, said)
@@ -132,17 +130,22 @@ class OwnerlessQueues:
         """Without its annotations, where all that are kept take too much memory."""
         size = len(said.change.annotations)
         if self._annotations + size > _ANNOTATIONS:
-            log.warning("annotations of deliveries are dropped, too many wait for an owner", queue=said.queue_id)
+            if not self._dropping:
+                log.warning("annotations of deliveries are dropped, too many wait for an owner", queue=said.queue_id)
+            self._dropping = True
             said, size = said._replace(change=said.change._replace(annotations=b"")), 0
         self._annotations += size
         line.append(said)
 
-    def _unheld(self, said: Settlement) -> Settlement:
-        """Of one that gives back, what has to be said again."""
-        if not said.change.annotations:
-            return said._replace(uids=())
-        held = {uid for session in self._sessions for _, uid in session.holdings()}
-        return said._replace(uids=[uid for uid in said.uids if uid not in held])
+    def _known(self) -> Iterator[Delivery]:
+        """What consumers here hold, and what is kept for the next owner already."""
+        yield from self._held()
+        for queue_id, queue in self._ownerless.items():
+            for said in chain(queue.kept, queue.late):
+                yield from ((queue_id, uid) for uid in said.uids)
+
+    def _held(self) -> Iterator[Delivery]:
+        return ((holder.queue_id, uid) for session in self._sessions for holder, uid in session.holdings())
 
     def settle_elsewhere(self, settlements: Iterable[Settled], told: Mapping[SlotId, Term]) -> None:
         """Settles what a transaction has settled where the owner that was `told` is not the owner any more.
@@ -152,24 +155,30 @@ class OwnerlessQueues:
         but not what another consumer here was given since.
         """
         changed = {queue_id for queue_id, term in told.items() if term != self.term_of(queue_id)}
-        for each in settlements:
+        some = [
+            each
+            for each in settlements
+            if (each.holder.link is None or each.holder.queue_id in changed) and each.holder.queue_id in self._queues
+        ]
+        lost, anothers = list[Settlement](), self._anothers(some)
+        for each in some:
             queue_id, link = each.holder.queue_id, each.holder.link
-            if (link and queue_id not in changed) or queue_id not in self._queues:
-                continue
             queue, said = self._ownerless.get(queue_id), Settlement(queue_id, each.outcome, [each.uid], each.change)
             if link is None:
-                self.give_back((said,))
+                lost.append(said)
             elif queue is None:
-                if each.outcome in _FINAL or not self._is_anothers(each):
+                if (queue_id, each.uid) not in anothers:
                     self._say(link, said)
             else:
                 self._keep(queue.late if queue.asked else queue.kept, said)
                 self._look_within(_AGAIN)
+        if lost:
+            self.give_back(lost, committing=True)
 
-    def _is_anothers(self, settled: Settled) -> bool:
-        """Whether a consumer here has the message, but for one that has settled it in a transaction under way."""
-        held = (uid for session in self._sessions for _, uid in session.holdings())
-        return sum(uid == settled.uid for uid in held) > 1
+    def _anothers(self, settlements: Iterable[Settled]) -> set[Delivery]:
+        """Of what a transaction under way gives back, what a consumer here has besides."""
+        back = {(each.holder.queue_id, each.uid) for each in settlements if each.outcome not in FINAL}
+        return more_than(1, back, self._held())
 
     def _say(self, link: QueueLink, said: Settlement) -> None:
         term = self._publisher.epoch_of(said.queue_id)
@@ -260,7 +269,7 @@ class OwnerlessQueues:
 
     def _drop(self, queue_id: SlotId) -> None:
         queue = self._ownerless.pop(queue_id)
-        self._annotations -= _size(queue.kept) + _size(queue.late)
+        self._gone(queue.kept + queue.late)
         for_each("ending a consumer", list(queue.consumers), self._end)
 
     def _held_of(self, queues: Mapping[SlotId, QueueLink]) -> dict[SlotId, dict[Holder, list[int]]]:
@@ -328,13 +337,14 @@ class OwnerlessQueues:
         queue.refused = queue.refused or not agreed
         if not queue.refused and not queue.asked and not queue.consumers and queue.link:
             del self._ownerless[queue_id]
-            self._annotations -= _size(queue.kept)
+            self._gone(queue.kept)
             for said in queue.kept:
                 self._say(queue.link, said)
             if queue.late:
                 self._ownerless[queue_id].kept = queue.late
                 self.retry_soon()
 
-
-def _size(kept: Iterable[Settlement]) -> int:
-    return sum(len(said.change.annotations) for said in kept)
+    def _gone(self, kept: Iterable[Settlement]) -> None:
+        """There is room for the annotations of others."""
+        if size := sum(len(said.change.annotations) for said in kept):
+            self._annotations, self._dropping = self._annotations - size, False

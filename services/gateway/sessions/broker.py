@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import structlog
 
 from services.common.clients.change import UNCHANGED, Change
-from services.common.clients.link_frame import Outcome, settlements_of
+from services.common.clients.link_frame import Outcome
 from services.common.clients.publisher import Publisher
 from services.common.compiling import Compiling
 from services.common.containment import for_each
@@ -204,7 +204,7 @@ class Broker:
         if frame.prepared or frame.completed:
             self._answered(link, frame)
         if frame.unsettled:
-            self._ownerless.give_back(settlements_of(frame.unsettled, self._consumers))
+            self.transactions.unsettled(link, frame.unsettled, self._consumers)
         if frame.lost_partitions:
             self.moved(link, self._table.ended(frame.lost_partitions, frame.lost_terms))
         # Last: a settlement that is safe is not lost with a partition of the same frame.
@@ -328,8 +328,7 @@ class Broker:
         concerned = [consumer for consumer in lost if not (but_settled and consumer.settled)]
         for_each("taking a consumer from its former owner", concerned, self._lose_owner)
         self._ownerless.link_down(link, is_lost)
-        self._ownerless.give_back(link.take_unsettled(is_lost))
-        self._ownerless.give_back(self.transactions.take_unsettled(link, is_lost))
+        self._ownerless.give_back(link.take_unsettled(is_lost) + self.transactions.take_unsettled(link, is_lost))
 
     def _lose_owner(self, consumer: Consumer) -> None:
         # What was kept unsent is dropped: the client never saw it, and the next owner delivers it again.

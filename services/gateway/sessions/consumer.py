@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from services.gateway.vocabulary import Credit
 
 WINDOW_BYTES = 4 << 20
-_NOT_FOR = 10_000  # as many as an owner keeps of a consumer (queue/machine/delivery/not_for.py)
+_NOT_FOR = 1000  # as many as an owner keeps of a consumer (queue/machine/delivery/not_for.py)
 
 
 class ConsumerState(enum.Enum):

@@ -27,8 +27,8 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import structlog
 
-from services.common.clients.change import Change
-from services.common.clients.link_frame import Settlement
+from services.common.clients.change import Change, Handled
+from services.common.clients.link_frame import Settlement, settlements_of
 from services.common.clients.outbound import Attempt, Messages
 from services.common.errors import BrokerError, InDoubt, PreconditionFailed, Unavailable
 from services.common.memory import available
@@ -226,7 +226,7 @@ class Coordinator:
         except _OwnerChanged:
             await self._decide(identity, (link,), 0)
             # The participant, if alive, has asked the store as well, and may have answered on a stream that is gone.
-            self._ownerless.give_back(_kept(part.settles))
+            self._ownerless.give_back(_kept(part.settles), committing=True)
 
     # -------------------------------------------------------------- what is said of settlements
 
@@ -235,7 +235,7 @@ class Coordinator:
         if its and link.up and link.streams == stream:
             self._settled[identity, link] = its
         else:
-            self._ownerless.give_back(_kept(its))
+            self._ownerless.give_back(_kept(its), committing=True)
 
     def take_unsettled(self, link: QueueLink, is_lost: Callable[[SlotId], bool]) -> list[Settlement]:
         """Takes out the committed settlements, perhaps not safe, of queues for which `is_lost` is true."""
@@ -342,6 +342,14 @@ class Coordinator:
         """The settlements of these transactions are safe: drops them here."""
         for transaction in transactions:
             self._settled.pop((transaction, link), None)
+
+    def unsettled(self, link: QueueLink, them: Iterable[pb.Settle], consumers: Mapping[int, Handled]) -> None:
+        """It could not carry these out, some perhaps of transactions: the next owner of their queues will."""
+        by_whether_committing: dict[bool, list[pb.Settle]] = defaultdict(list)
+        for said in them:
+            by_whether_committing[(said.transaction, link) in self._asked].append(said)
+        for committing, some in by_whether_committing.items():
+            self._ownerless.give_back(settlements_of(some, consumers), committing=committing)
 
     def link_down(self, link: QueueLink) -> None:
         """A stream broke: what was not answered on it never will be."""

@@ -26,6 +26,11 @@ def no_room(host: Host, said: pb.Settle) -> str:
     return ""
 
 
+def is_changed(said: pb.Settle) -> bool:
+    """Whether anything is; the consumer that says so may have ended, also before another owner was told."""
+    return bool(said.annotations) or said.not_again
+
+
 def settle_changed(
     host: Host, link: PeerLink, queue: Queue, said: pb.Settle, settle: Callable[[Change], str], no: str = ""
 ) -> None:
@@ -43,7 +48,7 @@ def settle_changed(
 
 def _change_of(link: PeerLink, said: pb.Settle) -> Change:
     """As their queue takes it. A consumer that is gone is given nothing anyway."""
-    if not said.annotations and not said.not_again:
+    if not is_changed(said):
         return UNCHANGED
     found = link.consumers.get(said.consumer) if said.not_again else None
     return Change(said.annotations, found[0] if found and found[1].options.queue_id == said.queue_id else None)

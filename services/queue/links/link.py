@@ -319,6 +319,7 @@ class PeerLink(Holder):
             answer.text = f"queue '{queue.options.name}' is in exclusive use"
             return None
         self.consumers[handle] = (consumer, queue)
+        queue.modifying.refuse(consumer, attach.not_for, here=False)  # as it said to a former owner
         self._host.claims.claim(queue, self, consumer, attach.held)
         self._host.events.publish(attached(consumer, queue.options, self.name, again=attach.again))
         if attach.steals:

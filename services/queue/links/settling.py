@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from services.common.topology.slots import SlotId
 from services.queue.host import Host
-from services.queue.links.changes import no_room, settle_changed
+from services.queue.links.changes import is_changed, no_room, settle_changed
 from services.queue.links.outbox import Outbox
 from services.queue.machine.claims import FINAL
 from services.queue.machine.queue import Queue
@@ -25,7 +25,7 @@ def settle(host: Host, holder: PeerLink, outbox: Outbox, said: pb.Settle, now: i
     if queue is not None:
         outcome = pb.RETURN if said.had else said.outcome
         uids = _its(host, holder, queue, said)
-        if not said.consumer:
+        if not is_changed(said):
             queue.settle(outcome, uids, now)
         else:
             settle_changed(host, holder, queue, said, partial(queue.settle, outcome, uids, now), no_room(host, said))

@@ -28,13 +28,14 @@ from services.common.topology.slots import SlotId
 from services.queue.host import Host
 from services.queue.journal.content import Source
 from services.queue.journal.ticket import Receipt
-from services.queue.links.changes import settle_changed
+from services.queue.links.changes import is_changed, settle_changed
 from services.queue.links.holding import hold
 from services.queue.links.moved import tell_copied, tell_moved
 from services.queue.links.open_transaction import HeldEntries, OpenTransaction
 from services.queue.machine.arrival import Arrival
 from services.queue.machine.claims import FINAL
 from services.queue.machine.entry import Entry
+from services.queue.machine.modifying import UNCHANGED, Change
 from services.queue.machine.queue import Queue
 from services.queue.machine.record import uids_of
 from services.queue.observe.traced_batch import TracedBatch
@@ -287,21 +288,17 @@ class Transactions:
             if settlement.moved:
                 tell_moved(self._host, settlement.queue, settlement.moved)
                 settlement.queue.transacted.moved(entries, now, staged=settlement.staged)
+                settlement.queue.transacted.settle_coming(settlement.outcome, settlement.coming, transaction, now)
+            elif is_changed(settlement.said):
+                settle = partial(_settle, transaction, settlement, entries, now)
+                settle_changed(self._host, self._link, settlement.queue, settlement.said, settle)
             else:
-                self._settle_held(settlement, entries, now)
-            settlement.queue.transacted.settle_coming(settlement.outcome, settlement.coming, transaction, now)
+                _settle(transaction, settlement, entries, now, UNCHANGED)
         else:
             # The commit counts at the next owner too, which does not know of it: the gateway tells it.
-            queue_id, uids = settlement.queue.options.queue_id, uids_of(settlement.entries) + settlement.coming
-            self._link.outbox.frame.unsettled.add(queue_id=queue_id, outcome=settlement.outcome, uids=uids)
-
-    def _settle_held(self, settlement: HeldEntries, entries: list[Entry], now: int) -> None:
-        queue = settlement.queue
-        settle = partial(queue.transacted.settle_held, settlement.outcome, entries, now, staged=settlement.staged)
-        if settlement.said.consumer:
-            settle_changed(self._host, self._link, queue, settlement.said, settle)
-        else:
-            settle()
+            unsettled = self._link.outbox.frame.unsettled.add()
+            unsettled.CopyFrom(settlement.said)
+            unsettled.uids[:] = uids_of(settlement.entries) + settlement.coming
 
     def _give_back(self, transaction: OpenTransaction, now: int) -> None:
         transaction.decided()
@@ -386,6 +383,15 @@ def _acks(
         return [failure]
     acks = answer.result()
     return acks if isinstance(acks, list) else [acks]
+
+
+def _settle(
+    transaction: OpenTransaction, settlement: HeldEntries, entries: list[Entry], now: int, change: Change
+) -> str:
+    """What is here, and what is to come; as Queue.settle gives it."""
+    its, outcome = settlement.queue.transacted, settlement.outcome
+    held = its.settle_held(outcome, entries, now, change, staged=settlement.staged)
+    return its.settle_coming(outcome, settlement.coming, transaction, now, change) or held
 
 
 def _refusal(failures: Sequence[BaseException]) -> PreconditionFailed | None:

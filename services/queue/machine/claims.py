@@ -158,8 +158,9 @@ class Claims:
             return
         self._entries.tell_held(consumer, entry)
 
-    def settled(self, outcome: Outcome, uids: Sequence[int]) -> None:
-        """What became of deliveries, some of which are perhaps not here."""
+    def settled(self, outcome: Outcome, uids: Sequence[int]) -> list[int]:
+        """What became of deliveries, some of which are perhaps not here; gives those that come back when they come."""
+        back: list[int] = []
         for uid in uids:
             if outcome in FINAL:
                 self._heirs.pop(uid, None)
@@ -170,6 +171,8 @@ class Claims:
                 self._entries.context.on_early()
             elif claim.outcome is None:
                 self._give_up(uid, claim, keeps=outcome == pb.ABANDON)
+                back.append(uid)
+        return back
 
     def not_others(self, uids: Iterable[int], holder: Holder) -> list[int]:
         """Those that neither another gateway holds that is there, nor a transaction of its.

@@ -14,10 +14,8 @@ _NEVER: Final = 1 << 62  # Unix ms
 
 
 def newcomer(attach: pb.AttachConsumer, link: ConsumerLink, queue: Queue, now: int) -> Consumer:
-    """What the gateway behind `link` asks for, of a queue; what it said to a former owner counts. Raises
-    InvalidSelector.
-    """
-    consumer = Consumer(
+    """What the gateway behind `link` asks for, of a queue. Raises InvalidSelector."""
+    return Consumer(
         attach.consumer,
         link,
         tag=attach.tag,
@@ -33,9 +31,6 @@ def newcomer(attach: pb.AttachConsumer, link: ConsumerLink, queue: Queue, now: i
         holds=bool(attach.held),
         interest=_interest(attach, queue, now),
     )
-    if attach.not_for:
-        queue.modifying.refuse(consumer, list(attach.not_for))
-    return consumer
 
 
 def _interest(attach: pb.AttachConsumer, queue: Queue, now: int) -> Interest | None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from itertools import islice, takewhile
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from sortedcontainers import SortedList
 
@@ -17,7 +17,19 @@ from services.queue.machine.entry import Entry
 from services.queue.machine.options import QueueOptions
 
 if TYPE_CHECKING:
+    from services.queue.machine.message import Message
     from services.queue.machine.walk import Walk
+
+
+_Row: TypeAlias = tuple[Any, int]  # what it is worth, and its uid
+
+
+class _Known(NamedTuple):
+    """An entry as it was counted: as this message, in this row."""
+
+    entry: Entry
+    message: Message
+    row: _Row
 
 
 class Ring:
@@ -32,8 +44,8 @@ class Ring:
         """`walk` goes over what is in the queue already, what is held too; None: nothing is."""
         self._worth = worth
         self._walk = walk
-        self._rows: SortedList[tuple[Any, int]] = SortedList()
-        self._known: dict[int, Entry] = {}  # by uid
+        self._rows: SortedList[_Row] = SortedList()
+        self._known: dict[int, _Known] = {}  # by uid
         self.size = 0
         self.full = False
 
@@ -53,19 +65,31 @@ class Ring:
         """They are in the queue: from now on, or again."""
         self.full = False
         for entry in entries:
-            uid = entry.message.uid
-            if uid not in self._known:
-                self._rows.add((self._worth(entry), uid))
-                self.size += entry.message.weight
-            self._known[uid] = entry
+            known = self._known.get(entry.message.uid)
+            if known is None or known.message is not entry.message:
+                self._known[entry.message.uid] = self._counted(entry, known)
+            elif known.entry is not entry:
+                self._known[entry.message.uid] = known._replace(entry=entry)
+
+    def _counted(self, entry: Entry, former: _Known | None) -> _Known:
+        """It was not counted yet, or as another message: somebody has added annotations since."""
+        if former:
+            self._forget(former)
+        row = self._worth(entry), entry.message.uid
+        self._rows.add(row)
+        self.size += entry.message.weight
+        return _Known(entry, entry.message, row)
+
+    def _forget(self, known: _Known) -> None:
+        self._rows.remove(known.row)
+        self.size -= known.message.weight
 
     def left(self, entries: Iterable[Entry]) -> None:
         """They are in it no more."""
         self.full = False
         for entry in entries:
-            if self._known.pop(entry.message.uid, None):
-                self._rows.remove((self._worth(entry), entry.message.uid))
-                self.size -= entry.message.weight
+            if known := self._known.pop(entry.message.uid, None):
+                self._forget(known)
 
     def is_over(self, options: QueueOptions) -> bool:
         """Whether there is more than the options allow, as far as that is known: not while it is `counting`."""
@@ -77,5 +101,5 @@ class Ring:
 
     def first(self, newest: int, most: int) -> Iterator[Entry]:
         """Those that go first, so many at most: as far as the one at the position `newest`."""
-        first = (self._known[uid] for _, uid in list(islice(self._rows, most)))
+        first = (self._known[uid].entry for _, uid in list(islice(self._rows, most)))
         return takewhile(lambda entry: entry.position < newest, first)

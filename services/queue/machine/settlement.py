@@ -35,12 +35,11 @@ class EntrySettlement:
 
     def settle(self, outcome: pb.Outcome.ValueType, uids: Sequence[int], now: int, change: Change = UNCHANGED) -> str:
         """Unknown uids are ignored."""
-        if self._claims:
-            self._claims.settled(outcome, uids)
+        coming = self._claims.settled(outcome, uids) if self._claims else ()
         if outcome == pb.ABANDON:
             uids = self._claims.abandon(uids)
         entries = self._entries.take_unsettled(uids)
-        why = self._modifying.apply(entries, change) if change is not UNCHANGED else ""
+        why = self._modifying.apply(entries, change, coming) if change is not UNCHANGED else ""
         self._done(outcome, entries, uids if len(entries) == len(uids) else None, now)
         self._look_again(now)
         return why
@@ -65,9 +64,11 @@ class EntrySettlement:
         (self._entries.forget_dequeued if staged else self._entries.forget)(entries)
         self._look_again(now)
 
-    def settle_coming(self, outcome: pb.Outcome.ValueType, uids: Sequence[int], holder: Undecided, now: int) -> None:
-        """The same for uids that were to come when they were held."""
-        self.settle(outcome, uids if outcome in FINAL else self._claims.still(uids, holder), now)
+    def settle_coming(
+        self, outcome: pb.Outcome.ValueType, uids: Sequence[int], holder: Undecided, now: int, change: Change
+    ) -> str:
+        """The same for uids that were to come when they were held; annotations of what comes later are lost."""
+        return self.settle(outcome, uids if outcome in FINAL else self._claims.still(uids, holder), now, change)
 
     def _look_again(self, now: int) -> None:
         """Where what was held kept others from something."""

@@ -64,9 +64,16 @@ class Transacted:
         """The same of what is in another queue now."""
         self._settlement.moved(entries, now, staged=staged)
 
-    def settle_coming(self, outcome: pb.Outcome.ValueType, uids: Sequence[int], holder: Undecided, now: int) -> None:
+    def settle_coming(
+        self,
+        outcome: pb.Outcome.ValueType,
+        uids: Sequence[int],
+        holder: Undecided,
+        now: int,
+        change: Change = UNCHANGED,
+    ) -> str:
         """The same for uids that were to come when `hold` was called, whether they have come since or not."""
-        self._settlement.settle_coming(outcome, uids, holder, now)
+        return self._settlement.settle_coming(outcome, uids, holder, now, change)
 
     def let_go(self, uids: Sequence[int], holder: Undecided) -> list[Entry]:
         """The transaction is off, for such uids: gives the entries that have come since, for `unhold`."""

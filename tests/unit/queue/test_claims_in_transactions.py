@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from services.common.message import format_named
+from services.common.message.amqp_1_0 import added
+from services.common.message.amqp_1_0.values import Symbol
 from services.rpc import queue_pb2 as pb
 from tests.support.queue_house import House
 
@@ -37,13 +40,29 @@ async def test_the_message_comes(house: House, step: pb.TransactionStep.Step.Val
 
 
 async def test_the_partition_leaves(house: House) -> None:
-    """What is committed after that is told to the gateway, which tells the next owner."""
+    """What is committed after that is told to the gateway, which tells the next owner: all that was said of it."""
     queue_id = await house.declare("q")
     link, host = await house.link(), house.queues["queue-1"]._host
     await link.attach(queue_id, held=[UID], again=True)
-    settle = pb.Settle(queue_id=queue_id, uids=[UID], transaction=7)
+    settle = pb.Settle(queue_id=queue_id, uids=[UID], transaction=7, outcome=pb.RELEASE, annotations=b"\xc1\x01\x00")
+    settle.consumer, settle.not_again = 1, True
     await link.send(settles=[settle], transactions=[pb.TransactionStep(transaction=7, step=PREPARE)])
     await link.until(lambda: any(frame.prepared for frame in link.frames))
     host.registry.drop(host.registry.partition_of(queue_id))  # type: ignore[arg-type]
     await link.send(transactions=[pb.TransactionStep(transaction=7, step=COMPLETE)])
-    await link.until(lambda: [list(each.uids) for frame in link.frames for each in frame.unsettled] == [[UID]])
+    await link.until(lambda: [each for frame in link.frames for each in frame.unsettled] == [settle])
+
+
+async def test_what_has_come_is_modified(house: House) -> None:
+    """As what was there when the transaction took it."""
+    queue_id = await house.declare("q", durable=True)
+    link, publisher = await house.link(origin=1001), await house.link(origin=1002)
+    await link.attach(queue_id, held=[UID], again=True)
+    said = added.written({Symbol("why"): "late"})
+    settle = pb.Settle(queue_id=queue_id, uids=[UID], transaction=7, outcome=pb.RELEASE, annotations=said, consumer=1)
+    await link.send(settles=[settle], transactions=[pb.TransactionStep(transaction=7, step=PREPARE)])
+    await publisher.publish(queue_id, [b"1"], uids=[UID], persistent=True, resent=True)
+    await link.send(transactions=[pb.TransactionStep(transaction=7, step=COMPLETE)])
+    await link.until(lambda: link.uids == [UID])
+    headers = format_named("amqp-0-9").headers(link.properties[0])
+    assert added.apart(headers).annotations == {"why": "late"}

@@ -11,6 +11,7 @@ from services.common.selectors.selector import selector
 from services.queue.machine.consumers import Consumer
 from services.queue.machine.delivery import not_for
 from services.queue.machine.delivery.interest import Interest
+from services.queue.machine.message import Message
 from services.queue.machine.modifying import Change
 from services.rpc import queue_pb2 as pb
 from tests.support.messages import facts
@@ -181,6 +182,47 @@ def test_too_many_of_them(monkeypatch: pytest.MonkeyPatch) -> None:
     assert machine.queue.ready_count == 3
 
 
+def test_what_it_said_before_gives_way(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is done with, most likely, keeps it from saying nothing more; what waits is not forgotten."""
+    monkeypatch.setattr(not_for, "MOST", 3)
+    machine = Machine()
+    machine.publish(3)
+    consumer = machine.consumer(messages=0)
+    assert machine.queue.modifying.refuse(consumer, [91, 3, 92], here=False)
+    machine.queue.credit(consumer, 9, 1 << 30, 0)
+    assert machine.link.uids() == [1, 2]
+    for _ in range(2):  # kept settlements come twice
+        assert machine.queue.settle(pb.RELEASE, [1, 2], 0, Change(not_for=consumer)) == ""
+        machine.queue.get(machine.link, 0, settled=False)
+    machine.publish(1)
+    assert "undeliverable here" in machine.queue.settle(pb.RELEASE, [4], 0, Change(not_for=consumer))
+    machine.queue.detach(consumer, 0)
+    assert machine.queue._entries.not_for
+    assert not machine.queue._entries.not_for._by_uid
+
+
+def test_not_for_this_consumer_before_it_has_come() -> None:
+    """It had it from a former owner, and its publisher sends it again only now."""
+    machine, other = Machine(), FakeLink()
+    consumer = machine.consumer(held=[1], again=True)
+    assert machine.queue.settle(pb.RELEASE, [1], 0, Change(not_for=consumer)) == ""
+    machine.publish(2)
+    assert machine.link.uids() == [2]
+    machine.consumer(link=other)
+    assert other.uids() == [1]
+
+
+def test_of_what_is_gone() -> None:
+    """Nothing is to be remembered of it: its consumer does not choose."""
+    machine = Machine()
+    machine.publish(1)
+    consumer = machine.consumer(messages=5)
+    machine.queue.settle(pb.ACCEPT, [1], 0)
+    assert machine.queue.settle(pb.RELEASE, [1], 0, Change(not_for=consumer)) == ""
+    assert not consumer.chooses
+    assert machine.queue._entries.not_for is None
+
+
 def test_while_it_waits_immediate_messages_pass() -> None:
     """A message that is not for the only consumer keeps no other from it."""
     machine = Machine()
@@ -190,3 +232,35 @@ def test_while_it_waits_immediate_messages_pass() -> None:
     machine.queue.settle(pb.RELEASE, [1], 0, Change(not_for=consumer))
     assert machine.publish(1, immediate=True) == []
     assert machine.link.uids() == [2]
+
+
+def test_a_ring() -> None:
+    """What annotations take counts until their message is gone, and not a byte longer."""
+    machine = Machine(overflow="ring", max_length_bytes=2000)
+    machine.consumer(messages=100)
+    ring = machine.queue._entries.ring
+    assert ring
+    machine.publish(1)
+    size = ring.size
+    machine.queue.settle(pb.RELEASE, [1], 0, Change(added.written({Symbol("a"): "x" * 900})))
+    assert ring.size > size + 900
+    machine.queue.settle(pb.ACCEPT, [1], 0)
+    assert ring.size == 0
+    machine.publish(1, body=b"x" * 1000)
+    machine.publish(1)
+    machine.queue.settle(pb.RELEASE, [2], 0, Change(added.written({Symbol("a"): "x" * 1000})))
+    assert [entry.message.uid for entry in machine.queue.entries()] == [3]
+
+
+def test_a_sorted_ring() -> None:
+    """Annotations that are its key give a message another place; it leaves the ring all the same."""
+    machine = Machine("sorted", overflow="ring", max_length=2, table={"qpid.queue_sort_key": "n"})
+    machine.consumer(messages=100)
+    machine.publish_with("n", "b")
+    machine.queue.settle(pb.RELEASE, [1], 0)
+    [entry] = machine.queue.entries()
+    was = entry.message
+    entry.message = Message(1, was.facts, AMQP_0_9.with_headers(was.properties, {"n": "a"}), b"", was.received)
+    machine.queue.settle(pb.ACCEPT, [1], 0)
+    assert machine.queue._entries.ring
+    assert (machine.queue._entries.ring.size, list(machine.queue._entries.ring._rows)) == (0, [])

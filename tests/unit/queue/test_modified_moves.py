@@ -71,6 +71,18 @@ async def test_over_owners(house: House, monkeypatch: pytest.MonkeyPatch, dies: 
     await link.until(lambda: not live.batches)
 
 
+async def test_of_a_consumer_that_has_ended(house: House) -> None:
+    """What it has said counts, though the next owner never knew it: a gateway tells that again."""
+    queue_id = await house.declare("q")
+    link = await house.link()
+    await link.publish(queue_id, [b"1"])
+    await link.attach(queue_id, messages=5)
+    await link.until(lambda: link.uids)
+    await modify(link, queue_id, consumer=0, why="late")
+    await link.until(lambda: len(link.uids) == 2)
+    assert annotations(link) == {"why": "late"}
+
+
 async def test_one_note(house: House) -> None:
     """However often it is modified, the journal has one note of it."""
     queue_id = await house.declare("q", durable=True)
@@ -221,6 +233,18 @@ async def test_not_for_a_consumer_that_comes_again(house: House) -> None:
     await link.attach(queue_id, 2)
     await link.until(lambda: refused in link.uids)
     assert [run.consumer for run in link.runs] == [1, 2]
+
+
+async def test_not_for_a_consumer_that_may_not_come(house: House) -> None:
+    """Nothing is kept of what it says."""
+    queue_id = await house.declare("q")
+    link = await house.link()
+    await link.publish(queue_id, [b"1"])
+    await link.attach(queue_id, 1, exclusive=True)
+    await link.attach(queue_id, 2, not_for=[5, 6])
+    await link.until(lambda: sum(len(frame.attached) for frame in link.frames) == 2)
+    queue = house.queues["queue-1"]._host.registry.queues[queue_id]
+    assert queue._entries.not_for is None
 
 
 @pytest.mark.parametrize("of", ["annotations", "messages"])

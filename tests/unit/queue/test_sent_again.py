@@ -328,7 +328,7 @@ async def test_what_was_committed_for_a_queue_that_has_left(house: House) -> Non
     del house.queues["queue-1"]._host.registry.queues[queue_id]
     await completed(link)
     given_back = [settle for frame in link.frames for settle in frame.unsettled]
-    assert given_back == [pb.Settle(queue_id=queue_id, outcome=pb.REJECT, uids=link.uids)]
+    assert given_back == [pb.Settle(queue_id=queue_id, outcome=pb.REJECT, uids=link.uids, transaction=7)]
 
 
 async def test_what_was_settled_again_while_it_was_undecided(house: House) -> None:

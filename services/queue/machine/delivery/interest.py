@@ -17,7 +17,7 @@ class Interest:
 
     What came on the connection `not_of` it does not want; nor, of what has its place before `new`, what was received
     before `since` (Unix ms): what comes after it, it gets whatever its gateway's clock says. `refused` are the uids of
-    messages that it is not to have again.
+    messages that it is not to have again, in the order in which it has said so, and whether they are known to be here.
     """
 
     __slots__ = ("_new", "_not_of", "_selector", "_since", "cost", "refused", "required")
@@ -30,7 +30,7 @@ class Interest:
         self.cost = 1 + (len(selector.text) // _SELECTOR if selector else 0)
         """Looks that it takes the time of."""
         self.required: frozenset[Equality] = selector.required if selector else frozenset()
-        self.refused: set[int] = set()
+        self.refused: dict[int, bool] = {}
 
     @property
     def takes_all(self) -> bool:
@@ -40,6 +40,7 @@ class Interest:
     def wants(self, entry: Entry, view: MessageView) -> bool:
         """Whether it is to have it; `view` is the entry's."""
         if self.refused and entry.message.uid in self.refused:
+            self.refused[entry.message.uid] = True
             return False
         if entry.position < self._new and entry.message.received < self._since:
             return False

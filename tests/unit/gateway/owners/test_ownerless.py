@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Iterator
 from types import SimpleNamespace
 from typing import Any, cast
 from unittest.mock import Mock, call
 
 import pytest
+from structlog.testing import capture_logs
 
 from services.common.clients.change import UNCHANGED, Change
 from services.common.clients.link_frame import Settlement
@@ -16,6 +18,7 @@ from services.gateway.owners import ownerless as ownerless_queues
 from services.gateway.owners.ownerless import OwnerlessQueues, Term
 from services.gateway.sessions.broker import Broker
 from services.gateway.sessions.consumer import Consumer, ConsumerState, GetHolder
+from services.gateway.sessions.coordinator import Coordinator
 from services.gateway.sessions.transaction import PendingSettlement
 from services.rpc import queue_pb2 as pb
 
@@ -137,7 +140,64 @@ async def test_annotations_that_a_former_owner_may_not_have_heard() -> None:
     (asked,), _ = link.attach.call_args
     assert list(asked.held) == [5, 6]  # the other one, as its holder
     ownerless.answered(asked.consumer, agreed=True)
-    assert link.settle.mock_calls == [call(QUEUE, pb.RELEASE, [5], term=EPOCH, change=change)]
+    # The former owner may have counted the attempt.
+    assert link.settle.mock_calls == [call(QUEUE, pb.RETURN, [5], term=EPOCH, change=change)]
+
+
+async def test_the_last_word_on_a_message() -> None:
+    """What came back with annotations and was accepted then is only accepted: no other consumer is given it."""
+    link, ownerless, change = Mock(), ownerless_of(None), Change(b"annotations")
+    said = [(pb.RELEASE, [5, 6, 7], change), (pb.RELEASE, [6], Change(b"others")), (pb.ACCEPT, [5], UNCHANGED)]
+    ownerless.give_back([Settlement(SlotId(QUEUE), *each) for each in said])
+    expected = [
+        Settlement(SlotId(QUEUE), pb.RETURN, [7], change),
+        Settlement(SlotId(QUEUE), pb.RETURN, [6], said[1][2]),
+    ]
+    assert ownerless._ownerless[QUEUE].kept == [*expected, Settlement(SlotId(QUEUE), pb.ACCEPT, [5])]
+    ownerless.give_back([Settlement(SlotId(QUEUE), pb.RELEASE, [5, 6, 7], change)])
+    assert len(ownerless._ownerless[QUEUE].kept) == 3
+    assert not link.mock_calls
+
+
+async def test_an_owner_dies_that_was_told_of_a_commit_last() -> None:
+    """The link's settlements and those of transactions are one story: what was accepted in one is only accepted."""
+    broker, link = cast("Any", Broker.__new__(Broker)), Mock()
+    broker._ownerless, broker._consumers = ownerless_of(None), {}
+    link.take_unsettled.return_value = [Settlement(SlotId(QUEUE), pb.RELEASE, [5], Change(b"annotations"))]
+    accepted = Settlement(SlotId(QUEUE), pb.ACCEPT, [5])
+    broker.transactions = Mock(take_unsettled=lambda *_: [accepted])
+    broker._owner_gone(link, lambda _: True)
+    assert broker._ownerless._ownerless[QUEUE].kept == [accepted]
+
+
+@pytest.mark.parametrize("holders", [1, 2])
+async def test_annotations_of_what_was_committed(holders: int) -> None:
+    """Its own transaction, which is under way, does not count as another consumer; it is looked at once for all."""
+    change, holder = Change(b"annotations"), GetHolder(QUEUE)
+    looked = []
+
+    def holdings() -> Iterator[tuple[GetHolder, int]]:
+        looked.append(1)
+        return iter([(holder, uid) for uid in (5, 6)] * holders + [(GetHolder(2), 5)])
+
+    ownerless = ownerless_of(None, Mock(holdings=holdings))
+    settled = [PendingSettlement(1, holder, uid, pb.RELEASE, change) for uid in (5, 6)]
+    ownerless.settle_elsewhere(settled, {QUEUE: Term(Mock(), EPOCH)})
+    said = [Settlement(SlotId(QUEUE), pb.RETURN, [uid], change) for uid in (5, 6)]
+    assert ownerless._ownerless[QUEUE].kept == (said if holders == 1 else [])
+    assert len(looked) == 2
+
+
+@pytest.mark.parametrize("committing", [True, False])
+async def test_what_an_owner_could_not_carry_out(*, committing: bool) -> None:
+    """Of a transaction under way it is settled by that, and held by nobody besides; all else somebody here holds."""
+    holder, link, coordinator = GetHolder(QUEUE), Mock(), cast("Any", Coordinator.__new__(Coordinator))
+    coordinator._asked = {(9, link): Mock()} if committing else {}
+    coordinator._ownerless = ownerless = ownerless_of(None, Mock(holdings=lambda: iter([(holder, 5)])))
+    said = pb.Settle(queue_id=QUEUE, outcome=pb.RELEASE, uids=[5], annotations=b"annotations", transaction=9)
+    coordinator.unsettled(link, [said], {})
+    kept = [(each.outcome, list(each.uids), each.change.annotations) for each in ownerless._ownerless[QUEUE].kept]
+    assert kept == ([(pb.RETURN, [5], b"annotations")] if committing else [])
 
 
 async def test_annotations_that_wait_have_a_bound(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -145,13 +205,16 @@ async def test_annotations_that_wait_have_a_bound(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(ownerless_queues, "_ANNOTATIONS", 10)
     link = Mock()
     ownerless = ownerless_of(None)
-    for uid in (5, 6):
-        ownerless.settle(SlotId(QUEUE), pb.RELEASE, [uid], Change(b"12345678", not_again=True))
+    with capture_logs() as logged:
+        for uid in (5, 6):
+            ownerless.settle(SlotId(QUEUE), pb.RELEASE, [uid], Change(b"12345678", not_again=True))
+        ownerless.settle(SlotId(QUEUE), pb.RELEASE, [7], Change(b"12345678"))
+    assert [each["log_level"] for each in logged] == ["warning"]
     assert ownerless._annotations == 8
     monkeypatch.setattr(ownerless._publisher, "link_of", lambda _: link)
     ownerless._look()
     (asked,), _ = link.attach.call_args
     ownerless.answered(asked.consumer, agreed=True)
     said = [each.kwargs["change"] for each in link.settle.mock_calls]
-    assert said == [Change(b"12345678", not_again=True), Change(not_again=True)]
+    assert said == [Change(b"12345678", not_again=True), Change(not_again=True), Change()]
     assert ownerless._annotations == 0
