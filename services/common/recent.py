@@ -30,3 +30,7 @@ class Recent(Generic[_T]):
             self._before, self._now = self._now, set()
         self._now.update(values)
         return found
+
+    def forget(self) -> None:
+        """All of them."""
+        self._now, self._before = set(), set()

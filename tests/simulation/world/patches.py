@@ -18,6 +18,7 @@ import structlog
 
 from services.common import clock, grpc_channel
 from services.common.bus import nats_link
+from services.gateway.protocols.amqp_0_9 import varied
 from services.queue.machine import turn
 from tests.simulation.world.addresses import Network
 from tests.simulation.world.ambushed_calls import AmbushedCalls
@@ -75,6 +76,7 @@ def patched(loop: Loop, network: Network, randomness: Random, log: Callable[...,
         after.callback(structlog.configure, **structlog.get_config())
         wrapper = structlog.make_filtering_bound_logger(level)
         structlog.configure(processors=[log], wrapper_class=wrapper, cache_logger_on_first_use=False)
+        varied.SEEN.forget()  # what came in histories before must not matter, either
         if gc.isenabled():
             gc.disable()  # what it finds, and when, must not matter
             after.callback(gc.enable)

@@ -47,7 +47,8 @@ _FRONT_BYTES: Final = 64 << 10
 _BETWEENS: Final = 8192  # likewise: bodies have many sizes
 _BETWEEN_BYTES: Final = 256 << 10
 _MOST_FLAGS: Final = 4  # of a front: mandatory and immediate
-_SEEN: Final[Recent[bytes]] = Recent()  # keys of this process
+SEEN: Final[Recent[bytes]] = Recent()
+"""Keys of this process."""
 
 
 class Form:
@@ -99,7 +100,7 @@ class Varied:
 
     def came(self, publish: bytes, channel: Channel, target: Target) -> None:
         """One was read in the general way, of which these are the first octets: more of its form may follow."""
-        _SEEN.again((target.routing_key.encode(),))
+        SEEN.again((target.routing_key.encode(),))
         front = _front(publish, 0)
         form = Form(channel, target._replace(routing_key=""), publish[len(front) + front[-1]])
         known = self._forms.get(front) or self._forms.recall(front)
@@ -196,7 +197,7 @@ class Varied:
         new = dict.fromkeys(key for key, kind in zip(keys, found, strict=True) if kind is None)
         if not new:
             return cast("list[Kind]", found)
-        again = _SEEN.again(new)
+        again = SEEN.again(new)
         made = self._made(form, new.keys() - again if again else new, attributes)
         if again:
             made |= self._made_again(form, again, attributes, many=len(keys) >= _MANY)
