@@ -13,7 +13,7 @@ from collections.abc import Set as AbstractSet
 from functools import lru_cache
 from typing import Any, TypeVar
 
-from services.common.errors import PreconditionFailed, SyntaxFault
+from services.common.errors import PreconditionFailed, ResourceError, SyntaxFault
 from services.common.message import delayed, field_table, sender_selected
 from services.common.message.amqp_1_0 import added
 from services.common.message.bounds import LITTLE, MOST_KEPT, MOST_SENT
@@ -230,7 +230,9 @@ def compose(texts: Mapping[str, str | bytes], headers: Mapping[str, Any], *, per
     return _assemble(b"", {}, fields)
 
 
-def _tellable(headers: Mapping[str, Any]) -> dict[str, Any]:
+def _tellable(headers: Mapping[str, Any]) -> Mapping[str, Any]:
+    if field_table.can_be_told(headers):
+        return headers
     return {name: value for name, value in headers.items() if field_table.can_be_told({name: value})}
 
 
@@ -306,14 +308,15 @@ class Amqp09Format:
         return _assemble(properties, spans, {_HEADERS: field_table.joined(headers, names, table)})
 
     def with_annotations(self, properties: bytes, said: bytes) -> bytes:
-        """As MessageFormat says: in headers. Those that cannot be read, or not at once, give way to these."""
+        """As MessageFormat says: in headers."""
         try:
-            its = added.apart(self.headers(properties))
-            news = added.header_of(added.merged(its.annotations, said), its.theirs)
-            names = {name.encode() for name in its.shown | news.keys()}
-            return self.with_table(properties, names, field_table.encode(_tellable(news)))
-        except SyntaxFault:
-            return self.with_headers(properties, _tellable(added.header_of(added.merged({}, said), {})))
+            span = _spans(properties).get(_HEADERS)
+            its = added.apart(field_table.decode(properties[slice(*span)]) if span else {})
+        except SyntaxFault as fault:
+            raise ResourceError(f"nothing can be added to a message's headers: {fault.text}") from fault
+        news = added.header_of(added.merged(its.annotations, said), its.theirs)
+        names = {name.encode() for name in its.shown | news.keys()}
+        return self.with_table(properties, names, field_table.encode(_tellable(news)))
 
     def with_reply_to(self, properties: bytes, reply_to: str) -> bytes:
         """As MessageFormat says."""

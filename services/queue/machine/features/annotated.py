@@ -7,10 +7,11 @@ Of one whose content is in the journal already, all that was added is noted.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from struct import Struct
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from services.common.errors import BrokerError
+from services.common.errors import BrokerError, NotAllowed
 from services.common.message import format_named
 from services.common.message.amqp_1_0 import added
 from services.queue.machine.entry import Entry
@@ -47,27 +48,36 @@ class Annotated:
         why = ""
         for entry in entries:
             try:
-                self._add(entry, said, holding)
+                properties, noted = self._with(entry, said)
             except BrokerError as error:
                 why = error.text
             else:
-                self._note(entry, said)
+                self._replace(entry, properties, holding)
+                self._note(entry, noted)
         return why
 
-    @staticmethod
-    def too_much(entries: Iterable[Entry], said: bytes) -> str:
+    def too_much(self, entries: Iterable[Entry], said: bytes) -> str:
         """Why some of them could not take it, or nothing."""
         for entry in entries:
             try:
-                _with(entry.message, said)
+                self._with(entry, said)
             except BrokerError as error:
                 return error.text
         return ""
 
-    def _add(self, entry: Entry, said: bytes, holding: Holding) -> None:
-        """To a message of its own: other queues have the former one."""
+    def _with(self, entry: Entry, said: bytes) -> tuple[bytes, bytes]:
+        """The properties of a message with what is said of it, and what is to be noted of it then.
+
+        Raises ResourceError where either is too much, and NotAllowed where the queue goes by such a name.
+        """
+        if theirs := sorted(added.names_in(said) & self._options.keys, key=str):
+            raise NotAllowed(f"receivers do not say '{theirs[0]}', by which the queue goes, of a message")
+        noted = self._noted.get(entry.message.uid)
+        return _added(entry.message, said), added.with_both(noted.said if noted else b"", said)
+
+    def _replace(self, entry: Entry, properties: bytes, holding: Holding) -> None:
+        """By a message of its own: other queues have the former one."""
         was, account = entry.message, self._context.account
-        properties = _with(was, said)
         account.let_go([entry], holding)
         entry.message = now = Message(was.uid, was.facts, properties, was.body, was.received)
         account.hold([now], now.kept, holding)
@@ -76,8 +86,6 @@ class Annotated:
         if entry.part is None:
             return
         uid = entry.message.uid
-        before = self._noted.get(uid)
-        said = added.with_both(before.said if before else b"", said)
         self._drop([uid])
         self._context.account.used += len(said)
         place = self._context.draft.note(Note(self._options.queue_id, FEATURE, _UID.pack(uid) + said))
@@ -126,12 +134,10 @@ class Annotated:
             self._recall(there[uid], noted.said)
 
     def _recall(self, entry: Entry, said: bytes) -> None:
-        """What was taken once is not too much now."""
-        try:
-            self._add(entry, said, NOBODYS)
-        except BrokerError:
-            return
+        """What was taken one after the other is not too much together (`added.py`): only a later release takes less."""
+        with suppress(BrokerError):
+            self._replace(entry, _added(entry.message, said), NOBODYS)
 
 
-def _with(message: Message, said: bytes) -> bytes:
+def _added(message: Message, said: bytes) -> bytes:
     return format_named(message.facts.format).with_annotations(message.properties, said)
