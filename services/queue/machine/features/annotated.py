@@ -91,6 +91,11 @@ class Annotated:
         place = self._context.draft.note(Note(self._options.queue_id, FEATURE, _UID.pack(uid) + said))
         self._noted[uid] = _Noted(said, place)
 
+    @property
+    def knows_any(self) -> bool:
+        """Whether the journal says of any message what was added to it."""
+        return bool(self._noted)
+
     def handed_on(self, entries: Iterable[Entry]) -> Mapping[int, NotePlace]:
         """They are out of the queue, but on disk yet: by uid, where it is noted of them, for who drops it with them."""
         uids = [entry.message.uid for entry in entries]
@@ -115,8 +120,11 @@ class Annotated:
         return iter(())
 
     def recall(self, notes: Sequence[tuple[Note, NotePlace]], entries: Sequence[Entry]) -> None:
-        """As Keeper says: messages have it again. The last note of one has all; others are not needed any more."""
-        there, stale = {entry.message.uid: entry for entry in entries}, list[NotePlace]()
+        """As Keeper says: messages have it again once they are put back, by `recovered`.
+
+        The last note of one has all; others are not needed any more.
+        """
+        there, stale = {entry.message.uid for entry in entries}, list[NotePlace]()
         for note, place in sorted(notes, key=lambda each: each[1]):
             if note.feature != FEATURE:
                 continue
@@ -130,8 +138,12 @@ class Annotated:
             else:
                 stale.append(place)
         self._context.draft.drop_notes(stale)
-        for uid, noted in self._noted.items():
-            self._recall(there[uid], noted.said)
+
+    def recovered(self, entries: Iterable[Entry]) -> None:
+        """What was on disk is about to be put back, in parts: it takes long to write messages anew."""
+        for entry in entries:
+            if noted := self._noted.get(entry.message.uid):
+                self._recall(entry, noted.said)
 
     def _recall(self, entry: Entry, said: bytes) -> None:
         """What was taken one after the other is not too much together (`added.py`): only a later release takes less."""

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from itertools import chain
 
+from services.queue.machine import turn
 from services.queue.machine.entries import Entries
 from services.queue.machine.entry import Entry
 from services.queue.machine.features.admission import Admission
@@ -27,6 +28,12 @@ class Kept:
     def size(self) -> int:
         """Bytes that features keep in memory of messages that may be gone."""
         return sum(window.size for window in self._admission.windows())
+
+    @property
+    def portion(self) -> int:
+        """How many of its messages a queue that is read back is given in one turn."""
+        annotated = self._entries.annotated
+        return turn.REWRITTEN if annotated and annotated.knows_any else turn.SCATTERED
 
     def recall(self, notes: Sequence[tuple[Note, NotePlace]], entries: Sequence[Entry]) -> None:
         """Gives features back what they noted in the journal; before it takes anything, as these entries.
