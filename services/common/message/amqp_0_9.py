@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 from services.common.errors import PreconditionFailed, ResourceError, SyntaxFault
 from services.common.message import delayed, field_table, sender_selected
 from services.common.message.amqp_1_0 import added
-from services.common.message.bounds import LITTLE, MOST_KEPT, MOST_SENT
+from services.common.message.bounds import LITTLE, MOST_KEPT, MOST_READ, MOST_SENT
 from services.common.message.facts import Attributes
 from services.common.message.remembered import ENTRIES, LONGEST
 from services.common.telemetry.context import SpanContext, parse
@@ -230,12 +230,6 @@ def compose(texts: Mapping[str, str | bytes], headers: Mapping[str, Any], *, per
     return _assemble(b"", {}, fields)
 
 
-def _tellable(headers: Mapping[str, Any]) -> Mapping[str, Any]:
-    if field_table.can_be_told(headers):
-        return headers
-    return {name: value for name, value in headers.items() if field_table.can_be_told({name: value})}
-
-
 def _put(table: dict[_K, _V], key: _K, value: _V) -> _V:
     """The value of `key`, which is `value` unless there was one; the table stays bounded."""
     if len(table) >= ENTRIES:
@@ -278,10 +272,10 @@ class Amqp09Format:
             _check_headers(properties)
         return attributes
 
-    def headers(self, properties: bytes) -> Mapping[str, Any]:
+    def headers(self, properties: bytes, most: int = MOST_KEPT) -> Mapping[str, Any]:
         """As MessageFormat says."""
         span = _spans(properties).get(_HEADERS)
-        return {} if span is None else field_table.decode(properties[slice(*span)], most=MOST_KEPT)
+        return {} if span is None else field_table.decode(properties[slice(*span)], most=most)
 
     def header(self, properties: bytes, name: str) -> Any:  # noqa: ANN401 - as its type says
         """As MessageFormat says; of repeated ones the last."""
@@ -310,13 +304,12 @@ class Amqp09Format:
     def with_annotations(self, properties: bytes, said: bytes) -> bytes:
         """As MessageFormat says: in headers."""
         try:
-            span = _spans(properties).get(_HEADERS)
-            its = added.apart(field_table.decode(properties[slice(*span)]) if span else {})
+            its = added.apart(self.headers(properties, MOST_READ))
         except SyntaxFault as fault:
             raise ResourceError(f"nothing can be added to a message's headers: {fault.text}") from fault
         news = added.header_of(added.merged(its.annotations, said), its.theirs)
         names = {name.encode() for name in its.shown | news.keys()}
-        return self.with_table(properties, names, field_table.encode(_tellable(news)))
+        return self.with_table(properties, names, field_table.encode(field_table.tellable(news)))
 
     def with_reply_to(self, properties: bytes, reply_to: str) -> bytes:
         """As MessageFormat says."""
