@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from services.common.errors import BrokerError, NotAllowed
 from services.common.message import format_named
 from services.common.message.amqp_1_0 import added
+from services.queue.machine import turn
 from services.queue.machine.entry import Entry
 from services.queue.machine.journal_draft import Note, NotePlace
 from services.queue.machine.message import NOBODYS, Holding, Message
@@ -91,11 +92,6 @@ class Annotated:
         place = self._context.draft.note(Note(self._options.queue_id, FEATURE, _UID.pack(uid) + said))
         self._noted[uid] = _Noted(said, place)
 
-    @property
-    def knows_any(self) -> bool:
-        """Whether the journal says of any message what was added to it."""
-        return bool(self._noted)
-
     def handed_on(self, entries: Iterable[Entry]) -> Mapping[int, NotePlace]:
         """They are out of the queue, but on disk yet: by uid, where it is noted of them, for who drops it with them."""
         uids = [entry.message.uid for entry in entries]
@@ -138,6 +134,11 @@ class Annotated:
             else:
                 stale.append(place)
         self._context.draft.drop_notes(stale)
+
+    def portion(self, entries: Sequence[Entry]) -> int:
+        """How many of these go in one turn: all, unless too many of them are to be written anew."""
+        noted = [at for at, entry in enumerate(entries) if entry.message.uid in self._noted]
+        return noted[turn.REWRITTEN] if len(noted) > turn.REWRITTEN else len(entries)
 
     def recovered(self, entries: Iterable[Entry]) -> None:
         """What was on disk is about to be put back, in parts: it takes long to write messages anew."""

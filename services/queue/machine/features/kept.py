@@ -29,11 +29,10 @@ class Kept:
         """Bytes that features keep in memory of messages that may be gone."""
         return sum(window.size for window in self._admission.windows())
 
-    @property
-    def portion(self) -> int:
-        """How many of its messages a queue that is read back is given in one turn."""
-        annotated = self._entries.annotated
-        return turn.REWRITTEN if annotated and annotated.knows_any else turn.SCATTERED
+    def portion(self, entries: Sequence[Entry]) -> int:
+        """How many of these, which it had, a queue is given back in one turn."""
+        annotated, most = self._entries.annotated, turn.SCATTERED
+        return annotated.portion(entries[:most]) if annotated else most
 
     def recall(self, notes: Sequence[tuple[Note, NotePlace]], entries: Sequence[Entry]) -> None:
         """Gives features back what they noted in the journal; before it takes anything, as these entries.
