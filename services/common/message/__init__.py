@@ -37,7 +37,7 @@ class MessageFormat(Protocol):
     def with_annotations(self, properties: bytes, said: bytes) -> bytes:
         """The same properties with annotations added to them, as a receiver says them (`amqp_1_0/added.py`).
 
-        Raises ResourceError where it is too much.
+        Raises ResourceError where it is too much, or what it has already cannot be read, or not at once.
         """
 
     def with_reply_to(self, properties: bytes, reply_to: str) -> bytes:

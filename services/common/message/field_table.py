@@ -117,8 +117,15 @@ def encode(table: Mapping[str, Any]) -> bytes:
         raise SyntaxFault("a field's text cannot be written as UTF-8") from error
 
 
+def tellable(table: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Those that fields can hold: other protocols have longer names, and larger numbers."""
+    if can_be_told(table):
+        return table
+    return {name: value for name, value in table.items() if can_be_told({name: value})}
+
+
 def can_be_told(table: Mapping[str, Any]) -> bool:
-    """Whether fields can hold it: other protocols have longer names, and larger numbers."""
+    """Whether fields can hold all of it."""
     try:
         encode(table)
     except SyntaxFault:

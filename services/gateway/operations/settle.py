@@ -108,8 +108,7 @@ def _collect(transaction: Transaction, taken: Sequence[Taken], outcome: Delivery
     only_seen: list[Taken] = []
     for each in taken:
         if each.holder.takes:
-            to_tell, change = to_queue(outcome), change_of(outcome, each.holder)
-            transaction.grow(len(change.annotations))
+            to_tell, change = to_queue(outcome), transaction.keeps(change_of(outcome, each.holder), len(each.uids))
             waiting = zip(each.numbers, each.uids, strict=True)
             transaction.settlements += (
                 PendingSettlement(number, each.holder, uid, to_tell, change) for number, uid in waiting

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from services.gateway.vocabulary import Publish
 
 _LARGEST = 64 << 20
+_MOST_ANNOTATED = 100  # a queue process writes each anew when it prepares, and again: one turn of its event loop
 
 
 @dataclass(slots=True)
@@ -70,6 +71,7 @@ class Transaction:
     publications: list[Publication] = field(default_factory=list)
     settlements: list[PendingSettlement] = field(default_factory=list)
     size: int = 0
+    annotated: int = 0  # deliveries settled in it that were given annotations
     fault: BrokerError | None = None
 
     def add(self, publication: Publication) -> None:
@@ -87,6 +89,16 @@ class Transaction:
             self.fault = PreconditionFailed(f"a transaction may hold {_LARGEST} bytes of messages; commit more often")
         elif self.open.used > self.open.limit:
             self.fault = PreconditionFailed("the open transactions of all clients take too much memory; try again")
+
+    def keeps(self, change: Change, count: int) -> Change:
+        """What is kept of that which is said of so many deliveries: nothing, where it cannot be committed anyway."""
+        if change.annotations and not self.fault:
+            self.annotated += count
+            if self.annotated > _MOST_ANNOTATED:
+                self.fault = PreconditionFailed(f"annotations in a transaction are for {_MOST_ANNOTATED} messages")
+            else:
+                self.grow(len(change.annotations))
+        return UNCHANGED if self.fault else change
 
     def _end(self) -> None:
         self.open.used -= self.size

@@ -15,7 +15,7 @@ participant, is told that nothing is held any more, and asks the store itself.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING
@@ -23,12 +23,13 @@ from typing import TYPE_CHECKING
 import structlog
 
 from services.common.containment import contained, for_each
-from services.common.errors import BrokerError, PreconditionFailed
+from services.common.errors import BrokerError
 from services.common.topology.slots import SlotId
 from services.queue.host import Host
 from services.queue.journal.content import Source
 from services.queue.journal.ticket import Receipt
 from services.queue.links.changes import is_changed, settle_changed
+from services.queue.links.frames_answered import acks_of, refusal_in, why_not
 from services.queue.links.holding import hold
 from services.queue.links.moved import tell_copied, tell_moved
 from services.queue.links.open_transaction import HeldEntries, OpenTransaction
@@ -220,21 +221,21 @@ class Transactions:
         transaction: OpenTransaction,
         answer: asyncio.Future[store_pb2.JournalAck] | asyncio.Future[list[store_pb2.JournalAck | BaseException]],
     ) -> None:
-        acks = _acks(answer)
+        acks = acks_of(answer)
         failures = [ack for ack in acks if isinstance(ack, BaseException)]
         stored = [ack for ack in acks if isinstance(ack, store_pb2.JournalAck)]
         if any(ack.HasField("committed") for ack in stored):
             self._decided(number, transaction, committed=all(ack.committed for ack in stored))
         elif stored and not failures and not any(ack.fenced for ack in stored):
             self._is_prepared(number, transaction)
-        elif transaction.alone and not stored and not _refusal(failures):
+        elif transaction.alone and not stored and not refusal_in(failures):
             self._ask(number, transaction)  # nobody has said whether it was decided
         elif self._open.pop(number, None):
             self._release(transaction)
             self._give_back(transaction, self._host.now())
             self._forget_staged(number, transaction)
             transaction.prepared, transaction.parts = False, 0
-            reason, text = _why_not(failures) if failures or not acks else (pb.NOT_OWNER, "")
+            reason, text = why_not(failures) if failures or not acks else (pb.NOT_OWNER, "")
             self._answer(number, transaction, reason, text)
 
     def _forget_staged(self, number: int, transaction: OpenTransaction) -> None:
@@ -373,18 +374,6 @@ class Transactions:
             self._not_held(number)
 
 
-def _acks(
-    answer: asyncio.Future[store_pb2.JournalAck] | asyncio.Future[list[store_pb2.JournalAck | BaseException]],
-) -> list[store_pb2.JournalAck | BaseException]:
-    """What became of the frames of a transaction, of one or of several."""
-    if answer.cancelled():
-        return []
-    if failure := answer.exception():
-        return [failure]
-    acks = answer.result()
-    return acks if isinstance(acks, list) else [acks]
-
-
 def _settle(
     transaction: OpenTransaction, settlement: HeldEntries, entries: list[Entry], now: int, change: Change
 ) -> str:
@@ -392,13 +381,3 @@ def _settle(
     its, outcome = settlement.queue.transacted, settlement.outcome
     held = its.settle_held(outcome, entries, now, change, staged=settlement.staged)
     return its.settle_coming(outcome, settlement.coming, transaction, now, change) or held
-
-
-def _refusal(failures: Sequence[BaseException]) -> PreconditionFailed | None:
-    return next((failure for failure in failures if isinstance(failure, PreconditionFailed)), None)
-
-
-def _why_not(failures: Sequence[BaseException]) -> tuple[pb.Reason.ValueType, str]:
-    """OTHER for what the store refuses for good, which is not tried again; else UNAVAILABLE."""
-    refused = _refusal(failures)
-    return (pb.OTHER, refused.text) if refused else (pb.UNAVAILABLE, "")

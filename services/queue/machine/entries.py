@@ -206,6 +206,8 @@ class Entries:
 
     def recover(self, entries: list[Entry], now: int) -> None:
         """As Queue.recover says."""
+        if self.annotated is not None:
+            self.annotated.recovered(entries)
         self.holding.take(entries)
         self.position = entries[-1].position + 1
         self.journalled = True

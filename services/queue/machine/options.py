@@ -80,6 +80,11 @@ class QueueOptions:
         return self.holds or (self.retry_min_ms > 0 and self.retry != argument.RETRY.default)
 
     @property
+    def keys(self) -> frozenset[str]:
+        """Headers by which the queue goes: what they say is the publisher's."""
+        return frozenset(key for key in (self.sort_key, self.last_value_key, self.group_key) if key)
+
+    @property
     def drops_expired(self) -> bool:
         """Whether what expires is no dead letter."""
         return self.expiry == argument.DELETE

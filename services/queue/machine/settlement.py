@@ -39,10 +39,11 @@ class EntrySettlement:
         if outcome == pb.ABANDON:
             uids = self._claims.abandon(uids)
         entries = self._entries.take_unsettled(uids)
-        why = self._modifying.apply(entries, change, coming) if change is not UNCHANGED else ""
-        self._done(outcome, entries, uids if len(entries) == len(uids) else None, now)
-        self._look_again(now)
-        return why
+        try:
+            return self._modifying.apply(entries, change, coming) if change is not UNCHANGED else ""
+        finally:  # whatever it raises: they would be nobody's, and nowhere
+            self._done(outcome, entries, uids if len(entries) == len(uids) else None, now)
+            self._look_again(now)
 
     def settle_held(
         self, outcome: pb.Outcome.ValueType, entries: list[Entry], now: int, change: Change, *, staged: bool
@@ -50,13 +51,14 @@ class EntrySettlement:
         """The transaction is complete; `staged`: the journal has their dequeue already."""
         # One that was settled otherwise meanwhile, because its gateway has told that again, is done with.
         entries = self._entries.take_unsettled(uids_of(entries))
-        why = self._modifying.apply(entries, change) if change is not UNCHANGED else ""
-        if staged:
-            self._settled_on_disk(outcome, entries)
-        else:
-            self._done(outcome, entries, None, now)
-        self._look_again(now)
-        return why
+        try:
+            return self._modifying.apply(entries, change) if change is not UNCHANGED else ""
+        finally:
+            if staged:
+                self._settled_on_disk(outcome, entries)
+            else:
+                self._done(outcome, entries, None, now)
+            self._look_again(now)
 
     def moved(self, entries: list[Entry], now: int, *, staged: bool) -> None:
         """They are in another queue, as others: their record says so by itself."""

@@ -8,9 +8,11 @@ from typing import Protocol
 
 from services.common.containment import contained
 from services.common.ledger.place import LedgerPlace
+from services.common.topology.slots import SlotId
 from services.queue.host import Host
 from services.queue.journal.known import Known
 from services.queue.machine import turn
+from services.queue.machine.features.annotated import FEATURE as ANNOTATED
 from services.queue.partitions.partition import Partition, PartitionState
 from services.queue.partitions.reading import Reading
 from services.queue.partitions.recovery import Recovery
@@ -67,8 +69,10 @@ def _given(host: Host, partition: Partition, recovery: Recovery) -> Known:
 
 
 async def put_back(host: Host, partition: Partition) -> None:
-    """Gives large queues what they had in parts, so that others have their turns; the rest is given as it is served."""
-    large = [queue_id for queue_id, orphans in partition.orphans.items() if len(orphans) > turn.SCATTERED]
+    """Gives large queues what they had in parts, so that others have their turns, and those with annotations too; the
+    rest is given as it is served.
+    """
+    large = [queue_id for queue_id in partition.orphans if _takes_long(partition, queue_id)]
     for queue_id in large:
         if (definition := host.registry.definitions.get(queue_id)) and queue_id not in partition.queues:
             host.registry.open(definition, partition, in_parts=True)
@@ -77,6 +81,12 @@ async def put_back(host: Host, partition: Partition) -> None:
                 await asyncio.sleep(0)
                 more = host.registry.put_back(definition, partition)
     partition.wait_for_claims(host.now())
+
+
+def _takes_long(partition: Partition, queue_id: SlotId) -> bool:
+    if len(partition.orphans[queue_id]) > turn.SCATTERED:
+        return True
+    return any(note.feature == ANNOTATED for note, _ in partition.notes.get(queue_id, ()))
 
 
 def _tell(host: Host, partition: Partition, recovery: Recovery) -> None:

@@ -12,7 +12,6 @@ from services.common.containment import contained
 from services.common.ledger import stages
 from services.common.message import arguments
 from services.common.topology.slots import SlotId, slot_of
-from services.queue.machine import turn
 from services.queue.machine.message import NOBODYS
 from services.queue.machine.options import QueueOptions, read_options
 from services.queue.machine.queue import Queue
@@ -123,7 +122,7 @@ class Registry:
         queue = Queue(plugins.load("queue_types", kind), options, partition.context, policy, self.now())
         if notes := partition.notes.pop(queue_id, None):
             queue.features.recall(notes, partition.orphans.get(queue_id, []))
-        self._put_back(queue, partition, turn.SCATTERED if in_parts else None)
+        self._put_back(queue, partition, in_parts=in_parts)
         partition.queues[queue_id] = queue
         if options.unused.is_made and (partition.state is not PartitionState.SERVING or not options.kept):
             queue.use.out_of_sight(self.now())
@@ -132,8 +131,9 @@ class Registry:
             self.queues[queue_id] = queue
         return queue
 
-    def _put_back(self, queue: Queue, partition: Partition, most: int | None) -> None:
+    def _put_back(self, queue: Queue, partition: Partition, *, in_parts: bool) -> None:
         queue_id, orphans = queue.options.queue_id, partition.orphans.get(queue.options.queue_id, [])
+        most = queue.features.portion(orphans) if in_parts else None
         if some := orphans[:most]:
             queue.recover(some, self.now())
         del orphans[:most]
@@ -146,7 +146,7 @@ class Registry:
         if (queue := partition.queues.get(queue_id)) is None:
             return False
         try:
-            self._put_back(queue, partition, turn.SCATTERED)
+            self._put_back(queue, partition, in_parts=True)
         except Exception as fault:  # noqa: BLE001 - as of `open`
             del partition.queues[queue_id]
             partition.left_out.add(queue_id)

@@ -20,6 +20,8 @@ from tests.support.amqp_1_0_playbook import Playbook, receiving, settled
 
 MUCH = Modified(message_annotations={Symbol("a"): "x" * added.MOST})
 
+MANY = Modified(message_annotations={ULong(number): 1 for number in range(added.MOST_NUMBERS + 1)})
+
 
 def with_sent(*bodies: bytes) -> Playbook:
     """A receiver that was sent these."""
@@ -53,7 +55,12 @@ def test_names(said: Any, names: list[Any]) -> None:
 
 @pytest.mark.parametrize(
     ("state", "condition"),
-    [(MUCH, "amqp:resource-limit-exceeded"), (Modified(message_annotations={UInt(1): 1}), "amqp:decode-error")],
+    [
+        (MUCH, "amqp:resource-limit-exceeded"),
+        (MANY, "amqp:resource-limit-exceeded"),
+        (Modified(message_annotations={UInt(1): 1}), "amqp:decode-error"),
+        (Modified(message_annotations={Symbol("x-death"): None}), "amqp:not-allowed"),
+    ],
 )
 def test_what_cannot_be_kept(state: Composite, condition: str) -> None:
     """The link ends with the reason, what it had is an attempt, and nothing else ends."""

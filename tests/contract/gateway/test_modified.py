@@ -252,6 +252,33 @@ async def test_in_a_transaction(broker: BrokerHouse, clients: list[Client], atta
         assert annotations(message) == expected
 
 
+async def test_of_too_many_in_a_transaction(
+    broker: BrokerHouse, clients: list[Client], attached: Open, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is not committed, and says why; what it was to settle is there, without annotations."""
+    monkeypatch.setattr("services.gateway.sessions.transaction._MOST_ANNOTATED", 1)
+    await queue(broker, name)
+    client, _ = clients
+    await client.sends_to(name)
+    for _ in range(2):
+        await client.sends()
+    mine = await attached(broker.ports[0], name)
+    deliveries = [(await mine.delivered())[0].delivery_id for _ in range(2)]
+    control = Attach("control", CONTROL, False, source=Source(), target=Coordinator(), initial_delivery_count=0)
+    await mine.makes(control)
+    txn = (await mine.sends(_asks(Declare()))).txn_id
+    for delivery in deliveries:
+        mine.settles(delivery, TransactionalState(txn, Modified(False, False, noted(why="late"))))
+    refused = await mine.sends(_asks(Discharge(txn, False)))
+    assert refused.error.condition == "amqp:transaction:rollback"
+    assert "annotations in a transaction" in refused.error.description
+    mine.abort()
+    other = await attached(broker.ports[1], name)
+    for _ in range(2):
+        _, message = await other.delivered()
+        assert annotations(message) == {}
+
+
 def _asks(what: Composite) -> bytes:
     return b"\x00\x53" + bytes((VALUE,)) + composite.write(what)
 
@@ -274,7 +301,7 @@ async def test_too_much(broker: BrokerHouse, clients: list[Client], attached: Op
     )
     detach = await mine.next(Detach)
     assert detach.error.condition == "amqp:resource-limit-exceeded"
-    assert "may gather 16384" in detach.error.description
+    assert f"may gather {added.MOST}" in detach.error.description
     await other.receives_from(name)
     other.takes(1)
     _, message = await other.delivered()

@@ -8,6 +8,9 @@ from typing import Any
 
 import pytest
 
+from services.common.message import format_named
+from services.common.message.amqp_1_0 import added
+from services.common.message.amqp_1_0.values import Symbol
 from services.queue.machine import turn
 from services.queue.machine.queue import Queue
 from services.queue.partitions import partitions
@@ -64,6 +67,28 @@ async def test_in_parts(house: House, parts: list[int], said: dict[str, Any]) ->
     await another_owner(house)
     assert await bodies(await house.link(origin=1001), queue_id, 35) == list(range(35))
     assert parts == [10, 10, 10, 5]
+
+
+async def test_with_annotations(house: House, parts: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
+    """They are written into messages again, which takes long: fewer go in one turn, of a small queue too."""
+    monkeypatch.setattr(turn, "REWRITTEN", 3)
+    queue_id = await house.declare("q", durable=True)
+    await filled(house, queue_id, 8)
+    link = await house.link()
+    await link.attach(queue_id, messages=8)
+    await link.until(lambda: len(link.uids) == 8)
+    raw = added.written({Symbol("why"): "late"})
+    modified = pb.Settle(queue_id=queue_id, outcome=pb.RESTORE, uids=link.uids[:5], annotations=raw, consumer=1)
+    await link.send(settles=[modified])
+    await link.ready(queue_id, 5)
+    await link.close()
+    await another_owner(house)
+    link = await house.link(origin=1001)
+    assert await bodies(link, queue_id, 8) == list(range(8))
+    assert parts == [3, 5]
+    for at, properties in enumerate(link.properties):
+        expected = {"why": "late"} if at < 5 else {}
+        assert added.apart(format_named("amqp-0-9").headers(properties)).annotations == expected
 
 
 @pytest.mark.parametrize("limit", [{"overflow": "ring", "max_length": 3}, {"max_length": 3}])

@@ -166,3 +166,11 @@ async def test_last_words_are_cut_up_as_they_are_settled(
     await link.until(lambda: over)
     assert (max(cuts), sum(cuts), sum(turns)) == (FEW, MANY, MANY)
     assert not host.registry.queues[SlotId(queue_id)].unsettled
+
+
+def test_what_is_written_anew() -> None:
+    """Messages that are given annotations take the time of many others, so that fewer of them go in one turn."""
+    settles = [pb.Settle(outcome=pb.RELEASE, uids=range(90), annotations=b"some"), pb.Settle(uids=range(10))]
+    sizes = [parts.size_of_all(spans) for spans in parts.spans_of(settles)]
+    assert (max(sizes), sum(sizes)) == (20, 100)
+    assert parts.size_of(settles) > turn.AT_ONCE

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from services.common.message import format_named
 from services.common.message.amqp_1_0 import added
-from services.common.message.amqp_1_0.values import Symbol
+from services.common.message.amqp_1_0.values import Symbol, ULong
 from services.common.selectors.selector import selector
 from services.queue.machine.consumers import Consumer
 from services.queue.machine.delivery import not_for
@@ -264,3 +266,46 @@ def test_a_sorted_ring() -> None:
     machine.queue.settle(pb.ACCEPT, [1], 0)
     assert machine.queue._entries.ring
     assert (machine.queue._entries.ring.size, list(machine.queue._entries.ring._rows)) == (0, [])
+
+
+@pytest.mark.parametrize("durable", [True, False])
+@pytest.mark.parametrize("names", [Symbol, ULong])
+def test_nothing_is_lost(durable: bool, names: Any) -> None:
+    """Whatever annotations are said one after the other: their message waits, in full, or is somebody's."""
+    machine = Machine(durable=durable)
+    machine.consumer()
+    machine.publish(2, persistent=durable)
+    for number in range(8):
+        many = [None] * 150 if names is Symbol else None
+        keys = range(20 * number, 20 * number + 20) if names is ULong else [f"k{number}"]
+        said = added.written({names(key): many for key in keys})
+        why = machine.queue.settle(pb.RELEASE, [1, 2], 0, Change(said))
+        assert ("may gather" in why) == bool(number)
+        assert len(annotations(machine.link.deliveries.properties[-1])) == (20 if names is ULong else 1)
+        assert sorted(machine.link.uids()[-2:]) == [1, 2]
+    machine.queue.settle(pb.ACCEPT, [1, 2], 0)
+    machine.queue.end(durable=durable)
+    assert (machine.queue.holding.size, machine.account.used) == (0, 0)
+
+
+def test_whatever_fails(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A fault while annotations are added keeps nobody's message from going back."""
+    monkeypatch.setattr(added, "merged", None)
+    machine = Machine()
+    machine.consumer()
+    machine.publish(2)
+    machine.link.taken()
+    with pytest.raises(TypeError):
+        machine.queue.settle(pb.RELEASE, [1, 2], 0, Change(LATE))
+    assert machine.link.uids() == [1, 2]
+
+
+@pytest.mark.parametrize("said_by", ["qpid.queue_sort_key", "qpid.last_value_queue_key", "qpid.group_header_key"])
+def test_what_the_queue_goes_by(said_by: str) -> None:
+    """Where a message stands, and whose it is, is its publisher's to say."""
+    machine = Machine(table={said_by: "x-why"})
+    machine.consumer()
+    machine.publish(1)
+    assert "by which the queue goes" in machine.queue.settle(pb.RELEASE, [1], 0, Change(LATE))
+    assert annotations(machine.link.deliveries.properties[-1]) == {}
+    assert machine.link.uids()[-1:] == [1]

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from typing import Any, TypeVar
 
-from services.common.errors import PreconditionFailed, SyntaxFault
+from services.common.errors import PreconditionFailed, ResourceError, SyntaxFault
 from services.common.message import delayed, field_table, sender_selected
 from services.common.message.amqp_0_9.fields import (
     BITS,
@@ -36,7 +36,7 @@ from services.common.message.amqp_0_9.fields import (
 )
 from services.common.message.amqp_0_9.layouts import Layouts
 from services.common.message.amqp_1_0 import added
-from services.common.message.bounds import LITTLE, MOST_KEPT, MOST_SENT
+from services.common.message.bounds import LITTLE, MOST_KEPT, MOST_READ, MOST_SENT
 from services.common.message.facts import Attributes
 from services.common.message.remembered import ENTRIES, LONGEST
 from services.common.telemetry.context import SpanContext, parse
@@ -134,10 +134,6 @@ def compose(texts: Mapping[str, str | bytes], headers: Mapping[str, Any], *, per
     return _assemble(b"", {}, fields)
 
 
-def _tellable(headers: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in headers.items() if field_table.can_be_told({name: value})}
-
-
 def _put(table: dict[_K, _V], key: _K, value: _V) -> _V:
     """The value of `key`, which is `value` unless there was one; the table stays bounded."""
     if len(table) >= ENTRIES:
@@ -181,10 +177,10 @@ class Amqp09Format:
             _check_headers(properties)
         return attributes
 
-    def headers(self, properties: bytes) -> Mapping[str, Any]:
+    def headers(self, properties: bytes, most: int = MOST_KEPT) -> Mapping[str, Any]:
         """As MessageFormat says."""
         span = spans_of(properties).get(HEADERS)
-        return {} if span is None else field_table.decode(properties[slice(*span)], most=MOST_KEPT)
+        return {} if span is None else field_table.decode(properties[slice(*span)], most=most)
 
     def header(self, properties: bytes, name: str) -> Any:  # noqa: ANN401 - as its type says
         """As MessageFormat says; of repeated ones the last."""
@@ -211,14 +207,14 @@ class Amqp09Format:
         return _assemble(properties, spans, {HEADERS: field_table.joined(headers, names, table)})
 
     def with_annotations(self, properties: bytes, said: bytes) -> bytes:
-        """As MessageFormat says: in headers. Those that cannot be read, or not at once, give way to these."""
+        """As MessageFormat says: in headers."""
         try:
-            its = added.apart(self.headers(properties))
-            news = added.header_of(added.merged(its.annotations, said), its.theirs)
-            names = {name.encode() for name in its.shown | news.keys()}
-            return self.with_table(properties, names, field_table.encode(_tellable(news)))
-        except SyntaxFault:
-            return self.with_headers(properties, _tellable(added.header_of(added.merged({}, said), {})))
+            its = added.apart(self.headers(properties, MOST_READ))
+        except SyntaxFault as fault:
+            raise ResourceError(f"nothing can be added to a message's headers: {fault.text}") from fault
+        news = added.header_of(added.merged(its.annotations, said), its.theirs)
+        names = {name.encode() for name in its.shown | news.keys()}
+        return self.with_table(properties, names, field_table.encode(field_table.tellable(news)))
 
     def with_reply_to(self, properties: bytes, reply_to: str) -> bytes:
         """As MessageFormat says."""

@@ -12,7 +12,7 @@ from functools import lru_cache
 from typing import Any, TypeVar
 from uuid import UUID
 
-from services.common.errors import BrokerError, SyntaxFault
+from services.common.errors import BrokerError, ResourceError, SyntaxFault
 from services.common.message import delayed
 from services.common.message.amqp_1_0 import added, composite, neutral
 from services.common.message.amqp_1_0 import values as v
@@ -30,7 +30,7 @@ from services.common.message.amqp_1_0.sections import (
     Section,
     sections,
 )
-from services.common.message.bounds import MOST_KEPT
+from services.common.message.bounds import MOST_KEPT, MOST_READ
 from services.common.message.facts import Attributes
 from services.common.message.remembered import ENTRIES, LONGEST, remembered
 from services.common.telemetry.context import SpanContext, parse
@@ -95,10 +95,10 @@ class _Parts:
         section = self._sections.get(code)
         return composite.read(kind, decode_at(self._raw, section.value, most=MOST_KEPT)[0] if section else [])
 
-    def map(self, code: int) -> dict[Any, Any]:
+    def map(self, code: int, most: int = MOST_KEPT) -> dict[Any, Any]:
         """The map in a section, empty where that is not there."""
         section = self._sections.get(code)
-        value = decode_at(self._raw, section.value, most=MOST_KEPT)[0] if section else {}
+        value = decode_at(self._raw, section.value, most=most)[0] if section else {}
         if not isinstance(value, dict):
             raise SyntaxFault(f"section {code:#04x} of a message is no map")
         return value
@@ -216,9 +216,13 @@ class Amqp10Format:
         return parts.replaced(news)
 
     def with_annotations(self, properties: bytes, said: bytes) -> bytes:
-        """As MessageFormat says. Annotations that cannot be read, or not at once, give way to these."""
-        parts = _Parts(properties)
-        found = added.merged(parts.readable_map(MESSAGE_ANNOTATIONS), said)
+        """As MessageFormat says."""
+        try:
+            parts = _Parts(properties)
+            its = parts.map(MESSAGE_ANNOTATIONS, MOST_READ)
+        except SyntaxFault as fault:
+            raise ResourceError(f"nothing can be added to a message's annotations: {fault.text}") from fault
+        found = added.merged(its, said)
         return parts.replaced({MESSAGE_ANNOTATIONS: _section(MESSAGE_ANNOTATIONS, found)})
 
     def with_reply_to(self, properties: bytes, reply_to: str) -> bytes:

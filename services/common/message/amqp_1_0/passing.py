@@ -60,6 +60,14 @@ def has_many(data: bytes, starts: Iterable[int], most: int) -> bool:
     return False
 
 
+def values_in(data: bytes) -> int:
+    """How many values there are in the one that `data` is, with itself; raises SyntaxFault on bytes that are none."""
+    try:
+        return len(data) - _left(data, 0, len(data))  # each takes a byte, but for a few in arrays
+    except _FAULTS as error:
+        raise SyntaxFault("a value ends early") from error
+
+
 def _left(data: bytes, position: int, most: int) -> int:
     """How many of so many values are left behind the one at `position`, less than 0 where it has more."""
     waiting: list[tuple[int, int | None]] = [(1, None)]  # how many, and the code of each if they are of an array

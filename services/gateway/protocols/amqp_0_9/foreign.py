@@ -30,7 +30,7 @@ def _properties(facts: Facts, properties: bytes) -> bytes:
     texts, headers = _texts(its, properties), _headers(its, properties)
     if facts.ttl_ms is not None:
         texts["expiration"] = str(facts.ttl_ms)
-    return amqp_0_9.compose(texts, _tellable(headers), persistent=facts.persistent, priority=facts.priority)
+    return amqp_0_9.compose(texts, field_table.tellable(headers), persistent=facts.persistent, priority=facts.priority)
 
 
 def _texts(its: MessageFormat, properties: bytes) -> dict[str, str | bytes]:
@@ -48,10 +48,3 @@ def _headers(its: MessageFormat, properties: bytes) -> Mapping[str, Any]:
         return its.headers(properties)
     except SyntaxFault:
         return {}
-
-
-def _tellable(headers: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Those that a field table can have: other protocols have longer names, and larger numbers."""
-    if field_table.can_be_told(headers):
-        return headers
-    return {name: value for name, value in headers.items() if field_table.can_be_told({name: value})}

@@ -7,12 +7,14 @@ Of one whose content is in the journal already, all that was added is noted.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from struct import Struct
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from services.common.errors import BrokerError
+from services.common.errors import BrokerError, NotAllowed
 from services.common.message import format_named
 from services.common.message.amqp_1_0 import added
+from services.queue.machine import turn
 from services.queue.machine.entry import Entry
 from services.queue.machine.journal_draft import Note, NotePlace
 from services.queue.machine.message import NOBODYS, Holding, Message
@@ -47,27 +49,36 @@ class Annotated:
         why = ""
         for entry in entries:
             try:
-                self._add(entry, said, holding)
+                properties, noted = self._with(entry, said)
             except BrokerError as error:
                 why = error.text
             else:
-                self._note(entry, said)
+                self._replace(entry, properties, holding)
+                self._note(entry, noted)
         return why
 
-    @staticmethod
-    def too_much(entries: Iterable[Entry], said: bytes) -> str:
+    def too_much(self, entries: Iterable[Entry], said: bytes) -> str:
         """Why some of them could not take it, or nothing."""
         for entry in entries:
             try:
-                _with(entry.message, said)
+                self._with(entry, said)
             except BrokerError as error:
                 return error.text
         return ""
 
-    def _add(self, entry: Entry, said: bytes, holding: Holding) -> None:
-        """To a message of its own: other queues have the former one."""
+    def _with(self, entry: Entry, said: bytes) -> tuple[bytes, bytes]:
+        """The properties of a message with what is said of it, and what is to be noted of it then.
+
+        Raises ResourceError where either is too much, and NotAllowed where the queue goes by such a name.
+        """
+        if theirs := sorted(added.names_in(said) & self._options.keys, key=str):
+            raise NotAllowed(f"receivers do not say '{theirs[0]}', by which the queue goes, of a message")
+        noted = self._noted.get(entry.message.uid)
+        return _added(entry.message, said), added.with_both(noted.said if noted else b"", said)
+
+    def _replace(self, entry: Entry, properties: bytes, holding: Holding) -> None:
+        """By a message of its own: other queues have the former one."""
         was, account = entry.message, self._context.account
-        properties = _with(was, said)
         account.let_go([entry], holding)
         entry.message = now = Message(was.uid, was.facts, properties, was.body, was.received)
         account.hold([now], now.kept, holding)
@@ -76,8 +87,6 @@ class Annotated:
         if entry.part is None:
             return
         uid = entry.message.uid
-        before = self._noted.get(uid)
-        said = added.with_both(before.said if before else b"", said)
         self._drop([uid])
         self._context.account.used += len(said)
         place = self._context.draft.note(Note(self._options.queue_id, FEATURE, _UID.pack(uid) + said))
@@ -107,8 +116,11 @@ class Annotated:
         return iter(())
 
     def recall(self, notes: Sequence[tuple[Note, NotePlace]], entries: Sequence[Entry]) -> None:
-        """As Keeper says: messages have it again. The last note of one has all; others are not needed any more."""
-        there, stale = {entry.message.uid: entry for entry in entries}, list[NotePlace]()
+        """As Keeper says: messages have it again once they are put back, by `recovered`.
+
+        The last note of one has all; others are not needed any more.
+        """
+        there, stale = {entry.message.uid for entry in entries}, list[NotePlace]()
         for note, place in sorted(notes, key=lambda each: each[1]):
             if note.feature != FEATURE:
                 continue
@@ -122,16 +134,23 @@ class Annotated:
             else:
                 stale.append(place)
         self._context.draft.drop_notes(stale)
-        for uid, noted in self._noted.items():
-            self._recall(there[uid], noted.said)
+
+    def portion(self, entries: Sequence[Entry]) -> int:
+        """How many of these go in one turn: all, unless too many of them are to be written anew."""
+        noted = [at for at, entry in enumerate(entries) if entry.message.uid in self._noted]
+        return noted[turn.REWRITTEN] if len(noted) > turn.REWRITTEN else len(entries)
+
+    def recovered(self, entries: Iterable[Entry]) -> None:
+        """What was on disk is about to be put back, in parts: it takes long to write messages anew."""
+        for entry in entries:
+            if noted := self._noted.get(entry.message.uid):
+                self._recall(entry, noted.said)
 
     def _recall(self, entry: Entry, said: bytes) -> None:
-        """What was taken once is not too much now."""
-        try:
-            self._add(entry, said, NOBODYS)
-        except BrokerError:
-            return
+        """What was taken one after the other is not too much together (`added.py`): only a later release takes less."""
+        with suppress(BrokerError):
+            self._replace(entry, _added(entry.message, said), NOBODYS)
 
 
-def _with(message: Message, said: bytes) -> bytes:
+def _added(message: Message, said: bytes) -> bytes:
     return format_named(message.facts.format).with_annotations(message.properties, said)

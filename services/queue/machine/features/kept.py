@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from itertools import chain
 
+from services.queue.machine import turn
 from services.queue.machine.entries import Entries
 from services.queue.machine.entry import Entry
 from services.queue.machine.features.admission import Admission
@@ -27,6 +28,11 @@ class Kept:
     def size(self) -> int:
         """Bytes that features keep in memory of messages that may be gone."""
         return sum(window.size for window in self._admission.windows())
+
+    def portion(self, entries: Sequence[Entry]) -> int:
+        """How many of these, which it had, a queue is given back in one turn."""
+        annotated, most = self._entries.annotated, turn.SCATTERED
+        return annotated.portion(entries[:most]) if annotated else most
 
     def recall(self, notes: Sequence[tuple[Note, NotePlace]], entries: Sequence[Entry]) -> None:
         """Gives features back what they noted in the journal; before it takes anything, as these entries.

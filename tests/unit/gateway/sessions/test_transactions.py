@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from services.common.clients.change import UNCHANGED, Change
 from services.common.errors import PreconditionFailed, ResourceError
 from services.gateway.sessions.transaction import OpenTransactions, Transaction
 from services.gateway.sessions.transactions import MOST, OWN, Transactions
@@ -67,5 +68,28 @@ def test_what_is_said_of_deliveries_weighs() -> None:
     assert transaction.fault is None
     transaction.grow(60)
     assert isinstance(transaction.fault, PreconditionFailed)
+    transaction.rolled_back()
+    assert room.used == 0
+
+
+def test_annotations_are_for_few_messages() -> None:
+    """A queue process writes all of those anew at once: where they are too many nothing is committed."""
+    transaction, said = Transaction(OpenTransactions(1 << 20)), Change(b"some")
+    assert transaction.keeps(said, 99) is said
+    assert transaction.keeps(Change(not_again=True), 1000) == Change(not_again=True)
+    assert (transaction.keeps(said, 1), transaction.fault) == (said, None)
+    assert transaction.keeps(said, 1) is UNCHANGED
+    assert isinstance(transaction.fault, PreconditionFailed)
+
+
+@pytest.mark.parametrize("room", [OpenTransactions(100), OpenTransactions(1 << 40)], ids=["all", "one"])
+def test_what_is_not_committed_takes_no_memory(monkeypatch: pytest.MonkeyPatch, room: OpenTransactions) -> None:
+    """Other clients' transactions have it, and it is kept no more, whatever is said of deliveries yet."""
+    monkeypatch.setattr("services.gateway.sessions.transaction._LARGEST", 100)
+    transaction, said = Transaction(room), Change(b"x" * 60)
+    assert transaction.keeps(said, 1) is said
+    assert [transaction.keeps(said, 1) for _ in range(30)] == [UNCHANGED] * 30
+    assert isinstance(transaction.fault, PreconditionFailed)
+    assert room.used == 120
     transaction.rolled_back()
     assert room.used == 0
