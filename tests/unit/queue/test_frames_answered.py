@@ -1,4 +1,3 @@
-ls tests/unit/queue/links 2>/dev/null | head -3; f=$(ls tests/unit/queue/links/test_frames_answered.py tests/unit/queue/test_frames_answered.py 2>/dev/null | head -1); cat > $f <<'E'
 """What is made of the store's answer to a transaction's frames, of one or of several."""
 
 from __future__ import annotations
