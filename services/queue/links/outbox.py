@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from services.common.message import in_front
 from services.common.message.columns import put
 from services.common.message.weight import FRAME_BYTES
+from services.queue.links.peers_bodies import PeersBodies
 from services.queue.links.pieces import pieces
 from services.queue.machine.deliveries import Columns, Deliveries
 from services.rpc import queue_pb2 as pb
@@ -39,6 +40,7 @@ class Outbox:
         self._heard = 0  # how many of these frames the peer has read
         self._replies: deque[pb.QueueReply] = deque()
         self._pieces: deque[Columns] = deque()  # of deliveries that did not fit into one frame
+        self.peers = PeersBodies(self._forget)
 
     @property
     def frame(self) -> pb.QueueFrame:
@@ -47,6 +49,9 @@ class Outbox:
             self._begun = True
             self._wake()
         return self._frame
+
+    def _forget(self, uids: Sequence[int]) -> None:
+        self.frame.forgotten.extend(uids)
 
     def reply(self, reply: pb.QueueReply) -> None:
         """Answers a request, in the next frame that has room."""
@@ -103,10 +108,11 @@ class Outbox:
             deliveries.traced.clear()
         piece = self._pieces.popleft()
         _describe(piece, batch)
-        if not in_front.pays(piece.bodies, sum(map(len, piece.bodies))):
-            batch.bodies.extend(piece.bodies)
+        bodies = self.peers.named(piece, batch)
+        if not in_front.pays(bodies, sum(map(len, bodies))):
+            batch.bodies.extend(bodies)
             return None
-        large = in_front.batch(in_front.DELIVERIES, piece.bodies, batch)
+        large = in_front.batch(in_front.DELIVERIES, bodies, batch)
         frame.ClearField("deliveries")
         return large
 
