@@ -31,7 +31,7 @@ def named(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 
 
 async def test_here_and_elsewhere(broker: BrokerHouse, name: str, named: list[int]) -> None:
-    """Consumers at both gateways share a queue: each message comes to one of them, whole, and most were not sent back."""
+    """Consumers at both gateways share a queue: each message comes to one of them, whole; some were not sent back."""
     publisher, here, there = await broker.connect(), await broker.connect(), await broker.connect(1)
     await publisher.declare(name)
     for consumer in (here, there):
