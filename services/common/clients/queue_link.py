@@ -14,6 +14,7 @@ from typing import Any
 
 import structlog
 
+from services.common.budget import Budget
 from services.common.clients.heard import Heard
 from services.common.clients.kept_bodies import KeptBodies
 from services.common.clients.link_frame import Frame, Settlement
@@ -43,8 +44,10 @@ _ENOUGH_BYTES = 64 << 10  # of messages are sent before the turn ends: the queue
 class QueueLink:
     """Opens its stream when started and again whenever it breaks, until it is stopped."""
 
-    def __init__(self, member: str, address: str, greeting: Callable[[str], pb.Hello], listener: LinkListener) -> None:
-        """`greeting` gives the first frame of a stream to a member."""
+    def __init__(
+        self, member: str, address: str, greeting: Callable[[str], pb.Hello], listener: LinkListener, room: Budget
+    ) -> None:
+        """`greeting` gives the first frame of a stream to a member; `room` is for what is kept on all links."""
         self.member = member
         self.address = address
         self.up = False
@@ -68,7 +71,7 @@ class QueueLink:
         self._sequence = 0
         self._head: pb.PublishBatch | None = None  # what the next batch says besides its messages
         self._sent_again: list[pb.SentAgain] = []
-        self._kept = KeptBodies()
+        self._kept = KeptBodies(room)
         self._requests: dict[int, asyncio.Future[pb.QueueReply]] = {}
         self._request_id = 0
         self._write_soon = Soon(self._write)
@@ -192,7 +195,7 @@ class QueueLink:
         if self._attaching + size > FRAME_BYTES and not self._is_of_the_last_queue(consumer):
             self._cut_here()  # of all that an owner is told at once: no frame may be too large
         self._attaching += size
-        self._kept.wanted = True
+        self._kept.consumed.attach(consumer)
         self._frame.fields.attaches.append(consumer)
         self._write_soon()
 
@@ -213,6 +216,7 @@ class QueueLink:
 
     def detach(self, consumer: int) -> None:
         """Ends a consumer; answered by `detached`, after which nothing is delivered to it."""
+        self._kept.consumed.detach(consumer)
         self._frame.fields.detaches.append(consumer)
         self._write_soon()
 
@@ -352,11 +356,7 @@ class QueueLink:
         if sent is None:
             return
         self.outstanding -= sent.size
-        for each in sent.attempts:
-            try:
-                self._listener.done(each)
-            except Exception as fault:  # noqa: BLE001 - one publisher's fault, and other publishers wait too
-                contained("hearing that messages are safe", fault)
+        for_each("hearing that messages are safe", sent.attempts, self._listener.done)
 
     def _refused(self, refusal: pb.Refusal) -> None:
         sent = self._sent.get(refusal.sequence)
@@ -385,7 +385,7 @@ class QueueLink:
         self._sent, self._waiting, self._waiting_size, self.outstanding = {}, [], 0, 0
         self._unanswered = {0: self.take_unsettled(lambda _: True)}
         self._take_frame()
-        self._kept = KeptBodies()
+        self._kept.close()
         self._cut.clear()
         self._heard.forget()
         self._head = None

@@ -50,7 +50,7 @@ class PeerLink(Holder):
         `fail` ends the stream, with the fault of a frame that had waited and could not be carried out.
         """
         super().__init__()
-        self.outbox = Outbox(self._something_to_say)
+        self.outbox = Outbox(self._something_to_say, host.peers_bodies)
         self.deliveries = self.outbox.deliveries
         self._wake = wake
         self.fail = fail

@@ -6,6 +6,7 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
+from services.common.budget import Budget
 from services.common.message import in_front
 from services.common.message.columns import put
 from services.common.message.weight import FRAME_BYTES
@@ -29,18 +30,21 @@ class Outgoing(NamedTuple):
 
 
 class Outbox:
-    """`wake` is called when there is something to send after there was nothing."""
+    """`wake` is called when there is something to send after there was nothing.
 
-    def __init__(self, wake: Callable[[], None]) -> None:
+    `room` is for bodies that peers keep, those of all links.
+    """
+
+    def __init__(self, wake: Callable[[], None], room: Budget) -> None:
         self.deliveries = Deliveries(wake)
         self._wake = wake
-        self._frame = pb.QueueFrame()
+        self._frame = pb.QueueFrame(names_kept=True)
         self._begun = False
         self._unheard: deque[list[int]] = deque()  # `done` of each frame that has some, until the peer has read it
         self._heard = 0  # how many of these frames the peer has read
         self._replies: deque[pb.QueueReply] = deque()
         self._pieces: deque[Columns] = deque()  # of deliveries that did not fit into one frame
-        self.peers = PeersBodies(self._forget)
+        self.peers = PeersBodies(self._forget, room)
 
     @property
     def frame(self) -> pb.QueueFrame:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
+from services.common.budget import Budget
 from services.queue.machine.deliveries import Columns
 from services.rpc import queue_pb2 as pb
 
@@ -12,49 +13,63 @@ _SECONDS = 1.0  # once or twice as long they are remembered: what is not deliver
 
 
 class PeersBodies:
-    """Of one link. A body is known by its message's uid, and is the very object that came: a changed one is sent."""
+    """Of one link. A body is known by its message's uid, and is the very object that came: a changed one is sent.
 
-    def __init__(self, forget: Callable[[Sequence[int]], None]) -> None:
+    All links have one `room`: what is remembered stays in memory when its queue has it no longer.
+    """
+
+    def __init__(self, forget: Callable[[Sequence[int]], None], room: Budget) -> None:
         """`forget` tells the peer of which uids nothing will be said any more."""
         self._forget = forget
-        self._young: dict[int, bytes] = {}
-        self._old: dict[int, bytes] = {}
+        self._room = room
+        self._bodies: dict[int, bytes] = {}
+        self._young: list[int] = []
+        self._old: list[int] = []
         self._timer: asyncio.TimerHandle | None = None
 
     def came(self, batch: pb.PublishBatch, bodies: Sequence[bytes]) -> None:
         """A batch was received; its peer may have kept the bodies."""
         if not batch.kept:
             return
-        self._young.update(zip(batch.uids, bodies, strict=True))
+        if not self._room.take(sum(map(len, bodies))):
+            self._forget(batch.uids)
+            return
+        self._bodies.update(zip(batch.uids, bodies, strict=True))
+        self._young.extend(batch.uids)
         if self._timer is None:
             self._timer = asyncio.get_running_loop().call_later(_SECONDS, self._age)
 
     def named(self, piece: Columns, batch: pb.DeliveryBatch) -> list[bytes]:
-        """Says in `batch` which of the bodies the peer has; gives the others, which have to be sent."""
-        if not self._young and not self._old:
-            return piece.bodies
-        kept = [index for index, uid in enumerate(piece.uids) if self._has(uid, piece.bodies[index])]
-        batch.kept.extend(kept)
-        there = set(kept)
-        return [body for index, body in enumerate(piece.bodies) if index not in there]
+        """Says in `batch` which of the bodies the peer has; gives the others, which have to be sent.
 
-    def _has(self, uid: int, body: bytes) -> bool:
-        """Whether the peer has it. Said once: the peer keeps it no longer."""
-        for some in (self._young, self._old):
-            if some.get(uid) is body:
-                del some[uid]
-                return True
-        return False
+        Each is named once: the peer keeps it no longer.
+        """
+        if not self._bodies or self._bodies.keys().isdisjoint(piece.uids):
+            return piece.bodies
+        kept, sent = list[int](), list[bytes]()
+        for index, (uid, body) in enumerate(zip(piece.uids, piece.bodies, strict=True)):
+            if self._bodies.get(uid) is body:
+                kept.append(index)
+                self._drop((uid,))
+            else:
+                sent.append(body)
+        batch.kept.extend(kept)
+        return sent
+
+    def _drop(self, uids: Iterable[int]) -> None:
+        self._room.give_back(sum(len(self._bodies.pop(uid)) for uid in uids))
 
     def _age(self) -> None:
-        old, self._old, self._young = self._old, self._young, {}
-        self._timer = asyncio.get_running_loop().call_later(_SECONDS, self._age) if self._old else None
-        if old:
-            self._forget(list(old))
+        # Those of the same uid that came later, as the peer had it again, are forgotten early.
+        over = [uid for uid in dict.fromkeys(self._old) if uid in self._bodies]
+        self._old, self._young = self._young, []
+        self._timer = asyncio.get_running_loop().call_later(_SECONDS, self._age) if self._bodies else None
+        if over:
+            self._drop(over)
+            self._forget(over)
 
     def close(self) -> None:
         """The stream is over."""
         if self._timer:
             self._timer.cancel()
-        self._young.clear()
-        self._old.clear()
+        self._drop(list(self._bodies))

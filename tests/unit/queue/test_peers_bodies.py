@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from services.common.budget import Budget
 from services.queue.links import peers_bodies
+from services.queue.links.peers_bodies import PeersBodies
+from services.queue.machine.deliveries import Columns
 from services.rpc import queue_pb2 as pb
 from tests.support.queue_house import House, RawLink
 
@@ -97,3 +100,53 @@ async def test_another_stream_knows_nothing(house: House) -> None:
     await later.attach(queue_id)
     await later.until(lambda: later.uids)
     assert (_named(later), later.bodies) == ([], [b"1"])
+
+
+@pytest.mark.usefixtures("soon")
+async def test_all_links_share_the_room(house: House) -> None:
+    """What does not fit is forgotten at once, and sent; what is over makes room for others' bodies."""
+    queue_id = await house.declare("q")
+    room = house.queues["queue-1"]._host.peers_bodies
+    room.most = 3
+    first, second = await house.link(), await house.link(origin=2000)
+    await first.publish(queue_id, [b"1", b"2"], kept=True)
+    await second.publish(queue_id, [b"3", b"4"], kept=True)
+    assert (len(_forgotten(second)), room.used) == (2, 2)
+    await first.until(lambda: len(_forgotten(first)) == 2)
+    assert room.used == 0
+    await second.publish(queue_id, [b"5", b"6"], kept=True)
+    await second.attach(queue_id)
+    await second.until(lambda: len(second.uids) == 6)
+    assert (_named(second), second.bodies) == (second.uids[4:], [b"1", b"2", b"3", b"4"])
+    assert room.used == 0
+
+
+async def test_a_stream_that_ends_makes_room(house: House) -> None:
+    """Whatever of its bodies no one has taken."""
+    queue_id = await house.declare("q")
+    room = house.queues["queue-1"]._host.peers_bodies
+    link, other = await house.link(), await house.link(origin=2000)
+    await link.publish(queue_id, [b"1", b"2"], kept=True)
+    assert room.used == 2
+    await link.close()
+    await other.until(lambda: not room.used)
+
+
+async def test_a_process_says_that_it_names_them(house: House) -> None:
+    """In its first frame, and in no other."""
+    queue_id = await house.declare("q")
+    link = await house.link()
+    for _ in range(2):
+        await link.publish(queue_id, [b"1"])
+    said = [frame.names_kept for frame in link.frames]
+    assert said == [True] + [False] * (len(said) - 1)
+
+
+async def test_deliveries_of_other_messages_stay_as_they_are() -> None:
+    """However many there are: nothing is asked of each while bodies are kept that are none of theirs."""
+    peers = PeersBodies(lambda _: None, Budget(100))
+    peers.came(pb.PublishBatch(uids=[1], kept=True), [b"large"])
+    piece, batch = Columns([2, 3], [], [], [b"2", b"3"], []), pb.DeliveryBatch()
+    assert peers.named(piece, batch) is piece.bodies
+    assert not batch.kept
+    peers.close()
