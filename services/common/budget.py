@@ -4,7 +4,7 @@ from __future__ import annotations
 
 
 class Budget:
-    """`most` bytes; whoever takes some gives them back."""
+    """`most` bytes; whoever takes some gives them back, once."""
 
     def __init__(self, most: int) -> None:
         self.most = most
