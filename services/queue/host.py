@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Protocol
 
 import structlog
 
+from services.common.budget import Budget
 from services.common.bus.events import UNHEARD, Events
 from services.common.compiling import Compiling
 from services.common.containment import for_each
@@ -43,6 +44,8 @@ log = structlog.get_logger()
 
 _RETRY_SECONDS = 1.0
 _LOOK_SECONDS = 0.05
+_BODIES = 64 << 20  # bytes that gateways keep, beside those that queues hold …
+_SHARE = 16  # … and this part of what the queues may hold at most
 
 
 class Changes(Protocol):
@@ -91,6 +94,7 @@ class Host:
     suspended: bool = False
     unheard: Unheard = field(default_factory=Unheard)
     journeys: Journeys = field(default_factory=Journeys)  # of traced messages
+    peers_bodies: Budget = field(init=False)  # that gateways keep: held here, delivered and acknowledged or not
     turns: InTurns = field(init=False)
     claims: Claims = field(init=False)
     _uncertain: list[Callable[[], None]] = field(default_factory=list)  # what waits to know which leases are held
@@ -98,6 +102,7 @@ class Host:
     def __post_init__(self) -> None:
         """What waits for the router, or for the topology, waits for the leases as well."""
         self.registry.when_certain = self.when_certain
+        self.peers_bodies = Budget(min(_BODIES, self.gate.limit // _SHARE))
         self.turns = InTurns(self.tasks, self.until_certain)
         self.claims = Claims(self.registry, self.turns)
 

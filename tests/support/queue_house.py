@@ -156,6 +156,7 @@ class RawLink:
         properties: bytes = PROPERTIES,
         resumed: Sequence[int] = (),
         terms: Sequence[pb.Term] = (),
+        kept: bool = False,
         **run: Any,
     ) -> bytes:
         self._sequence += 1
@@ -169,7 +170,7 @@ class RawLink:
         )  # fmt: skip
         return pb.PublishBatch(
             sequence=self._sequence, uids=uids, bodies=bodies, runs=[described], transaction=transaction,
-            time_ms=time_ms, resumed=resumed, terms=terms,
+            time_ms=time_ms, resumed=resumed, terms=terms, kept=kept,
         ).SerializeToString()  # fmt: skip
 
     async def publish(self, queue_id: int | list[int], bodies: list[bytes], **more: Any) -> int:

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 
 from services.common.clients.frame_listener import FrameListener
+from services.common.clients.kept_bodies import room_for_bodies
 from services.common.clients.moving import Moving
 from services.common.clients.outbound import Attempt, Delivery, Messages, Targets, Ticket, frames_of
 from services.common.clients.parked import UNKNOWN, Parked
@@ -60,6 +61,7 @@ class Publisher:
         self._partition_of = partition_of
         self._listener = listener
         self._links: dict[str, QueueLink] = {}
+        self._room = room_for_bodies()
         self._places: dict[SlotId, Place] = {}  # by queue id
         self._parked = Parked()
         self._moving = Moving(self._links)
@@ -369,7 +371,7 @@ class Publisher:
             self._drop(self._links.pop(member))
         for member, address in members.items():
             if member not in self._links:
-                link = self._links[member] = QueueLink(member, address, self._greeting, self)
+                link = self._links[member] = QueueLink(member, address, self._greeting, self, self._room)
                 link.start()
         self._begin_terms()
         self._partings.know(self._table.owners)

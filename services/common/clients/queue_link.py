@@ -10,18 +10,20 @@ import asyncio
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass
 from typing import Any
 
 import structlog
 
+from services.common.budget import Budget
 from services.common.clients.change import UNCHANGED, Change
 from services.common.clients.heard import Heard
+from services.common.clients.kept_bodies import KeptBodies
 from services.common.clients.link_frame import Frame, Settlement
 from services.common.clients.link_listener import LinkListener
 from services.common.clients.outbound import Attempt, encode, fitting
 from services.common.clients.queue_frame import decoded
 from services.common.clients.refusals import Refusals
+from services.common.clients.sent import Sent
 from services.common.containment import by_itself, contained, for_each
 from services.common.errors import Unavailable
 from services.common.message import in_front
@@ -41,19 +43,13 @@ _UID_BYTES = 8  # what is said of them besides takes the place of others
 _ENOUGH_BYTES = 64 << 10  # of messages are sent before the turn ends: the queue process works on them meanwhile
 
 
-@dataclass(slots=True)
-class _Sent:
-    attempts: list[Attempt]
-    size: int
-    preceding: int  # how many attempts were published before them
-    refusals: Refusals | None = None
-
-
 class QueueLink:
     """Opens its stream when started and again whenever it breaks, until it is stopped."""
 
-    def __init__(self, member: str, address: str, greeting: Callable[[str], pb.Hello], listener: LinkListener) -> None:
-        """`greeting` gives the first frame of a stream to a member."""
+    def __init__(
+        self, member: str, address: str, greeting: Callable[[str], pb.Hello], listener: LinkListener, room: Budget
+    ) -> None:
+        """`greeting` gives the first frame of a stream to a member; `room` is for what is kept on all links."""
         self.member = member
         self.address = address
         self.up = False
@@ -73,10 +69,11 @@ class QueueLink:
         self._waiting: list[Attempt] = []
         self._waiting_size = 0
         self._published = 0
-        self._sent: dict[int, _Sent] = {}
+        self._sent: dict[int, Sent] = {}
         self._sequence = 0
         self._head: pb.PublishBatch | None = None  # what the next batch says besides its messages
         self._sent_again: list[pb.SentAgain] = []
+        self._kept = KeptBodies(room)
         self._requests: dict[int, asyncio.Future[pb.QueueReply]] = {}
         self._request_id = 0
         self._write_soon = Soon(self._write)
@@ -194,6 +191,7 @@ class QueueLink:
         if self._attaching + size > FRAME_BYTES and not self._is_of_the_last_queue(consumer):
             self._cut_here()  # of all that an owner is told at once: no frame may be too large
         self._attaching += size
+        self._kept.consumed.attach(consumer)
         self._frame.fields.attaches.append(consumer)
         self._write_soon()
 
@@ -214,6 +212,7 @@ class QueueLink:
 
     def detach(self, consumer: int) -> None:
         """Ends a consumer; answered by `detached`, after which nothing is delivered to it."""
+        self._kept.consumed.detach(consumer)
         self._frame.fields.detaches.append(consumer)
         self._write_soon()
 
@@ -261,7 +260,8 @@ class QueueLink:
     def received(self, message: bytes) -> None:
         """A frame of the queue process; ignored once the stream was given up."""
         if self.up:
-            self._read(*decoded(message))
+            frame, bodies = decoded(message)
+            self._read(frame, self._kept.filled(frame, bodies))
 
     def writable(self) -> None:
         """The stream was full, and no longer is."""
@@ -325,7 +325,9 @@ class QueueLink:
             some, size = fitting(some)
             self._waiting, self._waiting_size = self._waiting[len(some) :], self._waiting_size - size
         self._sequence += 1
-        self._sent[self._sequence] = _Sent(some, size, preceding)
+        self._sent[self._sequence] = Sent(some, size, preceding)
+        if self._kept.keep(some, size):
+            self._next_head().kept = True
         head, self._head = self._head, None
         return encode(some, self._sequence, 0, head)
 
@@ -350,11 +352,7 @@ class QueueLink:
         if sent is None:
             return
         self.outstanding -= sent.size
-        for each in sent.attempts:
-            try:
-                self._listener.done(each)
-            except Exception as fault:  # noqa: BLE001 - one publisher's fault, and other publishers wait too
-                contained("hearing that messages are safe", fault)
+        for_each("hearing that messages are safe", sent.attempts, self._listener.done)
 
     def _refused(self, refusal: pb.Refusal) -> None:
         sent = self._sent.get(refusal.sequence)
@@ -383,6 +381,7 @@ class QueueLink:
         self._sent, self._waiting, self._waiting_size, self.outstanding = {}, [], 0, 0
         self._unanswered = {0: self.take_unsettled(lambda _: True)}
         self._take_frame()
+        self._kept.close()
         self._cut.clear()
         self._heard.forget()
         self._head = None

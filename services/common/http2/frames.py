@@ -14,6 +14,7 @@ HEADER_SIZE = 9
 LARGEST_STREAM = (1 << 31) - 1
 _ROOM = 512 << 10  # octets that are read at once; more after a larger frame
 _FIRST_ROOM = 8 << 10  # until a peer sends more: any process may connect, and say nothing
+_LARGE = 128 << 10  # octets of a frame
 _LARGEST_OTHER = 256 << 10  # octets of a frame that carries no message
 _MOST_SETTINGS = 100  # in a frame; half a dozen are known, and each may change the windows of all streams
 
@@ -85,7 +86,9 @@ class FrameReader:
             elif self._begin:
                 self._buffer[:size] = self._buffer[self._begin : self._end]
                 self._begin, self._end = 0, size
-        return memoryview(self._buffer)[self._end :]
+        # Of a large frame no more than its rest: what is read behind it would have to be moved to make room.
+        end = self._begin + wanted if wanted > _LARGE else len(self._buffer)
+        return memoryview(self._buffer)[self._end : end]
 
     def _grow(self, size: int, room: int) -> None:
         rest = self._buffer[self._begin : self._end]

@@ -6,8 +6,6 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from weakref import WeakKeyDictionary
 
-import structlog
-
 from services.common.containment import for_each
 from services.common.errors import BrokerError
 from services.common.message.indexes import choice
@@ -41,8 +39,6 @@ from services.queue.observe.traced_batch import TracedAnswers, TracedBatch
 from services.queue.partitions.partition import Awaited, Partition
 from services.rpc import queue_pb2 as pb
 
-log = structlog.get_logger()
-
 _RETURN_SECONDS = 1.0  # within which a gateway that is alive opens another stream
 
 
@@ -55,7 +51,7 @@ class PeerLink(Holder):
         `fail` ends the stream, with the fault of a frame that had waited and could not be carried out.
         """
         super().__init__()
-        self.outbox = Outbox(self._something_to_say)
+        self.outbox = Outbox(self._something_to_say, host.peers_bodies)
         self.deliveries = self.outbox.deliveries
         self._wake = wake
         self.fail = fail
@@ -149,6 +145,7 @@ class PeerLink(Holder):
             return
         self.broken = True
         self._batches.close()
+        self.outbox.peers.close()
         self._host.links.pop(self, None)
         words, self._suspended = last_words_of(self._suspended), []
         self._host.when_certain(partial(self._leave, words, self._host.late.begin(self)))
@@ -244,6 +241,7 @@ class PeerLink(Holder):
 
     def _publish(self, raw: Raw, now: int) -> None:
         batch, bodies = decoded(raw)
+        self.outbox.peers.came(batch, bodies)
         raw = put_right(raw, batch, bodies, now)
         source = Source(raw, batch, Columns(batch, bodies, self._host.interned, published=self._tells))
         if batch.transaction:

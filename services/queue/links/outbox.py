@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
+from services.common.budget import Budget
 from services.common.message import in_front
 from services.common.message.columns import put
 from services.common.message.weight import FRAME_BYTES
+from services.queue.links.peers_bodies import PeersBodies
 from services.queue.links.pieces import pieces
 from services.queue.machine.deliveries import Columns, Deliveries
 from services.rpc import queue_pb2 as pb
@@ -28,17 +30,21 @@ class Outgoing(NamedTuple):
 
 
 class Outbox:
-    """`wake` is called when there is something to send after there was nothing."""
+    """`wake` is called when there is something to send after there was nothing.
 
-    def __init__(self, wake: Callable[[], None]) -> None:
+    `room` is for bodies that peers keep, those of all links.
+    """
+
+    def __init__(self, wake: Callable[[], None], room: Budget) -> None:
         self.deliveries = Deliveries(wake)
         self._wake = wake
-        self._frame = pb.QueueFrame()
+        self._frame = pb.QueueFrame(names_kept=True)
         self._begun = False
         self._unheard: deque[list[int]] = deque()  # `done` of each frame that has some, until the peer has read it
         self._heard = 0  # how many of these frames the peer has read
         self._replies: deque[pb.QueueReply] = deque()
         self._pieces: deque[Columns] = deque()  # of deliveries that did not fit into one frame
+        self.peers = PeersBodies(self._forget, room)
 
     @property
     def frame(self) -> pb.QueueFrame:
@@ -47,6 +53,9 @@ class Outbox:
             self._begun = True
             self._wake()
         return self._frame
+
+    def _forget(self, uids: Sequence[int]) -> None:
+        self.frame.forgotten.extend(uids)
 
     def reply(self, reply: pb.QueueReply) -> None:
         """Answers a request, in the next frame that has room."""
@@ -103,10 +112,11 @@ class Outbox:
             deliveries.traced.clear()
         piece = self._pieces.popleft()
         _describe(piece, batch)
-        if not in_front.pays(piece.bodies, sum(map(len, piece.bodies))):
-            batch.bodies.extend(piece.bodies)
+        bodies = self.peers.named(piece, batch)
+        if not in_front.pays(bodies, sum(map(len, bodies))):
+            batch.bodies.extend(bodies)
             return None
-        large = in_front.batch(in_front.DELIVERIES, piece.bodies, batch)
+        large = in_front.batch(in_front.DELIVERIES, bodies, batch)
         frame.ClearField("deliveries")
         return large
 

@@ -5,7 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.unit.common.test_publisher import ScriptedQueue
+from services.common.clients.partition_table import PartitionTable
+from services.common.clients.publisher import Publisher
+from services.common.uid import UidSource
+from tests.unit.common.test_publisher import PARTITIONS, ScriptedQueue
 
 
 @pytest.fixture
@@ -16,3 +19,27 @@ async def queue(tmp_path: Path) -> AsyncIterator[ScriptedQueue]:
     yield queue
     queue.break_streams()
     await queue.stop()
+
+
+@pytest.fixture
+async def queues(tmp_path: Path) -> AsyncIterator[list[ScriptedQueue]]:
+    both = [ScriptedQueue(tmp_path / "a.sock"), ScriptedQueue(tmp_path / "b.sock")]
+    for queue in both:
+        await queue.start()
+    yield both
+    for queue in both:
+        queue.break_streams()
+        await queue.stop()
+
+
+@pytest.fixture
+async def table() -> PartitionTable:
+    return PartitionTable()
+
+
+@pytest.fixture
+async def publisher(table: PartitionTable) -> AsyncIterator[Publisher]:
+    publisher = Publisher("test", UidSource(7), table, PARTITIONS.get)
+    publisher.start()
+    yield publisher
+    await publisher.stop()

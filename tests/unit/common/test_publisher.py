@@ -8,14 +8,12 @@ from pathlib import Path
 from typing import Any
 
 import grpc.aio
-import pytest
 
 from services.common.clients.link_frame import Settlement
 from services.common.clients.outbound import Messages, Refused
 from services.common.clients.partition_table import PartitionTable
 from services.common.clients.pressure import Congestion, Pressure
 from services.common.clients.publisher import Publisher
-from services.common.uid import UidSource
 from services.rpc import queue_pb2 as pb
 from services.rpc import store_pb2
 from services.rpc.queue_pb2_grpc import QueueServicer, add_QueueServicer_to_server
@@ -106,30 +104,6 @@ def assign(table: PartitionTable, epoch: int = 1, **owners: ScriptedQueue) -> No
         members[member] = store_pb2.Member(member=member, address=queue.address)
         leases.append(store_pb2.Lease(name=f"partition/{name[1:]}", epoch=epoch, member=member, address=queue.address))
     table.apply(store_pb2.LeaseTable(leases=leases, members=members.values()))
-
-
-@pytest.fixture
-async def queues(tmp_path: Path) -> AsyncIterator[list[ScriptedQueue]]:
-    both = [ScriptedQueue(tmp_path / "a.sock"), ScriptedQueue(tmp_path / "b.sock")]
-    for queue in both:
-        await queue.start()
-    yield both
-    for queue in both:
-        queue.break_streams()
-        await queue.stop()
-
-
-@pytest.fixture
-async def table() -> PartitionTable:
-    return PartitionTable()
-
-
-@pytest.fixture
-async def publisher(table: PartitionTable) -> AsyncIterator[Publisher]:
-    publisher = Publisher("test", UidSource(7), table, PARTITIONS.get)
-    publisher.start()
-    yield publisher
-    await publisher.stop()
 
 
 def publish(publisher: Publisher, its: Messages, ticket: RecordingTicket | None) -> Pressure | None:

@@ -34,7 +34,7 @@ async def test_a_stopped_link_connects_no_more(given_up: bool) -> None:
 
     async with asyncio.timeout(60), await asyncio.start_server(accept, "127.0.0.1", 0) as server:
         port = server.sockets[0].getsockname()[1]
-        link = QueueLink("queue-1", f"127.0.0.1:{port}", lambda member: pb.Hello(member=member), Mock())
+        link = QueueLink("queue-1", f"127.0.0.1:{port}", lambda member: pb.Hello(member=member), Mock(), Mock())
         link.start()
         while attempts < 2:
             await asyncio.sleep(0.01)
@@ -52,7 +52,7 @@ async def test_many_attaches_at_once() -> None:
     Those of a queue are in one: what none of them holds goes to others as soon as the frame is carried out.
     """
     written: list[pb.LinkFrame] = []
-    link = QueueLink("queue-1", "127.0.0.1:1", lambda member: pb.Hello(member=member), Mock())
+    link = QueueLink("queue-1", "127.0.0.1:1", lambda member: pb.Hello(member=member), Mock(), Mock())
     for number in range(10):
         link.attach(pb.AttachConsumer(consumer=number, queue_id=number // 3, selector="x" * (1 << 20)))
     link.told(1, 1, [])
@@ -68,7 +68,7 @@ async def test_many_attaches_at_once() -> None:
 
 async def test_what_a_client_gave_back_untried() -> None:
     """A process of a former release puts it back as if it had not been sent; this one's record knows better."""
-    link = QueueLink("queue-1", "127.0.0.1:1", lambda member: pb.Hello(member=member), Mock())
+    link = QueueLink("queue-1", "127.0.0.1:1", lambda member: pb.Hello(member=member), Mock(), Mock())
     for outcome, uid in ((pb.RETURN, 1), (pb.RETURN, 2), (pb.RESTORE, 3), (pb.RELEASE, 4)):
         link.settle(1, outcome, [uid])
     settles = [(each.outcome, each.had, list(each.uids)) for each in link._frame.fields.settles]

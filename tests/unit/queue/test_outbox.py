@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from services.common.budget import Budget
 from services.common.message.weight import FRAME_BYTES, weight
 from services.queue.links.outbox import Outbox
 from services.rpc import queue_pb2 as pb
@@ -26,7 +27,7 @@ def taken(outbox: Outbox) -> pb.QueueFrame | None:
 def test_wakes_once() -> None:
     """The writer is woken when there is something to say after there was nothing."""
     woken: list[int] = []
-    outbox = Outbox(lambda: woken.append(1))
+    outbox = Outbox(lambda: woken.append(1), Budget(0))
     assert taken(outbox) is None
     outbox.frame.done.append(1)
     outbox.frame.done.append(2)
@@ -37,7 +38,7 @@ def test_wakes_once() -> None:
 
 def test_runs_merge() -> None:
     """What continues a run is part of it: the same consumer, as many attempts before."""
-    outbox = Outbox(lambda: None)
+    outbox = Outbox(lambda: None, Budget(0))
     for uid in (1, 2):
         _add(outbox, 0, [uid], [b"p"], [b"body"])
     for uid, attempts in ((3, 1), (4, 2)):
@@ -50,7 +51,7 @@ def test_runs_merge() -> None:
 
 def test_large_deliveries_are_split() -> None:
     """A frame that would be too large is split within a run, and the end of its consumer waits for the rest."""
-    outbox = Outbox(lambda: None)
+    outbox = Outbox(lambda: None, Budget(0))
     _add(outbox, 0, [1, 2, 3], [b"a", b"b", b"c"], [bytes(9 << 20)] * 3)
     outbox.frame.detached.append(5)
     frames = []
@@ -63,7 +64,7 @@ def test_large_deliveries_are_split() -> None:
 
 def test_properties_weigh() -> None:
     """Frames are split by all that they carry: messages may be mostly properties."""
-    outbox, count, large = Outbox(lambda: None), 100, FRAME_BYTES // 10
+    outbox, count, large = Outbox(lambda: None, Budget(0)), 100, FRAME_BYTES // 10
     for uid in range(count):
         _add(outbox, 0, [uid], [uid.to_bytes(4) + bytes(large)], [b"x"])
     frames = []
@@ -76,7 +77,7 @@ def test_properties_weigh() -> None:
 
 def test_what_comes_later_comes_behind() -> None:
     """Deliveries that are added while others wait for their frame come after those."""
-    outbox = Outbox(lambda: None)
+    outbox = Outbox(lambda: None, Budget(0))
     _add(outbox, 0, [1, 2], [b"p"] * 2, [bytes(FRAME_BYTES)] * 2)
     first = taken(outbox)
     _add(outbox, 0, [3], [b"p"], [b"small"])
@@ -87,7 +88,7 @@ def test_what_comes_later_comes_behind() -> None:
 
 def test_replies_are_split() -> None:
     """What single gets took of large messages goes into as many frames as it needs."""
-    outbox = Outbox(lambda: None)
+    outbox = Outbox(lambda: None, Budget(0))
     for number in range(5):
         body = [bytes(FRAME_BYTES // 2 - 1000)]
         outbox.reply(pb.QueueReply(id=number, message=pb.DeliveryBatch(bodies=body)))

@@ -53,7 +53,7 @@ async def test_a_store_that_says_nothing_for_too_long() -> None:
 async def test_who_publishes_to_a_full_queue_waits() -> None:
     """With what a transaction collects, and when it is committed."""
     client, full = Client(ScriptedRouter({"b": (2,)})), set[int]()
-    client.handed.links[2] = link = QueueLink("", "", Mock(), Mock())
+    client.handed.links[2] = link = QueueLink("", "", Mock(), Mock(), Mock())
     link.full = full
     client.broker.transactions.commit = AsyncMock()
     publish = published([b"1", b"2"], kind(routing_key="a"), kind(routing_key="b"))
@@ -70,8 +70,8 @@ async def test_who_publishes_to_a_full_queue_waits() -> None:
 async def test_who_takes_from_the_full_queue_itself_goes_on(*, everywhere: bool, holds: bool) -> None:
     """It settles what makes room in the same transactions, and would not be read: it would stand still for ever."""
     client = Client(ScriptedRouter({"b": (2,), "c": (3,)}))
-    link = client.handed.links[1] = client.handed.links[2] = QueueLink("", "", Mock(), Mock())
-    other = client.handed.links[3] = QueueLink("", "", Mock(), Mock())
+    link = client.handed.links[1] = client.handed.links[2] = QueueLink("", "", Mock(), Mock(), Mock())
+    other = client.handed.links[3] = QueueLink("", "", Mock(), Mock(), Mock())
     link.full, link.full_everywhere, other.full = {2}, everywhere, {3}
     client.broker.transactions.commit = AsyncMock()
     consumer = cast("Any", Mock(queue_id=2, takes=True, browse=False, unsettled={}))
