@@ -140,6 +140,9 @@ class OwnerlessQueues:
     def _known(self) -> Iterator[Delivery]:
         """What consumers here hold, and what is kept for the next owner already."""
         yield from self._held()
+        yield from self._kept()
+
+    def _kept(self) -> Iterator[Delivery]:
         for queue_id, queue in self._ownerless.items():
             for said in chain(queue.kept, queue.late):
                 yield from ((queue_id, uid) for uid in said.uids)
@@ -161,6 +164,7 @@ class OwnerlessQueues:
             if (each.holder.link is None or each.holder.queue_id in changed) and each.holder.queue_id in self._queues
         ]
         lost, anothers = list[Settlement](), self._anothers(some)
+        said_already = more_than(0, _given_back(some), self._kept())  # as the owner died that may have carried it out
         for each in some:
             queue_id, link = each.holder.queue_id, each.holder.link
             queue, said = self._ownerless.get(queue_id), Settlement(queue_id, each.outcome, [each.uid], each.change)
@@ -169,7 +173,7 @@ class OwnerlessQueues:
             elif queue is None:
                 if (queue_id, each.uid) not in anothers:
                     self._say(link, said)
-            else:
+            elif (queue_id, each.uid) not in said_already:
                 self._keep(queue.late if queue.asked else queue.kept, said)
                 self._look_within(_AGAIN)
         if lost:
@@ -177,8 +181,7 @@ class OwnerlessQueues:
 
     def _anothers(self, settlements: Iterable[Settled]) -> set[Delivery]:
         """Of what a transaction under way gives back, what a consumer here has besides."""
-        back = {(each.holder.queue_id, each.uid) for each in settlements if each.outcome not in FINAL}
-        return more_than(1, back, self._held())
+        return more_than(1, _given_back(settlements), self._held())
 
     def _say(self, link: QueueLink, said: Settlement) -> None:
         term = self._publisher.epoch_of(said.queue_id)
@@ -348,3 +351,7 @@ class OwnerlessQueues:
         """There is room for the annotations of others."""
         if size := sum(len(said.change.annotations) for said in kept):
             self._annotations, self._dropping = self._annotations - size, False
+
+
+def _given_back(settlements: Iterable[Settled]) -> set[Delivery]:
+    return {(each.holder.queue_id, each.uid) for each in settlements if each.outcome not in FINAL}

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from services.gateway.vocabulary import Publish
 
 _LARGEST = 64 << 20
-_MOST_ANNOTATED = 100  # a queue process writes each anew when it prepares, and again: one turn of its event loop
+_MOST_ANNOTATED = 20  # a queue process writes each anew when it prepares, and again: one turn of its event loop
 
 
 @dataclass(slots=True)

@@ -11,8 +11,8 @@ Read where it is used, so that a test can lower it for all.
 SCATTERED = 1_000
 """Messages that are taken out wherever they stand."""
 
-REWRITTEN = 20
-"""Messages that are written anew, with their annotations: less than 40 ms, as many as their publishers may say."""
+REWRITTEN = 10
+"""Messages that are written anew, with their annotations: less than 40 ms, whatever their headers."""
 
 CLAIMED = 2_000
 """Messages that somebody says to hold, before it is known whether they are here."""

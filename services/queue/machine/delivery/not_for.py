@@ -33,13 +33,16 @@ class NotFor:
     def add(self, consumer: Consumer, uids: Sequence[int], *, here: bool) -> bool:
         """It is not to have these again; False where it has said so of too many. `here`: they are in the queue."""
         chooses, interest = consumer.chooses, consumer.interest or Interest(None)
-        fresh = [uid for uid in dict.fromkeys(uids) if uid not in interest.refused]
+        known = dict.fromkeys(uid for uid in uids if uid in interest.refused)
+        if here:
+            interest.refused |= dict.fromkeys(known, True)
+        fresh = [uid for uid in dict.fromkeys(uids) if uid not in known]
         if not self._make_room(consumer, interest, len(fresh)):
             return False
         for uid in fresh:
             self._by_uid.setdefault(uid, []).append(consumer)
         self._account.used += _TAKES * len(fresh)
-        interest.refused |= dict.fromkeys(uids if here else fresh, here)
+        interest.refused |= dict.fromkeys(fresh, here)
         if interest.refused:
             consumer.interest = interest
         if consumer.chooses is not chooses:

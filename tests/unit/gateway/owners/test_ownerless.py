@@ -188,6 +188,18 @@ async def test_annotations_of_what_was_committed(holders: int) -> None:
     assert len(looked) == 2
 
 
+async def test_what_was_committed_is_said_again_once() -> None:
+    """Its owner died before it had answered: what is kept of it then is not kept again as the commit ends."""
+    change, holder = Change(b"annotations"), GetHolder(QUEUE)
+    ownerless = ownerless_of(None, Mock(holdings=lambda: iter([(holder, 5), (holder, 6)])))
+    ownerless.give_back([Settlement(SlotId(QUEUE), pb.RELEASE, [5], change)], committing=True)
+    holder.link = Mock()
+    settled = [PendingSettlement(1, holder, uid, pb.RELEASE, change) for uid in (5, 6)]
+    ownerless.settle_elsewhere([*settled, PendingSettlement(1, holder, 7, pb.ACCEPT)], {QUEUE: Term(Mock(), EPOCH)})
+    said = [(each.outcome, list(each.uids)) for each in ownerless._ownerless[QUEUE].kept]
+    assert said == [(pb.RETURN, [5]), (pb.RELEASE, [6]), (pb.ACCEPT, [7])]
+
+
 @pytest.mark.parametrize("committing", [True, False])
 async def test_what_an_owner_could_not_carry_out(*, committing: bool) -> None:
     """Of a transaction under way it is settled by that, and held by nobody besides; all else somebody here holds."""

@@ -75,7 +75,7 @@ def test_what_is_said_of_deliveries_weighs() -> None:
 def test_annotations_are_for_few_messages() -> None:
     """A queue process writes all of those anew at once: where they are too many nothing is committed."""
     transaction, said = Transaction(OpenTransactions(1 << 20)), Change(b"some")
-    assert transaction.keeps(said, 99) is said
+    assert transaction.keeps(said, 19) is said
     assert transaction.keeps(Change(not_again=True), 1000) == Change(not_again=True)
     assert (transaction.keeps(said, 1), transaction.fault) == (said, None)
     assert transaction.keeps(said, 1) is UNCHANGED
