@@ -61,7 +61,7 @@ class KeptBodies:
     def filled(self, frame: pb.QueueFrame, bodies: list[bytes]) -> list[bytes]:
         """The bodies of all deliveries of a frame; `bodies` are those that came with it.
 
-        Raises InternalError for a frame that names what is not here.
+        Raises InternalError for a frame that names what is not here, or that has not one body for each delivery.
         """
         self._names = self._names or frame.names_kept
         self.consumed.hear(frame)
@@ -70,6 +70,8 @@ class KeptBodies:
         if not frame.HasField("deliveries") or not frame.deliveries.kept:
             return bodies
         uids, indexes = frame.deliveries.uids, frame.deliveries.kept
+        if len(bodies) + len(indexes) != len(uids) or max(indexes) >= len(uids):
+            raise InternalError(f"{len(uids)} deliveries with {len(bodies)} bodies and {len(indexes)} that are kept")
         found = dict(zip(indexes, self._take([uids[index] for index in indexes]), strict=True))
         came = iter(bodies)
         return [found[index] if index in found else next(came) for index in range(len(uids))]
@@ -80,9 +82,9 @@ class KeptBodies:
         self.consumed, self._names = Consumed(), False
 
     def _take(self, uids: Sequence[int]) -> list[bytes]:
-        for uid in uids:
-            if uid not in self._bodies:
-                raise InternalError(f"the body of message {uid} is not kept")
+        missing = set(uids) - self._bodies.keys()
+        if missing or len(set(uids)) < len(uids):
+            raise InternalError(f"the body of message {min(missing or uids)} is not kept, or is named twice")
         return self._drop(uids)
 
     def _drop(self, uids: Iterable[int]) -> list[bytes]:

@@ -26,18 +26,23 @@ class PeersBodies:
         self._young: list[int] = []
         self._old: list[int] = []
         self._timer: asyncio.TimerHandle | None = None
+        self._closed = False
 
     def came(self, batch: pb.PublishBatch, bodies: Sequence[bytes]) -> None:
         """A batch was received; its peer may have kept the bodies."""
-        if not batch.kept:
+        if not batch.kept or self._closed:
             return
-        if not self._room.take(sum(map(len, bodies))):
+        if not self._are_new(batch.uids, len(bodies)) or not self._room.take(sum(map(len, bodies))):
             self._forget(batch.uids)
             return
         self._bodies.update(zip(batch.uids, bodies, strict=True))
         self._young.extend(batch.uids)
         if self._timer is None:
             self._timer = asyncio.get_running_loop().call_later(_SECONDS, self._age)
+
+    def _are_new(self, uids: Sequence[int], count: int) -> bool:
+        """As a peer has it that keeps to what it says: what is taken of the room could not be given back else."""
+        return len(set(uids)) == len(uids) == count and self._bodies.keys().isdisjoint(uids)
 
     def named(self, piece: Columns, batch: pb.DeliveryBatch) -> list[bytes]:
         """Says in `batch` which of the bodies the peer has; gives the others, which have to be sent.
@@ -69,7 +74,8 @@ class PeersBodies:
             self._forget(over)
 
     def close(self) -> None:
-        """The stream is over."""
+        """The stream is over: nothing more is remembered."""
+        self._closed = True
         if self._timer:
             self._timer.cancel()
         self._drop(list(self._bodies))

@@ -150,3 +150,16 @@ async def test_deliveries_of_other_messages_stay_as_they_are() -> None:
     assert peers.named(piece, batch) is piece.bodies
     assert not batch.kept
     peers.close()
+
+
+@pytest.mark.parametrize(("uids", "bodies"), [([2, 2], [b"b", b"c"]), ([1], [b"b"]), ([2, 3], [b"b"]), ([2], [])])
+async def test_a_peer_that_contradicts_itself(uids: list[int], bodies: list[bytes]) -> None:
+    """What it says to keep twice, or without a body, takes nothing of the room that is all peers', and is not named."""
+    forgotten, room = list[int](), Budget(100)
+    peers = PeersBodies(forgotten.extend, room)
+    peers.came(pb.PublishBatch(uids=[1], kept=True), [b"large"])
+    peers.came(pb.PublishBatch(uids=uids, kept=True), bodies)
+    assert (forgotten, room.used) == (uids, 5)
+    peers.close()
+    peers.came(pb.PublishBatch(uids=[4], kept=True), [b"late"])
+    assert room.used == 0

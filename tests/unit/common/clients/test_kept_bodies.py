@@ -125,3 +125,19 @@ def test_all_streams_share_the_room(kept: KeptBodies, room: Budget) -> None:
     assert room.used == 0
     assert _keep(other, _attempt(1, _large(1), _large(2)))
     assert not _keep(kept, _attempt(3, _large(3)))
+
+
+@pytest.mark.parametrize(
+    ("uids", "named", "came"),
+    [([1, 1], [0, 1], []), ([1], [7], []), ([1, 9], [0], []), ([1, 9], [0], [b"x", b"y"])],
+    ids=["twice", "nowhere", "too few", "too many"],
+)
+def test_deliveries_and_bodies_have_to_fit(
+    kept: KeptBodies, room: Budget, uids: list[int], named: list[int], came: list[bytes]
+) -> None:
+    """A frame in which they do not ends its stream, which gives back all that it took of the room."""
+    assert _keep(kept, _attempt(1, _large(1)))
+    with pytest.raises(InternalError):
+        kept.filled(_frame(uids, named), came)
+    kept.close()
+    assert room.used == 0
