@@ -64,6 +64,12 @@ def _check_headers(properties: bytes) -> None:
         raise PreconditionFailed(f"invalid message: more than {MOST_SENT} fields in its headers")
 
 
+def _headers(properties: bytes, most: int) -> dict[str, Any]:
+    """Raises SyntaxFault for what cannot be read, and for more than `most` values."""
+    span = spans_of(properties).get(HEADERS)
+    return {} if span is None else field_table.decode(properties[slice(*span)], most=most)
+
+
 def _octets(properties: bytes, span: tuple[int, int]) -> bytes:
     """Of a short string."""
     return properties[span[0] + 1 : span[1]]
@@ -177,10 +183,9 @@ class Amqp09Format:
             _check_headers(properties)
         return attributes
 
-    def headers(self, properties: bytes, most: int = MOST_KEPT) -> Mapping[str, Any]:
+    def headers(self, properties: bytes) -> Mapping[str, Any]:
         """As MessageFormat says."""
-        span = spans_of(properties).get(HEADERS)
-        return {} if span is None else field_table.decode(properties[slice(*span)], most=most)
+        return _headers(properties, MOST_KEPT)
 
     def header(self, properties: bytes, name: str) -> Any:  # noqa: ANN401 - as its type says
         """As MessageFormat says; of repeated ones the last."""
@@ -209,7 +214,7 @@ class Amqp09Format:
     def with_annotations(self, properties: bytes, said: bytes) -> bytes:
         """As MessageFormat says: in headers."""
         try:
-            its = added.apart(self.headers(properties, MOST_READ))
+            its = added.apart(_headers(properties, MOST_READ))
         except SyntaxFault as fault:
             raise ResourceError(f"nothing can be added to a message's headers: {fault.text}") from fault
         news = added.header_of(added.merged(its.annotations, said), its.theirs)
