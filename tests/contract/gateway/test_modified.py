@@ -321,14 +321,20 @@ async def test_names_that_are_none(broker: BrokerHouse, clients: list[Client], a
     assert await mine.receives_from(name) == ""
 
 
-async def test_the_next_owner(house: BrokerHouse, attached: Open) -> None:
-    """It knows what was said, of persistent messages in durable queues, and what is not for a link that lives."""
+async def two_delivered(house: BrokerHouse, attached: Open) -> tuple[Client, int, int]:
+    """Persistent messages of a durable queue, and who has them."""
     await queue(house, "q")
     client = await attached(house.ports[0], "q")
     sender = await attached(house.ports[0], "q", sends=True)
     for body in (b"1", b"2"):
         await sender.sends(composite.write(Header(durable=True)) + data(body))
     first, second = [(await client.delivered())[0].delivery_id for _ in range(2)]
+    return client, first, second
+
+
+async def test_the_next_owner(house: BrokerHouse, attached: Open) -> None:
+    """It knows what was said, of persistent messages in durable queues, and what is not for a link that lives."""
+    client, first, second = await two_delivered(house, attached)
     client.settles(first, Modified(True, True, noted(why="late")))
     client.settles(second, Modified(True, False, noted(why="again")))
     _, message = await client.delivered()
@@ -346,12 +352,7 @@ async def test_the_next_owner(house: BrokerHouse, attached: Open) -> None:
 
 async def test_without_an_owner(house: BrokerHouse, attached: Open) -> None:
     """What is said between two owners counts at the next."""
-    await queue(house, "q")
-    client = await attached(house.ports[0], "q")
-    sender = await attached(house.ports[0], "q", sends=True)
-    for body in (b"1", b"2"):
-        await sender.sends(composite.write(Header(durable=True)) + data(body))
-    first, second = [(await client.delivered())[0].delivery_id for _ in range(2)]
+    client, first, second = await two_delivered(house, attached)
     await house.queues.pop("queue-1").stop()
     await asyncio.sleep(0.2)
     client.settles(first, Modified(True, False, noted(why="late")))

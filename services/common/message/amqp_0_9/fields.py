@@ -89,27 +89,10 @@ def spans_of(properties: bytes) -> Spans:
 
 
 def acted_on(properties: bytes) -> tuple[int, bytes]:
-    """The bytes of the fields that a broker acts on, and which they are.
-
-    Walks as `spans_of` does, but remembers no places: this is done for every message with properties of its own.
-    """
-    position, facts = 2, b""
-    try:
-        (flags,) = FLAGS.unpack_from(properties)
-        for bit, wire in _layout(flags):
-            start = position
-            if wire == SHORT_STRING:
-                position += 1 + properties[position]
-            elif wire == TABLE:
-                position += 4 + _LENGTH.unpack_from(properties, position)[0]
-            else:
-                position += wire
-            if bit & ACTED_ON:
-                facts += properties[start:position]
-    except (IndexError, struct.error) as error:
-        raise SyntaxFault("the content properties end early") from error
-    if position != len(properties):
-        raise SyntaxFault("the content properties have another length than their flags say")
+    """The bytes of the fields that a broker acts on, and which they are; with what headers seem to say."""
+    spans = spans_of(properties)
+    (flags,) = FLAGS.unpack_from(properties)
+    facts = b"".join([properties[start:end] for bit, (start, end) in spans.items() if bit & ACTED_ON])
     if flags & HEADERS and (may := may_say(properties)):
         return flags & ACTED_ON | seeming(properties, may), facts
     return flags & ACTED_ON, facts
