@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator
 import pytest
 import pytest_asyncio
 
+from tests.support.amqp_1_0_client import Client
 from tests.support.broker_house import BrokerHouse
 from tests.support.certificates import Authority
 
@@ -24,6 +25,17 @@ async def broker(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Brok
     """Shared; a test uses names of its own."""
     async with BrokerHouse(tmp_path_factory.mktemp("b")) as house:
         yield house
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def clients(broker: BrokerHouse) -> AsyncIterator[list[Client]]:
+    """Of AMQP 1.0 and of one container, one at each gateway."""
+    clients = [Client(), Client()]
+    for client, port in zip(clients, broker.ports, strict=False):
+        await client.open(port, "guest", "guest", "/")
+    yield clients
+    for client in clients:
+        client.abort()
 
 
 @pytest.fixture(scope="module")

@@ -32,17 +32,6 @@ NEVER: dict[str, Any] = {"durable": 2, "expiry_policy": "never"}
 
 
 @pytest_asyncio.fixture(loop_scope="session")
-async def clients(broker: BrokerHouse) -> AsyncIterator[list[Client]]:
-    """Of one container, one at each gateway."""
-    clients = [Client(), Client()]
-    for client, port in zip(clients, broker.ports, strict=False):
-        await client.open(port, "guest", "guest", "/")
-    yield clients
-    for client in clients:
-        client.abort()
-
-
-@pytest_asyncio.fixture(loop_scope="session")
 async def exchange(broker: BrokerHouse, name: str) -> AsyncIterator[str]:
     """A topic exchange."""
     client = await broker.connect()

@@ -68,17 +68,6 @@ async def nothing_comes(client: Client, seconds: float = 0.3) -> None:
 
 
 @pytest_asyncio.fixture(loop_scope="session")
-async def clients(broker: BrokerHouse) -> AsyncIterator[list[Client]]:
-    """One at each gateway."""
-    clients = [Client(), Client()]
-    for client, port in zip(clients, broker.ports, strict=False):
-        await client.open(port, "guest", "guest", "/")
-    yield clients
-    for client in clients:
-        client.abort()
-
-
-@pytest_asyncio.fixture(loop_scope="session")
 async def house(tmp_path: Path) -> AsyncIterator[BrokerHouse]:
     """A broker of its own, with one queue process that can be taken away."""
     async with BrokerHouse(tmp_path, gateways=1, queues=1) as house:
