@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from benchmarks.failure import BenchmarkError
 from benchmarks.properties import table
 from benchmarks.stream import PLAIN, Stream, durable
-from benchmarks.wire import NO_TABLE, Address, Connection, publication_of
+from benchmarks.wire import CHANNEL, NO_TABLE, Address, Connection, publication_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -35,7 +35,8 @@ LEAST_PER_CONNECTION = 1000
 class Load:
     """How messages are sent and taken. `producers` go to as many queues, or all of one producer's to every queue.
 
-    `together`: one connection consumes from all queues. `size`: bytes of each body.
+    `together`: one connection consumes from all queues. `size`: bytes of each body. `channels`: of each producer's
+    connection, on which it publishes in turn.
     """
 
     queues: int = 1
@@ -46,6 +47,7 @@ class Load:
     fanout: bool = False
     together: bool = False
     size: int = BODY_SIZE
+    channels: int = 1
     stream: Stream = PLAIN
 
     def on(self, queue_type: str) -> Load:
@@ -116,7 +118,8 @@ class Destination:
         stream = self.load.stream
         key = stream.key(number) if stream.key else self.routing_key(producer)
         properties = durable(number) if self.load.persistent else stream.properties(number)
-        return publication_of(self.exchange, key, properties, body)
+        channel = CHANNEL + number % self.load.channels
+        return publication_of(self.exchange, key, properties, body, channel=channel)
 
 
 @contextmanager

@@ -10,7 +10,7 @@ from benchmarks.confirms import Confirms
 from benchmarks.counters import Counter, Counters
 from benchmarks.failure import BenchmarkError
 from benchmarks.load import Destination
-from benchmarks.wire import Connection, refusal
+from benchmarks.wire import CHANNEL, Connection, refusal
 
 CONFIRM_SECONDS = 60.0
 PAUSE_SECONDS = 0.001
@@ -29,10 +29,17 @@ class Publisher:
         self.published = 0
         self.confirms = Confirms() if load.confirms else None
         self._connection = Connection(destination.address)
-        if self.confirms:
-            self._connection.confirm_publishes()
+        self._channels = range(CHANNEL, CHANNEL + load.channels)
+        for channel in self._channels:
+            self._begin(channel)
         self.socket = self._connection.socket
         self.socket.setblocking(False)
+
+    def _begin(self, channel: int) -> None:
+        if channel != CHANNEL:
+            self._connection.open_channel(channel)
+        if self.confirms:
+            self._connection.confirm_publishes(channel)
 
     @property
     def mid_chunk(self) -> bool:
@@ -63,7 +70,8 @@ class Publisher:
     def close(self) -> None:
         """Returns when the broker has handled everything that was sent: an abrupt end may cost the last publishes."""
         self.socket.settimeout(CONFIRM_SECONDS)
-        self._connection.close_channel()
+        for channel in self._channels:
+            self._connection.close_channel(channel)
         self._connection.close()
 
     def receive(self) -> None:

@@ -12,6 +12,7 @@ EXPIRATIONS = 50
 PRIORITIES = 10
 HEADER_BINDINGS = 1000
 GROUP_CONSUMERS = 10
+CHANNELS = 16
 
 
 _TRACE = f"00-{FRESH:032}-{FRESH:016}-01"
@@ -27,6 +28,10 @@ def _topic(number: int) -> str:
 
 def _coloured(number: int) -> bytes:
     return properties(headers=table({"colour": f"{number % KEYS:02}"}))
+
+
+def _identified(_number: int) -> bytes:
+    return properties(message_id=f"order-{FRESH:010}")
 
 
 def _selecting(selector: str) -> bytes:
@@ -59,7 +64,11 @@ ALTERNATING = Load(
 STREAMS: dict[str, tuple[str, Load]] = {
     "ids": (
         "message ids, each another",
-        Load(stream=Stream(fresh=True, properties=lambda _: properties(message_id=f"order-{FRESH:010}"))),
+        Load(stream=Stream(fresh=True, properties=_identified)),
+    ),
+    "channels": (
+        f"the same over {CHANNELS} channels of a connection in turn, confirms",
+        Load(confirms=True, channels=CHANNELS, stream=Stream(fresh=True, properties=_identified, ordered=False)),
     ),
     "headers": (
         "a header, each another",

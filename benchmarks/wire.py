@@ -63,13 +63,13 @@ def publication(exchange: str, routing_key: str, body: bytes, *, persistent: boo
 
 
 def publication_of(
-    exchange: str, routing_key: str, properties: bytes, body: bytes, *, mandatory: bool = False
+    exchange: str, routing_key: str, properties: bytes, body: bytes, *, mandatory: bool = False, channel: int = CHANNEL
 ) -> bytes:
     """The same with these properties, flags and values."""
-    published = method(CHANNEL, 60, 40, b"\0\0" + short(exchange) + short(routing_key) + bytes([mandatory]))
-    header = frame(HEADER, CHANNEL, struct.pack(">HHQ", 60, 0, len(body)) + properties)
+    published = method(channel, 60, 40, b"\0\0" + short(exchange) + short(routing_key) + bytes([mandatory]))
+    header = frame(HEADER, channel, struct.pack(">HHQ", 60, 0, len(body)) + properties)
     chunks = [body[at : at + LARGEST_BODY_FRAME] for at in range(0, len(body), LARGEST_BODY_FRAME)]
-    return published + header + b"".join([frame(BODY, CHANNEL, chunk) for chunk in chunks])
+    return published + header + b"".join([frame(BODY, channel, chunk) for chunk in chunks])
 
 
 def consumer_tag(number: int) -> str:
@@ -142,8 +142,11 @@ class Connection:
     def bind(self, queue: str, exchange: str, routing_key: str = "", arguments: bytes = NO_TABLE) -> None:
         self.call(50, 20, b"\0\0" + short(queue) + short(exchange) + short(routing_key) + b"\0" + arguments)
 
-    def confirm_publishes(self) -> None:
-        self.call(85, 10, b"\0")
+    def open_channel(self, number: int) -> None:
+        self.call(20, 10, b"\0", number)
+
+    def confirm_publishes(self, channel: int = CHANNEL) -> None:
+        self.call(85, 10, b"\0", channel)
 
     def consume(self, queue: str, *, prefetch: int, number: int = 0, arguments: bytes = NO_TABLE) -> None:
         """Starts a consumer: with acknowledgements and `prefetch`, or without any when `prefetch` is 0.
@@ -166,9 +169,9 @@ class Connection:
         self.expect(60, 80)
         self.get(queue)
 
-    def close_channel(self) -> None:
-        """Returns when the broker has handled everything sent before."""
-        self.call(20, 40, struct.pack(">HBHH", 200, 0, 0, 0))
+    def close_channel(self, number: int = CHANNEL) -> None:
+        """Returns when the broker has handled everything sent before on it."""
+        self.call(20, 40, struct.pack(">HBHH", 200, 0, 0, 0), number)
 
     def close(self) -> None:
         self.socket.close()
@@ -186,7 +189,7 @@ class Connection:
         channel_max, frame_max, _ = struct.unpack(">HIH", self.expect(10, 30))
         self.socket.sendall(method(0, 10, 31, struct.pack(">HIH", channel_max, frame_max, self._heartbeat)))
         self.call(10, 40, short("/") + b"\0\0", channel=0)
-        self.call(20, 10, b"\0")
+        self.open_channel(CHANNEL)
 
     def expect(self, class_id: int, method_id: int) -> bytes:
         """The arguments of the method that comes next. Raises BenchmarkError when it is another one."""
