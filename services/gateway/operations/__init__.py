@@ -1,7 +1,7 @@
 """What each request does: one file per subject, found here by the request's type.
 
-Whatever an engine asks for goes through `carry_out`, once, when it is its turn in its session. What was published in
-one read is one request.
+Whatever an engine asks for goes through `carry_out`, once, when it is its turn in its session. What a session published
+in one read is one request.
 
 A handler returns None when the request is carried out, or a coroutine whose result answers it; it raises BrokerError.
 `Publish` and `Settle` are not answered; a session answers every other request of its own with what the coroutine gives.

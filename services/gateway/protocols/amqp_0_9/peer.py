@@ -3,22 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
 from services.gateway.protocols.amqp_0_9 import frames
+from services.gateway.protocols.amqp_0_9.channel import Channel
 from services.gateway.protocols.amqp_0_9.compression import Recode
 from services.gateway.protocols.amqp_0_9.limits import Amqp09Limits
 from services.gateway.protocols.amqp_0_9.method import Method
 from services.gateway.protocols.amqp_0_9.outgoing import content
 from services.gateway.protocols.amqp_0_9.version import Version
 from services.gateway.protocols.dealings import Dealings
+from services.gateway.vocabulary import Publish, Request
 
 # Section 4.2.3 promises 4096 until tuned; tokens in start-ok may be longer, and RabbitMQ reads 8192.
 _FRAME_MAX_UNTIL_TUNED = 8192
 
 PORTION: Final = 50
-"""Requests, after which others have their turn; publishes that lie together on a channel are one."""
+"""Requests, after which others have their turn; what a channel publishes is one."""
+
+
+_NONE: Final[dict[Channel, Publish]] = {}  # while nothing is published: most connections are idle
 
 
 @dataclass(slots=True)
@@ -35,6 +40,35 @@ class Peer(Dealings):
     virtual_host: str = ""  # that was asked for
     capabilities: frozenset[str] = frozenset()
     recode: Recode | None = None  # what is done with messages for the peer
+    publishes: dict[Channel, Publish] = field(
+        default_factory=lambda: _NONE
+    )  # requests to which more may be added, by channel
+
+    def ask(self, request: Request) -> None:
+        """As Dealings says; what is published from now on comes behind it."""
+        self._part_all()
+        self.requests.append(request)
+
+    def publish(self, channel: Channel, request: Publish) -> None:
+        """Puts a request behind the others, to which more may be added."""
+        self.publishes = self.publishes or {}
+        self.publishes[channel] = request
+        self.requests.append(request)
+
+    def part(self, channel: Channel) -> None:
+        """What the channel publishes from now on has another request."""
+        if request := self.publishes.pop(channel, None):
+            _count(channel, request)
+
+    def _part_all(self) -> None:
+        for channel, request in self.publishes.items():
+            _count(channel, request)
+        self.publishes = _NONE
+
+    def take_requests(self) -> list[Request]:
+        """As Dealings says; they stay as they are."""
+        self._part_all()
+        return Dealings.take_requests(self)
 
     def send(self, channel: int, method: Method) -> None:
         """Puts a method frame behind what is to be written."""
@@ -45,3 +79,9 @@ class Peer(Dealings):
         if self.recode:
             [properties], [body] = self.recode([properties], [body])
         self.out.append(content(channel, method, properties, body, self.frame_max))
+
+
+def _count(channel: Channel, request: Publish) -> None:
+    """Its publishes have their numbers, if there were any to give when the first came."""
+    if channel.confirms and request.first:
+        channel.confirms.next = request.first + len(request.bodies)

@@ -1,16 +1,16 @@
 """basic.publish with its content, the hot way in.
 
-Publishers send the same method and header frames again and again, one after the other or in turns with others: so
-bytes → recognised value is one look-up. A `_Shape` is everything in front of a body; while the stream goes on with
-shapes that are known nothing but bodies is cut out of it. Whatever does not look like [method][header][one body], whole
-and in one piece, is left to the engine's general way.
+Publishers send the same method and header frames again and again, one after the other or in turns with others, on one
+channel or on several: so bytes → recognised value is one look-up. A `_Shape` is everything in front of a body; while
+the stream goes on with shapes that are known nothing but bodies is cut out of it. Whatever does not look like
+[method][header][one body], whole and in one piece, is left to the engine's general way.
 """
 
 from __future__ import annotations
 
 import struct
 from collections.abc import Hashable, Mapping, Sequence
-from typing import cast
+from typing import Final
 
 from services.common.errors import BrokerError
 from services.common.memo import Memo
@@ -18,12 +18,13 @@ from services.common.message.amqp_0_9 import FORMAT, NAME
 from services.common.message.bounds import LITTLE
 from services.common.message.facts import Attributes, facts_of
 from services.gateway.protocols.amqp_0_9 import frames
+from services.gateway.protocols.amqp_0_9.batches import Columns, apart, batch_of, takes, taking
 from services.gateway.protocols.amqp_0_9.channel import BASIC_WITHOUT_WEIGHT, Channel, Target
 from services.gateway.protocols.amqp_0_9.method import decode
 from services.gateway.protocols.amqp_0_9.methods import basic
 from services.gateway.protocols.amqp_0_9.peer import PORTION, Peer
-from services.gateway.protocols.amqp_0_9.varied import Columns, Varied
-from services.gateway.vocabulary import Kind, Publish
+from services.gateway.protocols.amqp_0_9.varied import Varied
+from services.gateway.vocabulary import Kind
 
 _SIZE = struct.Struct(">I")
 _SIZE_AT = 3  # in a frame's head
@@ -44,9 +45,11 @@ _SEEN_BYTES = 128 << 10  # likewise
 # channel, kind, properties. A bare tuple: a varied stream makes many.
 _Shape = tuple[bytes, int, Channel, Kind, bytes]
 
+_NOTHING: Final[Columns] = [], [], []  # before the first channel's
+
 
 class Publications:
-    """Turns publishes into requests: one for all that lie together on a channel."""
+    """Turns publishes into requests; see `batches`."""
 
     def __init__(self, peer: Peer, channels: Mapping[int, Channel]) -> None:
         self._peer = peer
@@ -83,12 +86,10 @@ class Publications:
 
     def add(self, channel: Channel, target: Target, attributes: Attributes, properties: bytes, body: bytes) -> None:
         """One message that came whole."""
-        kinds, its_properties, bodies = self._columns_of(channel)
+        kinds, its_properties, bodies = batch_of(self._peer, channel)
         kinds.append(self.kind_of(target, attributes))
         its_properties.append(self._one(properties))
         bodies.append(body)
-        if channel.confirms:
-            channel.confirms.next += 1
 
     def _one(self, properties: bytes) -> bytes:
         """Equal properties in a row as one object, so that their column is seen to be alike."""
@@ -105,16 +106,6 @@ class Publications:
             [self._one(first)] * count if properties[-1] == first and properties.count(first) == count else properties
         )
 
-    def _columns_of(self, channel: Channel) -> Columns:
-        """Of the last request when that is the channel's and publishes, else of a new one; only this adds to them."""
-        requests = self._peer.requests
-        last = requests[-1] if requests else None
-        if isinstance(last, Publish) and last.session == channel.number:
-            return cast("Columns", (last.kinds, last.properties, last.bodies))
-        columns: Columns = [], [], []
-        requests.append(Publish(channel.number, *columns, channel.confirms.next if channel.confirms else 0))
-        return columns
-
     def read(self, data: bytes, position: int) -> int:
         """Takes publishes from `position` on for as long as they are whole and plain; gives where it stopped."""
         end = len(data)
@@ -122,15 +113,16 @@ class Publications:
             prefix = _in_front(data, position)
             shape = self._shapes.get(prefix) or self._shapes.recall(prefix)
             if shape is None:
+                varied = self._varied
                 again = len(prefix) <= _LONGEST and self._comes_again(prefix)
-                if self._varied and not again and (after := self._take_varied(data, position, end)) > position:
+                if varied and not again and (after := self._take_varied(varied, data, position, end)) > position:
                     position = after
                     continue
                 shape = self._recognise(data, position, end, again=again)
             elif self._channels.get(shape[2].number) is not shape[2]:
                 self._shapes.clear()  # of a channel that had the number before, and takes nothing more
                 continue
-            if shape is None or not shape[2].takes_methods:
+            if shape is None:
                 break
             taken = self._take(shape, data, position, end)
             if taken == position:
@@ -151,16 +143,18 @@ class Publications:
         return False
 
     def _take(self, shape: _Shape, data: bytes, position: int, end: int) -> int:
-        """All of known shapes that lie together on the channel of one; no request begins without a message."""
-        if not _is_whole(shape, data, position, end):
-            return position
-        channel = shape[2]
-        kinds, properties, bodies = self._columns_of(channel)
-        already = len(bodies)
-        find, last, turns = self._shapes.get, frames.END, 0
+        """All of known shapes that lie together, `shape` the first; no request begins without a message."""
+        peer, find, last, turns = self._peer, self._shapes.get, frames.END, 0
+        channel: Channel | None = None
+        kinds, properties, bodies = _NOTHING
         found: _Shape | None = shape
-        while found is not None and found[2] is channel:
-            prefix, size, _, kind, its_properties = found
+        while found is not None:
+            prefix, size, its_channel, kind, its_properties = found
+            if its_channel is not channel:
+                if not (_is_whole(found, data, position, end) and takes(peer, its_channel)):
+                    break
+                channel = its_channel
+                kinds, properties, bodies = batch_of(peer, channel)
             head, before, turns = len(prefix), len(bodies), turns + 1
             whole, found = head + size + 1, None
             while (after := position + whole) <= end and data[after - 1] == last:
@@ -177,25 +171,19 @@ class Publications:
                 kinds += [kind] * count
                 properties += [its_properties] * count
         self._to_learn = min(self._to_learn + turns, _MOST_TO_LEARN)
-        if channel.confirms:
-            channel.confirms.next += len(bodies) - already
         return position
 
-    def _take_varied(self, data: bytes, position: int, end: int) -> int:
-        """All that lie together on a channel and are of forms that came; gives where it stopped."""
-        varied = cast("Varied", self._varied)
-        channel = varied.channel_at(data, position)
-        if channel is None or self._channels.get(channel.number) is not channel or not channel.takes_methods:
-            return position
-        (its_kinds, its_properties, its_bodies), after = varied.take(channel, data, position, end)
+    def _take_varied(self, varied: Varied, data: bytes, position: int, end: int) -> int:
+        """All that lie together and are of forms that came; gives where it stopped."""
+        channels, columns, after = varied.take(taking(self._peer), data, position, end)
         if after > position:
-            self._repetitive = _are_few(list(map(id, its_kinds))) and _are_few(its_properties)
-            kinds, properties, bodies = self._columns_of(channel)
-            kinds += its_kinds
-            properties += self._as_one(its_properties)
-            bodies += its_bodies
-            if channel.confirms:
-                channel.confirms.next += len(its_bodies)
+            kinds, properties, _ = columns
+            self._repetitive = _are_few(list(map(id, kinds))) and _are_few(properties)
+            for channel, (its_kinds, its_properties, its_bodies) in apart(channels, columns):
+                kinds, properties, bodies = batch_of(self._peer, channel)
+                kinds += its_kinds
+                properties += self._as_one(its_properties)
+                bodies += its_bodies
         return after
 
     def _recognise(self, data: bytes, position: int, end: int, *, again: bool) -> _Shape | None:

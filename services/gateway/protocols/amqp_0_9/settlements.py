@@ -35,6 +35,8 @@ CODES = frozenset(code for code, _ in _MEANINGS)
 class Settlements:
     """Turns settling methods into ranges."""
 
+    __slots__ = ("_channels", "_peer")  # each connection has one, and most are idle
+
     def __init__(self, peer: Peer, channels: Mapping[int, Channel]) -> None:
         self._peer = peer
         self._channels = channels
@@ -51,7 +53,7 @@ class Settlements:
                 multiple, outcome = False, FAILED if requeue else REJECTED
         if not tag and not multiple:
             raise PreconditionFailed("unknown delivery tag 0")
-        self._append(session, 0 if multiple else tag, tag, outcome)
+        self._append(self._channels[session], 0 if multiple else tag, tag, outcome)
 
     def read(self, data: bytes, position: int) -> int:
         """Takes settling frames from `position` on that are whole and plain; gives where it stopped."""
@@ -66,17 +68,18 @@ class Settlements:
                 break
             multiple, outcome = meaning
             if multiple:
-                self._append(number, 0, tag, outcome)
+                self._append(channel, 0, tag, outcome)
                 position += _FRAME.size
             else:
                 last, position = _ascend(data, position, end, tag)
-                self._append(number, tag, last, outcome)
+                self._append(channel, tag, last, outcome)
             if len(self._peer.requests) >= PORTION:
                 break
         return position
 
-    def _append(self, session: int, first: int, last: int, outcome: DeliveryOutcome) -> None:
-        requests = self._peer.requests
+    def _append(self, channel: Channel, first: int, last: int, outcome: DeliveryOutcome) -> None:
+        requests, session = self._peer.requests, channel.number
+        self._peer.part(channel)
         before = requests[-1] if requests else None
         if (
             isinstance(before, Settle)

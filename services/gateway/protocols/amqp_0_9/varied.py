@@ -25,12 +25,10 @@ from services.common.message.bounds import LITTLE
 from services.common.message.facts import KEY, Attributes, Facts, facts_of
 from services.common.recent import Recent
 from services.gateway.protocols.amqp_0_9 import frames
+from services.gateway.protocols.amqp_0_9.batches import Columns
 from services.gateway.protocols.amqp_0_9.channel import BASIC_WITHOUT_WEIGHT, Channel, Target
 from services.gateway.protocols.amqp_0_9.peer import Peer
 from services.gateway.vocabulary import Kind
-
-Columns = tuple[list[Kind], list[bytes], list[bytes]]
-"""Of a request: kinds, properties, bodies."""
 
 _EXCHANGE_AT: Final = 13  # in the front
 _BETWEEN: Final = struct.Struct(">BBBHIIQ")
@@ -96,13 +94,15 @@ class Varied:
         self._kind_of = kind_of
         self._forms: Memo[bytes, Form] = Memo(_FRONTS, _FRONT_BYTES)  # by the front
         self._headers: Memo[bytes, _Header] = Memo(_BETWEENS, _BETWEEN_BYTES)  # by what is between
-        self._known: dict[tuple[Form, Attributes], Memo[bytes, Kind]] = {}  # by the key
+        self._targets: Memo[Target, Target] = Memo(_FRONTS, _FRONT_BYTES)  # without keys
+        self._known: dict[tuple[Target, Attributes], Memo[bytes, Kind]] = {}  # by the key
 
     def came(self, publish: bytes, channel: Channel, target: Target) -> None:
         """One was read in the general way, of which these are the first octets: more of its form may follow."""
         SEEN.again((target.routing_key.encode(),))
         front = _front(publish, 0)
-        form = Form(channel, target._replace(routing_key=""), publish[len(front) + front[-1]])
+        keyless = target._replace(routing_key="")
+        form = Form(channel, self._shared(keyless), publish[len(front) + front[-1]])
         known = self._forms.get(front) or self._forms.recall(front)
         if known is None:
             self._forms.put(front, form, len(front))
@@ -112,30 +112,40 @@ class Varied:
             form.others = known.others
             known.others.setdefault(form.between, form)
 
-    def channel_at(self, data: bytes, position: int) -> Channel | None:
-        """That of the publish there, when it is of a form that came."""
-        form = self._forms.get(_front(data, position))
-        return form.channel if form else None
+    def _shared(self, target: Target) -> Target:
+        """One object for all that are equal: of publishes on any channel, with keys of any length."""
+        shared = self._targets.get(target) or self._targets.recall(target)
+        if shared is None:
+            self._targets.put(target, target, len(target.exchange))
+        return shared or target
 
-    def take(self, channel: Channel, data: bytes, position: int, end: int) -> tuple[Columns, int]:
-        """All on the channel that lie together and can be read so, and where that stopped."""
-        forms, keys, properties, bodies, ends = self._cut(channel, data, position, end)
+    def take(
+        self, takes: Callable[[Channel], bool], data: bytes, position: int, end: int
+    ) -> tuple[list[Channel], Columns, int]:
+        """All that lie together and can be read so, on channels that `takes` allows; and where that stopped."""
+        forms, keys, properties, bodies, ends = self._cut(takes, data, position, end)
         attributes = FORMAT.attributes_of(properties) if properties else []
         # What is refused here the general way finds again, and answers.
         whole = min(len(attributes), _texts(keys))
         if not whole:
-            return ([], [], []), position
-        kinds = self._kinds(forms[:whole], keys[:whole], attributes[:whole])
-        return (kinds, properties[:whole], bodies[:whole]), ends[whole - 1]
+            return [], ([], [], []), position
+        kinds = self._kinds([form.target for form in forms[:whole]], keys[:whole], attributes[:whole])
+        channels = [form.channel for form in forms[:whole]]
+        return channels, (kinds, properties[:whole], bodies[:whole]), ends[whole - 1]
 
-    def _cut(self, channel: Channel, data: bytes, position: int, end: int) -> _Cut:
+    def _cut(self, takes: Callable[[Channel], bool], data: bytes, position: int, end: int) -> _Cut:
         cut = forms, keys, properties, bodies, ends = _Cut([], [], [], [], [])
+        channel: Channel | None = None
         form_of, header_of, size, last = self._forms.get, self._headers.get, _BETWEEN.size, frames.END
         while (exchange_at := position + _EXCHANGE_AT) < end:
             length_at = exchange_at + 1 + data[exchange_at]
             form = form_of(data[position : length_at + 1])
-            if form is None or form.channel is not channel:
+            if form is None:
                 break
+            if form.channel is not channel:
+                if not takes(form.channel):
+                    break
+                channel = form.channel
             between_at = length_at + 1 + data[length_at]
             properties_at = between_at + size
             between = data[between_at:properties_at]
@@ -176,60 +186,60 @@ class Varied:
         self._headers.put(between, header, len(between))
         return header
 
-    def _kinds(self, forms: Sequence[Form], keys: Sequence[bytes], attributes: Sequence[Attributes]) -> list[Kind]:
+    def _kinds(self, targets: Sequence[Target], keys: Sequence[bytes], attributes: Sequence[Attributes]) -> list[Kind]:
         """One for each."""
-        if are_alike(forms) and are_alike(attributes):
-            return self._kinds_of(forms[0], keys, attributes[0])
+        if are_alike(targets) and are_alike(attributes):
+            return self._kinds_of(targets[0], keys, attributes[0])
         alike: dict[tuple[int, int], list[int]] = {}
-        for index, pair in enumerate(zip(map(id, forms), map(id, attributes), strict=True)):
+        for index, pair in enumerate(zip(map(id, targets), map(id, attributes), strict=True)):
             alike.setdefault(pair, []).append(index)
         kinds: list[Any] = [None] * len(keys)
         for indexes in alike.values():
             first, its_keys = indexes[0], [keys[index] for index in indexes]
-            for index, kind in zip(indexes, self._kinds_of(forms[first], its_keys, attributes[first]), strict=True):
+            for index, kind in zip(indexes, self._kinds_of(targets[first], its_keys, attributes[first]), strict=True):
                 kinds[index] = kind
         return kinds
 
-    def _kinds_of(self, form: Form, keys: Sequence[bytes], attributes: Attributes) -> list[Kind]:
-        """Of publishes of one form with these attributes."""
-        known: Mapping[bytes, Kind] = self._known.get((form, attributes), {})
+    def _kinds_of(self, target: Target, keys: Sequence[bytes], attributes: Attributes) -> list[Kind]:
+        """Of publishes with these attributes; `target` without the key."""
+        known: Mapping[bytes, Kind] = self._known.get((target, attributes), {})
         found = list(map(known.get, keys))
         new = dict.fromkeys(key for key, kind in zip(keys, found, strict=True) if kind is None)
         if not new:
             return cast("list[Kind]", found)
         again = SEEN.again(new)
-        made = self._made(form, new.keys() - again if again else new, attributes)
+        made = self._made(target, new.keys() - again if again else new, attributes)
         if again:
-            made |= self._made_again(form, again, attributes, many=len(keys) >= _MANY)
+            made |= self._made_again(target, again, attributes, many=len(keys) >= _MANY)
         return [kind or made[key] for key, kind in zip(keys, found, strict=True)]
 
-    def _made(self, form: Form, keys: Iterable[bytes], attributes: Attributes) -> dict[bytes, Kind]:
+    def _made(self, target: Target, keys: Iterable[bytes], attributes: Attributes) -> dict[bytes, Kind]:
         """Of keys that may never come again."""
-        facts = facts_of(self._peer.virtual_host, form.target.exchange, "", NAME, attributes)
-        before, behind, (_, _, mandatory, immediate) = facts[:KEY], facts[KEY + 1 :], form.target
+        facts = facts_of(self._peer.virtual_host, target.exchange, "", NAME, attributes)
+        before, behind, (_, _, mandatory, immediate) = facts[:KEY], facts[KEY + 1 :], target
         return {
             key: Kind(tuple.__new__(Facts, (*before, key.decode(), *behind)), attributes, mandatory, immediate)
             for key in keys
         }
 
     def _made_again(
-        self, form: Form, keys: Iterable[bytes], attributes: Attributes, *, many: bool
+        self, target: Target, keys: Iterable[bytes], attributes: Attributes, *, many: bool
     ) -> dict[bytes, Kind]:
         """Of keys that came before: they have one object from now on, which is found at once where `many` come."""
-        kinds = {key: self._kind_of(form.target._replace(routing_key=key.decode()), attributes) for key in keys}
+        kinds = {key: self._kind_of(target._replace(routing_key=key.decode()), attributes) for key in keys}
         if many:
-            known = self._memo(form, attributes)
+            known = self._memo(target, attributes)
             for key, kind in kinds.items():
                 if known.recall(key) is None:
                     known.put(key, kind, len(key))
         return kinds
 
-    def _memo(self, form: Form, attributes: Attributes) -> Memo[bytes, Kind]:
-        known = self._known.get((form, attributes))
+    def _memo(self, target: Target, attributes: Attributes) -> Memo[bytes, Kind]:
+        known = self._known.get((target, attributes))
         if known is None:
             if len(self._known) >= _MEMOS:
                 self._known.clear()
-            known = self._known[form, attributes] = Memo(_KINDS, _KIND_BYTES)
+            known = self._known[target, attributes] = Memo(_KINDS, _KIND_BYTES)
         return known
 
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from operator import itemgetter
+
+import pytest
 from pamqp import commands
 
 from services.gateway.vocabulary import DeclareQueue, Publish
@@ -49,10 +52,14 @@ def test_publishes_that_lie_together_are_one_portion() -> None:
     assert not book.engine.unread
 
 
-def test_publishes_on_channels_in_turn_come_in_portions() -> None:
-    """Each begins a request; all come, in their order, in no more requests at once than others."""
-    book = Playbook().running(1, 2)
-    data = b"".join([content(1 + number % 2, b"%d" % number) for number in range(1000)])
+@pytest.mark.parametrize("differ", [False, True], ids=["alike", "ids"])
+def test_publishes_on_many_channels_in_turn_come_in_portions(differ: bool) -> None:
+    """Each channel has a request; all come, in their order on each, in no more requests at once than others."""
+    channels = range(1, 3 * _MOST)
+    book, said = Playbook().running(*channels), list[tuple[int, bytes]]()
+    for number in range(10 * len(channels)):
+        said.append((channels[number % len(channels)], b"%d" % number))
+    data = b"".join([content(at, body, message_id=body.decode() if differ else None) for at, body in said])
     requests = book.engine.receive(data)
     portions = [len(requests)]
     while book.engine.unread:
@@ -60,8 +67,9 @@ def test_publishes_on_channels_in_turn_come_in_portions() -> None:
         portions.append(len(portion))
     assert max(portions) <= _MOST
     publishes = [each for each in requests if isinstance(each, Publish)]
+    assert all(each.bodies for each in publishes)
     bodies = [(each.session, body) for each in publishes for body in each.bodies]
-    assert bodies == [(1 + number % 2, b"%d" % number) for number in range(1000)]
+    assert sorted(bodies, key=itemgetter(0)) == sorted(said, key=itemgetter(0))
 
 
 def test_a_close_behind_unread_requests_is_heard() -> None:

@@ -85,9 +85,9 @@ def test_what_differs_is_of_another_kind(other: bytes) -> None:
 
 
 def test_another_channel_begins_another_request() -> None:
-    """A request is of one session."""
+    """A request is of one session, and has all that this publishes in one read."""
     requests = Playbook().running(1, 2).engine.receive(content(1, b"a") + content(2, b"b") + content(1, b"c"))
-    assert [(request.session, _bodies([request])) for request in requests] == [(1, [b"a"]), (2, [b"b"]), (1, [b"c"])]
+    assert [(request.session, _bodies([request])) for request in requests] == [(1, [b"a", b"c"]), (2, [b"b"])]
 
 
 def test_a_request_between_publishes_parts_them() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import pairwise
+from operator import itemgetter
 from typing import Any
 
 import pytest
@@ -59,7 +60,7 @@ def test_it_reads_what_is_read_without_it(stream: bytes, mutations: Any, cuts: A
         data[position % len(data)] = value
     found = _read(bytes(data), cuts)
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(Varied, "channel_at", lambda *_: None)
+        patched.setattr(Varied, "take", lambda *given: ([], ([], [], []), given[3]))
         assert found == _read(bytes(data), cuts)
 
 
@@ -114,7 +115,7 @@ def test_messages_for_exchanges_in_turn_are_read_so(monkeypatch: pytest.MonkeyPa
         for request in requests
         for kind, properties in zip(request.kinds, request.properties, strict=True)
     ]
-    assert found == said
+    assert found == sorted(said, key=itemgetter(0))
     assert len({position for position in looked if position < len(stream)}) <= 14
 
 
