@@ -150,6 +150,12 @@ BAD_FRAMES = {
     "truncated arguments": (frame(1, 1, b"\0\x32\0\x0a\0\0\x20short"), {501, 502}),
     "bad field table": (frame(1, 1, b"\0\x32\0\x0a\0\0\x01q\0\0\0\0\x06\x01kZ\0\0\0"), {501, 502}),
     "table longer than its frame": (frame(1, 1, b"\0\x32\0\x0a\0\0\x01q\0\x7f\xff\xff\xff"), {501, 502}),
+    "headers that are no table": (
+        frame(1, 1, b"\0\x3c\0\x28\0\0\0\x01q\0")
+        + frame(2, 1, struct.pack(">HHQHI", 60, 0, 1, 0x2000, 6) + b"\x01kZ\0\0\0")
+        + frame(3, 1, b"x"),
+        {502, 541},
+    ),
     "channel opened twice": (frame(1, 1, b"\0\x14\0\x0a\0"), {504}),
     "start-ok again": (frame(1, 0, START_OK), {503, 504, 540}),
 }

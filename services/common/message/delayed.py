@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from services.common.errors import SyntaxFault
 from services.common.message import field_table
 
 _DELAY: Final = "x-delay"
@@ -29,11 +28,8 @@ def seems(properties: bytes) -> bool:
 
 
 def of_table(table: bytes) -> tuple[int | None, int | None]:
-    """The moment, and the delay, that the headers in a field table say, each if it does."""
-    try:
-        found = dict(field_table.find(table, _HEADERS))
-    except SyntaxFault:
-        return None, None
+    """The moment, and the delay, that the headers in a field table say, each if it does; raises SyntaxFault."""
+    found = dict(field_table.find(table, _HEADERS))
     return _number(found.get(_NOT_BEFORE.encode())), _number(found.get(_DELAY.encode()))
 
 

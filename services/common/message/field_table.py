@@ -142,7 +142,7 @@ def _check(data: bytes, position: int, most: int = MOST_READ) -> None:
 
 
 def _has_many(data: bytes, position: int, most: int) -> bool:
-    position, end = _sized(data, position)
+    position, end = sized(data, position)
     around: list[tuple[int, bool]] = [(end, True)]  # where each ends, and whether what is in it has names
     for _ in range(most):
         while position >= around[-1][0]:
@@ -152,8 +152,8 @@ def _has_many(data: bytes, position: int, most: int) -> bool:
         if around[-1][1]:
             position += 1 + data[position]
         letter = data[position : position + 1]
-        if letter in _HOLDING:
-            position, end = _sized(data, position + 1)
+        if letter in HOLDING:
+            position, end = sized(data, position + 1)
             around.append((end, letter == b"F"))
         else:
             position = _after_value(data, position)
@@ -163,7 +163,8 @@ def _has_many(data: bytes, position: int, most: int) -> bool:
 # ------------------------------------------------------------------ decoding
 
 
-def _sized(data: bytes, position: int) -> tuple[int, int]:
+def sized(data: bytes, position: int) -> tuple[int, int]:
+    """Where what has its size at `position` begins and ends; raises SyntaxFault, or struct.error."""
     (length,) = _LENGTH.unpack_from(data, position)
     start = position + 4
     end = start + length
@@ -173,12 +174,12 @@ def _sized(data: bytes, position: int) -> tuple[int, int]:
 
 
 def _table(data: bytes, position: int, depth: int) -> tuple[dict[str, Any], int]:
-    position, end = _sized(data, position)
+    position, end = sized(data, position)
     table: dict[str, Any] = {}
     while position < end:
         start = position + 1
         position = start + data[position]
-        name = _name(data[start:position])
+        name = name_of(data[start:position])
         table[name], position = _value(data, position, depth)
     if position != end:
         raise SyntaxFault("a field reaches over the end of its table")
@@ -186,7 +187,7 @@ def _table(data: bytes, position: int, depth: int) -> tuple[dict[str, Any], int]
 
 
 def _entries(data: bytes, names: AbstractSet[bytes]) -> list[Entry]:
-    position, end = _sized(data, 0)
+    position, end = sized(data, 0)
     found: list[Entry] = []
     while position < end:
         start = position
@@ -202,15 +203,16 @@ def _entries(data: bytes, names: AbstractSet[bytes]) -> list[Entry]:
 
 def _after_value(data: bytes, position: int) -> int:
     letter = data[position : position + 1]
-    if letter in _SIZED:
-        return _sized(data, position + 1)[1]
-    size = _SIZES.get(letter)
+    if letter in SIZED:
+        return sized(data, position + 1)[1]
+    size = SIZES.get(letter)
     if size is None:
         raise SyntaxFault(f"unknown field type {letter!r}")
     return position + 1 + size
 
 
-def _name(data: bytes) -> str:
+def name_of(data: bytes) -> str:
+    """That of a field; raises SyntaxFault."""
     try:
         return data.decode()
     except UnicodeDecodeError as error:
@@ -227,7 +229,7 @@ def _value(data: bytes, position: int, depth: int) -> tuple[Any, int]:
 
 
 def _array(data: bytes, position: int, depth: int) -> tuple[list[Any], int]:
-    position, end = _sized(data, position)
+    position, end = sized(data, position)
     values: list[Any] = []
     while position < end:
         value, position = _value(data, position, depth)
@@ -238,7 +240,7 @@ def _array(data: bytes, position: int, depth: int) -> tuple[list[Any], int]:
 
 
 def _long_string(data: bytes, position: int, _depth: int) -> tuple[str | bytes, int]:
-    start, end = _sized(data, position)
+    start, end = sized(data, position)
     raw = data[start:end]
     try:
         return raw.decode(), end
@@ -247,7 +249,7 @@ def _long_string(data: bytes, position: int, _depth: int) -> tuple[str | bytes, 
 
 
 def _raw(data: bytes, position: int, _depth: int) -> tuple[bytes, int]:
-    start, end = _sized(data, position)
+    start, end = sized(data, position)
     return data[start:end], end
 
 
@@ -305,13 +307,14 @@ _DECODERS: dict[int, _Decoder] = {
     }.items()
 }
 
-_SIZES = {
+# By type: how many octets a value has, or that its size comes first; what has that and holds values of its own.
+SIZES = {
     letter.encode(): size
     for letters, size in (("V", 0), ("tbBk", 1), ("sUu", 2), ("Iif", 4), ("D", 5), ("lLdT", 8))
     for letter in letters
 }
-_HOLDING = frozenset((b"A", b"F"))
-_SIZED = frozenset((b"S", b"c", b"C", b"x")) | _HOLDING
+HOLDING = frozenset((b"A", b"F"))
+SIZED = frozenset((b"S", b"c", b"C", b"x")) | HOLDING
 
 
 # ------------------------------------------------------------------ encoding

@@ -20,7 +20,7 @@ class Properties(spec.BasicProperties):  # type: ignore[misc]  # pika has no typ
 
     headers: Any
     unreadable_headers: str | None = None
-    """Why those that came are not told: gateways hand them on as they are, and pika would end the connection."""
+    """Why those that came are not told: a former release took any, and pika would end the connection."""
 
     def encode(self) -> list[bytes]:
         """As pika asks for."""

@@ -14,9 +14,20 @@ from services.gateway.protocols.amqp_0_9.engine import AmqpEngine
 from services.gateway.protocols.amqp_0_9.limits import Amqp09Limits
 from services.gateway.protocols.amqp_0_9.version import Version
 from services.gateway.protocols.amqp_0_9.versions import AMQP_0_8, AMQP_0_9, AMQP_0_9_1
-from services.gateway.vocabulary import Authenticate, Close, Consume, Echo, Open, OpenSession, Publish, Recover, Request
+from services.gateway.vocabulary import (
+    Authenticate,
+    Close,
+    CloseSession,
+    Consume,
+    Echo,
+    Open,
+    OpenSession,
+    Publish,
+    Recover,
+    Request,
+)
 from tests.support.messages import facts
-from tests.support.raw_amqp import method, short
+from tests.support.raw_amqp import frame, method, short
 
 OLDER = [AMQP_0_8, AMQP_0_9]
 CLOSE = {AMQP_0_8.name: 60, AMQP_0_9.name: 50}  # the ids of connection.close; close-ok follows
@@ -95,6 +106,16 @@ def test_the_header_decides(version: Version) -> None:
         assert engine.receive(bytes([octet])) == []
     assert engine.data_to_send()
     assert engine.name == version.name
+
+
+def test_headers_that_are_no_table(older: Wire) -> None:
+    """The connection ends with a syntax error, as with 0-9-1."""
+    table = b"\0\0\0\4\1k?\0"
+    header = b"\x00\x3c\x00\x00" + (1).to_bytes(8) + b"\x20\x00" + table
+    content = frame(2, 1, header) + frame(3, 1, b"x")
+    publish = method(60, 40, b"\x00\x01\x00" + short("q") + b"\0")
+    assert older.engine.receive(publish + content) == [CloseSession(1)]
+    assert older.said()[11:13] == (502).to_bytes(2)
 
 
 def test_another_version_hears_of_the_newest() -> None:

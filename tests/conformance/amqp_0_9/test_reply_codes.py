@@ -6,7 +6,7 @@ import pytest
 from pamqp import commands, header
 
 from services.gateway.protocols.amqp_0_9.limits import Amqp09Limits
-from services.gateway.vocabulary import Close, CloseSession
+from services.gateway.vocabulary import Close, CloseSession, Publish
 from tests.support.amqp_playbook import Playbook, content, written
 
 
@@ -55,6 +55,44 @@ def test_frames_of_the_agreed_size_are_taken() -> None:
     book = Playbook().running(frame_max=4096)
     [publish] = book.engine.receive(content(1, b"x" * 4088))
     assert len(publish.bodies[0]) == 4088  # type: ignore[attr-defined]
+
+
+def _with_headers(channel: int, table: bytes) -> list[bytes]:
+    head = b"\0\x3c\0\0" + (1).to_bytes(8, "big") + b"\x20\x80" + len(table).to_bytes(4, "big") + table + b"\2id"
+    publish = written(channel, commands.Basic.Publish(routing_key="q"))
+    return [publish, _frame(2, channel, head), _frame(3, channel, b"x")]
+
+
+_GOOD = b"\1kS\0\0\0\2ab\1nI\0\0\0\5\1tF\0\0\0\4\1kt\1"
+
+
+@pytest.mark.specification("4.2.5.5")
+@pytest.mark.parametrize(
+    "table",
+    [
+        _GOOD.replace(b"S", b"?"),
+        _GOOD.replace(b"\0\2ab", b"\0\3ab"),
+        _GOOD.replace(b"\0\4", b"\0\3"),
+        _GOOD.replace(b"k", b"\xff"),
+        _GOOD[:-1],
+        _GOOD + b"\0",
+    ],
+    ids=["type", "string too long", "table too short", "name not text", "cut off", "more behind"],
+)
+@pytest.mark.parametrize("known", [0, 1, 20], ids=["first", "second", "of a known layout"])
+@pytest.mark.parametrize("together", [True, False], ids=["whole", "in parts"])
+def test_headers_that_are_no_table_end_the_connection(table: bytes, known: int, together: bool) -> None:
+    """502: what came before them, on any channel, is published; they are not, nor what comes behind them."""
+    book = Playbook().running(1, 2)
+    before = [_with_headers(1 + number % 2, _GOOD.replace(b"ab", b"%02d" % number)) for number in range(known)]
+    behind = content(2, b"y") + content(1, b"z")
+    pieces = [frame for frames in [*before, _with_headers(1, table)] for frame in frames] + [behind]
+    requests = [
+        request for piece in ([b"".join(pieces)] if together else pieces) for request in book.engine.receive(piece)
+    ]
+    assert sum(len(request.bodies) for request in requests if isinstance(request, Publish)) == known
+    assert requests[-2:] == [CloseSession(1), CloseSession(2)]
+    assert book.closed_connection() == (502, 60, 40)
 
 
 @pytest.mark.specification("1.2 syntax-error")

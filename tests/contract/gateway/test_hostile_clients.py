@@ -18,6 +18,7 @@ from tests.support import raw_amqp as raw
 from tests.support.amqp_client import AmqpClient
 from tests.support.broker_house import BrokerHouse
 from tests.support.field_tables import nested, sized
+from tests.support.former_headers import any_headers_taken
 
 Attack = Callable[[AmqpClient, str], Awaitable[None]]
 
@@ -152,7 +153,12 @@ async def _consumers_with_odd_arguments(client: AmqpClient, name: str) -> None:
 
 
 async def _dead_letters_with_odd_headers(client: AmqpClient, name: str) -> None:
-    """Each is dead-lettered, by its time or by its consumer, and none is missing."""
+    """Each is dead-lettered, by its time or by its consumer, and none is missing; also what was stored before."""
+    with any_headers_taken():
+        await _dead_letters_with_any_headers(client, name)
+
+
+async def _dead_letters_with_any_headers(client: AmqpClient, name: str) -> None:
     arguments = raw.table(x_dead_letter_exchange=sized(b"S", b""), x_dead_letter_routing_key=sized(b"S", name.encode()))
     await _answered(client, raw.declare_queue(f"{name}-source", arguments), commands.Queue.DeclareOk)
     await client.declare(name)
@@ -189,6 +195,13 @@ async def _dead_letter_keys_that_nobody_can_be_told(client: AmqpClient, name: st
         answer = await _answered(client, raw.declare_queue(name, arguments), commands.Queue.DeclareOk)
         assert isinstance(answer, commands.Channel.Close)
         assert (answer.reply_code, "longer than 255 bytes" in answer.reply_text) == (406, True)
+
+
+async def _headers_that_are_no_table(client: AmqpClient, name: str) -> None:
+    await client.declare(name)
+    client.writer.write(raw.publish(b"good", name) + raw.publish(b"m", name, headers=b"\0\0\0\x05\x01n?xx"))
+    answer = await client.expect(_CLOSES)
+    assert (type(answer), answer.reply_code) == (commands.Connection.Close, 502)
 
 
 async def _tables_too_deep(client: AmqpClient, name: str) -> None:
@@ -237,6 +250,7 @@ _ATTACKS: list[Attack] = [
     _tables_too_deep,
     _arrays_too_deep,
     _headers_that_no_exchange_can_read,
+    _headers_that_are_no_table,
     _headers_that_nobody_could_read_at_once,
     _settlements_of_nothing,
 ]

@@ -153,6 +153,8 @@ class Amqp09Format:
     name = NAME
 
     def __init__(self) -> None:
+        self.walked = 0
+        """Octets of properties that were looked through one by one: those of others it was enough to compare."""
         self._memo: dict[bytes, Attributes] = {}  # by the properties
         self._known: dict[tuple[int, bytes], Attributes] = {}  # by the fields that matter and their bytes
         self._interned: dict[Attributes, Attributes] = {}
@@ -160,7 +162,7 @@ class Amqp09Format:
 
     def attributes(self, properties: bytes) -> Attributes:
         """As MessageFormat says; raises PreconditionFailed for an expiration that is no number, like RabbitMQ, and for
-        more headers than can be read at once.
+        more headers than can be read at once, and SyntaxFault for those that cannot be read.
         """
         found = self._memo.get(properties)
         return self._learn(properties) if found is None else found
@@ -170,6 +172,9 @@ class Amqp09Format:
         return self._layouts.attributes(column)
 
     def _learn(self, properties: bytes) -> Attributes:
+        if len(properties) > LITTLE:
+            _check_headers(properties)
+        self.walked += len(properties)
         facts = acted_on(properties)
         attributes = self._known.get(facts)
         if attributes is None:
@@ -179,8 +184,6 @@ class Amqp09Format:
                 _put(self._known, facts, attributes)
         if len(properties) <= LONGEST:
             _put(self._memo, properties, attributes)
-        elif len(properties) > LITTLE:
-            _check_headers(properties)
         return attributes
 
     def headers(self, properties: bytes) -> Mapping[str, Any]:

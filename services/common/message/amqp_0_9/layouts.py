@@ -1,8 +1,9 @@
 """Attributes of many properties at a time, where each message has an id, a header of its own.
 
-Properties of one layout have the same fields at the same places. A few octets of theirs show that they have it: the
-flags, and what says how long each field is; with the octets of the fields that a broker acts on these say everything
-that headers do not. So a message takes one look at its octets instead of a walk over its fields.
+Properties of one layout have the same fields at the same places, and so do their headers. Some octets of theirs show
+that they have it: the flags, what says how long each field is, and names, types and sizes in headers; with those of the
+fields that a broker acts on these say everything that headers do not, and that headers can be read. So a message takes
+one look at its octets instead of a walk over its fields.
 """
 
 from __future__ import annotations
@@ -18,7 +19,6 @@ from services.common.message.amqp_0_9.fields import (
     DELAYED,
     HEADERS,
     SHORT_STRING,
-    TABLE,
     WIRE_TYPES,
     Spans,
     may_say,
@@ -27,14 +27,15 @@ from services.common.message.amqp_0_9.fields import (
 )
 from services.common.message.facts import Attributes
 from services.common.message.remembered import ENTRIES, LONGEST
+from services.common.message.table_structure import Ranges, structure
 from services.common.recent import Recent
 
-_MOST_OCTETS: Final = 64  # that are looked at: a longer look is no better than a walk
+_MOST_RANGES: Final = 24  # of octets that are looked at: more looks are no better than a walk
 _MOST_LAYOUTS: Final = 8  # of one length: an id may be longer by as much as a header is shorter
-_FLAGS: Final = (0, 1)
+_FLAGS: Final = (0, 2)
 _HEADERS: Final = HEADERS >> 8  # in the first octet of the flags
 _SAID_BY: Final[dict[int, int]] = {  # by a field's bit: how many of its first octets say how long it is
-    BITS[name]: {SHORT_STRING: 1, TABLE: 4}.get(wire, 0) for name, wire in WIRE_TYPES.items()
+    BITS[name]: 1 if wire == SHORT_STRING else 0 for name, wire in WIRE_TYPES.items()
 }
 
 
@@ -43,9 +44,11 @@ class _Layout:
 
     __slots__ = ("known", "octets", "places")
 
-    def __init__(self, places: tuple[int, ...]) -> None:
+    def __init__(self, places: Ranges) -> None:
         self.places = places
-        self.octets: Callable[[bytes], Any] = itemgetter(*places)
+        self.octets: Callable[[bytes], Any] = itemgetter(
+            *(begin if end - begin == 1 else slice(begin, end) for begin, end in places)
+        )
         self.known: dict[object, Attributes] = {}  # by the octets, and by what headers seem to say if they do
 
 
@@ -94,8 +97,8 @@ class Layouts:
     def _learn(self, properties: bytes, attributes: Attributes) -> None:
         spans = spans_of(properties)
         seems = seeming(properties, may_say(properties)) if HEADERS in spans else 0
-        places = _places(spans)
-        if seems & DELAYED or len(places) > _MOST_OCTETS:
+        places = _places(properties, spans)
+        if seems & DELAYED or len(places) > _MOST_RANGES:
             return  # the moment of delivery stands in headers, which are not looked at
         if self._entries >= ENTRIES:
             self._layouts.clear()
@@ -105,7 +108,7 @@ class Layouts:
         said = layout.octets(properties)
         layout.known[(said, seems) if seems else said] = attributes
 
-    def _layout(self, length: int, places: tuple[int, ...]) -> _Layout:
+    def _layout(self, length: int, places: Ranges) -> _Layout:
         layouts = self._layouts.setdefault(length, [])
         found = next((layout for layout in layouts if layout.places == places), None)
         if found is None:
@@ -117,9 +120,23 @@ class Layouts:
         return found
 
 
-def _places(spans: Spans) -> tuple[int, ...]:
+def _places(properties: bytes, spans: Spans) -> Ranges:
     """Of the octets that say what has this layout, and all that a broker acts on but headers."""
-    places = [*_FLAGS]
+    places: Ranges = [_FLAGS]
     for bit, (start, end) in spans.items():
-        places += range(start, end if bit & ACTED_ON else start + _SAID_BY[bit])
-    return tuple(places)
+        if bit == HEADERS:
+            places += [(start + begin, start + behind) for begin, behind in structure(properties[start:end])]
+        else:
+            places.append((start, end if bit & ACTED_ON else start + _SAID_BY[bit]))
+    return _joined(places)
+
+
+def _joined(ranges: Ranges) -> Ranges:
+    """Those that touch as one; without the empty ones."""
+    joined = ranges[:1]
+    for begin, end in ranges[1:]:
+        if begin == joined[-1][1]:
+            joined[-1] = joined[-1][0], end
+        elif begin < end:
+            joined.append((begin, end))
+    return joined

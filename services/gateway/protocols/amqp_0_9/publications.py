@@ -24,6 +24,7 @@ from services.gateway.protocols.amqp_0_9.method import decode
 from services.gateway.protocols.amqp_0_9.methods import basic
 from services.gateway.protocols.amqp_0_9.peer import PORTION, Peer
 from services.gateway.protocols.amqp_0_9.varied import Varied
+from services.gateway.protocols.stream_engine import MOST_EFFORT
 from services.gateway.vocabulary import Kind
 
 _SIZE = struct.Struct(">I")
@@ -40,6 +41,7 @@ _KIND_BYTES = 512 << 10  # of names, likewise
 _SEVERAL = 2  # publishes that had to be recognised: the next ones may have to be as well
 _MOST_TO_LEARN = 512
 _SEEN_BYTES = 128 << 10  # likewise
+_WALKED_PER_MICROSECOND = 8  # octets of properties, where a field takes two of them
 
 # Publishes that are alike in everything but the bytes of their bodies: what stands in front of a body, the body's size,
 # channel, kind, properties. A bare tuple: a varied stream makes many.
@@ -108,8 +110,15 @@ class Publications:
 
     def read(self, data: bytes, position: int) -> int:
         """Takes publishes from `position` on for as long as they are whole and plain; gives where it stopped."""
+        walked = FORMAT.walked
+        position = self._read(data, position, walked + _WALKED_PER_MICROSECOND * MOST_EFFORT)
+        self._peer.effort += (FORMAT.walked - walked) // _WALKED_PER_MICROSECOND
+        return position
+
+    def _read(self, data: bytes, position: int, most: int) -> int:
+        """The same, until so many octets of properties were walked over."""
         end = len(data)
-        while len(self._peer.requests) < PORTION:
+        while len(self._peer.requests) < PORTION and FORMAT.walked < most:
             prefix = _in_front(data, position)
             shape = self._shapes.get(prefix) or self._shapes.recall(prefix)
             if shape is None:

@@ -44,6 +44,7 @@ _FRONTS: Final = 1024  # that are remembered
 _FRONT_BYTES: Final = 64 << 10
 _BETWEENS: Final = 8192  # likewise: bodies have many sizes
 _BETWEEN_BYTES: Final = 256 << 10
+_MOST_PROPERTIES: Final = 16 << 10  # bytes of those that are looked at together: each may have to be walked over
 _MOST_FLAGS: Final = 4  # of a front: mandatory and immediate
 SEEN: Final[Recent[bytes]] = Recent()
 """Keys of this process."""
@@ -136,6 +137,7 @@ class Varied:
     def _cut(self, takes: Callable[[Channel], bool], data: bytes, position: int, end: int) -> _Cut:
         cut = forms, keys, properties, bodies, ends = _Cut([], [], [], [], [])
         channel: Channel | None = None
+        room = _MOST_PROPERTIES
         form_of, header_of, size, last = self._forms.get, self._headers.get, _BETWEEN.size, frames.END
         while (exchange_at := position + _EXCHANGE_AT) < end:
             length_at = exchange_at + 1 + data[exchange_at]
@@ -158,6 +160,8 @@ class Varied:
             body_at = behind_at + _BEHIND.size
             after = body_at + body + 1
             if after > end or not body or data[after - 1] != last or not data.startswith(behind, behind_at):
+                break
+            if (room := room - properties_size) < 0 and forms:
                 break
             forms.append(form)
             keys.append(data[length_at + 1 : between_at])

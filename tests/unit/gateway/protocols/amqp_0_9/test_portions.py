@@ -9,6 +9,7 @@ from pamqp import commands
 
 from services.gateway.vocabulary import DeclareQueue, Publish
 from tests.support.amqp_playbook import Playbook, content, written
+from tests.support.raw_amqp import frame
 
 _MOST = 50
 
@@ -70,6 +71,27 @@ def test_publishes_on_many_channels_in_turn_come_in_portions(differ: bool) -> No
     assert all(each.bodies for each in publishes)
     bodies = [(each.session, body) for each in publishes for body in each.bodies]
     assert sorted(bodies, key=itemgetter(0)) == sorted(said, key=itemgetter(0))
+
+
+def test_headers_that_have_to_be_walked_over_come_in_portions() -> None:
+    """Two octets are a field: a read full of such takes long, whatever is little in each message."""
+    book, count = Playbook().running(), 400
+    data = b""
+    for number in range(count):
+        turn, at = divmod(number, 200)
+        table = b"\0V" * at + b"\0b" + bytes((turn,)) + b"\0V" * (200 - at)
+        properties = b"\x20\0" + len(table).to_bytes(4, "big") + table
+        header = frame(2, 1, b"\0\x3c\0\0" + (1).to_bytes(8, "big") + properties)
+        data += written(1, commands.Basic.Publish(routing_key="q")) + header + written(1, b"x")
+    assert len(data) < 256 << 10
+    portions = [sum(len(each.bodies) for each in book.engine.receive(data) if isinstance(each, Publish))]
+    efforts = [book.engine.effort]
+    while book.engine.unread:
+        portions.append(sum(len(each.bodies) for each in book.engine.receive(b"") if isinstance(each, Publish)))
+        efforts.append(book.engine.effort)
+    assert sum(portions) == count
+    assert len(portions) > 5
+    assert max(efforts) < 4000
 
 
 def test_a_close_behind_unread_requests_is_heard() -> None:
