@@ -56,7 +56,7 @@ def _expected(channel: int) -> list[int]:
 
 
 async def test_each_channel_has_what_it_would_have_alone(broker: BrokerHouse, name: str) -> None:
-    """Confirms, returns, transactions, an error that ends a channel in the middle: nothing is lost, nothing doubled, and
+    """Confirms, returns, transactions, errors that end channels in the middle: nothing is lost, nothing doubled, and
     what one channel sent to one queue is there in its order.
     """
     client, other = await _client(broker), await broker.connect(1)

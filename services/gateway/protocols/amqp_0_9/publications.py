@@ -153,7 +153,7 @@ class Publications:
 
     def _take(self, shape: _Shape, data: bytes, position: int, end: int) -> int:
         """All of known shapes that lie together, `shape` the first; no request begins without a message."""
-        peer, find, last, turns = self._peer, self._shapes.get, frames.END, 0
+        peer, last, turns = self._peer, frames.END, 0
         channel: Channel | None = None
         kinds, properties, bodies = _NOTHING
         found: _Shape | None = shape
@@ -170,8 +170,7 @@ class Publications:
                 bodies.append(data[position + head : after - 1])
                 position = after
                 if not data.startswith(prefix, position):
-                    prefix = _in_front(data, position)
-                    found = find(prefix) or self._shapes.recall(prefix)
+                    found = self._known(data, position, head)
                     break
             if (count := len(bodies) - before) == 1:
                 kinds.append(kind)
@@ -181,6 +180,14 @@ class Publications:
                 properties += [its_properties] * count
         self._to_learn = min(self._to_learn + turns, _MOST_TO_LEARN)
         return position
+
+    def _known(self, data: bytes, position: int, size: int) -> _Shape | None:
+        """The shape of the publish there; most have as many octets in front of their bodies as the one before."""
+        found = self._shapes.get(data[position : position + size])
+        if found is None:
+            prefix = _in_front(data, position)
+            found = self._shapes.get(prefix) or self._shapes.recall(prefix)
+        return found
 
     def _take_varied(self, varied: Varied, data: bytes, position: int, end: int) -> int:
         """All that lie together and are of forms that came; gives where it stopped."""

@@ -130,8 +130,11 @@ class Varied:
         whole = min(len(attributes), _texts(keys))
         if not whole:
             return [], ([], [], []), position
-        kinds = self._kinds([form.target for form in forms[:whole]], keys[:whole], attributes[:whole])
-        channels = [form.channel for form in forms[:whole]]
+        if are_alike(forms):
+            targets, channels = [forms[0].target] * whole, [forms[0].channel] * whole
+        else:
+            targets, channels = [form.target for form in forms[:whole]], [form.channel for form in forms[:whole]]
+        kinds = self._kinds(targets, keys[:whole], attributes[:whole])
         return channels, (kinds, properties[:whole], bodies[:whole]), ends[whole - 1]
 
     def _cut(self, takes: Callable[[Channel], bool], data: bytes, position: int, end: int) -> _Cut:
@@ -206,16 +209,26 @@ class Varied:
 
     def _kinds_of(self, target: Target, keys: Sequence[bytes], attributes: Attributes) -> list[Kind]:
         """Of publishes with these attributes; `target` without the key."""
-        known: Mapping[bytes, Kind] = self._known.get((target, attributes), {})
+        known = self._known.get((target, attributes))
+        if not known:
+            made = self._made_of(target, dict.fromkeys(keys), attributes, many=len(keys) >= _MANY)
+            return list(map(made.__getitem__, keys))
         found = list(map(known.get, keys))
         new = dict.fromkeys(key for key, kind in zip(keys, found, strict=True) if kind is None)
         if not new:
             return cast("list[Kind]", found)
-        again = SEEN.again(new)
-        made = self._made(target, new.keys() - again if again else new, attributes)
-        if again:
-            made |= self._made_again(target, again, attributes, many=len(keys) >= _MANY)
+        made = self._made_of(target, new, attributes, many=len(keys) >= _MANY)
         return [kind or made[key] for key, kind in zip(keys, found, strict=True)]
+
+    def _made_of(
+        self, target: Target, new: Mapping[bytes, None], attributes: Attributes, *, many: bool
+    ) -> dict[bytes, Kind]:
+        """Of keys that are not known: by key."""
+        again = SEEN.again(new)
+        if not again:
+            return self._made(target, new, attributes)
+        made = self._made(target, new.keys() - again, attributes)
+        return made | self._made_again(target, again, attributes, many=many)
 
     def _made(self, target: Target, keys: Iterable[bytes], attributes: Attributes) -> dict[bytes, Kind]:
         """Of keys that may never come again."""
