@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 
 from services.common.clients.outbound import Targets
-from services.common.message.alike import objects
+from services.common.message.alike import are_alike, objects
 from services.common.message.facts import Facts
 from services.common.topology.slots import SlotId
 from services.common.topology.targets import NotLocal
@@ -31,6 +31,8 @@ def spared(targets: Sequence[Targets], queues: AbstractSet[SlotId]) -> list[Targ
 
 def not_local(targets: Sequence[Targets], sessions: Mapping[int, Session]) -> Sequence[Targets]:
     """The same without queues that these consume, where the message came only by bindings that spare them."""
+    if are_alike(targets) and not isinstance(targets[0], NotLocal):
+        return targets  # before a look at sessions, of which there may be many
     if not any(session.consumers for session in sessions.values()):
         return targets
     every = objects(targets)

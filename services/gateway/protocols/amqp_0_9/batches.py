@@ -9,15 +9,20 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
-from typing import TypeAlias, cast
+from typing import Final, TypeAlias, cast
 
 from services.common.message.alike import are_alike
 from services.gateway.protocols.amqp_0_9.channel import Channel
-from services.gateway.protocols.amqp_0_9.peer import PORTION, Peer
+from services.gateway.protocols.amqp_0_9.peer import Peer
 from services.gateway.vocabulary import Kind, Publish
 
 Columns: TypeAlias = tuple[list[Kind], list[bytes], list[bytes]]
 """Of a request: kinds, properties, bodies."""
+
+MOST: Final = 128
+"""Requests, after which none begins that publishes: as many channels in turn have a request each for all of a read. One
+takes less than others do, of which there may be `PORTION`.
+"""
 
 
 def batch_of(peer: Peer, channel: Channel) -> Columns:
@@ -32,12 +37,12 @@ def batch_of(peer: Peer, channel: Channel) -> Columns:
 
 def takes(peer: Peer, channel: Channel) -> bool:
     """Whether a publish of the channel may come next, and belongs to a request that there is room for."""
-    return channel.takes_methods and (channel in peer.publishes or len(peer.requests) < PORTION)
+    return channel.takes_methods and (channel in peer.publishes or len(peer.requests) < MOST)
 
 
 def taking(peer: Peer) -> Callable[[Channel], bool]:
     """The same for publishes that are all read before the first of them is added."""
-    room, known = PORTION - len(peer.requests), set[Channel]()
+    room, known = MOST - len(peer.requests), set[Channel]()
 
     def takes(channel: Channel) -> bool:
         nonlocal room

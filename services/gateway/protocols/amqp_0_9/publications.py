@@ -18,11 +18,11 @@ from services.common.message.amqp_0_9 import FORMAT, NAME
 from services.common.message.bounds import LITTLE
 from services.common.message.facts import Attributes, facts_of
 from services.gateway.protocols.amqp_0_9 import frames
-from services.gateway.protocols.amqp_0_9.batches import Columns, apart, batch_of, takes, taking
+from services.gateway.protocols.amqp_0_9.batches import MOST, Columns, apart, batch_of, takes, taking
 from services.gateway.protocols.amqp_0_9.channel import BASIC_WITHOUT_WEIGHT, Channel, Target
 from services.gateway.protocols.amqp_0_9.method import decode
 from services.gateway.protocols.amqp_0_9.methods import basic
-from services.gateway.protocols.amqp_0_9.peer import PORTION, Peer
+from services.gateway.protocols.amqp_0_9.peer import Peer
 from services.gateway.protocols.amqp_0_9.varied import Varied
 from services.gateway.protocols.stream_engine import MOST_EFFORT
 from services.gateway.vocabulary import Kind
@@ -118,7 +118,7 @@ class Publications:
     def _read(self, data: bytes, position: int, most: int) -> int:
         """The same, until so many octets of properties were walked over."""
         end = len(data)
-        while len(self._peer.requests) < PORTION and FORMAT.walked < most:
+        while len(self._peer.requests) < MOST and FORMAT.walked < most:
             prefix = _in_front(data, position)
             shape = self._shapes.get(prefix) or self._shapes.recall(prefix)
             if shape is None:

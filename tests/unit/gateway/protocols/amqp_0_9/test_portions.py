@@ -7,6 +7,7 @@ from operator import itemgetter
 import pytest
 from pamqp import commands
 
+from services.gateway.protocols.amqp_0_9 import batches
 from services.gateway.vocabulary import DeclareQueue, Publish
 from tests.support.amqp_playbook import Playbook, content, written
 from tests.support.raw_amqp import frame
@@ -55,8 +56,8 @@ def test_publishes_that_lie_together_are_one_portion() -> None:
 
 @pytest.mark.parametrize("differ", [False, True], ids=["alike", "ids"])
 def test_publishes_on_many_channels_in_turn_come_in_portions(differ: bool) -> None:
-    """Each channel has a request; all come, in their order on each, in no more requests at once than others."""
-    channels = range(1, 3 * _MOST)
+    """Each channel has a request; all come, in their order on each, and not too many at once."""
+    channels = range(1, 3 * batches.MOST)
     book, said = Playbook().running(*channels), list[tuple[int, bytes]]()
     for number in range(10 * len(channels)):
         said.append((channels[number % len(channels)], b"%d" % number))
@@ -66,7 +67,7 @@ def test_publishes_on_many_channels_in_turn_come_in_portions(differ: bool) -> No
     while book.engine.unread:
         requests += (portion := book.engine.receive(b""))
         portions.append(len(portion))
-    assert max(portions) <= _MOST
+    assert max(portions) <= batches.MOST
     publishes = [each for each in requests if isinstance(each, Publish)]
     assert all(each.bodies for each in publishes)
     bodies = [(each.session, body) for each in publishes for body in each.bodies]
