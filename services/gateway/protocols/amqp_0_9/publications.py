@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Hashable, Mapping, Sequence
-from typing import cast
+from typing import TypeVar, cast
 
 from services.common.errors import BrokerError
 from services.common.memo import Memo
@@ -23,6 +23,7 @@ from services.gateway.protocols.amqp_0_9.method import decode
 from services.gateway.protocols.amqp_0_9.methods import basic
 from services.gateway.protocols.amqp_0_9.peer import PORTION, Peer
 from services.gateway.protocols.amqp_0_9.varied import Columns, Varied
+from services.gateway.protocols.dealings import Received
 from services.gateway.vocabulary import Kind, Publish
 
 _SIZE = struct.Struct(">I")
@@ -43,6 +44,7 @@ _SEEN_BYTES = 128 << 10  # likewise
 # Publishes that are alike in everything but the bytes of their bodies: what stands in front of a body, the body's size,
 # channel, kind, properties. A bare tuple: a varied stream makes many.
 _Shape = tuple[bytes, int, Channel, Kind, bytes]
+_Octets = TypeVar("_Octets", bytes, memoryview)
 
 
 class Publications:
@@ -115,8 +117,10 @@ class Publications:
         requests.append(Publish(channel.number, *columns, channel.confirms.next if channel.confirms else 0))
         return columns
 
-    def read(self, data: bytes, position: int) -> int:
+    def read(self, data: Received, position: int) -> int:
         """Takes publishes from `position` on for as long as they are whole and plain; gives where it stopped."""
+        if isinstance(data, memoryview):
+            return self._read_lent(data, position)
         end = len(data)
         while len(self._peer.requests) < PORTION:
             prefix = _in_front(data, position)
@@ -137,6 +141,36 @@ class Publications:
                 break
             position = taken
         return position
+
+    def _read_lent(self, data: memoryview, position: int) -> int:
+        """The same of a read of large messages: each body is copied once, out of what was lent."""
+        end = len(data)
+        while len(self._peer.requests) < PORTION:
+            shape = self._shape_at(data, position, end)
+            if shape is None or not shape[2].takes_methods or not _is_whole(shape, data, position, end):
+                break
+            prefix, size, channel, kind, properties = shape
+            body = position + len(prefix)
+            position = body + size + 1
+            kinds, its_properties, bodies = self._columns_of(channel)
+            kinds.append(kind)
+            its_properties.append(properties)
+            bodies.append(bytes(data[body : position - 1]))
+            if channel.confirms:
+                channel.confirms.next += 1
+        return position
+
+    def _shape_at(self, data: memoryview, position: int, end: int) -> _Shape | None:
+        """The shape of the publish at `position`, known or recognised."""
+        prefix = bytes(_in_front(data, position))
+        shape = self._shapes.get(prefix) or self._shapes.recall(prefix)
+        if shape and self._channels.get(shape[2].number) is not shape[2]:
+            self._shapes.clear()  # as above
+            shape = None
+        if shape is None:
+            again = len(prefix) <= _LONGEST and self._comes_again(prefix)
+            shape = self._recognise(data, position, end, again=again)
+        return shape
 
     def _comes_again(self, prefix: bytes) -> bool:
         """Whether what stands in front of a body did before, or will in all likelihood."""
@@ -198,7 +232,7 @@ class Publications:
                 channel.confirms.next += len(its_bodies)
         return after
 
-    def _recognise(self, data: bytes, position: int, end: int, *, again: bool) -> _Shape | None:
+    def _recognise(self, data: Received, position: int, end: int, *, again: bool) -> _Shape | None:
         """The shape of the publish at `position`; None when there is none, or not a plain and whole one.
 
         Remembered when it came `again`: most of what comes for the first time never comes again.
@@ -228,7 +262,7 @@ class Publications:
             or data[body + 8 + body_size] != frames.END
         ):
             return None
-        shape = self._shape(data[position : body + 8], body_size, channel, method_end - position, header_size)
+        shape = self._shape(bytes(data[position : body + 8]), body_size, channel, method_end - position, header_size)
         if again and shape:
             self._shapes.put(shape[0], shape, len(shape[0]))
             self._to_learn -= 1
@@ -258,7 +292,7 @@ def _are_few(column: Sequence[Hashable]) -> bool:
     return 2 * len(set(column)) <= len(column)
 
 
-def _is_whole(shape: _Shape, data: bytes, position: int, end: int) -> bool:
+def _is_whole(shape: _Shape, data: Received, position: int, end: int) -> bool:
     after = position + len(shape[0]) + shape[1]
     return after < end and data[after] == frames.END
 
@@ -280,11 +314,11 @@ def _decoded(payload: bytes) -> Target:
     return Target(method.exchange, method.routing_key, method.mandatory, method.immediate)
 
 
-def _in_front(data: bytes, position: int) -> bytes:
+def _in_front(data: _Octets, position: int) -> _Octets:
     """Everything up to the head of a body frame, if there is a publish at `position`; else some bytes or other."""
     try:
         header = position + 8 + _SIZE.unpack_from(data, position + _SIZE_AT)[0]
         body = header + 8 + _SIZE.unpack_from(data, header + _SIZE_AT)[0]
     except struct.error:
-        return b""
+        return data[:0]
     return data[position : body + 7]
