@@ -7,11 +7,13 @@ from abc import abstractmethod
 from typing import TYPE_CHECKING, cast
 
 from services.gateway.connections.activity import Activity
+from services.gateway.connections.large_reads import LargeReads
 from services.gateway.connections.rest import Rest
 from services.gateway.transport.draining import Draining
 from services.gateway.transport.unread import Unread
 
 if TYPE_CHECKING:
+    from services.gateway.connections.connection import Connection
     from services.gateway.connections.listener import Listener
     from services.gateway.protocols.engine import Engine
 
@@ -22,6 +24,8 @@ class ClientSocket(asyncio.Protocol):
     # Seldom set, so on the class: see Connection.
     certified = ""  # the name in its certificate, where TLS has verified one
     closing = False  # its end is known, and in the log where it has to be
+    _on_top = False  # of the socket is another transport, which reads it
+    reads_much = False  # is read at a time
     _unread: Unread | None = None  # while it is not writable
     _drained: asyncio.Event | None = None  # while a coroutine waits in `drained`
 
@@ -41,6 +45,8 @@ class ClientSocket(asyncio.Protocol):
     def speak_over(self, transport: asyncio.BaseTransport) -> None:
         """Uses this transport from now on: the socket, and later perhaps TLS on top of it."""
         self.listener.outgoing.forget(self._transport)
+        if self._transport:
+            self._on_top = True
         self._transport = cast("asyncio.Transport", transport)  # uvloop's is one in all but name
         self.listener.outgoing.come(self._transport)
 
@@ -103,6 +109,13 @@ class ClientSocket(asyncio.Protocol):
             elif self._holds == {self.rest}:
                 self.go_on()
 
+    def read_much(self, *, much: bool) -> None:
+        """Reads much of the socket at a time, or little. To be called while it is held: the loop asks as it goes on."""
+        if much is not self.reads_much and self._transport and not self._on_top:
+            self.reads_much = much
+            protocol = LargeReads(cast("Connection", self), self.listener.read_room) if much else self
+            self._transport.set_protocol(cast("asyncio.Protocol", protocol))  # or a buffered one, as typeshed has not
+
     @abstractmethod
     def go_on(self) -> None:
         """Nothing but what was read, and waits, keeps it from being read: more of that may be carried out."""
@@ -123,6 +136,9 @@ class ClientSocket(asyncio.Protocol):
         if self._transport and not self.lost:
             self.lost = self.closing = True
             self._waits_no_more()
+            if self.reads_much:
+                self._transport.pause_reading()
+                self.read_much(much=False)
             Draining(self._transport, self.connection_lost).begin(peer_first=peer_first)
 
     def cut_off(self) -> None:

@@ -33,6 +33,7 @@ from services.gateway.transport.address import GONE, peer_of
 
 if TYPE_CHECKING:
     from services.gateway.connections.listener import Listener
+    from services.gateway.protocols.dealings import Received
     from services.gateway.protocols.engine import Engine
     from services.gateway.sessions.broker import Broker
     from services.gateway.sessions.consumer import Consumer
@@ -91,14 +92,15 @@ class Connection(ClientSocket):
         if self.peer_host == GONE:  # what it sent before its reset must not be read
             self.cut_off()
 
-    def data_received(self, data: bytes) -> None:
+    def data_received(self, data: Received) -> None:
         self.last.read = self.loop.time()
         self.rest.read(self, data)
         if len(data) >= _LARGE_READ and not self.lost:
             self.hold(_TURN_OF_OTHERS)
+            self.read_much(much=self.rest.was_large and self.virtual_host != "")
             self.loop.call_soon(self.release, _TURN_OF_OTHERS)
 
-    def carry_out_all(self, data: bytes) -> list[v.Request]:
+    def carry_out_all(self, data: Received) -> list[v.Request]:
         """Carries out the requests in `data`, or more of what was read before; gives the requests that there were."""
         requests: list[v.Request] = []
         try:

@@ -89,6 +89,11 @@ class Incoming:
             part.since, part.size_then = _now(), size
         part.size = size
 
+    @property
+    def has_plenty(self) -> bool:
+        """Whether less than half of the limit is taken."""
+        return self.total < self.limit // 2
+
     def forget(self, connection: Connection) -> None:
         """The connection is gone."""
         self._strangers.forget(connection)

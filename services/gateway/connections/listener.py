@@ -24,6 +24,7 @@ from services.gateway.connections.doors import Doors
 from services.gateway.connections.entrance import Entrance
 from services.gateway.connections.former import Former
 from services.gateway.connections.incoming import Incoming
+from services.gateway.connections.large_reads import ReadRoom
 from services.gateway.connections.limited import LimitedConnections
 from services.gateway.connections.turns import Turns
 from services.gateway.transport.balancers import Balancers
@@ -67,6 +68,7 @@ class Listener:
         self.incoming = Incoming(min(available() // 8, settings.incoming_memory), settings.incoming_timeout)
         self.outgoing = Outgoing(min(available() // 16, settings.outgoing_memory))
         self.turns = Turns()
+        self.read_room = ReadRoom(self.turns, self.incoming)
         self.doors = Doors(settings.max_connections, files())
         self.former = Former()
         self.limited = LimitedConnections(limits, self.former)

@@ -8,25 +8,31 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from services.gateway.connections.large_reads import EACH
 from services.gateway.connections.turns import LITTLE, LONG, Turns
+from services.gateway.vocabulary import Settle
 
 if TYPE_CHECKING:
     from services.gateway.connections.connection import Connection
+    from services.gateway.protocols.dealings import Received
 
 
 class Rest:
     """The rest of one connection, which is passed to each call; its socket is not read while there is a rest."""
+
+    __slots__ = ("_data", "_turns", "_waits", "_was_long", "was_large")
 
     def __init__(self, turns: Turns) -> None:
         self._turns = turns
         self._data = b""
         self._waits = False  # for its turn
         self._was_long = False  # the last read was, in whatever it had much of
+        self.was_large = False  # the last read that was not small: its messages were
 
-    def read(self, connection: Connection, data: bytes) -> None:
-        """Carries out the requests of a read, now or in turn."""
+    def read(self, connection: Connection, data: Received) -> None:
+        """Carries out the requests of a read, now or in turn. `data` may be lent."""
         if self._data or self._waits or ((self._was_long or len(data) > LITTLE) and self._turns.over):
-            self._data += data
+            self._data += bytes(data)
             self.look(connection)
         else:
             self._carry_out(connection, data)
@@ -48,11 +54,14 @@ class Rest:
             data, self._data = self._data, b""
             self._carry_out(connection, data)
 
-    def _carry_out(self, connection: Connection, data: bytes) -> None:
+    def _carry_out(self, connection: Connection, data: Received) -> None:
         if requests := connection.carry_out_all(data):
             connection.last.used = connection.last.read  # beats ask for nothing
+            if not connection.reads_much and type(requests[-1]) is not Settle:
+                self._turns.asked = connection.last.read
         effort = connection.engine.effort
         self._was_long = effort >= LONG
         if len(data) > LITTLE or not data or self._was_long:
-            self._turns.spend(requests, len(data), effort)
+            count = self._turns.spend(requests, len(data), effort)
+            self.was_large = len(data) >= EACH * max(count, 1) and not connection.engine.unread
         self.look(connection)

@@ -11,6 +11,9 @@ from services.gateway.vocabulary import Request
 Chunk: TypeAlias = bytes | memoryview
 """Of what is written, one behind the other."""
 
+Received: TypeAlias = bytes | memoryview
+"""Of what is read, one behind the other. A view is lent for as long as a call takes: what is kept of it is copied."""
+
 
 @dataclass(slots=True, kw_only=True)
 class Dealings:

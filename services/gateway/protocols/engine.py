@@ -7,7 +7,7 @@ from typing import ClassVar, Protocol
 
 from services.common.errors import BrokerError
 from services.gateway.answers import Answers
-from services.gateway.protocols.dealings import Chunk
+from services.gateway.protocols.dealings import Chunk, Received
 from services.gateway.protocols.idleness import Idleness
 from services.gateway.protocols.limits import Limits
 from services.gateway.protocols.producing import Producing
@@ -28,7 +28,7 @@ class Engine(Answers, Protocol):
     def name(self) -> str:
         """What the peer speaks: "AMQP 0-9-1". Before it has spoken, the newest of what it may."""
 
-    def receive(self, data: bytes) -> list[Request]:
+    def receive(self, data: Received) -> list[Request]:
         """What the bytes ask for; may be called with any split of the stream. Not all at once when it is much: then
         `unread` says so, and the next call goes on, also with no bytes.
         """

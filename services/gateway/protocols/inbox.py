@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from services.gateway.protocols.dealings import Received
+
 
 class Inbox:
     """Keeps what is not parsed yet, so that the cost of a stream does not depend on how it is split."""
@@ -11,11 +13,19 @@ class Inbox:
         self._needed = 0  # bytes before another look is worth it
         self.size = 0
 
-    def add(self, data: bytes) -> bytes | None:
+    @property
+    def missing(self) -> int:
+        """Bytes that would complete what waits; 0 where nothing does, or nothing is missing."""
+        return max(self._needed - self.size, 0) if self.size else 0
+
+    def add(self, data: Received) -> Received | None:
         """Everything that waits, `data` last; None while more is needed (then it is kept)."""
-        self._pieces.append(data)
+        whole = self.size + len(data) >= self._needed
+        if whole and not self.size:
+            return data
+        self._pieces.append(bytes(data))
         self.size += len(data)
-        return None if self.size < self._needed else self.take()
+        return self.take() if whole else None
 
     def take(self) -> bytes:
         """Everything that waits, whatever is needed."""

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from typing import Final, Protocol
 
 from services.common.errors import BrokerError, ResourceError
-from services.gateway.protocols.dealings import Chunk, Dealings
+from services.gateway.protocols.dealings import Chunk, Dealings, Received
 from services.gateway.protocols.idleness import Idleness
 from services.gateway.protocols.inbox import Inbox
 from services.gateway.protocols.producing import Producing
@@ -60,7 +60,7 @@ class StreamEngine(ABC):
         self.unread = False  # as Engine says
 
     @abstractmethod
-    def _parse(self, data: bytes) -> None:
+    def _parse(self, data: Received) -> None:
         """Handles what is whole; keeps the rest in the inbox."""
 
     @abstractmethod
@@ -69,21 +69,33 @@ class StreamEngine(ABC):
 
     # -------------------------------------------------------------- from the peer
 
-    def receive(self, data: bytes) -> list[Request]:
+    def receive(self, data: Received) -> list[Request]:
         """As Engine says."""
         self.unread, self._dealings.effort = False, 0
+        while isinstance(data, memoryview) and self._completes(data):
+            # Much was read: only what completes a frame is put together with what waits of that.
+            missing = self._inbox.missing
+            self._take_in(data[:missing])
+            data = data[missing:]
+        self._take_in(data)
+        return self._dealings.take_requests()
+
+    def _completes(self, data: memoryview) -> bool:
+        """Whether it has the rest of a frame that waits, and more behind that."""
+        return self._conversation.reads and 0 < self._inbox.missing < len(data)
+
+    def _take_in(self, data: Received) -> None:
         if self._conversation.reads:
             waiting = self._inbox.add(data)
             if waiting is not None:
                 self._parse(waiting)
             if self._conversation.waits_for_broker and self._inbox.size > _HELD_MAX:
                 self.close(ResourceError(f"more than {_HELD_MAX} bytes before the connection is open"))
-        return self._dealings.take_requests()
 
-    def _keep(self, rest: bytes, needed: int) -> None:
+    def _keep(self, rest: Received, needed: int) -> None:
         """What is not whole waits until it is, or until the broker has answered."""
         if self._conversation.reads:
-            self._inbox.keep(rest, NEVER if self._conversation.waits_for_broker else needed)
+            self._inbox.keep(bytes(rest), NEVER if self._conversation.waits_for_broker else needed)
 
     def _beats_too_early(self) -> bool:
         """Called for each beat of the peer; whether there are more than a peer sends that opens one."""

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, ClassVar, NoReturn
 
 from services.common.errors import BrokerError
-from services.gateway.protocols.dealings import Chunk
+from services.gateway.protocols.dealings import Chunk, Received
 from services.gateway.protocols.engine import Engine
 from services.gateway.protocols.idleness import FOR_EVER
 from services.gateway.protocols.limits import Limits
@@ -38,9 +38,9 @@ class Undecided:
         """As Engine says."""
         return None
 
-    def receive(self, data: bytes) -> list[Request]:
+    def receive(self, data: Received) -> list[Request]:
         """As Engine says: of the protocol, once it is known."""
-        self._data += data
+        self._data += bytes(data)
         told = {kind: kind.begins(self._data) for kind in self._kinds}
         if None in told.values() and True not in told.values():
             return []

@@ -30,6 +30,7 @@ from services.gateway.protocols.amqp_0_9.reply_codes import (
 )
 from services.gateway.protocols.amqp_0_9.settlements import CODES as SETTLING
 from services.gateway.protocols.amqp_0_9.versions import VERSIONS
+from services.gateway.protocols.dealings import Received
 from services.gateway.protocols.limits import Limits
 from services.gateway.protocols.openings import begins
 from services.gateway.protocols.stream_engine import MOST_EFFORT, StreamEngine
@@ -65,15 +66,15 @@ class AmqpEngine(StreamEngine):
 
     # -------------------------------------------------------------- from the peer
 
-    def _parse(self, data: bytes) -> None:
+    def _parse(self, data: Received) -> None:
         position, needed = 0, frames.HEAD.size
         if self._connection.state is ConnectionState.HEADER:
-            position = self._connection.header(data)
+            position = self._connection.header(bytes(data))
         if position or self._connection.state is not ConnectionState.HEADER:
             position, needed = self._parse_frames(data, position)
         self._keep(data[position:], needed)
 
-    def _parse_frames(self, data: bytes, position: int) -> tuple[int, int]:
+    def _parse_frames(self, data: Received, position: int) -> tuple[int, int]:
         """Handles whole frames; gives where it stopped and how many bytes are needed from there to go on."""
         end, connection, requests = len(data), self._connection, self._peer.requests
         while end - position >= frames.HEAD.size:
@@ -94,11 +95,11 @@ class AmqpEngine(StreamEngine):
                 position = hot
                 continue
             self._peer.effort += 1 + size // _BYTES_PER_MICROSECOND[kind]
-            self._frame(kind, number, data[position + frames.HEAD.size : after - 1], data[after - 1])
+            self._frame(kind, number, bytes(data[position + frames.HEAD.size : after - 1]), data[after - 1])
             position = after
         return position, frames.HEAD.size
 
-    def _hot(self, kind: int, size: int, data: bytes, position: int) -> int:
+    def _hot(self, kind: int, size: int, data: Received, position: int) -> int:
         """Where the hot ways of publishes and settlements stopped; `position` when they took nothing."""
         if kind != frames.METHOD or size < _CODE.size or self._connection.state is not ConnectionState.RUNNING:
             return position

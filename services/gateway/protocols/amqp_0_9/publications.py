@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Hashable, Mapping, Sequence
-from typing import Final
+from typing import Final, TypeVar
 
 from services.common.errors import BrokerError
 from services.common.memo import Memo
@@ -24,6 +24,7 @@ from services.gateway.protocols.amqp_0_9.method import decode
 from services.gateway.protocols.amqp_0_9.methods import basic
 from services.gateway.protocols.amqp_0_9.peer import Peer
 from services.gateway.protocols.amqp_0_9.varied import Varied
+from services.gateway.protocols.dealings import Received
 from services.gateway.protocols.stream_engine import MOST_EFFORT
 from services.gateway.vocabulary import Kind
 
@@ -46,6 +47,7 @@ _WALKED_PER_MICROSECOND = 8  # octets of properties, where a field takes two of 
 # Publishes that are alike in everything but the bytes of their bodies: what stands in front of a body, the body's size,
 # channel, kind, properties. A bare tuple: a varied stream makes many.
 _Shape = tuple[bytes, int, Channel, Kind, bytes]
+_Octets = TypeVar("_Octets", bytes, memoryview)
 
 _NOTHING: Final[Columns] = [], [], []  # before the first channel's
 
@@ -108,12 +110,13 @@ class Publications:
             [self._one(first)] * count if properties[-1] == first and properties.count(first) == count else properties
         )
 
-    def read(self, data: bytes, position: int) -> int:
+    def read(self, data: Received, position: int) -> int:
         """Takes publishes from `position` on for as long as they are whole and plain; gives where it stopped."""
         walked = FORMAT.walked
-        position = self._read(data, position, walked + _WALKED_PER_MICROSECOND * MOST_EFFORT)
+        most = walked + _WALKED_PER_MICROSECOND * MOST_EFFORT
+        read = self._read_lent(data, position, most) if isinstance(data, memoryview) else self._read(data, position, most)
         self._peer.effort += (FORMAT.walked - walked) // _WALKED_PER_MICROSECOND
-        return position
+        return read
 
     def _read(self, data: bytes, position: int, most: int) -> int:
         """The same, until so many octets of properties were walked over."""
@@ -138,6 +141,34 @@ class Publications:
                 break
             position = taken
         return position
+
+    def _read_lent(self, data: memoryview, position: int, most: int) -> int:
+        """The same of a read of large messages: each body is copied once, out of what was lent."""
+        end, peer = len(data), self._peer
+        while len(peer.requests) < MOST and FORMAT.walked < most:
+            shape = self._shape_at(data, position, end)
+            if shape is None or not (_is_whole(shape, data, position, end) and takes(peer, shape[2])):
+                break
+            prefix, size, channel, kind, properties = shape
+            body = position + len(prefix)
+            position = body + size + 1
+            kinds, its_properties, bodies = batch_of(peer, channel)
+            kinds.append(kind)
+            its_properties.append(properties)
+            bodies.append(bytes(data[body : position - 1]))
+        return position
+
+    def _shape_at(self, data: memoryview, position: int, end: int) -> _Shape | None:
+        """The shape of the publish at `position`, known or recognised."""
+        prefix = bytes(_in_front(data, position))
+        shape = self._shapes.get(prefix) or self._shapes.recall(prefix)
+        if shape and self._channels.get(shape[2].number) is not shape[2]:
+            self._shapes.clear()  # as above
+            shape = None
+        if shape is None:
+            again = len(prefix) <= _LONGEST and self._comes_again(prefix)
+            shape = self._recognise(data, position, end, again=again)
+        return shape
 
     def _comes_again(self, prefix: bytes) -> bool:
         """Whether what stands in front of a body did before, or will in all likelihood."""
@@ -202,7 +233,7 @@ class Publications:
                 bodies += its_bodies
         return after
 
-    def _recognise(self, data: bytes, position: int, end: int, *, again: bool) -> _Shape | None:
+    def _recognise(self, data: Received, position: int, end: int, *, again: bool) -> _Shape | None:
         """The shape of the publish at `position`; None when there is none, or not a plain and whole one.
 
         Remembered when it came `again`: most of what comes for the first time never comes again.
@@ -232,7 +263,7 @@ class Publications:
             or data[body + 8 + body_size] != frames.END
         ):
             return None
-        shape = self._shape(data[position : body + 8], body_size, channel, method_end - position, header_size)
+        shape = self._shape(bytes(data[position : body + 8]), body_size, channel, method_end - position, header_size)
         if again and shape:
             self._shapes.put(shape[0], shape, len(shape[0]))
             self._to_learn -= 1
@@ -262,7 +293,7 @@ def _are_few(column: Sequence[Hashable]) -> bool:
     return 2 * len(set(column)) <= len(column)
 
 
-def _is_whole(shape: _Shape, data: bytes, position: int, end: int) -> bool:
+def _is_whole(shape: _Shape, data: Received, position: int, end: int) -> bool:
     after = position + len(shape[0]) + shape[1]
     return after < end and data[after] == frames.END
 
@@ -284,11 +315,11 @@ def _decoded(payload: bytes) -> Target:
     return Target(method.exchange, method.routing_key, method.mandatory, method.immediate)
 
 
-def _in_front(data: bytes, position: int) -> bytes:
+def _in_front(data: _Octets, position: int) -> _Octets:
     """Everything up to the head of a body frame, if there is a publish at `position`; else some bytes or other."""
     try:
         header = position + 8 + _SIZE.unpack_from(data, position + _SIZE_AT)[0]
         body = header + 8 + _SIZE.unpack_from(data, header + _SIZE_AT)[0]
     except struct.error:
-        return b""
+        return data[:0]
     return data[position : body + 7]

@@ -11,6 +11,7 @@ from services.gateway.protocols.amqp_0_9 import frames
 from services.gateway.protocols.amqp_0_9.channel import Channel
 from services.gateway.protocols.amqp_0_9.methods import basic
 from services.gateway.protocols.amqp_0_9.peer import PORTION, Peer
+from services.gateway.protocols.dealings import Received
 from services.gateway.vocabulary import Settle
 
 _FRAME = struct.Struct(">BHIIQH")  # head, class and method id, delivery tag, bits and end octet
@@ -55,7 +56,7 @@ class Settlements:
             raise PreconditionFailed("unknown delivery tag 0")
         self._append(self._channels[session], 0 if multiple else tag, tag, outcome)
 
-    def read(self, data: bytes, position: int) -> int:
+    def read(self, data: Received, position: int) -> int:
         """Takes settling frames from `position` on that are whole and plain; gives where it stopped."""
         end = len(data)
         while end - position >= _FRAME.size:
@@ -93,7 +94,7 @@ class Settlements:
             requests.append(Settle(session, first, last, outcome))
 
 
-def _ascend(data: bytes, position: int, end: int, tag: int) -> tuple[int, int]:
+def _ascend(data: Received, position: int, end: int, tag: int) -> tuple[int, int]:
     """The last tag of the frames that are as the one at `position` with tags ascending by one, and what is behind."""
     unpack, size = _LAYOUT.unpack_from, _LAYOUT.size
     head, _, tail = unpack(data, position)

@@ -24,6 +24,7 @@ from services.gateway.protocols.amqp_1_0.peer import PORTION, Peer
 from services.gateway.protocols.amqp_1_0.performatives import Begin, Transfer
 from services.gateway.protocols.amqp_1_0.session import Session
 from services.gateway.protocols.amqp_1_0.transfer_reader import transfer_in
+from services.gateway.protocols.dealings import Received
 from services.gateway.protocols.limits import Limits
 from services.gateway.protocols.openings import begins
 from services.gateway.protocols.producing import Producing
@@ -59,8 +60,8 @@ class Amqp10Engine(StreamEngine):
 
     # -------------------------------------------------------------- from the peer
 
-    def _parse(self, data: bytes) -> None:
-        position, needed = 0, frames.HEAD.size
+    def _parse(self, received: Received) -> None:
+        data, position, needed = bytes(received), 0, frames.HEAD.size
         while self._connection.wants_header and position < len(data):
             taken = self._connection.header(data[position:])
             position += taken

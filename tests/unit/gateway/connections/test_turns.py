@@ -28,6 +28,8 @@ class _Engine:
 class _Connection:
     """Tells `done` what it has carried out; what it sent comes in so many portions."""
 
+    reads_much = False
+
     def __init__(self, turns: Turns, done: list[str], name: str, portions: int) -> None:
         self.rest = Rest(turns)
         self.engine = _Engine(portions)

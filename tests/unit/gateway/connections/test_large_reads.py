@@ -1,0 +1,164 @@
+"""Sockets of clients that send large messages."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Coroutine
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+import uvloop
+
+from services.gateway.connections.connection import Connection
+from services.gateway.connections.incoming import Incoming
+from services.gateway.connections.large_reads import LargeReads, ReadRoom
+from services.gateway.connections.turns import Turns
+from services.gateway.vocabulary import Publish, Request
+from tests.support.amqp_playbook import Playbook, content
+from tests.support.programs import until
+from tests.unit.gateway.connections.test_gone import Listener
+
+_LARGE = content(1, bytes(range(250)) * 256, frame_size=100_000)
+_HUGE = content(1, bytes(range(200)) * 5000, frame_size=100_000)
+_SMALL = content(1, b"x" * 200)
+
+Run = Callable[[Coroutine[Any, Any, None]], None]
+both_loops = pytest.mark.parametrize("run", [asyncio.run, uvloop.run], ids=["asyncio", "uvloop"])
+
+
+class _Session:
+    def __init__(self) -> None:
+        self.bodies: list[bytes] = []
+        self.most = 0  # of a request
+
+    def handle(self, request: Request) -> None:
+        assert isinstance(request, Publish)
+        self.bodies += request.bodies
+        self.most = max(self.most, len(request.bodies))
+
+    async def ended(self) -> None:
+        """At once."""
+
+    def close(self) -> None:
+        """Nothing is left."""
+
+
+class _Listener(Listener):
+    """Its clients have signed in, and opened channel 1."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.read_room = ReadRoom(self.turns, self.incoming)
+        self.broker.observer = SimpleNamespace(closed=lambda _: None)
+        self.broker.publisher = SimpleNamespace(forget=lambda _: None)
+        self.session = _Session()
+
+    def accept(self) -> Connection:
+        connection = Connection(self, Playbook().running().engine, "1.1")  # type: ignore[arg-type]
+        connection.virtual_host = "/"
+        connection.sessions[1] = self.session  # type: ignore[assignment]
+        self.made.add(connection)
+        return connection
+
+    @property
+    def connection(self) -> Connection:
+        [connection] = self.made
+        return connection
+
+
+async def _send(listener: _Listener, writer: asyncio.StreamWriter, message: bytes, count: int) -> None:
+    """Returns when all of it was carried out."""
+    wanted = len(listener.session.bodies) + count
+    writer.write(message * count)
+    await until(lambda: len(listener.session.bodies) == wanted)
+
+
+@both_loops
+@pytest.mark.parametrize(("message", "count"), [(_LARGE, 200), (_HUGE, 12)], ids=["large", "huge"])
+def test_large_messages_are_read_much_at_a_time(run: Run, message: bytes, count: int) -> None:
+    """All of them come, whatever reads cut; when the client sends small ones again it is read as others are."""
+
+    async def main() -> None:
+        listener: Any = _Listener()
+        server = await asyncio.get_running_loop().create_server(listener.accept, "127.0.0.1", 0)
+        async with server:
+            _, writer = await asyncio.open_connection(*server.sockets[0].getsockname())
+            await _send(listener, writer, message, count)
+            assert listener.connection.reads_much
+            assert len(set(listener.session.bodies)) == 1
+            await _send(listener, writer, _SMALL, 20_000)
+            assert not listener.connection.reads_much
+            await _send(listener, writer, message, count)
+            assert listener.connection.reads_much
+            writer.close()
+            await until(lambda: listener.gone)
+            await until(lambda: not listener.made)
+
+    run(main())
+
+
+@both_loops
+def test_a_client_that_sends_on_when_its_connection_ends(run: Run) -> None:
+    """What it sends is dropped, none of it carried out, and it reads what was written to it, and the end."""
+
+    async def main() -> None:
+        listener: Any = _Listener()
+        server = await asyncio.get_running_loop().create_server(listener.accept, "127.0.0.1", 0)
+        async with server:
+            reader, writer = await asyncio.open_connection(*server.sockets[0].getsockname())
+            await _send(listener, writer, _LARGE, 100)
+            connection = listener.connection
+            assert connection.reads_much
+            connection.engine.beat()
+            connection.write()
+            connection.part()
+            writer.write(_LARGE * 100)
+            assert await reader.read() == b"\x08\0\0\0\0\0\0\xce"
+            await writer.drain()
+            writer.close()
+            await until(lambda: listener.gone)
+            assert len(listener.session.bodies) == 100
+
+    run(main())
+
+
+@both_loops
+def test_a_socket_torn_in_a_body(run: Run) -> None:
+    """Nothing of it is left, and nothing is counted as on its way in."""
+
+    async def main() -> None:
+        listener: Any = _Listener()
+        server = await asyncio.get_running_loop().create_server(listener.accept, "127.0.0.1", 0)
+        async with server:
+            _, writer = await asyncio.open_connection(*server.sockets[0].getsockname())
+            await _send(listener, writer, _HUGE, 8)
+            writer.write(_HUGE[:-1000])
+            await until(lambda: listener.incoming.total > 900_000)
+            assert listener.connection.reads_much
+            writer.transport.abort()
+            await until(lambda: listener.gone)
+            await until(lambda: not listener.made)
+            assert listener.incoming.total == 0
+
+    run(main())
+
+
+def test_no_more_than_usual_while_others_ask() -> None:
+    """Within the last second; nor while what has begun to come in takes half of its limit."""
+    turns, incoming = Turns(), Incoming(1 << 20, 60)
+    room = ReadRoom(turns, incoming)
+    turns.asked = 100.0
+    usual, much = len(room.lend(100.5)), len(room.lend(101.5))
+    assert usual < much == len(room.memory)
+    incoming.total = 600 << 10
+    assert len(room.lend(101.5)) == usual
+
+
+def test_one_memory_for_all() -> None:
+    """However many sockets are read much at a time, and none before the first."""
+    room = ReadRoom(Turns(), Incoming(1 << 20, 60))
+    assert "memory" not in vars(room)
+    loop: Any = SimpleNamespace(time=lambda: 10.0)
+    views = [LargeReads(SimpleNamespace(loop=loop), room).get_buffer(-1) for _ in range(3)]  # type: ignore[arg-type]
+    assert all(view.obj is room.memory.obj for view in views)
