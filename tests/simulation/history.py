@@ -143,6 +143,7 @@ class Delivered:
     settled: int | None = None
     known: int | None = None  # a later answer on the channel had come
     transaction: Transaction | None = None
+    back: int | None = None  # when a rollback ended what it was settled in
     before: int | None = None  # attempts before this one, where the protocol says how many
     said: str = ""  # the annotation that it was given back with
     refused: bool = False  # as undeliverable to its consumer

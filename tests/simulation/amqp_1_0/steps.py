@@ -8,6 +8,8 @@ from zlib import crc32
 
 from tests.simulation.amqp_1_0.client import LinkClient
 from tests.simulation.amqp_1_0.links import Receiver, Sender, Taker
+from tests.simulation.amqp_1_0.session import Session
+from tests.simulation.amqp_1_0.transactions import Coordinator, Local
 from tests.simulation.delays import Said, said
 from tests.simulation.history import Consuming, Delivered, Sent
 from tests.simulation.line import GoneError
@@ -27,7 +29,8 @@ async def publish(client: LinkClient, step: Step) -> None:
     for number in range(step.get("count", 1)):
         client.sent += 1
         sent = _message(client, step, number, sender, when)
-        await sender.send(sent, settled=step.get("settled", False), most=step.get("most", 1 << 16))
+        part_of = await _part_of(sender.session, step)
+        await sender.send(sent, settled=step.get("settled", False), most=step.get("most", 1 << 16), part_of=part_of)
         if pace := step.get("pace"):
             await asyncio.sleep(pace)
     if step.get("await"):
@@ -56,12 +59,19 @@ def _message(client: LinkClient, step: Step, number: int, sender: Sender, when: 
     )
 
 
+async def _part_of(session: Session, step: Step) -> Local | None:
+    """The transaction that a step is to be part of, if it is of any; raises GoneError."""
+    return await session.transaction(step["in"]) if "in" in step else None
+
+
 async def _sender(client: LinkClient, step: Step) -> Sender:
     session, address = await client.session(step), step["address"]
+    # A link of the same name on another session steals it, and then nothing is committed that came by it.
+    name = f"to {address} of {session.number}" if "in" in step else f"to {address}"
     for link in session.links.values():
-        if isinstance(link, Sender) and link.address == address and not link.dead:
+        if isinstance(link, Sender) and link.name == name and not link.dead:
             return link
-    sender = Sender(session, address, subject=step.get("subject", False))
+    sender = Sender(session, name, address, subject=step.get("subject", False))
     await sender.attach()
     return sender
 
@@ -91,7 +101,8 @@ def _policy(client: LinkClient, step: Step) -> Taker:
             return
         if how in _BACK:
             client.given_back.add(about)
-        receiver.session.settle(how, delivered.tag, multiple=how == "ack" and every > 1)
+        part_of = receiver.session.transactions.get(step.get("in", ""))  # where that is open
+        receiver.session.settle(how, delivered.tag, multiple=how == "ack" and every > 1, part_of=part_of)
 
     return settle
 
@@ -161,9 +172,29 @@ async def settle(client: LinkClient, step: Step) -> None:
     session = client.channels.get(step["channel"])
     if session is None or session.leaving or not session.unsettled:
         return
+    part_of = await _part_of(session, step)
     tags, which = list(session.unsettled), step.get("which", "all")
     at = {"all": -1, "half": len(tags) // 2, "oldest": 0, "newest": -1}[which]
-    session.settle(step["how"], tags[at], multiple=which in {"all", "half"})
+    if tags and not session.leaving:
+        session.settle(step["how"], tags[at], multiple=which in {"all", "half"}, part_of=part_of)
+
+
+# -------------------------------------------------------------- transactions
+
+
+async def discharge(client: LinkClient, step: Step) -> None:
+    """Commits a transaction of a session, or rolls it back, if there is one of this name."""
+    session = client.channels.get(step["channel"])
+    if session and not session.leaving and (local := session.transactions.pop(step["in"], None)):
+        await local.discharge(fail=step.get("fail", False))
+
+
+async def undeclare(client: LinkClient, step: Step) -> None:
+    """Ends the link by which a session's transactions were declared."""
+    session = client.channels.get(step["channel"])
+    for link in list(session.links.values()) if session else ():
+        if isinstance(link, Coordinator):
+            await link.detach()
 
 
 # -------------------------------------------------------------- ends
@@ -186,6 +217,8 @@ STEPS: dict[str, Any] = {
     "drain": drain,
     "stop": stop,
     "settle": settle,
+    "discharge": discharge,
+    "undeclare": undeclare,
     "close_channel": close_channel,
     "close": close,
     "abort": abort,
