@@ -118,6 +118,29 @@ async def test_stolen_by_another_gateway(broker: BrokerHouse, clients: list[Clie
     await second.detaches()
 
 
+async def test_stolen_before_it_is_there(
+    broker: BrokerHouse, clients: list[Client], exchange: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its gateway hears of both at once: the client is told that, and nothing of a queue that was deleted."""
+    first, second = clients
+    former, held = broker.gateways[0]._broker, list[Any]()
+    for name in ("_attached", "_cancelled"):
+        monkeypatch.setattr(former, name, lambda *what: held.append(what))
+    refused = asyncio.create_task(first.receives_from(exchange, **NEVER))
+    await until(lambda: held)
+    await second.receives_from(exchange, **NEVER)
+    await until(lambda: len(held) > 1)
+    monkeypatch.undo()
+    former._attached(*held[0])
+    former._cancelled(*held[1])
+    assert await refused == "amqp:link:stolen"
+    await publish(broker, exchange, "1")
+    second.takes(1)
+    await second.next(Transfer)
+    second.settles(0)
+    await second.detaches()
+
+
 @pytest.mark.parametrize("stays", [True, False])
 async def test_closed_when_it_is_stolen(
     broker: BrokerHouse, clients: list[Client], exchange: str, monkeypatch: pytest.MonkeyPatch, *, stays: bool
