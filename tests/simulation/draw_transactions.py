@@ -10,7 +10,7 @@ from tests.simulation.plan import Step
 
 SHARE: Final = 0.4  # of histories with such clients
 _NAMES: Final = ("x", "y", "z")  # of those that a session has at once
-_JOIN: Final = {"publish": 0.6, "consume": 0.5, "settle": 0.5}  # share of steps that are part of one
+_JOIN: Final = {"publish": 0.6, "consume": 0.5, "subscribe": 0.5, "settle": 0.5}  # share of steps that are part of one
 _TO_QUEUES: Final = 0.7  # of the publishes
 _ENDS: Final = 0.4  # of steps, after which one of a client's latest is discharged, …
 _FAILS: Final = 0.2  # … and rolled back; of the others a share …

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 Taker = Callable[["Receiver", Delivered], None]
 
-_SELECTOR: Final = v.Symbol("apache.org:selector-filter:string")
+SELECTOR_FILTER: Final = v.Symbol("apache.org:selector-filter:string")
 _NO_LOCAL: Final = v.Symbol("apache.org:no-local-filter:list")
 _LATE: Final = (1 << 32) - 3  # of a sender's count of deliveries, which goes round
 _MOST: Final = 1 << 16  # bytes of a message in one frame
@@ -50,6 +50,7 @@ class Link:
         self.theirs: int | None = None
         self.ending: int | None = None
         self.code, self.text = 0, ""
+        self.closes = True  # when it hears that it has ended
         session.links[self.handle] = self
 
     @property
@@ -67,13 +68,17 @@ class Link:
     def _agreed(self, attach: Attach) -> bool:
         return attach.target is not None
 
-    async def detach(self) -> None:
+    async def detach(self, *, closed: bool = True) -> None:
         """Ends it, and waits for the answer."""
         if self.dead:
             return
         self.ending = self.session.history.tick()
         self.leave()
-        await self.session.ask(Detach(self.handle, True), self)
+        await self.session.ask(Detach(self.handle, closed), self)
+
+    async def part(self) -> None:
+        """Its end when its client goes."""
+        await self.detach()
 
     def leave(self) -> None:
         """The client has asked for its end."""
@@ -83,7 +88,7 @@ class Link:
         if self.ending is None:
             self.code, self.text = reason(detach.error)
             self.session.history.texts.append(self.text)
-            self.session.send(Detach(self.handle, True))
+            self.session.send(Detach(self.handle, self.closes))
             self.gone()
             self.session.unanswered(self)
         else:
@@ -180,21 +185,22 @@ class Receiver(Link):
         self._begun: Transfer | None = None
         self._pieces: list[bytes] = []
 
-    async def attach(self) -> None:
-        """Raises GoneError."""
+    @property
+    def _source(self) -> Source | None:
         consuming = self.consuming
         chosen: dict[v.Symbol, v.Described] = {}
         if consuming.selector and not consuming.by_default:
-            chosen[_SELECTOR] = v.Described(_SELECTOR, consuming.selector)
+            chosen[SELECTOR_FILTER] = v.Described(SELECTOR_FILTER, consuming.selector)
         if consuming.no_local:
             chosen[_NO_LOCAL] = v.Described(_NO_LOCAL, [])
-        await self._attach(
-            snd_settle_mode=SETTLED if consuming.no_ack else UNSETTLED,
-            source=Source(
-                consuming.queue, distribution_mode="copy" if consuming.browses else None, filter=chosen or None
-            ),
-            target=Target(),
-        )
+        mode = "copy" if consuming.browses else None
+        return Source(consuming.queue, distribution_mode=mode, filter=chosen or None)
+
+    async def attach(self) -> None:
+        """Raises GoneError."""
+        consuming = self.consuming
+        mode = SETTLED if consuming.no_ack else UNSETTLED
+        await self._attach(snd_settle_mode=mode, source=self._source, target=Target())
         consuming.attached = self.session.history.tick()
 
     def _agreed(self, attach: Attach) -> bool:
@@ -289,7 +295,9 @@ class Receiver(Link):
         """Others may have had what it held since it was delivered."""
         super().gone()
         self.consuming.ending = self.consuming.ending or self.ending
-        self.consuming.cancelled_by_broker = self.consuming.attached is not None
+        self.consuming.cancelled_by_broker = self.consuming.attached is not None and not self.consuming.stolen
+        if self.consuming.stolen:
+            self.session.never_heard(self.consuming)
         for delivered in self._held():
             self._give_back([delivered], delivered.at)
 

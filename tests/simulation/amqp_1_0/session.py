@@ -124,7 +124,8 @@ class Session:
                 sent.bound = sent.bound or now
         if only is None:
             for delivered in self._unknown[:unknown]:
-                delivered.known = delivered.known or now
+                if delivered.settled != delivered.at:
+                    delivered.known = delivered.known or now
             del self._unbound[:unbound], self._unknown[:unknown]
 
     def unanswered(self, link: Link) -> None:
@@ -242,6 +243,12 @@ class Session:
         state = part_of.state(state) if part_of else state
         for first, last in runs(tags) if self._transacts else [(tags[0], tags[-1])]:
             self.send(Disposition(RECEIVER, first, last, settled, state))
+
+    def never_heard(self, consuming: Consuming) -> None:
+        """What it has said may have been for nothing: it had lost the link, and what it held, and did not know yet."""
+        for each in self._unknown:
+            if each.consumer is consuming:
+                each.settled = each.at
 
     def forget(self, number: int) -> None:
         """The broker is not to settle that any more."""

@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Any, Final
-from zlib import crc32
+from typing import Any
 
 from tests.simulation.amqp_1_0.client import LinkClient
-from tests.simulation.amqp_1_0.links import Receiver, Sender, Taker
+from tests.simulation.amqp_1_0.links import Receiver, Sender
+from tests.simulation.amqp_1_0.policy import policy
 from tests.simulation.amqp_1_0.session import Session
+from tests.simulation.amqp_1_0.subscribing import STEPS as SUBSCRIBING
 from tests.simulation.amqp_1_0.transactions import Coordinator, Local
 from tests.simulation.delays import Said, said
-from tests.simulation.history import Consuming, Delivered, Sent
+from tests.simulation.history import Consuming, Sent
 from tests.simulation.line import GoneError
 from tests.simulation.plan import Step
-from tests.simulation.steps import abort, close, confirms, share_of
-
-_BACK: Final = frozenset({"requeue", "modify", "release", "undeliverable", "quiet"})
-
+from tests.simulation.steps import abort, close, confirms
 
 # -------------------------------------------------------------- messages
 
@@ -88,25 +86,6 @@ async def detach(client: LinkClient, step: Step) -> None:
 # -------------------------------------------------------------- consumers
 
 
-def _policy(client: LinkClient, step: Step) -> Taker:
-    """As that of 0-9-1: what is given back once is taken the next time."""
-    shares, every = step.get("settle") or {"ack": 100}, step.get("every", 1)
-
-    def settle(receiver: Receiver, delivered: Delivered) -> None:
-        about = (step["tag"], delivered.id, len(delivered.deaths))
-        how = share_of(shares, crc32("/".join(map(str, about)).encode()) % 100)
-        if how in _BACK and about in client.given_back:
-            how = "ack"
-        if delivered.no_ack or receiver.session.leaving or not how or (how == "ack" and delivered.tag % every):
-            return
-        if how in _BACK:
-            client.given_back.add(about)
-        part_of = receiver.session.transactions.get(step.get("in", ""))  # where that is open
-        receiver.session.settle(how, delivered.tag, multiple=how == "ack" and every > 1, part_of=part_of)
-
-    return settle
-
-
 async def consume(client: LinkClient, step: Step) -> None:
     """A link by which it receives."""
     session, tag = await client.session(step), step["tag"]
@@ -121,7 +100,7 @@ async def consume(client: LinkClient, step: Step) -> None:
         by_default="by_default" in step,
     )  # fmt: skip
     client.history.consumers.append(consuming)
-    receiver = Receiver(session, consuming, _policy(client, step), every=step.get("renew", 0))
+    receiver = Receiver(session, consuming, policy(client, step), every=step.get("renew", 0))
     try:
         await receiver.attach()
     except GoneError as gone:
@@ -222,4 +201,5 @@ STEPS: dict[str, Any] = {
     "close_channel": close_channel,
     "close": close,
     "abort": abort,
+    **SUBSCRIBING,
 }

@@ -100,7 +100,8 @@ class Local:
             each.transaction, each.said, each.refused, each.attempt = None, "", False, True
             each.back = self.its.answered
             gone = each.tag in self._settled or session.dead or (each.consumer and each.consumer.ending)
-            each.settled_as, each.settled = ("requeue", asked) if gone else ("", None)
+            lost = each.consumer is not None and each.consumer.stolen
+            each.settled_as, each.settled = ("requeue", each.at if lost else asked) if gone else ("", None)
             if not gone:
                 session.unsettled[each.tag] = each
         session.unsettled = dict(sorted(session.unsettled.items()))
