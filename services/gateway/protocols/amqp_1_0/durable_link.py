@@ -98,9 +98,12 @@ class DurableLink(OutgoingLink):
             self.session.ask_for(delete, lambda _: None, lambda _: None)
 
     def _declared(self, found: QueueDeclared, record: Record, exchange: str) -> None:
-        """What was there may be of another source, or of another selector: then what waits in it is not wanted."""
+        """What was there may be of another source, or of another selector: then what waits in it is not wanted. Who may
+        not have the other keeps it.
+        """
         if not found.created and record_in(found.arguments) != record:
-            delete = DeleteQueue(self.session.number, self._queue, link=self.number)
+            instead = self._binding(exchange, self._queue, record.key)
+            delete = DeleteQueue(self.session.number, self._queue, instead=instead, link=self.number)
             self._ask_for(
                 delete, lambda _: self._declare_as(record, lambda _: self._bind(exchange, self._queue, record.key))
             )
