@@ -111,6 +111,12 @@ class InternalError(BrokerError):
     reach = Reach.CONNECTION
 
 
+class LinkStolen(BrokerError):
+    """Its peer has attached it again, perhaps elsewhere."""
+
+    reach = Reach.LINK
+
+
 class ConnectionForced(BrokerError):
     """The broker ends a connection that did nothing wrong: it shuts down, or an operator asked for it."""
 

@@ -155,11 +155,15 @@ class CloseLink(Request):
 
 @dataclass(slots=True)
 class DeleteQueue(Request):
-    """→ succeed with the number of messages that went (int)."""
+    """→ succeed with the number of messages that went (int).
+
+    `instead`: what its client wants of one of that name next. Where that is not allowed, the queue stays as it is.
+    """
 
     name: str
     if_unused: bool = False
     if_empty: bool = False
+    instead: Bind | None = None
 
 
 @dataclass(slots=True)

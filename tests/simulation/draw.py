@@ -13,7 +13,9 @@ from tests.simulation.choices import BOUND, CHOICES, COLOURS, GROUPS, SELECTOR
 from tests.simulation.draw_faults import draw_faults
 from tests.simulation.draw_features import Features
 from tests.simulation.draw_links import Like, Links, has_links
+from tests.simulation.draw_subscriptions import subscribed
 from tests.simulation.draw_topology import TO_MANY, Drawn, draw_topology
+from tests.simulation.draw_transactions import transacted
 from tests.simulation.plan import Plan, Step
 
 HOST = "/"
@@ -90,7 +92,10 @@ def draw(seed: int, steps: int = 200, kind: str = "") -> Plan:
             links = Links(f"{seed} {host}", drawn, load.like(), first, shape["gateways"])
             linked.append(links)
             more_clients += [{**client, "host": host} for client in links.clients]
-            more += links.steps(steps // len(hosts) // (1 if kind == "links" else 2))
+            its = links.steps(steps // len(hosts) // (1 if kind == "links" else 2))
+            names = [client["name"] for client in links.clients]
+            its = subscribed(f"{seed} {host}", its, names, drawn, links.settling, chosen=load.chosen)
+            more += transacted(f"{seed} {host}", its, drawn.queues)
     faults = draw_faults(rng, shape, [client["name"] for client in clients], seconds, kind)
     for each in (*linked, *(load.features for load in loads)) if faults else ():
         faults += each.faults(seconds, shape)

@@ -59,7 +59,7 @@ class Links:
             | ({"frame": 512} if rng.random() < 0.15 else {})
             for number in range(rng.choice([1, 1, 2, 3]))
         ]
-        self._settling = rng.choice(_SETTLING)
+        self.settling = rng.choice(_SETTLING)
         self._settled = rng.choice([0.0, 0.2, 0.5])  # share of publishes and links
         self._sessions: dict[tuple[str, str], Step] = {}
         self._known: dict[str, list[Step]] = {}
@@ -158,7 +158,7 @@ class Links:
             step["no_ack"] = True
         if self.like.chosen and rng.random() < 0.6:
             step["selector"] = rng.choice(list(CHOICES))
-        step["settle"] = self._settling
+        step["settle"] = self.settling
         if rng.random() < 0.2:
             step["every"] = rng.choice([2, 5, 20])
         self.like.features.consume(step)

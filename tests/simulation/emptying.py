@@ -33,7 +33,7 @@ class Emptying:
 
     async def all(self) -> None:
         """Every queue that was declared, until nothing comes any more."""
-        declared = [asked for asked in self._history.asked if asked.what == "queue"]
+        declared = [asked for asked in self._history.asked if asked.what in {"queue", "subscribe"}]
         queues = list(dict.fromkeys((asked.host, asked.arguments["queue"]) for asked in declared))
         for number in range(_ROUNDS):
             before = len(self._history.deliveries)

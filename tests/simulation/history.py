@@ -110,6 +110,7 @@ class Consuming:
     browses: bool = False  # by what it has said itself
     no_local: bool = False  # likewise
     by_default: bool = False  # the selector is the queue's
+    stolen: bool = False  # by a link of its name
     replay: int | None = None  # it wants what came so many seconds before it, and since
 
 
@@ -143,6 +144,7 @@ class Delivered:
     settled: int | None = None
     known: int | None = None  # a later answer on the channel had come
     transaction: Transaction | None = None
+    back: int | None = None  # when a rollback ended what it was settled in
     before: int | None = None  # attempts before this one, where the protocol says how many
     said: str = ""  # the annotation that it was given back with
     refused: bool = False  # as undeliverable to its consumer
@@ -212,6 +214,7 @@ class History:
     stuck: list[str] = field(default_factory=list)  # what was not answered though everything was healed
     breaches: list[str] = field(default_factory=list)  # of the protocol, by the broker
     texts: list[str] = field(default_factory=list)  # what clients of 1.0 were told of links and messages that failed
+    subscriptions: dict[tuple[str, str], Any] = field(default_factory=dict)  # by virtual host and name of the link
     accounts: dict[str, int] = field(default_factory=dict)
     ledger: Any = None
     complaints: list[str] = field(default_factory=list)

@@ -12,6 +12,7 @@ from tests.simulation.history import NEVER, Asked, History, Sent
 from tests.simulation.routing import Topology, keys_of
 
 _CHANGES = {"queue", "exchange", "delete_queue", "delete_exchange", "bind", "unbind"}
+_OWN = {"own", "subscribe"}
 _MOST = 5  # changes at once whose every combination is looked at; beyond, nothing is certain
 
 
@@ -60,11 +61,22 @@ class RouteBook:
     def everything(self) -> frozenset[str]:
         """Every queue that ever was, exclusive ones too."""
         queues = {each.asked.arguments["queue"] for each in self._changes if each.asked.what == "queue"}
-        return frozenset(queues | {each.arguments["queue"] for each in self._own})
+        return frozenset(queues | self._named_own)
+
+    @cached_property
+    def _named_own(self) -> set[str]:
+        return {each.arguments["queue"] for each in self._own}
 
     @cached_property
     def _own(self) -> list[Asked]:
-        return [each for each in self._history.asked if each.what == "own" and each.host == self._host]
+        """Queues that come and go with what clients do otherwise: of a connection, or of a durable link."""
+        return [each for each in self._history.asked if each.what in _OWN and each.host == self._host]
+
+    @cached_property
+    def _ended(self) -> dict[str, Asked]:
+        """The last words of durable links, by their queues."""
+        said = (each for each in self._history.asked if each.what == "unsubscribe" and each.host == self._host)
+        return {each.arguments["queue"]: each for each in said}
 
     @cached_property
     def _own_bindings(self) -> list[Asked]:
@@ -126,14 +138,21 @@ class RouteBook:
         there = frozenset(
             each.arguments["queue"]
             for each in self._own
-            if each.answered is not None and each.outcome == "ok" and each.answered < first
+            if each.answered is not None
+            and each.outcome == "ok"
+            and each.answered < first
+            and not (each.arguments["queue"] in self._ended and self._ended[each.arguments["queue"]].asked <= last)
         )
         bindings = tuple(
             (index, each.outcome == "ok" and each.answered is not None and each.answered < first)
             for index, each in enumerate(self._own_bindings)
-            if each.asked <= last
+            if each.asked <= last and not self._was_ended(each.arguments["to"], first)
         )
         return there, bindings
+
+    def _was_ended(self, queue: str, before: int) -> bool:
+        ended = self._ended.get(queue)
+        return ended is not None and ended.answered is not None and ended.answered < before
 
     def _own_routes(
         self, exchange: str, key: str, headers: dict[str, object], certain: list[_Change], maybe: list[_Change],
@@ -149,16 +168,18 @@ class RouteBook:
             return must, may
         for chosen in product((False, True), repeat=len(maybe)):
             found = self._with_own(self._topology(certain, maybe, chosen), bindings).route(exchange, key, headers)
-            may |= {queue for queue in found or () if queue.startswith("own-")}
+            may |= self._named_own.intersection(found or ())
         if not maybe:
             sure = tuple(each for each in bindings if each[1])
-            found = self._with_own(self._topology(certain, [], ()), sure).route(exchange, key, headers)
-            must = {queue for queue in found or () if queue in there}
+            topology = self._with_own(self._topology(certain, [], ()), sure)
+            must = there.intersection(topology.route(exchange, key, headers) or ())
+            if self._may_fade:
+                must &= topology.faded().route(exchange, key, headers) or set()
         return must, may
 
     def _with_own(self, topology: Topology, bindings: tuple[tuple[int, bool], ...]) -> Topology:
         for each in self._own:
-            topology.apply({"do": "own", "queue": each.arguments["queue"]})
+            topology.apply({**each.arguments, "do": "own"})
         for index, _ in bindings:
             topology.apply({**self._own_bindings[index].arguments, "do": "bind"})
         return topology

@@ -109,6 +109,9 @@ def _is_exchange(session: Session, name: str) -> bool | None:
 
 def delete_queue(session: Session, request: v.DeleteQueue) -> None:
     _of_queue(Action.DELETE, session, request.name)
+    if request.instead:
+        _of_queue(Action.CONSUME, session, request.name)
+        _bind(Action.BIND, session, request.instead)
 
 
 def purge_queue(session: Session, request: v.PurgeQueue) -> None:

@@ -64,6 +64,8 @@ def _is_there(session: Session, name: str) -> bool:
 
 
 async def delete_queue(session: Session, request: v.DeleteQueue) -> int:
+    if request.instead:
+        await choosing.check_binding(request.instead, session.broker.compiling)
     try:
         definition = await find_queue(session, request.name)
     except NotFound:

@@ -62,4 +62,7 @@ def _undo(session: Session, transaction: Transaction, number: int) -> None:
     transaction.rolled_back()
     for each in transaction.settlements:
         session.numbers.put_back(each.holder, each.number, each.uid)
+    for holder in dict.fromkeys(each.holder for each in transaction.settlements):
+        if isinstance(holder, Consumer) and holder.timeout:
+            holder.timeout.sent(session.numbers.next)
     session.transactions.ended(number)

@@ -16,7 +16,7 @@ from services.common.clients.link_frame import Outcome
 from services.common.clients.publisher import Publisher
 from services.common.compiling import Compiling
 from services.common.containment import for_each
-from services.common.errors import AccessRefused, BrokerError, InternalError, NotFound, ResourceError, Unavailable
+from services.common.errors import BrokerError, NotFound, ResourceError, Unavailable
 from services.common.memory import available
 from services.common.message import columns
 from services.common.message.weight import weight
@@ -31,6 +31,7 @@ from services.gateway.sessions.consumer import Consumer, ConsumerState
 from services.gateway.sessions.coordinator import Coordinator
 from services.gateway.sessions.looking import Looking
 from services.gateway.sessions.management import Management
+from services.gateway.sessions.not_attached import why_not
 from services.gateway.sessions.unwritable import Unwritable
 from services.rpc import queue_pb2 as pb
 
@@ -128,7 +129,7 @@ class Broker:
         self._ownerless.discard(consumer)
 
     async def attach(self, consumer: Consumer) -> None:
-        """Attaches a new consumer; raises AccessRefused (exclusive use), NotFound, Unavailable."""
+        """Attaches a new consumer; raises AccessRefused (exclusive use), LinkStolen, NotFound, Unavailable."""
         loop = asyncio.get_running_loop()
         give_up = loop.time() + PATIENCE
         while loop.time() < give_up and consumer.handle in self._consumers:
@@ -137,11 +138,10 @@ class Broker:
                 consumer.answer = loop.create_future()
                 self.attach_to(consumer, link, [], again=False)
                 attached = await consumer.answer
-                if consumer.state is ConsumerState.ENDED:
-                    raise NotFound("the queue was deleted")
+                if fault := why_not(consumer, attached):
+                    raise fault
                 if attached.reason == pb.NONE:
                     return
-                _raise(attached)
             elif consumer.queue_id not in self.topology.queues:
                 raise NotFound("the queue was deleted")
             await asyncio.sleep(AGAIN)
@@ -386,12 +386,3 @@ def _is_over(consumer: Consumer) -> None:
     connection = consumer.session.connection
     if consumer.queue_id in connection.spares:  # or each connection had a set of its own
         connection.spares -= {consumer.queue_id}
-
-
-def _raise(attached: pb.Attached) -> None:
-    if attached.reason == pb.EXCLUSIVE_USE:
-        raise AccessRefused(attached.text or "queue in exclusive use")
-    if attached.reason == pb.UNKNOWN_QUEUE:
-        raise NotFound(attached.text or "the queue was deleted")
-    if attached.reason == pb.OTHER:
-        raise InternalError(attached.text or "the queue cannot be served")

@@ -1,7 +1,8 @@
 """How long a consumer may keep a delivery unsettled: as long as its queue's x-consumer-timeout says.
 
 A consumer that keeps one for longer is slow, or stuck. The delivery goes back to its queue, and the consumer is
-cancelled. Deliveries within a sixteenth of that time are checked together, so it may take so much longer.
+cancelled. Deliveries within a sixteenth of that time are checked together, so it may take so much longer. What a
+transaction had that is rolled back, it may keep for that long again.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ class Timeout:
         self._loop = asyncio.get_running_loop()
 
     def sent(self, next_number: int) -> None:
-        """Deliveries below that number were written."""
+        """Deliveries below that number were written, or are unsettled again."""
         now = self._loop.time()
         if self._sent and now < self._began + self._seconds / _LOOKS:
             self._sent[-1] = now, next_number

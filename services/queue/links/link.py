@@ -321,7 +321,7 @@ class PeerLink(Holder):
         self._host.claims.claim(queue, self, consumer, attach.held)
         self._host.events.publish(attached(consumer, queue.options, self.name, again=attach.again))
         if attach.steals:
-            steal(queue, consumer, attach, now)
+            steal(queue, consumer, attach, now, registry.partitions[queue.options.partition].epoch)
             answer.theft = consumer.theft
         return queue
 

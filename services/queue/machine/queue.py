@@ -244,4 +244,6 @@ class Queue:
             self._entries.forget(entries)
         else:
             self._entries.forget_dequeued(entries)
+        if self._entries.annotated:
+            self._entries.annotated.end(durable=durable)
         return count

@@ -87,3 +87,21 @@ async def test_a_link_of_1_0(broker: BrokerHouse, name: str) -> None:
     assert await other.bodies(1) == [b"1"]
     assert not await client.receives_from(name)
     await client.close()
+
+
+async def test_what_is_rolled_back_is_kept_for_so_long_again(broker: BrokerHouse, name: str) -> None:
+    """The time was over while a transaction had it: then it begins anew, and what is kept goes to others."""
+    slow, other = await broker.connect(), await broker.connect()
+    await slow.declare(name, arguments=_SOON)
+    await slow.call(1, commands.Tx.Select(), commands.Tx.SelectOk)
+    await slow.consume(name, "slow")
+    other.publish(b"1", name)
+    await slow.bodies(1)
+    slow.ack(1)
+    await asyncio.sleep(0.5)
+    assert not slow.of(commands.Basic.Cancel)
+    await slow.call(1, commands.Tx.Rollback(), commands.Tx.RollbackOk)
+    assert not slow.of(commands.Basic.Cancel)
+    await slow.expect(commands.Basic.Cancel)
+    await other.consume(name)
+    assert await other.bodies(1) == [b"1"]

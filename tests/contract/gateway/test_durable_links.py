@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ from pamqp import commands
 from services.common.access.records import Permission
 from services.common.clients.store import StoreClient
 from services.common.message import arguments
+from services.common.message.amqp_1_0.values import Described, Symbol
 from services.common.topology.slots import SlotName
 from services.gateway.protocols.amqp_1_0.durable_record import queue_of, record_in
 from services.gateway.protocols.amqp_1_0.performatives import Attach, Detach, Transfer
@@ -29,6 +31,7 @@ from tests.support.programs import until
 Exchange = commands.Exchange
 
 NEVER: dict[str, Any] = {"durable": 2, "expiry_policy": "never"}
+SELECTOR_FILTER = Symbol("apache.org:selector-filter:string")
 
 
 @pytest_asyncio.fixture(loop_scope="session")
@@ -40,18 +43,25 @@ async def exchange(broker: BrokerHouse, name: str) -> AsyncIterator[str]:
     await client.call(1, Exchange.Delete(exchange=name), Exchange.DeleteOk)
 
 
+@asynccontextmanager
+async def user(broker: BrokerHouse, name: str, read: str = ".*") -> AsyncIterator[str]:
+    """Who may read from what is called so, and do everything else; whose secret is as its name."""
+    store = StoreClient(broker.address_of("store"))
+    await Grants(store).put_permission(Permission(user=name, configure=".*", write=".*", read=read))
+    await Users(store).put(name, name, (), loopback_only=False)
+    for gateway in broker.gateways:
+        await until(lambda gateway=gateway: name in gateway._listener.authenticator.known.users)
+    yield name
+    await Users(store).delete(name)
+    await Grants(store).forget_user(name)
+    await store.close()
+
+
 @pytest_asyncio.fixture(loop_scope="session")
 async def mallory(broker: BrokerHouse) -> AsyncIterator[str]:
-    """A user who may do everything, and whose secret is as its name."""
-    store = StoreClient(broker.address_of("store"))
-    await Grants(store).put_permission(Permission(user="mallory", configure=".*", write=".*", read=".*"))
-    await Users(store).put("mallory", "mallory", (), loopback_only=False)
-    for gateway in broker.gateways:
-        await until(lambda gateway=gateway: "mallory" in gateway._listener.authenticator.known.users)
-    yield "mallory"
-    await Users(store).delete("mallory")
-    await Grants(store).forget_user("mallory")
-    await store.close()
+    """A user who may do everything."""
+    async with user(broker, "mallory") as name:
+        yield name
 
 
 async def publish(broker: BrokerHouse, exchange: str, *bodies: str) -> None:
@@ -115,6 +125,29 @@ async def test_stolen_by_another_gateway(broker: BrokerHouse, clients: list[Clie
     await publish(broker, exchange, "2")
     await second.next(Transfer)
     second.settles(1)
+    await second.detaches()
+
+
+async def test_stolen_before_it_is_there(
+    broker: BrokerHouse, clients: list[Client], exchange: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its gateway hears of both at once: the client is told that, and nothing of a queue that was deleted."""
+    first, second = clients
+    former, held = broker.gateways[0]._broker, list[Any]()
+    for name in ("_attached", "_cancelled"):
+        monkeypatch.setattr(former, name, lambda *what: held.append(what))
+    refused = asyncio.create_task(first.receives_from(exchange, **NEVER))
+    await until(lambda: held)
+    await second.receives_from(exchange, **NEVER)
+    await until(lambda: len(held) > 1)
+    monkeypatch.undo()
+    former._attached(*held[0])
+    former._cancelled(*held[1])
+    assert await refused == "amqp:link:stolen"
+    await publish(broker, exchange, "1")
+    second.takes(1)
+    await second.next(Transfer)
+    second.settles(0)
     await second.detaches()
 
 
@@ -209,6 +242,37 @@ async def test_of_another_source(broker: BrokerHouse, clients: list[Client], exc
     assert second.payload.endswith(b"2")
     second.settles(0)
     await second.detaches()
+
+
+@pytest.mark.parametrize(
+    ("other", "condition"),
+    [
+        ({"address": "amq.fanout"}, "amqp:unauthorized-access"),
+        ({"filter": {SELECTOR_FILTER: Described(SELECTOR_FILTER, "no selector (")}}, "amqp:invalid-field"),
+    ],
+)
+async def test_of_another_source_that_is_refused(
+    broker: BrokerHouse, exchange: str, other: dict[str, Any], condition: str
+) -> None:
+    """Who may not have that keeps what it had, with all that waits for it."""
+    async with user(broker, "carol", read=f"{exchange}|qpidsub_.*") as carol:
+        client = Client()
+        await client.open(broker.ports[0], carol, carol, "/")
+        await client.receives_from(exchange, **NEVER)
+        await client.detaches(closed=False)
+        await publish(broker, exchange, "1")
+        changed = {"address": exchange, **NEVER, **other}
+        attach = receiving(changed.pop("address"), 1, changed)
+        assert (await client.makes(replace(attach, name=link_of(exchange)))).source is None
+        assert (await client.next(Detach)).error.condition == condition
+        again = replace(receiving(exchange, 2, dict(NEVER)), name=link_of(exchange))
+        assert (await client.makes(again)).source is not None
+        client.takes(1)
+        await client.next(Transfer)
+        assert client.payload.endswith(b"1")
+        client.settles(0)
+        await client.detaches()
+        client.abort()
 
 
 async def test_stolen_when_the_owner_dies(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

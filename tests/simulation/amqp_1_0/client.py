@@ -40,5 +40,5 @@ class LinkClient(Client):
             for link in list(session.links.values()):
                 self.doing = f"ending its link {link.name}"
                 with contextlib.suppress(GoneError):
-                    await link.detach()
+                    await link.part()
         await super().finish(drain)

@@ -25,11 +25,13 @@ from tests.simulation.history import Consuming, Delivered, Drained, Sent
 from tests.simulation.line import GoneError
 
 if TYPE_CHECKING:
+    from services.common.message.amqp_1_0.composite import Composite
     from tests.simulation.amqp_1_0.session import Session
+    from tests.simulation.amqp_1_0.transactions import Local
 
 Taker = Callable[["Receiver", Delivered], None]
 
-_SELECTOR: Final = v.Symbol("apache.org:selector-filter:string")
+SELECTOR_FILTER: Final = v.Symbol("apache.org:selector-filter:string")
 _NO_LOCAL: Final = v.Symbol("apache.org:no-local-filter:list")
 _LATE: Final = (1 << 32) - 3  # of a sender's count of deliveries, which goes round
 _MOST: Final = 1 << 16  # bytes of a message in one frame
@@ -48,6 +50,7 @@ class Link:
         self.theirs: int | None = None
         self.ending: int | None = None
         self.code, self.text = 0, ""
+        self.closes = True  # when it hears that it has ended
         session.links[self.handle] = self
 
     @property
@@ -65,13 +68,17 @@ class Link:
     def _agreed(self, attach: Attach) -> bool:
         return attach.target is not None
 
-    async def detach(self) -> None:
+    async def detach(self, *, closed: bool = True) -> None:
         """Ends it, and waits for the answer."""
         if self.dead:
             return
         self.ending = self.session.history.tick()
         self.leave()
-        await self.session.ask(Detach(self.handle, True), self)
+        await self.session.ask(Detach(self.handle, closed), self)
+
+    async def part(self) -> None:
+        """Its end when its client goes."""
+        await self.detach()
 
     def leave(self) -> None:
         """The client has asked for its end."""
@@ -81,7 +88,7 @@ class Link:
         if self.ending is None:
             self.code, self.text = reason(detach.error)
             self.session.history.texts.append(self.text)
-            self.session.send(Detach(self.handle, True))
+            self.session.send(Detach(self.handle, self.closes))
             self.gone()
             self.session.unanswered(self)
         else:
@@ -98,41 +105,60 @@ class Link:
         """Gives credit anew, if it is time to."""
 
 
-class Sender(Link):
-    """To an address. With `subject` it is an exchange's, and each message says its key."""
+class Outgoing(Link):
+    """A link by which the client sends; `count` is its first delivery-count."""
 
     ROLE = SENDER
 
-    def __init__(self, session: Session, address: str, *, subject: bool) -> None:
-        super().__init__(session, f"to {address}")
-        self.address = address
-        self._subject = subject
+    def __init__(self, session: Session, name: str, *, count: int) -> None:
+        super().__init__(session, name)
         self._credit = 0
-        self._count = 0 if crc32(address.encode()) % 3 else _LATE
-
-    async def attach(self) -> None:
-        """Raises GoneError."""
-        await self._attach(source=Source(), target=Target(self.address), initial_delivery_count=self._count)
+        self._count = count
 
     def flow(self, flow: Flow) -> None:
         """How many may be sent."""
         if flow.link_credit is not None:
             self._credit = flow.link_credit + distance(self._count, flow.delivery_count or 0)
 
-    async def send(self, sent: Sent, *, settled: bool, most: int = _MOST) -> None:
+    async def _has_room(self, frames: int) -> None:
+        """Waits until a message of so many frames may be sent; raises GoneError."""
+        session = self.session
+        await session.wait_until(lambda: self.dead or (self._credit > 0 and session.room >= frames))
+        if self.dead:
+            raise GoneError(self.code, self.text)
+
+    def _post(self, number: int, pieces: list[bytes], *, settled: bool, state: Composite | None = None) -> None:
+        """A message, in as many frames as there are pieces."""
+        first: dict[str, Any] = {"delivery_id": number, "delivery_tag": b"%d" % number, "message_format": 0}
+        for index, piece in enumerate(pieces):
+            more = index + 1 < len(pieces)
+            its = {**first, "state": state} if not index else {}
+            self.session.transfer(Transfer(self.handle, settled=settled, more=more, **its), piece)
+        self._count, self._credit = after(self._count, 1), self._credit - 1
+
+
+class Sender(Outgoing):
+    """To an address. With `subject` it is an exchange's, and each message says its key."""
+
+    def __init__(self, session: Session, name: str, address: str, *, subject: bool) -> None:
+        super().__init__(session, name, count=0 if crc32(address.encode()) % 3 else _LATE)
+        self.address = address
+        self._subject = subject
+
+    async def attach(self) -> None:
+        """Raises GoneError."""
+        await self._attach(source=Source(), target=Target(self.address), initial_delivery_count=self._count)
+
+    async def send(self, sent: Sent, *, settled: bool, most: int = _MOST, part_of: Local | None = None) -> None:
         """A message, in frames of no more than so many bytes of it, once there is credit; raises GoneError."""
         session, message = self.session, written(sent, subject=self._subject)
         most = min(most, session.wire.largest - _HEAD)
         pieces = [message[at : at + most] for at in range(0, len(message), most)]
-        await session.wait_until(lambda: self.dead or (self._credit > 0 and session.room >= len(pieces)))
-        if self.dead:
-            raise GoneError(self.code, self.text)
+        await self._has_room(len(pieces))
+        if part_of:
+            part_of.posted(sent)
         number = session.begin(sent, self, settled=settled)
-        first: dict[str, Any] = {"delivery_id": number, "delivery_tag": b"%d" % number, "message_format": 0}
-        for index, piece in enumerate(pieces):
-            more = index + 1 < len(pieces)
-            session.transfer(Transfer(self.handle, settled=settled, more=more, **(first if not index else {})), piece)
-        self._count, self._credit = after(self._count, 1), self._credit - 1
+        self._post(number, pieces, settled=settled, state=part_of.state() if part_of else None)
 
     def gone(self) -> None:
         """What it has sent need not be heard of any more."""
@@ -159,21 +185,22 @@ class Receiver(Link):
         self._begun: Transfer | None = None
         self._pieces: list[bytes] = []
 
-    async def attach(self) -> None:
-        """Raises GoneError."""
+    @property
+    def _source(self) -> Source | None:
         consuming = self.consuming
         chosen: dict[v.Symbol, v.Described] = {}
         if consuming.selector and not consuming.by_default:
-            chosen[_SELECTOR] = v.Described(_SELECTOR, consuming.selector)
+            chosen[SELECTOR_FILTER] = v.Described(SELECTOR_FILTER, consuming.selector)
         if consuming.no_local:
             chosen[_NO_LOCAL] = v.Described(_NO_LOCAL, [])
-        await self._attach(
-            snd_settle_mode=SETTLED if consuming.no_ack else UNSETTLED,
-            source=Source(
-                consuming.queue, distribution_mode="copy" if consuming.browses else None, filter=chosen or None
-            ),
-            target=Target(),
-        )
+        mode = "copy" if consuming.browses else None
+        return Source(consuming.queue, distribution_mode=mode, filter=chosen or None)
+
+    async def attach(self) -> None:
+        """Raises GoneError."""
+        consuming = self.consuming
+        mode = SETTLED if consuming.no_ack else UNSETTLED
+        await self._attach(snd_settle_mode=mode, source=self._source, target=Target())
         consuming.attached = self.session.history.tick()
 
     def _agreed(self, attach: Attach) -> bool:
@@ -268,7 +295,9 @@ class Receiver(Link):
         """Others may have had what it held since it was delivered."""
         super().gone()
         self.consuming.ending = self.consuming.ending or self.ending
-        self.consuming.cancelled_by_broker = self.consuming.attached is not None
+        self.consuming.cancelled_by_broker = self.consuming.attached is not None and not self.consuming.stolen
+        if self.consuming.stolen:
+            self.session.never_heard(self.consuming)
         for delivered in self._held():
             self._give_back([delivered], delivered.at)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any, Final, NamedTuple
 
@@ -72,6 +73,15 @@ def annotated(state: Composite | None, said: str) -> Composite | None:
     if not isinstance(state, Modified):
         return state
     return replace(state, message_annotations={v.Symbol(SAID): said})
+
+
+def runs(numbers: Iterable[int]) -> list[tuple[int, int]]:
+    """First and last of each row of ascending numbers that follow one another."""
+    found: list[tuple[int, int]] = []
+    for each in numbers:
+        joins = found and found[-1][1] + 1 == each
+        found[-1:] = [(found[-1][0], each)] if joins else [*found[-1:], (each, each)]
+    return found
 
 
 class Came(NamedTuple):

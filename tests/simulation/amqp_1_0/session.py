@@ -21,8 +21,10 @@ from services.gateway.protocols.amqp_1_0.performatives import (
 )
 from services.gateway.protocols.amqp_1_0.serial import after, distance
 from services.gateway.protocols.amqp_1_0.states import Accepted, Rejected
+from services.gateway.protocols.amqp_1_0.transactional import TransactionalState
 from tests.simulation.amqp_1_0.links import Link, Receiver, Sender
-from tests.simulation.amqp_1_0.messages import ANNOTATED, NO_ATTEMPT, OUTCOMES, Read, annotated, reason
+from tests.simulation.amqp_1_0.messages import ANNOTATED, NO_ATTEMPT, OUTCOMES, Read, annotated, reason, runs
+from tests.simulation.amqp_1_0.transactions import Coordinator, Local
 from tests.simulation.channel import body_of
 from tests.simulation.history import Consuming, Delivered, Opened, Sent
 from tests.simulation.line import GoneError
@@ -47,6 +49,7 @@ class Session:
         self.opened = opened
         self.second = second
         self.links: dict[int, Link] = {}  # by our handle
+        self.transactions: dict[str, Local] = {}  # by the names of the plan
         self.unconfirmed: dict[int, Sent] = {}  # by delivery-id, as all below
         self.unsettled: dict[int, Delivered] = {}
         self.room = 0  # frames of transfers that the broker takes
@@ -66,6 +69,7 @@ class Session:
         self._unbound: list[tuple[Sent, Link]] = []
         self._unknown: list[Delivered] = []
         self._before = (0, 0)
+        self._transacts = False  # what is not unsettled may be so again: no range goes over it
 
     @property
     def dead(self) -> bool:
@@ -120,7 +124,8 @@ class Session:
                 sent.bound = sent.bound or now
         if only is None:
             for delivered in self._unknown[:unknown]:
-                delivered.known = delivered.known or now
+                if delivered.settled != delivered.at:
+                    delivered.known = delivered.known or now
             del self._unbound[:unbound], self._unknown[:unknown]
 
     def unanswered(self, link: Link) -> None:
@@ -160,15 +165,25 @@ class Session:
         for link in self.links.values():
             if isinstance(link, Receiver):
                 link.consuming.ending = link.consuming.ending or now
+            elif isinstance(link, Coordinator):
+                link.break_off()
+        for local in self.transactions.values():
+            local.over("rolled_back", now)
+        self.transactions.clear()
         if self._answer and not self._answer.done():
             self._answer.set_exception(GoneError(code, text))
         self.wire.changed.set()
 
     # -------------------------------------------------------------- what the client sends
 
+    def next_id(self) -> int:
+        """Of a delivery."""
+        number, self._next = self._next, after(self._next, 1)
+        return number
+
     def begin(self, sent: Sent, link: Link, *, settled: bool) -> int:
         """A delivery's id; its outcome is written into `sent`."""
-        number, self._next = self._next, after(self._next, 1)
+        number = self.next_id()
         self._numbered += 1
         sent.number, sent.link = self._numbered, link.name
         sent.at, sent.time = self.history.tick(), self.history.clock()
@@ -196,8 +211,19 @@ class Session:
         """With the session's windows."""
         return Flow(self._incoming, max(self._left, 0), self._outgoing, _OUTGOING, **link)
 
-    def settle(self, how: str, tag: int, *, multiple: bool = False) -> None:
-        """An outcome of one delivery, or of all up to it."""
+    async def transaction(self, name: str) -> Local:
+        """That which is open by this name, or a new one; raises GoneError."""
+        if local := self.transactions.get(name):
+            return local
+        self._transacts = True
+        coordinator = next((each for each in self.links.values() if isinstance(each, Coordinator)), None)
+        if coordinator is None or coordinator.dead:
+            coordinator = Coordinator(self)
+            await coordinator.attach()
+        return await coordinator.declare(name)
+
+    def settle(self, how: str, tag: int, *, multiple: bool = False, part_of: Local | None = None) -> None:
+        """An outcome of one delivery, or of all up to it; in a transaction only when that is committed."""
         tags = [each for each in self.unsettled if each <= tag] if multiple else [tag]
         settled_as, state = OUTCOMES[how]
         settled, at = not self.second or state is None, self.history.tick()
@@ -208,11 +234,25 @@ class Session:
             delivered.settled_as, delivered.settled = settled_as, at
             delivered.attempt = how not in NO_ATTEMPT
             delivered.said, delivered.refused = said, how == "undeliverable"
-            if settled:
+            if part_of:
+                part_of.retired(delivered, settled=settled)
+            elif settled:
                 self._unknown.append(delivered)
-            else:
+            if not settled:
                 self._second[each] = delivered
-        self.send(Disposition(RECEIVER, tags[0], tags[-1], settled, state))
+        state = part_of.state(state) if part_of else state
+        for first, last in runs(tags) if self._transacts else [(tags[0], tags[-1])]:
+            self.send(Disposition(RECEIVER, first, last, settled, state))
+
+    def never_heard(self, consuming: Consuming) -> None:
+        """What it has said may have been for nothing: it had lost the link, and what it held, and did not know yet."""
+        for each in self._unknown:
+            if each.consumer is consuming:
+                each.settled = each.at
+
+    def forget(self, number: int) -> None:
+        """The broker is not to settle that any more."""
+        self._second.pop(number, None)
 
     # -------------------------------------------------------------- what comes
 
@@ -284,10 +324,13 @@ class Session:
 
     def _disposed(self, disposition: Disposition, _payload: bytes) -> None:
         first, last = disposition.first, disposition.first if disposition.last is None else disposition.last
+        links = list(self.links.values())
         for number in (after(first, index) for index in range(distance(first, last) + 1)):
             if disposition.role is SENDER:
                 if delivered := self._second.pop(number, None):
                     delivered.known = self.history.tick()
+            elif any(isinstance(link, Coordinator) and link.answer(number, disposition.state) for link in links):
+                continue
             elif found := self._sent.pop(number, None):
                 self.unconfirmed.pop(number, None)
                 self._outcome(found[0], disposition.state)
@@ -298,8 +341,12 @@ class Session:
 
     def _outcome(self, sent: Sent, state: Any) -> None:
         sent.bound = now = self.history.tick()
+        if provisional := isinstance(state, TransactionalState):
+            state = state.outcome
+        if provisional is not bool(sent.transaction):
+            self.breach(f"{state} of {sent.id}, in a transaction: {provisional}")
         if isinstance(state, Accepted):
-            sent.confirmed = now
+            sent.confirmed = None if provisional else now
         elif isinstance(state, Rejected) and reason(state.error)[0] == _NOT_FOUND:
             sent.returned, sent.return_code = now, _NO_ROUTE
         else:

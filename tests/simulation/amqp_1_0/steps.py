@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Any, Final
-from zlib import crc32
+from typing import Any
 
 from tests.simulation.amqp_1_0.client import LinkClient
-from tests.simulation.amqp_1_0.links import Receiver, Sender, Taker
+from tests.simulation.amqp_1_0.links import Receiver, Sender
+from tests.simulation.amqp_1_0.policy import policy
+from tests.simulation.amqp_1_0.session import Session
+from tests.simulation.amqp_1_0.subscribing import STEPS as SUBSCRIBING
+from tests.simulation.amqp_1_0.transactions import Coordinator, Local
 from tests.simulation.delays import Said, said
-from tests.simulation.history import Consuming, Delivered, Sent
+from tests.simulation.history import Consuming, Sent
 from tests.simulation.line import GoneError
 from tests.simulation.plan import Step
-from tests.simulation.steps import abort, close, confirms, share_of
-
-_BACK: Final = frozenset({"requeue", "modify", "release", "undeliverable", "quiet"})
-
+from tests.simulation.steps import abort, close, confirms
 
 # -------------------------------------------------------------- messages
 
@@ -27,7 +27,8 @@ async def publish(client: LinkClient, step: Step) -> None:
     for number in range(step.get("count", 1)):
         client.sent += 1
         sent = _message(client, step, number, sender, when)
-        await sender.send(sent, settled=step.get("settled", False), most=step.get("most", 1 << 16))
+        part_of = await _part_of(sender.session, step)
+        await sender.send(sent, settled=step.get("settled", False), most=step.get("most", 1 << 16), part_of=part_of)
         if pace := step.get("pace"):
             await asyncio.sleep(pace)
     if step.get("await"):
@@ -56,12 +57,19 @@ def _message(client: LinkClient, step: Step, number: int, sender: Sender, when: 
     )
 
 
+async def _part_of(session: Session, step: Step) -> Local | None:
+    """The transaction that a step is to be part of, if it is of any; raises GoneError."""
+    return await session.transaction(step["in"]) if "in" in step else None
+
+
 async def _sender(client: LinkClient, step: Step) -> Sender:
     session, address = await client.session(step), step["address"]
+    # A link of the same name on another session steals it, and then nothing is committed that came by it.
+    name = f"to {address} of {session.number}" if "in" in step else f"to {address}"
     for link in session.links.values():
-        if isinstance(link, Sender) and link.address == address and not link.dead:
+        if isinstance(link, Sender) and link.name == name and not link.dead:
             return link
-    sender = Sender(session, address, subject=step.get("subject", False))
+    sender = Sender(session, name, address, subject=step.get("subject", False))
     await sender.attach()
     return sender
 
@@ -78,24 +86,6 @@ async def detach(client: LinkClient, step: Step) -> None:
 # -------------------------------------------------------------- consumers
 
 
-def _policy(client: LinkClient, step: Step) -> Taker:
-    """As that of 0-9-1: what is given back once is taken the next time."""
-    shares, every = step.get("settle") or {"ack": 100}, step.get("every", 1)
-
-    def settle(receiver: Receiver, delivered: Delivered) -> None:
-        about = (step["tag"], delivered.id, len(delivered.deaths))
-        how = share_of(shares, crc32("/".join(map(str, about)).encode()) % 100)
-        if how in _BACK and about in client.given_back:
-            how = "ack"
-        if delivered.no_ack or receiver.session.leaving or not how or (how == "ack" and delivered.tag % every):
-            return
-        if how in _BACK:
-            client.given_back.add(about)
-        receiver.session.settle(how, delivered.tag, multiple=how == "ack" and every > 1)
-
-    return settle
-
-
 async def consume(client: LinkClient, step: Step) -> None:
     """A link by which it receives."""
     session, tag = await client.session(step), step["tag"]
@@ -110,7 +100,7 @@ async def consume(client: LinkClient, step: Step) -> None:
         by_default="by_default" in step,
     )  # fmt: skip
     client.history.consumers.append(consuming)
-    receiver = Receiver(session, consuming, _policy(client, step), every=step.get("renew", 0))
+    receiver = Receiver(session, consuming, policy(client, step), every=step.get("renew", 0))
     try:
         await receiver.attach()
     except GoneError as gone:
@@ -161,9 +151,29 @@ async def settle(client: LinkClient, step: Step) -> None:
     session = client.channels.get(step["channel"])
     if session is None or session.leaving or not session.unsettled:
         return
+    part_of = await _part_of(session, step)
     tags, which = list(session.unsettled), step.get("which", "all")
     at = {"all": -1, "half": len(tags) // 2, "oldest": 0, "newest": -1}[which]
-    session.settle(step["how"], tags[at], multiple=which in {"all", "half"})
+    if tags and not session.leaving:
+        session.settle(step["how"], tags[at], multiple=which in {"all", "half"}, part_of=part_of)
+
+
+# -------------------------------------------------------------- transactions
+
+
+async def discharge(client: LinkClient, step: Step) -> None:
+    """Commits a transaction of a session, or rolls it back, if there is one of this name."""
+    session = client.channels.get(step["channel"])
+    if session and not session.leaving and (local := session.transactions.pop(step["in"], None)):
+        await local.discharge(fail=step.get("fail", False))
+
+
+async def undeclare(client: LinkClient, step: Step) -> None:
+    """Ends the link by which a session's transactions were declared."""
+    session = client.channels.get(step["channel"])
+    for link in list(session.links.values()) if session else ():
+        if isinstance(link, Coordinator):
+            await link.detach()
 
 
 # -------------------------------------------------------------- ends
@@ -186,7 +196,10 @@ STEPS: dict[str, Any] = {
     "drain": drain,
     "stop": stop,
     "settle": settle,
+    "discharge": discharge,
+    "undeclare": undeclare,
     "close_channel": close_channel,
     "close": close,
     "abort": abort,
+    **SUBSCRIBING,
 }

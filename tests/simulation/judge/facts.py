@@ -20,6 +20,8 @@ _DEADLY = {
 # These keep a gateway from telling a new owner in time what its clients hold: then it may be given to others.
 _DEAFENING = {"pause", "starve", "jump_clock"}  # of the one or the other
 _BETWEEN = {"cut", "deafen", "slow"}
+_AS = {"subscribe": "queue", "unsubscribe": "delete_queue"}
+"""What durable links do to their queues."""
 _UNHEARD = 1.0  # seconds: that a client is gone is heard of a little later than it knows itself
 _ON_ITS_WAY = 0.3  # seconds, where nothing fails
 _SHORTLY = 0.5  # seconds in which a gateway that stood still has carried out what came meanwhile
@@ -59,7 +61,7 @@ class Facts:
     def queues(self) -> dict[tuple[str, str], Queue]:
         found = {}
         for asked in self.history.asked:
-            if asked.what in {"queue", "own"}:
+            if asked.what in {"queue", "own", "subscribe"}:
                 found[asked.host, asked.arguments["queue"]] = _queue(
                     asked.host, asked.arguments, own=asked.what == "own"
                 )
@@ -166,7 +168,7 @@ class Facts:
         found: dict[tuple[str, str, str], list[Asked]] = defaultdict(list)
         for each in self.history.asked:
             if "queue" in each.arguments:
-                found[each.what, each.host, each.arguments["queue"]].append(each)
+                found[_AS.get(each.what, each.what), each.host, each.arguments["queue"]].append(each)
         return dict(found)
 
     @cached_property

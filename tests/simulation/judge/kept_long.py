@@ -21,7 +21,8 @@ def kept(facts: Facts) -> Iterator[Violation]:
         queue, consumer = facts.queues.get((each.host, each.queue)), each.consumer
         if queue is None or TIMEOUT not in queue.arguments or consumer is None or each.no_ack or each.transaction:
             continue
-        until = each.time + _seconds(queue) * _LOOKS + _PATIENCE
+        since = each.time if each.back is None else facts.history.time_of(each.back)
+        until = since + _seconds(queue) * _LOOKS + _PATIENCE
         sent = facts.history.sent.get(each.id)
         if (
             sent

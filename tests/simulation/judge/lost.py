@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tests.simulation.choices import HOLDS, LAST_VALUE
-from tests.simulation.history import NEVER, Delivered, Sent
+from tests.simulation.history import NEVER, Delivered, Sent, Transaction
 from tests.simulation.judge.facts import Facts, Queue, Violation, told
 from tests.simulation.judge.once import key_of as key_of_once
 from tests.simulation.judge.once import stands_for
@@ -49,21 +49,22 @@ def _given_up(facts: Facts, sent: Sent) -> bool:
 
 
 class Accounts:
-    """What became of copies."""
+    """What became of copies, as if nothing of a transaction had been done, if one is given."""
 
-    def __init__(self, facts: Facts) -> None:
+    def __init__(self, facts: Facts, without: Transaction | None = None) -> None:
         self._facts = facts
+        self._without = without
 
     def missing(self, sent: Sent, queue: Queue, source: str = "", depth: int = 0) -> str:
         """Why a copy is taken for lost, "" when it is accounted for; `source` is where it was dead-lettered from."""
         copies = [each for each in self._delivered(sent, queue) if _is_from(each, source)]
-        if any(each.settled_as in {"ack", "none"} and _may_count(each) for each in copies) or self._excused(
+        if any(each.settled_as in {"ack", "none"} and self._may_count(each) for each in copies) or self._excused(
             sent, queue
         ):
             return ""
         if any(each.draining for each in copies):
             return ""
-        rejected = any(each.settled_as == "reject" and _may_count(each) for each in copies)
+        rejected = any(each.settled_as == "reject" and self._may_count(each) for each in copies)
         if rejected or self._may_die(sent, queue, copies):
             return self._missing_letters(sent, queue, source, depth)
         seen = ", ".join(f"{each.settled_as or 'held'} by {each.channel.connection.client}" for each in copies)
@@ -83,6 +84,11 @@ class Accounts:
 
     def _delivered(self, sent: Sent, queue: Queue) -> list[Delivered]:
         return self._facts.delivered(sent.host, queue.name, sent.id)
+
+    def _may_count(self, delivered: Delivered) -> bool:
+        """Whether its settlement may have been carried out."""
+        its = delivered.transaction
+        return its is None or (its.outcome in {"committed", "unknown", "open"} and its is not self._without)
 
     # -------------------------------------------------------------- what excuses
 
@@ -190,11 +196,6 @@ class Accounts:
 
 def _is_from(delivered: Delivered, source: str) -> bool:
     return delivered.deaths[0][0] == source if delivered.deaths else not source
-
-
-def _may_count(delivered: Delivered) -> bool:
-    """Whether its settlement may have been carried out."""
-    return delivered.transaction is None or delivered.transaction.outcome in {"committed", "unknown", "open"}
 
 
 def _until(answered: int | None, outcome: str, attempts: int = 0) -> int:

@@ -31,6 +31,7 @@ def disordered(facts: Facts) -> Iterator[Violation]:
             id(sent.channel),
             sent.exchange,
             sent.link,
+            id(sent.transaction) if sent.link else 0,  # links have several at once, and each comes with its commit
             _level(queue, sent),
             _group(queue, sent),
         )

@@ -213,8 +213,11 @@ def held_by_two(facts: Facts) -> Iterator[Violation]:
 
 
 def _may_be_taken_back(delivered: Delivered) -> bool:
-    """Whether the broker may have given it to another client while it was on its way: it ended the channel first."""
-    return not delivered.channel.held_until and delivered.known is None
+    """Whether the broker may have given it to another client while it was on its way: it ended the channel first, or
+    another had the link.
+    """
+    ended = not delivered.channel.held_until or (delivered.consumer is not None and delivered.consumer.stolen)
+    return ended and delivered.known is None
 
 
 def twice(facts: Facts) -> Iterator[Violation]:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from tests.simulation.history import Delivered, Transaction
 from tests.simulation.judge.facts import Facts, Violation, told
-from tests.simulation.judge.lost import Accounts
+from tests.simulation.judge.lost import Accounts, promised
 
 
 def torn(facts: Facts) -> Iterator[Violation]:
@@ -40,6 +40,22 @@ def _half(facts: Facts, accounts: Accounts, transaction: Transaction) -> Iterato
             f"of one without an answer {told(seen[0][0])} is in {seen[0][1]}, but {back[0].id}, acknowledged in it, is"
             f" still in {back[0].queue}",
         )
+    without = Accounts(facts, transaction)
+    taken = [each for each in transaction.settled if unseen and _is_gone(facts, without, each)]
+    if taken:
+        yield Violation(
+            "a transaction is whole",
+            f"of one without an answer {told(unseen[0][0])} is not in {unseen[0][1]}, but {taken[0].id}, acknowledged"
+            f" in it, is gone from {taken[0].queue}",
+        )
+
+
+def _is_gone(facts: Facts, without: Accounts, delivered: Delivered) -> bool:
+    """Whether what was acknowledged in it would have to be there otherwise."""
+    sent, queue = facts.history.sent.get(delivered.id), facts.queues[delivered.host, delivered.queue]
+    if sent is None or delivered.settled_as != "ack" or delivered.deaths or not promised(facts, sent):
+        return False
+    return queue.name in facts.routes(sent).must and bool(without.missing(sent, queue))
 
 
 def _came_back(facts: Facts, delivered: Delivered) -> bool:

@@ -13,6 +13,9 @@ from services.common.selectors.selector import selector
 from services.queue.machine.consumers import Consumer
 from services.queue.machine.delivery import not_for
 from services.queue.machine.delivery.interest import Interest
+from services.queue.machine.entry import Entry, JournalPart
+from services.queue.machine.features.annotated import FEATURE
+from services.queue.machine.journal_draft import Note, NotePlace
 from services.queue.machine.message import Message
 from services.queue.machine.modifying import Change
 from services.rpc import queue_pb2 as pb
@@ -62,6 +65,18 @@ def test_what_it_takes() -> None:
     machine.queue.settle(pb.ACCEPT, [1, 2], 0)
     machine.queue.end(durable=True)
     assert (machine.queue.holding.size, machine.account.used) == (0, 0)
+
+
+@pytest.mark.parametrize("durable", [False, True])
+def test_what_those_take_that_were_not_put_back(durable: bool) -> None:
+    """Nor do notes of messages that another process takes over before the queue has them again take memory."""
+    machine = Machine(durable=True)
+    note = Note(machine.queue.options.queue_id, FEATURE, (1).to_bytes(8, "little") + LATE)
+    entry = Entry(Message(1, facts(""), b"", b""), 0, part=JournalPart(1, 0))
+    machine.queue.features.recall([(note, NotePlace(1, 1))], [entry])
+    assert machine.account.used == len(LATE)
+    machine.queue.end(durable=durable)
+    assert machine.account.used == 0
 
 
 def test_too_many_annotations() -> None:

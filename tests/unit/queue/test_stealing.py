@@ -48,6 +48,17 @@ async def test_who_was_away_when_it_was_stolen(house: House) -> None:
     assert stolen(second) == []
 
 
+@pytest.mark.parametrize("theft", [1 << 42, 1 << 63 | 7])
+async def test_who_has_stolen_from_a_former_owner(house: House, theft: int) -> None:
+    """Who steals later has it, though the owner now has not heard of the former theft, and its clock may be behind."""
+    queue_id = await house.declare("q")
+    first, second = await house.link(origin=1001), await house.link(origin=1002)
+    await second.attach(queue_id, 2, steals=True)
+    await first.send(attaches=[again(queue_id, 1, theft)])
+    await first.until(lambda: stolen(first) == [1])
+    assert stolen(second) == []
+
+
 @pytest.mark.parametrize("thief_first", [True, False])
 async def test_an_owner_that_died_before_it_told(house: House, *, thief_first: bool) -> None:
     """Both come back to the next owner, which goes by what they say."""

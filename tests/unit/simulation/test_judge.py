@@ -7,7 +7,6 @@ from tests.support.written_history import Written
 LOST = "nothing promised is lost"
 AGAIN = "acknowledged is never seen again"
 HELD = "what one holds is nobody else's"
-WHOLE = "a transaction is whole"
 ALONE = "exclusive is exclusive"
 SINGLE = "single active is one"
 ROUTED = "nothing is delivered but where it was routed"
@@ -271,29 +270,6 @@ def test_rolled_back(told: Written, outcome: str) -> None:
     told.commit(sent, outcome=outcome)
     told.drain(sent, "q")
     assert told.broken() == {ROUTED}
-
-
-def test_half(told: Written) -> None:
-    """A commit without an answer may be either way, but all of it."""
-    sent = [told.publish(name, "q", confirmed=False) for name in "ab"]
-    told.commit(*sent, outcome="unknown")
-    assert told.broken() == set()
-    told.drain(sent[0], "q")
-    assert told.broken() == {WHOLE}
-    told.drain(sent[1], "q")
-    assert told.broken() == set()
-
-
-def test_half_of_the_settlements(told: Written) -> None:
-    """Its acknowledgements count with its messages."""
-    old = told.publish("old", "q")
-    held = told.deliver(old, "q", "ack", known=False)
-    new = told.publish("new", "q", confirmed=False)
-    told.commit(new, outcome="unknown", settled=(held,))
-    told.drain(new, "q")
-    assert told.broken() == set()
-    told.drain(old, "q", redelivered=True)
-    assert told.broken() == {WHOLE}
 
 
 # ------------------------------------------------------------------ the rest

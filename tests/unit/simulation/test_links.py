@@ -67,7 +67,7 @@ class Broker:
         return receiver
 
     async def sender(self, credit: int) -> Sender:
-        sender = Sender(self.session, "q", subject=False)
+        sender = Sender(self.session, "to q", "q", subject=False)
         await self.asked(sender.attach(), Attach("to q", 1, RECEIVER, target=Target("q")), _flow(1, 0, credit))
         return sender
 
@@ -232,7 +232,7 @@ async def test_settling_second() -> None:
 async def test_refused() -> None:
     """A link that the broker does not want is gone, with the reason."""
     broker = Broker()
-    sender = Sender(broker.session, "q", subject=False)
+    sender = Sender(broker.session, "to q", "q", subject=False)
     error = Error("amqp:not-found", "no such queue")
     with pytest.raises(GoneError, match="404 amqp:not-found no such queue"):
         await broker.asked(sender.attach(), Attach("to q", 1, RECEIVER), Detach(1, True, error))

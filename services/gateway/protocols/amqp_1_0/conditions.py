@@ -42,12 +42,6 @@ class InvalidField(BrokerError):
     reach = Reach.LINK
 
 
-class LinkStolen(BrokerError):
-    """Its peer has attached it again."""
-
-    reach = Reach.LINK
-
-
 class ResourceDeleted(BrokerError):
     """The node of a link is gone."""
 
@@ -82,6 +76,7 @@ _CONDITIONS: dict[type[BrokerError], str] = {
     errors.NotImplementedHere: "amqp:not-implemented",
     errors.ResourceError: "amqp:resource-limit-exceeded",
     errors.ConnectionForced: "amqp:connection:forced",
+    errors.LinkStolen: "amqp:link:stolen",
     InvalidField: "amqp:invalid-field",
     ResourceDeleted: "amqp:resource-deleted",
     FramingError: "amqp:connection:framing-error",
@@ -89,7 +84,6 @@ _CONDITIONS: dict[type[BrokerError], str] = {
     HandleInUse: "amqp:session:handle-in-use",
     UnattachedHandle: "amqp:session:unattached-handle",
     TransferLimitExceeded: "amqp:link:transfer-limit-exceeded",
-    LinkStolen: "amqp:link:stolen",
     UnknownTransaction: "amqp:transaction:unknown-id",
     RolledBack: "amqp:transaction:rollback",
     MessageSizeExceeded: "amqp:link:message-size-exceeded",

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from services.common.errors import AccessRefused, BrokerError, NotFound, NotImplementedHere, ResourceLocked
+from services.common.errors import AccessRefused, BrokerError, LinkStolen, NotFound, NotImplementedHere, ResourceLocked
 from services.gateway.protocols.amqp_1_0.durable_record import NEVER, Record, queue_of, record_in
 from services.gateway.protocols.amqp_1_0.link import LinkState
 from services.gateway.protocols.amqp_1_0.outgoing_link import OutgoingLink
@@ -57,6 +57,8 @@ class DurableLink(OutgoingLink):
 
     def refuse(self, error: BrokerError) -> None:
         """As Link says. Another user may call its container so, and its link: that one's is not this one's."""
+        if isinstance(error, LinkStolen):
+            self._created = False  # its queue is of whoever has the link now
         its_own = self._attach.source is None or self._kind is Node.EXCHANGE
         if its_own and isinstance(error, ResourceLocked):
             error = AccessRefused(f"link {self.name!r} of a container of this name is another user's")
@@ -96,9 +98,12 @@ class DurableLink(OutgoingLink):
             self.session.ask_for(delete, lambda _: None, lambda _: None)
 
     def _declared(self, found: QueueDeclared, record: Record, exchange: str) -> None:
-        """What was there may be of another source, or of another selector: then what waits in it is not wanted."""
+        """What was there may be of another source, or of another selector: then what waits in it is not wanted. Who may
+        not have the other keeps it.
+        """
         if not found.created and record_in(found.arguments) != record:
-            delete = DeleteQueue(self.session.number, self._queue, link=self.number)
+            instead = self._binding(exchange, self._queue, record.key)
+            delete = DeleteQueue(self.session.number, self._queue, instead=instead, link=self.number)
             self._ask_for(
                 delete, lambda _: self._declare_as(record, lambda _: self._bind(exchange, self._queue, record.key))
             )

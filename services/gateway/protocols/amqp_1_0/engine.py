@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any, ClassVar, Final
 
-from services.common.errors import BrokerError, CommandInvalid, NotImplementedHere, Reach, SyntaxFault
+from services.common.errors import BrokerError, CommandInvalid, LinkStolen, NotImplementedHere, Reach, SyntaxFault
 from services.common.message.amqp_1_0 import composite
 from services.common.message.amqp_1_0.composite import Composite
 from services.common.message.amqp_1_0.decode import decode_at
@@ -17,7 +17,7 @@ from services.common.message.amqp_1_0.values import Described
 from services.gateway.answers import Deliveries, Returned
 from services.gateway.outcomes import PublishDisposition
 from services.gateway.protocols.amqp_1_0 import frames
-from services.gateway.protocols.amqp_1_0.conditions import FramingError, LinkStolen
+from services.gateway.protocols.amqp_1_0.conditions import FramingError
 from services.gateway.protocols.amqp_1_0.connection import AMQP_HEADER, SASL_HEADER, Amqp10Connection, ConnectionState
 from services.gateway.protocols.amqp_1_0.limits import Amqp10Limits
 from services.gateway.protocols.amqp_1_0.peer import PORTION, Peer

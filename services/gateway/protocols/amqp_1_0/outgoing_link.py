@@ -147,9 +147,12 @@ class OutgoingLink(Link):
         self._consume(made.name)
 
     def _bind(self, exchange: str, queue: str, key: str) -> None:
-        said = {SELECTOR: self._selector} if self._selector else {}
-        bind = Bind(self.session.number, exchange, queue, False, key, said, link=self.number)
+        bind = self._binding(exchange, queue, key)
         self._ask_for(bind, lambda _: self._bound(queue), lambda _: self._unmake())
+
+    def _binding(self, exchange: str, queue: str, key: str) -> Bind:
+        said = {SELECTOR: self._selector} if self._selector else {}
+        return Bind(self.session.number, exchange, queue, False, key, said, link=self.number)
 
     def _bound(self, queue: str) -> None:
         self._consume(queue, alone=True)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from enum import Enum
 from typing import Any, ClassVar, Final
 
-from services.common.errors import BrokerError, Reach, ResourceError
+from services.common.errors import BrokerError, LinkStolen, Reach, ResourceError
 from services.common.message.amqp_1_0.composite import Composite
 from services.gateway import answers
 from services.gateway.outcomes import PublishDisposition
@@ -14,7 +14,6 @@ from services.gateway.protocols.amqp_1_0.conditions import (
     FramingError,
     HandleInUse,
     InvalidField,
-    LinkStolen,
     UnattachedHandle,
     told,
 )

@@ -111,6 +111,16 @@ class Annotated:
     def _drop(self, uids: Iterable[int]) -> None:
         self._context.draft.drop_notes([noted.place for uid in uids if (noted := self._take(uid))])
 
+    def end(self, *, durable: bool) -> None:
+        """What was said of messages that were not put back yet takes no memory any more, nor, if `durable`, any of the
+        journal.
+        """
+        if durable:
+            self._drop(list(self._noted))
+        else:
+            for uid in list(self._noted):
+                self._take(uid)
+
     def unwritten(self) -> Iterator[Note]:
         """Nothing: it is noted at once, or written with what the message is."""
         return iter(())
