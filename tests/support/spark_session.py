@@ -11,12 +11,20 @@ from pyspark.sql import SparkSession
 from spark.session import build_session
 from tests.support.spark_cluster import QUICK
 
+# For a few rows, generating Java and compiling it takes longer than interpreting the plan. Tests on a cluster and those
+# of the command line generate it.
+_SMALL = {
+    "spark.sql.shuffle.partitions": "4",
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+}
+
 
 @contextmanager
 def quick_session() -> Iterator[SparkSession]:
     """On two threads of this machine, made for short jobs; stopped in the end."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("SPARK_SUBMIT_OPTS", QUICK)
-        session = build_session("local[2]", "1g", {"spark.sql.shuffle.partitions": "4"})
+        session = build_session("local[2]", "1g", _SMALL)
     yield session
     session.stop()
