@@ -114,9 +114,12 @@ class Publications:
         """Takes publishes from `position` on for as long as they are whole and plain; gives where it stopped."""
         walked = FORMAT.walked
         most = walked + _WALKED_PER_MICROSECOND * MOST_EFFORT
-        read = self._read_lent(data, position, most) if isinstance(data, memoryview) else self._read(data, position, most)
+        if isinstance(data, memoryview):
+            position = self._read_lent(data, position, most)
+        else:
+            position = self._read(data, position, most)
         self._peer.effort += (FORMAT.walked - walked) // _WALKED_PER_MICROSECOND
-        return read
+        return position
 
     def _read(self, data: bytes, position: int, most: int) -> int:
         """The same, until so many octets of properties were walked over."""
