@@ -44,7 +44,10 @@ def _give(engine: AmqpEngine, data: bytes) -> list[Request]:
 
 
 def _found(reads: Any, data: bytes, cuts: list[int]) -> tuple[list[object], bytes]:
-    """The requests, without what depends on the cuts, and what is sent."""
+    """The requests of each channel, without what depends on the cuts, and what is sent.
+
+    The cuts decide how channels lie among each other, too (see `batches`).
+    """
     book = Playbook().running(1, 2)
     book.client(2, commands.Confirm.Select())
     flat: list[object] = []
@@ -66,7 +69,11 @@ def _found(reads: Any, data: bytes, cuts: list[int]) -> tuple[list[object], byte
                 flat += [(request.session, tag) for tag in range(request.first, request.last + 1)]
             else:
                 flat.append(request)
-    return flat, book.raw()
+    return sorted(flat, key=_channel), book.raw()
+
+
+def _channel(found: Any) -> int:
+    return int(found[0] if isinstance(found, tuple) else getattr(found, "session", 0))
 
 
 def test_a_read_of_large_messages() -> None:
