@@ -30,6 +30,7 @@ _TURN = 0.1  # seconds: what a socket has is read in one turn of the loop
 _LOOKS = 4  # checks for progress, within the patience
 _TURNS = 4  # times the patience that a held connection has, while others complete their messages
 _ROOM = 8  # one part in so many of the limit has to be free after some were ended
+_PLENTY = 8  # less than one part in so many of the limit is little
 _STRANGERS = 8  # one part in so many of the limit is the extra budget of peers that have not signed in
 _TOLD = "low on memory: others wait for a message that was begun and does not come"
 
@@ -91,8 +92,8 @@ class Incoming:
 
     @property
     def has_plenty(self) -> bool:
-        """Whether less than half of the limit is taken."""
-        return self.total < self.limit // 2
+        """Whether little of the limit is taken."""
+        return self.total < self.limit // _PLENTY
 
     def forget(self, connection: Connection) -> None:
         """The connection is gone."""

@@ -145,13 +145,13 @@ def test_a_socket_torn_in_a_body(run: Run) -> None:
 
 
 def test_no_more_than_usual_while_others_ask() -> None:
-    """Within the last second; nor while what has begun to come in takes half of its limit."""
+    """Within the last second; nor while what has begun to come in takes an eighth of its limit."""
     turns, incoming = Turns(), Incoming(1 << 20, 60)
     room = ReadRoom(turns, incoming)
     turns.asked = 100.0
     usual, much = len(room.lend(100.5)), len(room.lend(101.5))
     assert usual < much == len(room.memory)
-    incoming.total = 600 << 10
+    incoming.total = 128 << 10
     assert len(room.lend(101.5)) == usual
 
 
