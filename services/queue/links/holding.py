@@ -78,5 +78,6 @@ def _hold_settled(link: PeerLink, transaction: OpenTransaction, queue: Queue, se
     ends = settle.outcome == pb.ACCEPT or (settle.outcome == pb.REJECT and options.dead_letter_exchange is None)
     uids = settle.uids if settle.outcome in FINAL else queue.not_others(settle.uids, link)
     entries, coming = queue.transacted.hold(uids, transaction)
-    transaction.settlements.append(HeldEntries(queue, settle.outcome, entries, coming, ends, settle))
+    outcome = pb.RETURN if settle.had else settle.outcome
+    transaction.settlements.append(HeldEntries(queue, outcome, entries, coming, ends, settle))
     return queue.modifying.too_much(entries, settle.annotations)

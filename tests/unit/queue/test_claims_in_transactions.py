@@ -66,3 +66,36 @@ async def test_what_has_come_is_modified(house: House) -> None:
     await link.until(lambda: link.uids == [UID])
     headers = format_named("amqp-0-9").headers(link.properties[0])
     assert added.apart(headers).annotations == {"why": "late"}
+
+
+async def test_what_was_given_back_before_the_partition_left(house: House) -> None:
+    """Its gateway is not told to settle it at the next owner: it is another's, or the same one's anew."""
+    queue_id = await house.declare("q")
+    link, host = await house.link(), house.queues["queue-1"]._host
+    await link.publish(queue_id, [b"1", b"2"])
+    await link.attach(queue_id, messages=3)
+    await link.until(lambda: len(link.uids) == 2)
+    first, second = link.uids
+    settle = pb.Settle(queue_id=queue_id, uids=[first, second], transaction=7, outcome=pb.RELEASE)
+    await link.send(settles=[settle], transactions=[pb.TransactionStep(transaction=7, step=PREPARE)])
+    await link.until(lambda: any(frame.prepared for frame in link.frames))
+    await link.send(settles=[pb.Settle(queue_id=queue_id, uids=[first], outcome=pb.RELEASE)])
+    await link.until(lambda: len(link.uids) == 3)
+    host.registry.drop(host.registry.partition_of(queue_id))  # type: ignore[arg-type]
+    await link.send(transactions=[pb.TransactionStep(transaction=7, step=COMPLETE)])
+    await link.until(lambda: any(frame.unsettled for frame in link.frames))
+    assert [list(each.uids) for frame in link.frames for each in frame.unsettled] == [[second]]
+
+
+async def test_what_was_had_and_not_tried(house: House) -> None:
+    """It is told so, as without a transaction: it was given to somebody, and that was no attempt."""
+    queue_id = await house.declare("q", delivery_limit=9)
+    link = await house.link()
+    await link.publish(queue_id, [b"1"])
+    await link.attach(queue_id, messages=2)
+    await link.until(lambda: link.uids)
+    settle = pb.Settle(queue_id=queue_id, uids=link.uids, transaction=7, outcome=pb.RESTORE, had=True)
+    steps = [pb.TransactionStep(transaction=7, step=step) for step in (PREPARE, COMPLETE)]
+    await link.send(settles=[settle], transactions=steps)
+    await link.until(lambda: len(link.uids) == 2)
+    assert [(run.attempts, run.acquired) for run in link.runs] == [(0, 0), (0, 1)]
