@@ -95,7 +95,7 @@ class Connection(ClientSocket):
     def data_received(self, data: Received) -> None:
         self.last.read = self.loop.time()
         self.rest.read(self, data)
-        if len(data) >= _LARGE_READ and not self.lost:
+        if (len(data) >= _LARGE_READ or (self.reads_much and not self.rest.was_large)) and not self.lost:
             self.hold(_TURN_OF_OTHERS)
             self.read_much(much=self.rest.was_large and self.virtual_host != "")
             self.loop.call_soon(self.release, _TURN_OF_OTHERS)

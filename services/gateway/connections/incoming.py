@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 log = structlog.get_logger()
 
-_READ = 256 << 10  # bytes that one read of a socket gives, at most
+_READ = 256 << 10  # bytes that one read of a socket gives, at most, while much of the limit is taken
 _PROGRESS = 64 << 10  # bytes in the time that is allowed: less does not count as progress
 _LITTLE = 64 << 10  # bytes
 _TURN = 0.1  # seconds: what a socket has is read in one turn of the loop

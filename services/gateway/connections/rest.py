@@ -8,9 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from services.gateway.connections.large_reads import EACH
+from services.gateway.connections.large_reads import are_large, is_question
 from services.gateway.connections.turns import LITTLE, LONG, Turns
-from services.gateway.vocabulary import Settle
 
 if TYPE_CHECKING:
     from services.gateway.connections.connection import Connection
@@ -27,7 +26,7 @@ class Rest:
         self._data = b""
         self._waits = False  # for its turn
         self._was_long = False  # the last read was, in whatever it had much of
-        self.was_large = False  # the last read that was not small: its messages were
+        self.was_large = False  # the last read was, of large messages: they, or what there was of one
 
     def read(self, connection: Connection, data: Received) -> None:
         """Carries out the requests of a read, now or in turn. `data` may be lent."""
@@ -57,11 +56,14 @@ class Rest:
     def _carry_out(self, connection: Connection, data: Received) -> None:
         if requests := connection.carry_out_all(data):
             connection.last.used = connection.last.read  # beats ask for nothing
-            if not connection.reads_much and type(requests[-1]) is not Settle:
+            self.was_large = are_large(requests)
+            if not self.was_large and is_question(requests[-1]):
                 self._turns.asked = connection.last.read
+        elif len(data) > LITTLE:
+            self.was_large = True
+        self.was_large &= not connection.engine.unread
         effort = connection.engine.effort
         self._was_long = effort >= LONG
         if len(data) > LITTLE or not data or self._was_long:
-            count = self._turns.spend(requests, len(data), effort)
-            self.was_large = len(data) >= EACH * max(count, 1) and not connection.engine.unread
+            self._turns.spend(requests, len(data), effort)
         self.look(connection)

@@ -38,22 +38,18 @@ class Turns:
         self._waiting: deque[Connection] = deque()
         self._scheduled = False
         self.asked = 0.0
-        """The loop's time when a client last asked for something that it may wait for, but for large publishes."""
+        """The loop's time when a client last asked for something that it may wait for: see `large_reads`."""
 
     @property
     def over(self) -> bool:
         """Whether large reads have to wait for the next turn."""
         return self._spent >= _UNITS or bool(self._waiting)
 
-    def spend(self, requests: Sequence[Request], size: int, effort: int) -> int:
-        """These requests were carried out, and so many bytes read; it took an engine so many microseconds.
-
-        Gives how many requests and messages that were.
-        """
+    def spend(self, requests: Sequence[Request], size: int, effort: int) -> None:
+        """These requests were carried out, and so many bytes read; it took an engine so many microseconds."""
         messages = sum(len(each.bodies) for each in requests if isinstance(each, Publish))
         self._spent += len(requests) + messages // _MESSAGES + size // _BYTES + effort // _EFFORT
         self._schedule()
-        return len(requests) + messages
 
     def wait(self, connection: Connection) -> None:
         """Has the connection's rest carried out when it is its turn."""

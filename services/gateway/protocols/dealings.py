@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 from services.gateway.protocols.idleness import FOR_EVER, Idleness
 from services.gateway.vocabulary import Request
@@ -13,6 +13,9 @@ Chunk: TypeAlias = bytes | memoryview
 
 Received: TypeAlias = bytes | memoryview
 """Of what is read, one behind the other. A view is lent for as long as a call takes: what is kept of it is copied."""
+
+LARGE: Final = 16 << 10
+"""Bytes of a message, from which on it is large: what is lent is read for such messages."""
 
 
 @dataclass(slots=True, kw_only=True)

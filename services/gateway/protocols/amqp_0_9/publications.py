@@ -24,7 +24,7 @@ from services.gateway.protocols.amqp_0_9.method import decode
 from services.gateway.protocols.amqp_0_9.methods import basic
 from services.gateway.protocols.amqp_0_9.peer import Peer
 from services.gateway.protocols.amqp_0_9.varied import Varied
-from services.gateway.protocols.dealings import Received
+from services.gateway.protocols.dealings import LARGE, Received
 from services.gateway.protocols.stream_engine import MOST_EFFORT
 from services.gateway.vocabulary import Kind
 
@@ -153,6 +153,10 @@ class Publications:
             if shape is None or not (_is_whole(shape, data, position, end) and takes(peer, shape[2])):
                 break
             prefix, size, channel, kind, properties = shape
+            if size < LARGE:  # the rest is read in memory of its own, as others' is
+                peer.effort = max(peer.effort, MOST_EFFORT)
+                break
+            self._to_learn = min(self._to_learn + 1, _MOST_TO_LEARN)
             body = position + len(prefix)
             position = body + size + 1
             kinds, its_properties, bodies = batch_of(peer, channel)

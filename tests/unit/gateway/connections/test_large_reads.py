@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from collections.abc import Callable, Coroutine
 from types import SimpleNamespace
 from typing import Any
@@ -13,6 +14,7 @@ import uvloop
 from services.gateway.connections.connection import Connection
 from services.gateway.connections.incoming import Incoming
 from services.gateway.connections.large_reads import LargeReads, ReadRoom
+from services.gateway.connections.rest import Rest
 from services.gateway.connections.turns import Turns
 from services.gateway.vocabulary import Publish, Request
 from tests.support.amqp_playbook import Playbook, content
@@ -28,14 +30,14 @@ both_loops = pytest.mark.parametrize("run", [asyncio.run, uvloop.run], ids=["asy
 
 
 class _Session:
+    closed = False
+
     def __init__(self) -> None:
         self.bodies: list[bytes] = []
-        self.most = 0  # of a request
 
     def handle(self, request: Request) -> None:
         assert isinstance(request, Publish)
         self.bodies += request.bodies
-        self.most = max(self.most, len(request.bodies))
 
     async def ended(self) -> None:
         """At once."""
@@ -67,6 +69,20 @@ class _Listener(Listener):
         return connection
 
 
+@pytest.fixture
+def reads(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """How many octets each of what was lent held."""
+    sizes: list[int] = []
+    updated = LargeReads.buffer_updated
+
+    def noted(self: LargeReads, count: int) -> None:
+        sizes.append(count)
+        updated(self, count)
+
+    monkeypatch.setattr(LargeReads, "buffer_updated", noted)
+    return sizes
+
+
 async def _send(listener: _Listener, writer: asyncio.StreamWriter, message: bytes, count: int) -> None:
     """Returns when all of it was carried out."""
     wanted = len(listener.session.bodies) + count
@@ -76,7 +92,7 @@ async def _send(listener: _Listener, writer: asyncio.StreamWriter, message: byte
 
 @both_loops
 @pytest.mark.parametrize(("message", "count"), [(_LARGE, 200), (_HUGE, 12)], ids=["large", "huge"])
-def test_large_messages_are_read_much_at_a_time(run: Run, message: bytes, count: int) -> None:
+def test_large_messages_are_read_much_at_a_time(run: Run, reads: list[int], message: bytes, count: int) -> None:
     """All of them come, whatever reads cut; when the client sends small ones again it is read as others are."""
 
     async def main() -> None:
@@ -86,6 +102,7 @@ def test_large_messages_are_read_much_at_a_time(run: Run, message: bytes, count:
             _, writer = await asyncio.open_connection(*server.sockets[0].getsockname())
             await _send(listener, writer, message, count)
             assert listener.connection.reads_much
+            assert max(reads) > 500_000
             assert len(set(listener.session.bodies)) == 1
             await _send(listener, writer, _SMALL, 20_000)
             assert not listener.connection.reads_much
@@ -96,6 +113,79 @@ def test_large_messages_are_read_much_at_a_time(run: Run, message: bytes, count:
             await until(lambda: not listener.made)
 
     run(main())
+
+
+@both_loops
+def test_a_client_that_asks_for_little_again(run: Run) -> None:
+    """It is read as others are from its next read on, and keeps large messages of others from long turns."""
+
+    async def main() -> None:
+        listener: Any = _Listener()
+        server = await asyncio.get_running_loop().create_server(listener.accept, "127.0.0.1", 0)
+        async with server:
+            _, writer = await asyncio.open_connection(*server.sockets[0].getsockname())
+            await _send(listener, writer, _LARGE, 100)
+            assert listener.connection.reads_much
+            before = listener.turns.asked
+            await _send(listener, writer, _SMALL, 1)
+            assert not listener.connection.reads_much
+            assert listener.turns.asked > before
+            writer.close()
+            await until(lambda: listener.gone)
+
+    run(main())
+
+
+@both_loops
+def test_many_that_send_large_messages(run: Run, reads: list[int]) -> None:
+    """Each has what it sent, whatever was lent to others meanwhile, also where it had to wait for its turn."""
+
+    async def main() -> None:
+        bodies = [bytes((number,)) * 60_000 for number in range(12)]
+        listener: Any = _Listener()
+        server = await asyncio.get_running_loop().create_server(listener.accept, "127.0.0.1", 0)
+        async with server:
+            writers = [(await asyncio.open_connection(*server.sockets[0].getsockname()))[1] for _ in bodies]
+            for body, writer in zip(bodies, writers, strict=True):
+                writer.write(content(1, body, frame_size=100_000) * 60)
+            await until(lambda: len(listener.session.bodies) == 60 * len(bodies))
+            for writer in writers:
+                writer.close()
+            await until(lambda: not listener.made)
+        assert Counter(listener.session.bodies) == dict.fromkeys(bodies, 60)
+        assert reads
+
+    run(main())
+
+
+def test_what_waits_for_its_turn_is_its_own() -> None:
+    """Where the turn's budget is spent, what was lent is copied."""
+    turns, had = Turns(), list[bytes]()
+
+    def carry_out_all(data: bytes) -> list[Request]:
+        had.append(bytes(data))
+        return []
+
+    connection: Any = SimpleNamespace(
+        lost=False,
+        engine=SimpleNamespace(unread=False, effort=0),
+        last=SimpleNamespace(read=0.0),
+        carry_out_all=carry_out_all,
+        hold=lambda _: None,
+        release=lambda _: None,
+        held_but=lambda _: False,
+    )
+    connection.rest = Rest(turns)
+
+    async def main() -> None:
+        memory = bytearray(b"mine" * 2000)
+        turns.spend([], 1 << 30, 0)
+        connection.rest.read(connection, memoryview(memory))
+        memory[:] = b"else" * 2000
+        await until(lambda: had)
+
+    asyncio.run(main())
+    assert had == [b"mine" * 2000]
 
 
 @both_loops
@@ -144,13 +234,20 @@ def test_a_socket_torn_in_a_body(run: Run) -> None:
     run(main())
 
 
-def test_no_more_than_usual_while_others_ask() -> None:
-    """Within the last second; nor while what has begun to come in takes an eighth of its limit."""
+def test_no_more_than_usual() -> None:
+    """While others ask, in a turn that is spent, and while what has begun to come takes an eighth of its room."""
+    asyncio.run(_lend())
+
+
+async def _lend() -> None:
     turns, incoming = Turns(), Incoming(1 << 20, 60)
     room = ReadRoom(turns, incoming)
     turns.asked = 100.0
     usual, much = len(room.lend(100.5)), len(room.lend(101.5))
     assert usual < much == len(room.memory)
+    turns.spend([], 1 << 30, 0)
+    assert len(room.lend(101.5)) == usual
+    await until(lambda: not turns.over)
     incoming.total = 128 << 10
     assert len(room.lend(101.5)) == usual
 

@@ -101,6 +101,32 @@ def test_bad_input(mutations: list[tuple[int, int]], cuts: list[int]) -> None:
     assert _found(_lend, bytes(data), cuts) == _found(_give, bytes(data), cuts)
 
 
+def test_small_messages_are_not_read_from_it() -> None:
+    """What is behind the first of them is copied, once, and read in portions as any other read is."""
+    message = content(1, b"small", routing_key="q")
+    book = Playbook().running(1)
+    requests = _lend(book.engine, content(1, _LARGE, frame_size=len(_LARGE)) + message * 2000)
+    assert [len(body) for request in requests if isinstance(request, Publish) for body in request.bodies] == [60_000]
+    bodies = list[bytes]()
+    while book.engine.unread:
+        for request in book.engine.receive(b""):
+            assert isinstance(request, Publish)
+            bodies += request.bodies
+    assert bodies == [b"small"] * 2000
+
+
+def test_a_channel_that_was_closed_and_opened_again() -> None:
+    """What is read behind that belongs to the new one, which did not ask for confirms."""
+    book = Playbook().running(1, 2)
+    book.does(2, commands.Confirm.Select())
+    message = content(2, _LARGE, frame_size=len(_LARGE))
+    _lend(book.engine, message * 3)
+    book.does(2, commands.Channel.Close(200, "", 0, 0))
+    book.does(2, commands.Channel.Open())
+    requests = _lend(book.engine, message * 2)
+    assert [(request.first, len(request.bodies)) for request in requests if isinstance(request, Publish)] == [(0, 2)]
+
+
 def _end_of_first_body() -> int:
     return len(content(1, _LARGE, frame_size=len(_LARGE))) - 1
 
