@@ -44,7 +44,7 @@ _FRONTS: Final = 1024  # that are remembered
 _FRONT_BYTES: Final = 64 << 10
 _BETWEENS: Final = 8192  # likewise: bodies have many sizes
 _BETWEEN_BYTES: Final = 256 << 10
-_MOST_PROPERTIES: Final = 16 << 10  # bytes of those that are looked at together: each may have to be walked over
+_MOST_PROPERTIES: Final = 8 << 10  # bytes of those that are looked at together: each may have to be walked over
 _MOST_FLAGS: Final = 4  # of a front: mandatory and immediate
 SEEN: Final[Recent[bytes]] = Recent()
 """Keys of this process."""
