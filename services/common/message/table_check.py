@@ -11,12 +11,13 @@ import struct
 from typing import Final
 
 from services.common.errors import SyntaxFault
-from services.common.message.field_table import HOLDING, MAX_DEPTH, SIZED, SIZES, name_of, sized
+from services.common.message.field_table import HOLDING, MAX_DEPTH, SIZED, SIZES
 
 _FIXED: Final = {ord(letter): size for letter, size in SIZES.items()}
 _HOLDING: Final = frozenset(map(ord, HOLDING))
 _SIZED: Final = frozenset(map(ord, SIZED))
 _TABLE: Final = ord("F")
+_LENGTH: Final = struct.Struct(">I")
 _LONGEST_NAME: Final = 63  # of those that a pattern knows …
 _LONGEST_TEXT: Final = 255  # … and of texts
 _STEP: Final = 64  # alternatives are tried one after the other: so many for each of as many
@@ -61,32 +62,40 @@ def check(data: bytes, begin: int, end: int) -> int:
         return _walked(data, passed, end, MAX_DEPTH, named=True)
     except (struct.error, IndexError) as error:
         raise SyntaxFault("a field table ends early") from error
+    except UnicodeDecodeError as error:
+        raise SyntaxFault("a field's name is not UTF-8") from error
 
 
 def _walked(data: bytes, position: int, end: int, depth: int, *, named: bool) -> int:
-    """The same of a table's fields, or an array's values."""
+    """The same of a table's fields, or an array's values, from `position` on, where the pattern stopped."""
     plain, count = _FIELDS if named else _VALUES, 0
-    if position < end and not depth:
-        raise SyntaxFault(f"field tables nested deeper than {MAX_DEPTH}")
     while position < end:
-        if (found := plain(data, position, end)) and found.end() > position:
-            position = found.end()
-            continue
         count += 1
         if named:
             start = position + 1
             position = start + data[position]
-            name_of(data[start:position])
+            data[start:position].decode()
         letter = data[position]
         position += 1
         if (size := _FIXED.get(letter)) is not None:
             position += size
-            continue
-        if letter not in _SIZED:
+        elif letter in _SIZED:
+            value = position + _LENGTH.size
+            position = value + _LENGTH.unpack_from(data, position)[0]
+            if letter in _HOLDING:
+                count += _held(data, value, position, depth - 1, named=letter == _TABLE)
+        else:
             raise SyntaxFault(f"unknown field type {letter:#04x}")
-        value, position = sized(data, position)
-        if letter in _HOLDING:
-            count += _walked(data, value, position, depth - 1, named=letter == _TABLE)
+        if position < end and (found := plain(data, position, end)):
+            position = found.end()
     if position != end:
         raise SyntaxFault("a field reaches over the end of what holds it")
     return count
+
+
+def _held(data: bytes, begin: int, end: int, depth: int, *, named: bool) -> int:
+    """The same of all that a table or an array holds that is in another."""
+    if begin < end and not depth:
+        raise SyntaxFault(f"field tables nested deeper than {MAX_DEPTH}")
+    found = (_FIELDS if named else _VALUES)(data, begin, end)
+    return _walked(data, found.end() if found else begin, end, depth, named=named)
