@@ -34,6 +34,13 @@ def _identified(_number: int) -> bytes:
     return properties(message_id=f"order-{FRESH:010}")
 
 
+def _varied(number: int) -> bytes:
+    """Headers whose lengths are hardly ever those of the message before, though they come to the same."""
+    user, city = 1 + number * 7 % 29, 1 + number * 11 % 23
+    said = {"user": "u" * user, "city": "c" * city, "note": "n" * (60 - user - city)}
+    return properties(headers=table({"order": f"{FRESH:010}", **said}), message_id=f"order-{FRESH:010}")
+
+
 def _selecting(selector: str) -> bytes:
     return table({"x-filter-jms-selector": selector})
 
@@ -73,6 +80,10 @@ STREAMS: dict[str, tuple[str, Load]] = {
     "headers": (
         "a header, each another",
         Load(stream=Stream(fresh=True, properties=lambda _: properties(headers=table({"order": f"{FRESH:010}"})))),
+    ),
+    "headers-varied": (
+        "four headers, of other lengths each time",
+        Load(stream=Stream(fresh=True, properties=_varied)),
     ),
     "traceparent": (
         "a trace context, each another",

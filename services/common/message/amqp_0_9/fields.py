@@ -1,6 +1,6 @@
 """The fields of the properties of class basic (section 4.2.6.1 for their flags, 1.8 for the fields): where each stands.
 
-Nothing is decoded here: a field is skipped by its type, and headers are only searched for names, and walked over.
+Nothing is decoded here: a field is skipped by its type, and headers are only searched for names.
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ from functools import lru_cache
 
 from services.common.errors import SyntaxFault
 from services.common.message import delayed, sender_selected
-from services.common.message.table_structure import structure
 
 SHORT_STRING, TABLE, _OCTET, _TIMESTAMP = -1, -4, 1, 8
 
@@ -89,14 +88,8 @@ def spans_of(properties: bytes) -> Spans:
     return spans
 
 
-def acted_on(properties: bytes) -> tuple[int, bytes]:
-    """The bytes of the fields that a broker acts on, and which they are; with what headers seem to say.
-
-    Raises SyntaxFault for what cannot be read: who consumes a message should not be the first to find that out.
-    """
-    spans = spans_of(properties)
-    if HEADERS in spans:
-        structure(properties[slice(*spans[HEADERS])])
+def acted_on(properties: bytes, spans: Spans) -> tuple[int, bytes]:
+    """The bytes of the fields that a broker acts on, and which they are; with what headers seem to say."""
     (flags,) = FLAGS.unpack_from(properties)
     facts = b"".join([properties[start:end] for bit, (start, end) in spans.items() if bit & ACTED_ON])
     if flags & HEADERS and (may := may_say(properties)):

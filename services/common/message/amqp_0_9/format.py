@@ -34,7 +34,7 @@ from services.common.message.amqp_0_9.fields import (
     acted_on,
     spans_of,
 )
-from services.common.message.amqp_0_9.layouts import Layouts
+from services.common.message.amqp_0_9.layouts import Layouts, Looked
 from services.common.message.amqp_1_0 import added
 from services.common.message.bounds import LITTLE, MOST_KEPT, MOST_READ, MOST_SENT
 from services.common.message.facts import Attributes
@@ -98,8 +98,7 @@ def _short_string(text: str | bytes) -> bytes:
     return bytes((len(raw),)) + raw
 
 
-def _read(properties: bytes, seems: int) -> Attributes:
-    spans = spans_of(properties)
+def _read(properties: bytes, spans: Spans, seems: int) -> Attributes:
     get = spans.get
     mode, priority, expiration = get(DELIVERY_MODE), get(PRIORITY), get(EXPIRATION)
     user, reply_to = get(USER_ID), get(REPLY_TO)
@@ -153,38 +152,48 @@ class Amqp09Format:
     name = NAME
 
     def __init__(self) -> None:
-        self.walked = 0
-        """Octets of properties that were looked through one by one: those of others it was enough to compare."""
         self._memo: dict[bytes, Attributes] = {}  # by the properties
         self._known: dict[tuple[int, bytes], Attributes] = {}  # by the fields that matter and their bytes
         self._interned: dict[Attributes, Attributes] = {}
-        self._layouts = Layouts(self.attributes)
+        self._layouts = Layouts(self._look)
+
+    @property
+    def walked(self) -> int:
+        """Values of headers that took a look at each: most do not."""
+        return self._layouts.walked
 
     def attributes(self, properties: bytes) -> Attributes:
         """As MessageFormat says; raises PreconditionFailed for an expiration that is no number, like RabbitMQ, and for
         more headers than can be read at once, and SyntaxFault for those that cannot be read.
         """
         found = self._memo.get(properties)
-        return self._learn(properties) if found is None else found
+        return self._learn(properties).attributes if found is None else found
 
     def attributes_of(self, column: Sequence[bytes]) -> list[Attributes]:
         """Of each of some properties, as `attributes` gives them: up to the first for which that raises BrokerError."""
         return self._layouts.attributes(column)
 
-    def _learn(self, properties: bytes) -> Attributes:
+    def _look(self, properties: bytes) -> Attributes | Looked:
+        """As `attributes`; with what was looked at, when it was."""
+        found = self._memo.get(properties)
+        return self._learn(properties) if found is None else found
+
+    def _learn(self, properties: bytes) -> Looked:
         if len(properties) > LITTLE:
             _check_headers(properties)
-        self.walked += len(properties)
-        facts = acted_on(properties)
+        spans = spans_of(properties)
+        if HEADERS in spans:
+            self._layouts.check(properties, spans[HEADERS])
+        facts = acted_on(properties, spans)
         attributes = self._known.get(facts)
         if attributes is None:
-            read = _read(properties, facts[0])
+            read = _read(properties, spans, facts[0])
             attributes = _put(self._interned, read, read)
             if not facts[0] & DELAYED:  # what headers say is not among the fields that it is known by
                 _put(self._known, facts, attributes)
         if len(properties) <= LONGEST:
             _put(self._memo, properties, attributes)
-        return attributes
+        return Looked(attributes, spans, facts)
 
     def headers(self, properties: bytes) -> Mapping[str, Any]:
         """As MessageFormat says."""

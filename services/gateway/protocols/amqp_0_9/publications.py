@@ -42,7 +42,7 @@ _KIND_BYTES = 512 << 10  # of names, likewise
 _SEVERAL = 2  # publishes that had to be recognised: the next ones may have to be as well
 _MOST_TO_LEARN = 512
 _SEEN_BYTES = 128 << 10  # likewise
-_WALKED_PER_MICROSECOND = 8  # octets of properties, where a field takes two of them
+_MICROSECONDS = 2  # of a value of headers that was walked over
 
 # Publishes that are alike in everything but the bytes of their bodies: what stands in front of a body, the body's size,
 # channel, kind, properties. A bare tuple: a varied stream makes many.
@@ -113,16 +113,16 @@ class Publications:
     def read(self, data: Received, position: int) -> int:
         """Takes publishes from `position` on for as long as they are whole and plain; gives where it stopped."""
         walked = FORMAT.walked
-        most = walked + _WALKED_PER_MICROSECOND * MOST_EFFORT
+        most = walked + MOST_EFFORT // _MICROSECONDS
         if isinstance(data, memoryview):
             position = self._read_lent(data, position, most)
         else:
             position = self._read(data, position, most)
-        self._peer.effort += (FORMAT.walked - walked) // _WALKED_PER_MICROSECOND
+        self._peer.effort += (FORMAT.walked - walked) * _MICROSECONDS
         return position
 
     def _read(self, data: bytes, position: int, most: int) -> int:
-        """The same, until so many octets of properties were walked over."""
+        """The same, until so much was walked over."""
         end = len(data)
         while len(self._peer.requests) < MOST and FORMAT.walked < most:
             prefix = _in_front(data, position)

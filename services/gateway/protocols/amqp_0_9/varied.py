@@ -44,7 +44,8 @@ _FRONTS: Final = 1024  # that are remembered
 _FRONT_BYTES: Final = 64 << 10
 _BETWEENS: Final = 8192  # likewise: bodies have many sizes
 _BETWEEN_BYTES: Final = 256 << 10
-_MOST_PROPERTIES: Final = 16 << 10  # bytes of those that are looked at together: each may have to be walked over
+_MOST_PROPERTIES: Final = 8 << 10  # bytes of those that are looked at together: each may have to be walked over
+_FEW_PROPERTIES: Final = 64  # the same behind one that is refused: more may be, and what is cut behind it is cut again
 _MOST_FLAGS: Final = 4  # of a front: mandatory and immediate
 SEEN: Final[Recent[bytes]] = Recent()
 """Keys of this process."""
@@ -97,6 +98,7 @@ class Varied:
         self._headers: Memo[bytes, _Header] = Memo(_BETWEENS, _BETWEEN_BYTES)  # by what is between
         self._targets: Memo[Target, Target] = Memo(_FRONTS, _FRONT_BYTES)  # without keys
         self._known: dict[tuple[Target, Attributes], Memo[bytes, Kind]] = {}  # by the key
+        self._room = _MOST_PROPERTIES
 
     def came(self, publish: bytes, channel: Channel, target: Target) -> None:
         """One was read in the general way, of which these are the first octets: more of its form may follow."""
@@ -128,6 +130,7 @@ class Varied:
         attributes = FORMAT.attributes_of(properties) if properties else []
         # What is refused here the general way finds again, and answers.
         whole = min(len(attributes), _texts(keys))
+        self._room = min(2 * self._room, _MOST_PROPERTIES) if whole == len(forms) else _FEW_PROPERTIES
         if not whole:
             return [], ([], [], []), position
         if are_alike(forms):
@@ -140,7 +143,7 @@ class Varied:
     def _cut(self, takes: Callable[[Channel], bool], data: bytes, position: int, end: int) -> _Cut:
         cut = forms, keys, properties, bodies, ends = _Cut([], [], [], [], [])
         channel: Channel | None = None
-        room = _MOST_PROPERTIES
+        room = self._room
         form_of, header_of, size, last = self._forms.get, self._headers.get, _BETWEEN.size, frames.END
         while (exchange_at := position + _EXCHANGE_AT) < end:
             length_at = exchange_at + 1 + data[exchange_at]

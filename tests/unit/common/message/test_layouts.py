@@ -12,6 +12,7 @@ from pamqp import commands
 
 from services.common.errors import BrokerError
 from services.common.message.amqp_0_9 import FORMAT
+from services.common.message.amqp_0_9.layouts import Layouts, Looked
 from services.common.message.facts import Attributes
 
 _TEXTS = st.none() | st.sampled_from(["", "1", "2", "10", "x" * 200])
@@ -94,3 +95,33 @@ def test_what_was_learnt_is_bounded() -> None:
         assert FORMAT.attributes_of([expiration, b"\0\0"]) == [Attributes(ttl_ms=number), Attributes()]
     layouts = [layout for same in FORMAT._layouts._layouts.values() for layout in same]
     assert sum(len(layout.known) for layout in layouts) <= 4096
+
+
+def test_layouts_that_never_come_again_are_not_learnt(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Who learns a layout does more than who reads one message: it is worth it for the second that has it."""
+    learnt = list[bytes]()
+    layouts = Layouts(FORMAT._look)
+    monkeypatch.setattr(layouts, "_learn", lambda properties, _: learnt.append(properties))
+    column = [
+        commands.Basic.Properties(headers={"n": "x" * size}, message_id="m" * size, reply_to=str(size)).marshal()
+        for size in range(200)
+    ]
+    assert len(layouts.attributes(column)) == 200
+    assert not learnt
+
+
+@pytest.mark.parametrize("size", [10, 600, 3000])
+def test_a_layout_is_walked_over_twice(monkeypatch: pytest.MonkeyPatch, size: int) -> None:
+    """However long the properties are, and where texts in headers are of other lengths each time."""
+    walked = list[bytes]()
+
+    def look(properties: bytes) -> Attributes | Looked:
+        walked.append(properties)
+        return FORMAT._look(properties)
+
+    column = [
+        commands.Basic.Properties(headers={"a": "x" * (n % 9), "b": f"{n:02}" + "y" * (size - n % 9)}).marshal()
+        for n in range(100)
+    ]
+    assert Layouts(look).attributes(column) == [Attributes()] * 100
+    assert len(walked) == 2

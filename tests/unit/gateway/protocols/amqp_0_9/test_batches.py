@@ -162,3 +162,13 @@ def test_what_belongs_to_one_channel_is_given_as_it_is() -> None:
     [(its, given_back)] = apart([channel] * 3, columns)  # type: ignore[arg-type]
     assert its is channel
     assert given_back is columns
+
+
+def test_publishes_before_confirms_were_asked_for_have_no_number() -> None:
+    """Numbers begin with the first publish behind confirm.select, also where one read has both."""
+    book = Playbook().running()
+    data = content(1, b"a") + content(1, b"b") + written(1, commands.Confirm.Select()) + content(1, b"c")
+    before, _, behind = book.engine.receive(data)
+    assert isinstance(before, Publish)
+    assert isinstance(behind, Publish)
+    assert (before.first, behind.first) == (0, 1)

@@ -119,6 +119,34 @@ def test_messages_for_exchanges_in_turn_are_read_so(monkeypatch: pytest.MonkeyPa
     assert len({position for position in looked if position < len(stream)}) <= 14
 
 
+def test_what_lies_behind_refused_publishes_is_not_cut_again_for_each(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Many channels that end by an error, and much behind them: about as much is cut as without the errors."""
+    channels = range(1, 200)
+    book, cut = Playbook().running(*channels), list[int]()
+    cut_of = Varied._cut
+
+    def counting(*given: Any) -> Any:
+        found = cut_of(*given)
+        cut.append(len(found.ends))
+        return found
+
+    monkeypatch.setattr(Varied, "_cut", counting)
+    said = [
+        content(at, b"x", expiration="123", message_id=f"{number}{at:04}") for number in range(3) for at in channels
+    ]
+    book.engine.receive(b"".join(said))
+    while book.engine.unread:
+        book.engine.receive(b"")
+    cut.clear()
+    bad = [content(at, b"x", expiration="bad", message_id=f"{at:05}") for at in channels[:98]]
+    good = [content(channels[-1], b"x", expiration="123", message_id=f"{number:05}") for number in range(1000)]
+    requests = book.engine.receive(b"".join([*bad, *good]))
+    while book.engine.unread:
+        requests += book.engine.receive(b"")
+    assert sum(len(each.bodies) for each in requests if isinstance(each, Publish)) == len(good)
+    assert sum(cut) < 4 * (len(bad) + len(good))
+
+
 def test_a_channel_that_has_the_number_of_another_is_not_taken_for_it() -> None:
     """What it publishes is numbered from 1 once it selects confirms, though its forms came on the other."""
     book = Playbook().running()
