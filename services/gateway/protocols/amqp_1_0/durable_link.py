@@ -14,7 +14,7 @@ from services.gateway.protocols.amqp_1_0.durable_record import NEVER, Record, qu
 from services.gateway.protocols.amqp_1_0.link import LinkState
 from services.gateway.protocols.amqp_1_0.outgoing_link import OutgoingLink
 from services.gateway.protocols.amqp_1_0.termini import Source
-from services.gateway.vocabulary import Cancel, DeclareQueue, DeleteQueue, Node
+from services.gateway.vocabulary import Cancel, DeclareQueue, DeleteQueue, Node, ReplaceQueue
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -72,21 +72,20 @@ class DurableLink(OutgoingLink):
             return
         its = self.session.peer.container, self.name, str(source.address), key, self._selector
         record = Record(*its, bool(self._filters.no_local))
-        self._declare_as(record, lambda found: self._declared(found, record, exchange))
 
-    def _declare_as(self, record: Record, done: Callable[[QueueDeclared], None]) -> None:
         def made(found: QueueDeclared) -> None:
             self._created = found.created
-            done(found)
+            self._declared(found, record, exchange)
 
         def in_vain(found: QueueDeclared) -> None:
             self._created = found.created
             self._unmake()
 
-        declare = DeclareQueue(
-            self.session.number, self._queue, durable=True, arguments=record.arguments, link=self.number
-        )
-        self._ask_for(declare, made, in_vain)
+        self._ask_for(self._declaration(record), made, in_vain)
+
+    def _declaration(self, record: Record) -> DeclareQueue:
+        its = record.arguments
+        return DeclareQueue(self.session.number, self._queue, durable=True, arguments=its, link=self.number)
 
     def _unmake(self) -> None:
         """As OutgoingLink says. Nobody would end one that stays, unless the link has it by now that took this one's."""
@@ -98,17 +97,15 @@ class DurableLink(OutgoingLink):
             self.session.ask_for(delete, lambda _: None, lambda _: None)
 
     def _declared(self, found: QueueDeclared, record: Record, exchange: str) -> None:
-        """What was there may be of another source, or of another selector: then what waits in it is not wanted. Who may
-        not have the other keeps it.
+        """What was there may be of another source, or of another selector: then what waits in it is not wanted. Who is
+        refused the other keeps it.
         """
-        if not found.created and record_in(found.arguments) != record:
-            instead = self._binding(exchange, self._queue, record.key)
-            delete = DeleteQueue(self.session.number, self._queue, instead=instead, link=self.number)
-            self._ask_for(
-                delete, lambda _: self._declare_as(record, lambda _: self._bind(exchange, self._queue, record.key))
-            )
-        else:
+        if found.created or record_in(found.arguments) == record:
             self._bind(exchange, self._queue, record.key)
+            return
+        binding = self._binding(exchange, self._queue, record.key)
+        instead = ReplaceQueue(self.session.number, self._declaration(record), binding, link=self.number)
+        self._ask_for(instead, lambda _: self._take_up())
 
     def _take_up(self) -> None:
         self._stays = True
