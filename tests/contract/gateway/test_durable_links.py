@@ -17,7 +17,6 @@ from services.common.access.records import Permission
 from services.common.clients.store import StoreClient
 from services.common.message import arguments
 from services.common.message.amqp_1_0.values import Described, Symbol
-from services.common.topology.slots import SlotName
 from services.gateway.operations import choosing
 from services.gateway.protocols.amqp_1_0.durable_record import queue_of, record_in
 from services.gateway.protocols.amqp_1_0.performatives import Attach, Detach, Transfer
@@ -29,21 +28,12 @@ from services.router.topology import declare_queue
 from tests.support.amqp_1_0_client import Client
 from tests.support.amqp_1_0_playbook import receiving
 from tests.support.broker_house import BrokerHouse
+from tests.support.durable_links import NEVER, definition, link_of, other_of, publish
 from tests.support.programs import until
 
 Exchange = commands.Exchange
 
-NEVER: dict[str, Any] = {"durable": 2, "expiry_policy": "never"}
 SELECTOR_FILTER = Symbol("apache.org:selector-filter:string")
-
-
-@pytest_asyncio.fixture(loop_scope="session")
-async def exchange(broker: BrokerHouse, name: str) -> AsyncIterator[str]:
-    """A topic exchange."""
-    client = await broker.connect()
-    await client.call(1, Exchange.Declare(exchange=name, exchange_type="topic"), Exchange.DeclareOk)
-    yield name
-    await client.call(1, Exchange.Delete(exchange=name), Exchange.DeleteOk)
 
 
 @asynccontextmanager
@@ -65,30 +55,6 @@ async def mallory(broker: BrokerHouse) -> AsyncIterator[str]:
     """A user who may do everything."""
     async with user(broker, "mallory") as name:
         yield name
-
-
-async def publish(broker: BrokerHouse, exchange: str, *bodies: str) -> None:
-    """Confirmed."""
-    client = await broker.connect()
-    await client.call(1, commands.Confirm.Select(), commands.Confirm.SelectOk)
-    for body in bodies:
-        client.publish(body.encode(), "a.b", exchange=exchange)
-    await client.confirmed(len(bodies))
-
-
-def link_of(exchange: str) -> str:
-    """The name of the link that `receiving` attaches."""
-    return f"of {exchange}"
-
-
-def other_of(exchange: str, source: str = "amq.fanout") -> Attach:
-    """The same link, from there."""
-    return replace(receiving(source, 1, dict(NEVER)), name=link_of(exchange))
-
-
-def definition(broker: BrokerHouse, exchange: str) -> Any:
-    """Of its queue, if it is there."""
-    return broker.topology.by_name.get(SlotName("/", queue_of("client", link_of(exchange))))
 
 
 async def test_what_came_while_nobody_was_there(broker: BrokerHouse, clients: list[Client], exchange: str) -> None:
@@ -183,14 +149,6 @@ async def test_closed_when_it_is_stolen(
     if not stays:
         await second.makes(receiving(exchange, 0, dict(NEVER)))
     await second.detaches()
-    await until(lambda: definition(broker, exchange) is None)
-
-
-async def test_closed_by_a_client_that_goes(broker: BrokerHouse, clients: list[Client], exchange: str) -> None:
-    """It closes the link, and does not wait for the answer: nothing is kept for it."""
-    client, _ = clients
-    await client.receives_from(exchange, **NEVER)
-    client.closes()
     await until(lambda: definition(broker, exchange) is None)
 
 
