@@ -155,15 +155,22 @@ class CloseLink(Request):
 
 @dataclass(slots=True)
 class DeleteQueue(Request):
-    """→ succeed with the number of messages that went (int).
-
-    `instead`: what its client wants of one of that name next. Where that is not allowed, the queue stays as it is.
-    """
+    """→ succeed with the number of messages that went (int)."""
 
     name: str
     if_unused: bool = False
     if_empty: bool = False
-    instead: Bind | None = None
+
+
+@dataclass(slots=True)
+class ReplaceQueue(Request):
+    """A queue in the place of another of its name, without what waited in that, and bound. → succeed.
+
+    Where it is refused, the other one stays as it is.
+    """
+
+    queue: DeclareQueue
+    binding: Bind
 
 
 @dataclass(slots=True)

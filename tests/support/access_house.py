@@ -53,7 +53,7 @@ def may(role: str, needs: Mapping[str, list[str]], *, anything: bool = False) ->
     return any(answers) if anything else all(answers)
 
 
-OF_LINKS: set[type[v.Request]] = {v.FindNode, v.Produce}
+OF_LINKS: set[type[v.Request]] = {v.FindNode, v.Produce, v.ReplaceQueue}
 """What AMQP 1.0 alone asks for."""
 
 

@@ -76,12 +76,16 @@ class Client:
 
     async def makes(self, attach: Attach) -> Any:
         """Attaches for a new node; gives the broker's attach."""
-        self._handle = attach.handle
-        self._writer.write(framed(0, attach))
+        self.attaches(attach)
         attached = await self.next(Attach)
         if not attach.role:
             await self.next(Flow)
         return attached
+
+    def attaches(self, attach: Attach) -> None:
+        """The same, and waits for nothing."""
+        self._handle = attach.handle
+        self._writer.write(framed(0, attach))
 
     async def sends(self, message: bytes = b"") -> Any:
         """One message by the link that was attached last; gives its state."""

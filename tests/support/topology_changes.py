@@ -6,6 +6,8 @@ from typing import Any
 
 from hypothesis import strategies as st
 
+from services.common.message import arguments
+from services.rpc.router_pb2 import Bind, DeclareQueue
 from tests.support.topology_bench import request
 
 QUEUES = ["q1", "q2", ""]
@@ -24,6 +26,18 @@ _declare_queue = st.builds(
     st.sampled_from(QUEUES),
     _flag,
     _flag,
+)
+_replace_queue = st.builds(
+    lambda name, durable, source, key, table: request(
+        "replace_queue",
+        queue=DeclareQueue(name=name, durable=durable),
+        bind=Bind(source=source, routing_key=key, arguments=arguments.dump(table)),
+    ),
+    st.sampled_from(["q1", "q2"]),
+    _flag,
+    st.sampled_from(EXCHANGES),
+    st.sampled_from(KEYS),
+    _tables,
 )
 _declare_exchange = st.builds(
     lambda name, durable, auto_delete, alternate: request(
@@ -77,6 +91,7 @@ something = [
 
 changes = st.one_of(
     _declare_queue,
+    _replace_queue,
     _declare_exchange,
     _bindings("bind"),
     _bindings("bind"),

@@ -91,6 +91,7 @@ OPERATIONS: dict[type[v.Request], Operation] = {
     v.DeleteExchange: Operation(topology.delete_exchange, needs.delete_exchange),
     v.DeclareQueue: Operation(direct_reply.declare_queue, needs.declare_queue),
     v.CloseLink: Operation(topology.close_link, needs.nothing),
+    v.ReplaceQueue: Operation(topology.replace_queue, needs.replace_queue),
     v.DeleteQueue: Operation(topology.delete_queue, needs.delete_queue),
     v.PurgeQueue: Operation(topology.purge_queue, needs.purge_queue),
     v.Bind: Operation(topology.bind, needs.bind),

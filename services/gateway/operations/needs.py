@@ -109,9 +109,14 @@ def _is_exchange(session: Session, name: str) -> bool | None:
 
 def delete_queue(session: Session, request: v.DeleteQueue) -> None:
     _of_queue(Action.DELETE, session, request.name)
-    if request.instead:
-        _of_queue(Action.CONSUME, session, request.name)
-        _bind(Action.BIND, session, request.instead)
+
+
+def replace_queue(session: Session, request: v.ReplaceQueue) -> None:
+    """Also what its client wants of it next: who may not have that keeps the former."""
+    _of_queue(Action.DELETE, session, request.queue.name)
+    declare_queue(session, request.queue)
+    _of_queue(Action.CONSUME, session, request.queue.name)
+    _bind(Action.BIND, session, request.binding)
 
 
 def purge_queue(session: Session, request: v.PurgeQueue) -> None:

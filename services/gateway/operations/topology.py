@@ -36,18 +36,7 @@ async def delete_exchange(session: Session, request: v.DeleteExchange) -> None:
 
 
 async def declare_queue(session: Session, request: v.DeclareQueue) -> answers.QueueDeclared:
-    declare = router_pb2.DeclareQueue(
-        name=named(session, request.name) if request.passive else request.name,
-        passive=request.passive,
-        durable=request.durable,
-        exclusive=request.exclusive,
-        auto_delete=request.auto_delete,
-        arguments=arguments.dump(request.arguments),
-        lifetime=request.lifetime,
-    )
-    # Before it is: if the answer is lost, the queue is there all the same.
-    session.owns_queues |= bool(request.lifetime) or may_end(request.arguments)
-    session.connection.owns_queues |= request.exclusive or session.owns_queues
+    declare = _declaration(session, request)
     async with session.broker.looking if request.passive or _is_there(session, declare.name) else nullcontext():
         reply = await change(session, request.link, declare_queue=declare)
     session.last_queue = reply.queue.name
@@ -59,13 +48,34 @@ async def declare_queue(session: Session, request: v.DeclareQueue) -> answers.Qu
     return answers.QueueDeclared(reply.queue.name, counts.message_count, counts.consumer_count, said)
 
 
+def _declaration(session: Session, request: v.DeclareQueue) -> router_pb2.DeclareQueue:
+    # Before it is: if the answer is lost, the queue is there all the same.
+    session.owns_queues |= bool(request.lifetime) or may_end(request.arguments)
+    session.connection.owns_queues |= request.exclusive or session.owns_queues
+    return router_pb2.DeclareQueue(
+        name=named(session, request.name) if request.passive else request.name,
+        passive=request.passive,
+        durable=request.durable,
+        exclusive=request.exclusive,
+        auto_delete=request.auto_delete,
+        arguments=arguments.dump(request.arguments),
+        lifetime=request.lifetime,
+    )
+
+
+async def replace_queue(session: Session, request: v.ReplaceQueue) -> None:
+    await choosing.check_binding(request.binding, session.broker.compiling)
+    replace = router_pb2.ReplaceQueue(
+        queue=_declaration(session, request.queue), bind=_binding(session, request.binding)
+    )
+    await change(session, request.link, replace_queue=replace)
+
+
 def _is_there(session: Session, name: str) -> bool:
     return SlotName(session.connection.virtual_host, name) in session.broker.topology.by_name
 
 
 async def delete_queue(session: Session, request: v.DeleteQueue) -> int:
-    if request.instead:
-        await choosing.check_binding(request.instead, session.broker.compiling)
     try:
         definition = await find_queue(session, request.name)
     except NotFound:

@@ -20,13 +20,16 @@ from services.gateway.vocabulary import (
     DeleteQueue,
     FindNode,
     Produce,
+    ReplaceQueue,
     Request,
 )
 
 if TYPE_CHECKING:
     from services.gateway.sessions.session import Session
 
-OF_LINKS: Final = frozenset({FindNode, Produce, DeclareQueue, DeleteQueue, Bind, Consume, Cancel, CloseLink})
+OF_LINKS: Final = frozenset(
+    {FindNode, Produce, DeclareQueue, ReplaceQueue, DeleteQueue, Bind, Consume, Cancel, CloseLink}
+)
 """Kinds of requests that are carried out so, where they are a link's."""
 
 

@@ -27,7 +27,7 @@ def bind(state: TopologyState, request: ChangeRequest, effects: Effects) -> Outc
     binding = _read(host, request.bind, access.asker(request))
     if binding in host.sources[request.bind.source].bindings:
         return Outcome()  # whatever it says: what was taken once is heeded
-    _check(table, request.bind.source, request.virtual_host)
+    check_arguments(table, request.bind.source, request.virtual_host)
     host.add_binding(request.bind.source, binding, effects)
     return Outcome(created=True)
 
@@ -44,7 +44,8 @@ def unbind(state: TopologyState, request: ChangeRequest, effects: Effects) -> Ou
     return Outcome()
 
 
-def _check(table: Mapping[str, Any], source: str, virtual_host: str) -> None:
+def check_arguments(table: Mapping[str, Any], source: str, virtual_host: str) -> None:
+    """Raises PreconditionFailed for what a binding of that exchange cannot say."""
     try:
         check(table)
     except Wrong as error:

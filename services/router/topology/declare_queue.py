@@ -29,26 +29,26 @@ def declare_queue(state: TopologyState, request: ChangeRequest, effects: Effects
     if known := host.queues.get(declare.name):
         _check_same(host, known, declare, whose)
         if _has_room(state, host):
-            _make(state, host, alternates.still_of(known, arguments.load(declare.arguments)), effects)
+            make(state, host, alternates.still_of(known, arguments.load(declare.arguments)), effects)
         return Outcome(known)
-    _check_room(state, host, declare.name)
-    queue, its = _create(state, host, declare, whose)
-    _make(state, host, its, effects, with_queue=1)
+    check_room(state, host, declare.name)
+    queue, its = declared(state, host, declare, whose)
+    make(state, host, its, effects, with_queue=1)
     state.add_queue(queue, effects)
     return Outcome(queue, created=True)
 
 
-def _make(
+def make(
     state: TopologyState, host: VirtualHost, its: list[Alternate], effects: Effects, *, with_queue: int = 0
 ) -> None:
-    """What has gone of them since is made again."""
+    """Where its dead letters go: what has gone of it since is made again, so that there is room for the queue, too."""
     for name in alternates.to_make(host, its):
-        _check_room(state, host, name, with_queue)
+        check_room(state, host, name, with_queue)
         state.add_queue(alternates.make(state, host, name), effects)
 
 
-def _check_room(state: TopologyState, host: VirtualHost, name: str, more: int = 0) -> None:
-    """In RabbitMQ's words."""
+def check_room(state: TopologyState, host: VirtualHost, name: str, more: int = 0) -> None:
+    """Raises PreconditionFailed where the virtual host has its most queues, in RabbitMQ's words."""
     if not _has_room(state, host, more):
         most = state.most_queues(host.name)
         raise PreconditionFailed(
@@ -61,9 +61,10 @@ def _has_room(state: TopologyState, host: VirtualHost, more: int = 0) -> bool:
     return most is None or len(host.queues) + more < most
 
 
-def _create(
+def declared(
     state: TopologyState, host: VirtualHost, declare: DeclareQueue, whose: Asker
 ) -> tuple[Queue, list[Alternate]]:
+    """The queue as it would be, and where its dead letters would go; raises as `declare_queue` does."""
     if declare.name:
         names.check_new("queue", declare.name, exclusive=declare.exclusive, restored=declare.restored)
     name = declare.name or f"{names.MADE}{state.new_name()}"

@@ -8,6 +8,7 @@ from typing import NamedTuple
 from services.common.errors import NotFound
 from services.common.topology import records
 from services.common.topology.definitions import Host, Queue
+from services.common.topology.exchanges.exchange_type import Binding
 from services.common.topology.records import Record, RecordKey
 from services.router.topology.effects import Effects
 from services.router.topology.governing import governed
@@ -65,6 +66,14 @@ class TopologyState:
         queue = governed(host, queue)
         self._index(queue)
         host.add_queue(queue, effects)
+
+    def supersede_queue(self, former: Queue, queue: Queue, source: str, binding: Binding, effects: Effects) -> None:
+        """As VirtualHost says."""
+        host = self.virtual_hosts[queue.virtual_host]
+        queue = governed(host, queue)
+        host.supersede_queue(former, queue, source, binding, effects)
+        self._unindex(former)
+        self._index(queue)
 
     def replace_queue(self, queue: Queue) -> Queue:
         """The same queue, of which something else is said now: gives it as it is under its policies."""

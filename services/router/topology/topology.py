@@ -26,6 +26,7 @@ from services.router.topology.effects import Effects
 from services.router.topology.kinds import Kinds
 from services.router.topology.outcome import Outcome
 from services.router.topology.policies import clear_policy, set_policy
+from services.router.topology.replace_queue import replace_queue
 from services.router.topology.replay import Change, replay
 from services.router.topology.state import Stored, TopologyState, Unreadable
 from services.router.topology.virtual_host import VirtualHost
@@ -47,6 +48,7 @@ _CHANGES: Mapping[str, Callable[[TopologyState, ChangeRequest, Effects], Outcome
     "set_policy": set_policy,
     "clear_policy": clear_policy,
     "change_queue": change_queue,
+    "replace_queue": replace_queue,
 }
 
 

@@ -66,6 +66,13 @@ class VirtualHost:
         del self._queues_by_id[queue.id]
         effects.happened.append(Happened(created=False, what=queue))
 
+    def supersede_queue(self, former: Queue, queue: Queue, source: str, binding: Binding, effects: Effects) -> None:
+        """Another of its name is in its place, with that binding alone. Raises as `add_binding`, before all else."""
+        self._connect(source, binding)  # first: the exchange may be one that goes with its last binding
+        self.remove_queue(former, effects)
+        self.add_queue(queue, effects)
+        self._keep_binding(source, binding, effects)
+
     def replace_queue(self, queue: Queue) -> None:
         """The same queue, under other policies, or with other arguments."""
         self.queues[queue.name] = self._queues_by_id[queue.id] = queue
@@ -79,12 +86,20 @@ class VirtualHost:
     def add_binding(self, source: str, binding: Binding, effects: Effects) -> None:
         """Of a binding that is not there yet; raises PreconditionFailed when the exchange type cannot use it."""
         self._connect(source, binding)
+        self._keep_binding(source, binding, effects)
+
+    def _keep_binding(self, source: str, binding: Binding, effects: Effects) -> None:
         durable = self.is_durable(source, binding)
         effects.records[records.binding_key(self.name, source, binding)] = records.binding_record(
             self.name, source, binding, durable=durable
         )
         effects.happened.append(Happened(created=True, what=self._bound(source, binding)))
         self._forget(source, self.sources[source].matcher.only_key(binding), effects)
+
+    def check_binding(self, source: str, binding: Binding) -> None:
+        """Of a binding that is not there yet: raises as `add_binding` does."""
+        self.sources[source].bind(binding)
+        self.sources[source].unbind(binding)
 
     def remove_binding(self, source: str, binding: Binding, effects: Effects) -> None:
         """An auto-delete exchange goes with the last binding from it."""

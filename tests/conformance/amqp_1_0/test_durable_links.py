@@ -75,6 +75,81 @@ def test_attached_once_more_before_it_is_there() -> None:
     assert book.deletes() == []
 
 
+@pytest.mark.parametrize("waits", [to_broker.FindNode, to_broker.DeclareQueue, to_broker.Bind])
+def test_closed_before_it_is_there(waits: type[to_broker.Request]) -> None:
+    """Its queue is deleted behind what is under way, and nothing more asked for; the peer is told what it asked for."""
+    book = Book()
+    book.waits.update((waits, to_broker.DeleteQueue))
+    book.says(0, receiving("x", 0, NEVER))
+    book.says(0, Detach(0, True))
+    pending, delete = book.asked[-2:]
+    assert (delete.name, delete.if_unused) == (QUEUE, False)  # type: ignore[attr-defined]
+    book.serve(pending)
+    assert book.asked[-1] is delete
+    book.serve(delete)
+    attach, detach = book.answers()
+    assert attach.source.address == "x"
+    assert (detach.closed, detach.error) == (True, None)
+
+
+def test_closed_while_it_is_looked_for() -> None:
+    """A link that is found by its name alone, and gone by then, is told that it has no source."""
+    book = Book(there=True)
+    book.waits.update((to_broker.DeclareQueue, to_broker.DeleteQueue))
+    book.says(0, replace(receiving("x", 0), source=None))
+    book.says(0, Detach(0, True))
+    for each in book.asked[-2:]:
+        book.serve(each)
+    attach, detach = book.answers()
+    assert (attach.source, detach.closed, detach.error) == (None, True, None)
+
+
+def test_closed_while_its_consumer_comes() -> None:
+    """That ends with its queue, though nothing is answered; where it is, the peer is told once."""
+    book = Book()
+    book.waits.update((to_broker.Consume, to_broker.Cancel))
+    book.says(0, receiving("x", 0, NEVER))
+    [cancel] = book.says(0, Detach(0, True))
+    assert cancel.deletes  # type: ignore[attr-defined]
+    consume = book.asked[-2]
+    book.waits.clear()
+    book.serve(consume)
+    book.serve(cancel)
+    attach, detach = book.answers()
+    assert (attach.source.address, detach.closed, detach.error) == ("x", True, None)
+
+
+@pytest.mark.parametrize(
+    ("waits", "error"),
+    [(to_broker.DeclareQueue, AccessRefused("may not")), (to_broker.Consume, NotFound("the queue was deleted"))],
+)
+def test_closed_before_it_is_refused(waits: type[to_broker.Request], error: Exception) -> None:
+    """What was asked behind that is not carried out, and nothing is kept for its answer."""
+    book = Book()
+    book.waits.update((waits, to_broker.DeleteQueue, to_broker.Cancel))
+    book.refused[waits] = error
+    book.says(0, receiving("x", 0, NEVER))
+    book.says(0, Detach(0, True))
+    pending, early = book.asked[-2:]
+    book.serve(pending)
+    attach, detach = book.answers()
+    assert attach.source is None
+    assert detach.error is not None
+    assert id(early) not in book.engine._connection._peer.asked
+
+
+def test_a_link_of_a_queue_that_is_closed_before_it_is_there() -> None:
+    """Is as any other: its consumer comes, and ends."""
+    book = Book()
+    book.waits.add(to_broker.Consume)
+    book.says(0, receiving("q", 0, NEVER))
+    assert book.says(0, Detach(0, True)) == []
+    book.serve(book.asked[-1])
+    attach, detach = book.answers()
+    assert (attach.source.address, detach.closed, detach.error) == ("q", True, None)
+    assert book.deletes() == []
+
+
 def test_begun_it_leaves_its_queue() -> None:
     """Detached, it can be taken up; closed, its queue goes with its consumer."""
     book = Book()

@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 import pytest_asyncio
+from pamqp.commands import Exchange
 
 from tests.support.amqp_1_0_client import Client
 from tests.support.broker_house import BrokerHouse
@@ -36,6 +37,15 @@ async def clients(broker: BrokerHouse) -> AsyncIterator[list[Client]]:
     yield clients
     for client in clients:
         client.abort()
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def exchange(broker: BrokerHouse, name: str) -> AsyncIterator[str]:
+    """A topic exchange."""
+    client = await broker.connect()
+    await client.call(1, Exchange.Declare(exchange=name, exchange_type="topic"), Exchange.DeclareOk)
+    yield name
+    await client.call(1, Exchange.Delete(exchange=name), Exchange.DeleteOk)
 
 
 @pytest.fixture(scope="module")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from dataclasses import replace
 from typing import NamedTuple
 
 import pytest
@@ -12,15 +13,16 @@ import pytest_asyncio
 from services.common.access.records import TopicPermission
 from services.common.message.amqp_1_0.encode import encode
 from services.common.message.amqp_1_0.values import Described, ULong
-from services.gateway.protocols.amqp_1_0.performatives import Close
+from services.gateway.protocols.amqp_1_0.performatives import Close, Detach
 from services.gateway.protocols.amqp_1_0.states import Accepted, Rejected
 from tests.support.access_house import HERE, OF_LINKS, ROLES, AccessHouse, access_house, heard_of, may
 from tests.support.amqp_1_0_client import Client
-from tests.support.amqp_1_0_playbook import data
+from tests.support.amqp_1_0_playbook import data, receiving
 from tests.support.broker_house import BrokerHouse
 
 UNAUTHORIZED = "amqp:unauthorized-access"
 OWN = "amq.gen-"
+SUBSCRIBED = "qpidsub_/client_/news"
 
 
 class Operation(NamedTuple):
@@ -28,6 +30,17 @@ class Operation(NamedTuple):
 
     attaches: Callable[[Client], Awaitable[str]]
     needs: Mapping[str, list[str]]
+
+
+async def subscribes_anew(client: Client) -> str:
+    """By one link, whose former queue is replaced; gives the condition for which it is refused, else nothing."""
+    for handle, key in enumerate("ab", start=100):
+        attach = receiving(f"/exchanges/x/{key}", handle, {"durable": 2, "expiry_policy": "never"})
+        attached = await client.makes(replace(attach, name="news"))
+        detach = await (client.next(Detach) if attached.source is None else client.detaches(closed=key == "b"))
+        if detach.error:
+            return str(detach.error.condition)
+    return ""
 
 
 OPERATIONS: Mapping[str, Operation] = {
@@ -42,6 +55,10 @@ OPERATIONS: Mapping[str, Operation] = {
     "of an exchange": Operation(
         lambda client: client.receives_from("/exchanges/x"),
         {"configure": [OWN], "write": [OWN], "read": [OWN, "x"]},
+    ),
+    "of an exchange, durably, and then of another": Operation(
+        subscribes_anew,
+        {"configure": [SUBSCRIBED], "write": [SUBSCRIBED], "read": [SUBSCRIBED, "x"]},
     ),
     "of a queue of its own": Operation(
         lambda client: client.receives_from(None, dynamic=True), {"configure": [OWN], "read": [OWN]}

@@ -17,30 +17,23 @@ from services.common.access.records import Permission
 from services.common.clients.store import StoreClient
 from services.common.message import arguments
 from services.common.message.amqp_1_0.values import Described, Symbol
-from services.common.topology.slots import SlotName
+from services.gateway.operations import choosing
 from services.gateway.protocols.amqp_1_0.durable_record import queue_of, record_in
 from services.gateway.protocols.amqp_1_0.performatives import Attach, Detach, Transfer
 from services.gateway.protocols.amqp_1_0.termini import Target
+from services.gateway.sessions.session import Session
 from services.mgmt.access.grants import Grants
 from services.mgmt.users import Users
+from services.router.topology import declare_queue
 from tests.support.amqp_1_0_client import Client
 from tests.support.amqp_1_0_playbook import receiving
 from tests.support.broker_house import BrokerHouse
+from tests.support.durable_links import NEVER, definition, link_of, other_of, publish
 from tests.support.programs import until
 
 Exchange = commands.Exchange
 
-NEVER: dict[str, Any] = {"durable": 2, "expiry_policy": "never"}
 SELECTOR_FILTER = Symbol("apache.org:selector-filter:string")
-
-
-@pytest_asyncio.fixture(loop_scope="session")
-async def exchange(broker: BrokerHouse, name: str) -> AsyncIterator[str]:
-    """A topic exchange."""
-    client = await broker.connect()
-    await client.call(1, Exchange.Declare(exchange=name, exchange_type="topic"), Exchange.DeclareOk)
-    yield name
-    await client.call(1, Exchange.Delete(exchange=name), Exchange.DeleteOk)
 
 
 @asynccontextmanager
@@ -62,25 +55,6 @@ async def mallory(broker: BrokerHouse) -> AsyncIterator[str]:
     """A user who may do everything."""
     async with user(broker, "mallory") as name:
         yield name
-
-
-async def publish(broker: BrokerHouse, exchange: str, *bodies: str) -> None:
-    """Confirmed."""
-    client = await broker.connect()
-    await client.call(1, commands.Confirm.Select(), commands.Confirm.SelectOk)
-    for body in bodies:
-        client.publish(body.encode(), "a.b", exchange=exchange)
-    await client.confirmed(len(bodies))
-
-
-def link_of(exchange: str) -> str:
-    """The name of the link that `receiving` attaches."""
-    return f"of {exchange}"
-
-
-def definition(broker: BrokerHouse, exchange: str) -> Any:
-    """Of its queue, if it is there."""
-    return broker.topology.by_name.get(SlotName("/", queue_of("client", link_of(exchange))))
 
 
 async def test_what_came_while_nobody_was_there(broker: BrokerHouse, clients: list[Client], exchange: str) -> None:
@@ -178,14 +152,6 @@ async def test_closed_when_it_is_stolen(
     await until(lambda: definition(broker, exchange) is None)
 
 
-async def test_closed_by_a_client_that_goes(broker: BrokerHouse, clients: list[Client], exchange: str) -> None:
-    """It closes the link, and does not wait for the answer: nothing is kept for it."""
-    client, _ = clients
-    await client.receives_from(exchange, **NEVER)
-    client.closes()
-    await until(lambda: definition(broker, exchange) is None)
-
-
 async def test_of_another_user(broker: BrokerHouse, clients: list[Client], exchange: str, mallory: str) -> None:
     """Anybody may call their container as another does: that is not theirs, whichever way they ask for it."""
     alice, _ = clients
@@ -273,6 +239,82 @@ async def test_of_another_source_that_is_refused(
         client.settles(0)
         await client.detaches()
         client.abort()
+
+
+async def test_of_another_source_where_there_is_no_room(
+    broker: BrokerHouse, clients: list[Client], exchange: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A virtual host that has all its queues has no more than those afterwards."""
+    client, _ = clients
+    await client.receives_from(exchange, **NEVER)
+    await client.detaches(closed=False)
+    monkeypatch.setattr(declare_queue, "_has_room", lambda *_: False)
+    assert (await client.makes(other_of(exchange))).source is not None
+    await publish(broker, "amq.fanout", "1")
+    client.takes(1)
+    await client.next(Transfer)
+    client.settles(0)
+    await client.detaches()
+
+
+async def test_of_another_source_that_goes(
+    broker: BrokerHouse, clients: list[Client], exchange: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It was there when it was looked for: the former stays, with all that waits for it."""
+    client, _ = clients
+    await client.receives_from(exchange, **NEVER)
+    await client.detaches(closed=False)
+    await publish(broker, exchange, "1")
+    other, manager, look = f"{exchange}-other", await broker.connect(), choosing.check_binding
+    await manager.call(1, Exchange.Declare(exchange=other), Exchange.DeclareOk)
+
+    async def goes(*what: Any) -> None:
+        await manager.call(1, Exchange.Delete(exchange=other), Exchange.DeleteOk)
+        await look(*what)
+
+    monkeypatch.setattr(choosing, "check_binding", goes)
+    assert (await client.makes(other_of(exchange, other))).source is None
+    assert (await client.next(Detach)).error.condition == "amqp:not-found"
+    monkeypatch.undo()
+    await client.makes(replace(receiving(exchange, 2, dict(NEVER)), name=link_of(exchange)))
+    client.takes(1)
+    await client.next(Transfer)
+    assert client.payload.endswith(b"1")
+    client.settles(0)
+    await client.detaches()
+
+
+@pytest.mark.parametrize("last", [1, 2, 3, 4])
+async def test_of_another_source_by_a_client_that_goes(
+    broker: BrokerHouse, clients: list[Client], exchange: str, monkeypatch: pytest.MonkeyPatch, last: int
+) -> None:
+    """Whichever of its link's requests is the last: it has either the former or the other, and what comes to that."""
+    first, second = clients
+    await first.receives_from(exchange, **NEVER)
+    await first.detaches(closed=False)
+    await publish(broker, exchange, "1")
+    finish, asked = Session.finish, list[Session]()
+
+    async def goes(its: Session, request: Any, work: Any) -> None:
+        asked.append(its)
+        if len(asked) == last:
+            first.abort()
+            await until(lambda: its.connection.lost)
+        await finish(its, request, work)
+
+    monkeypatch.setattr(Session, "finish", goes)
+    first.attaches(other_of(exchange))
+    await until(lambda: len(asked) >= last and asked[0].closed)
+    monkeypatch.undo()
+    attached = await second.makes(Attach(link_of(exchange), 0, True, source=None, target=Target()))
+    await publish(broker, attached.source.address, "2")
+    second.takes(10)
+    waited = [b"1", b"2"] if attached.source.address == exchange else [b"2"]
+    for delivery, body in enumerate(waited):
+        await second.next(Transfer)
+        assert second.payload.endswith(body)
+        second.settles(delivery)
+    await second.detaches()
 
 
 async def test_stolen_when_the_owner_dies(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -14,13 +14,13 @@ from services.gateway.protocols.amqp_1_0.durable_record import NEVER, Record, qu
 from services.gateway.protocols.amqp_1_0.link import LinkState
 from services.gateway.protocols.amqp_1_0.outgoing_link import OutgoingLink
 from services.gateway.protocols.amqp_1_0.termini import Source
-from services.gateway.vocabulary import Cancel, DeclareQueue, DeleteQueue, Node
+from services.gateway.vocabulary import Cancel, DeclareQueue, DeleteQueue, Node, ReplaceQueue, Request
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from services.gateway.answers import QueueDeclared
-    from services.gateway.protocols.amqp_1_0.performatives import Attach
+    from services.gateway.protocols.amqp_1_0.performatives import Attach, Detach
     from services.gateway.protocols.amqp_1_0.session import Session
 
 _SHARED = "shared"  # a capability: several links of one name, which takes more than a queue of its own
@@ -34,6 +34,7 @@ class DurableLink(OutgoingLink):
         super().__init__(session, attach, handle)
         self._queue = queue_of(session.peer.container, self.name)
         self._stays = False  # its end here does
+        self._early: Request | None = None  # by which it ends, asked before it was there
         self._created = False  # its queue, by this attach, and nothing is bound to that or consumes from it yet
 
     # -------------------------------------------------------------- beginning
@@ -62,6 +63,9 @@ class DurableLink(OutgoingLink):
         its_own = self._attach.source is None or self._kind is Node.EXCHANGE
         if its_own and isinstance(error, ResourceLocked):
             error = AccessRefused(f"link {self.name!r} of a container of this name is another user's")
+        if self._early:  # it is not answered: what a link asks behind what is refused is not carried out
+            self.session.peer.answered(self._early)
+            self._early = None
         super().refuse(error)
 
     def _subscribe(self, exchange: str, key: str) -> None:
@@ -72,43 +76,40 @@ class DurableLink(OutgoingLink):
             return
         its = self.session.peer.container, self.name, str(source.address), key, self._selector
         record = Record(*its, bool(self._filters.no_local))
-        self._declare_as(record, lambda found: self._declared(found, record, exchange))
 
-    def _declare_as(self, record: Record, done: Callable[[QueueDeclared], None]) -> None:
         def made(found: QueueDeclared) -> None:
             self._created = found.created
-            done(found)
+            self._declared(found, record, exchange)
 
         def in_vain(found: QueueDeclared) -> None:
             self._created = found.created
             self._unmake()
 
-        declare = DeclareQueue(
-            self.session.number, self._queue, durable=True, arguments=record.arguments, link=self.number
-        )
-        self._ask_for(declare, made, in_vain)
+        self._ask_for(self._declaration(record), made, in_vain)
+
+    def _declaration(self, record: Record) -> DeclareQueue:
+        its = record.arguments
+        return DeclareQueue(self.session.number, self._queue, durable=True, arguments=its, link=self.number)
 
     def _unmake(self) -> None:
         """As OutgoingLink says. Nobody would end one that stays, unless the link has it by now that took this one's."""
         super()._unmake()
         created, self._created = self._created, False
         is_last = self.session.peer.links.get(self.identity, self) is self
-        if created and is_last and self.session.is_heard:
+        if created and not self._early and is_last and self.session.is_heard:
             delete = DeleteQueue(self.session.number, self._queue, if_unused=True, link=self.number)
             self.session.ask_for(delete, lambda _: None, lambda _: None)
 
     def _declared(self, found: QueueDeclared, record: Record, exchange: str) -> None:
-        """What was there may be of another source, or of another selector: then what waits in it is not wanted. Who may
-        not have the other keeps it.
+        """What was there may be of another source, or of another selector: then what waits in it is not wanted. Who is
+        refused the other keeps it.
         """
-        if not found.created and record_in(found.arguments) != record:
-            instead = self._binding(exchange, self._queue, record.key)
-            delete = DeleteQueue(self.session.number, self._queue, instead=instead, link=self.number)
-            self._ask_for(
-                delete, lambda _: self._declare_as(record, lambda _: self._bind(exchange, self._queue, record.key))
-            )
-        else:
+        if found.created or record_in(found.arguments) == record:
             self._bind(exchange, self._queue, record.key)
+            return
+        binding = self._binding(exchange, self._queue, record.key)
+        instead = ReplaceQueue(self.session.number, self._declaration(record), binding, link=self.number)
+        self._ask_for(instead, lambda _: self._take_up())
 
     def _take_up(self) -> None:
         self._stays = True
@@ -134,18 +135,47 @@ class DurableLink(OutgoingLink):
 
     # -------------------------------------------------------------- the end
 
+    def detach(self, detach: Detach) -> None:
+        """As Link says. Closed before it is there, its queue goes, too: its peer may be gone by the next answer."""
+        early = self.state is LinkState.ATTACHING and detach.closed
+        super().detach(detach)
+        if early and self._stays:
+            self._early = self._end_with_queue(
+                lambda _: None
+            )  # and again when it is there: then there is nothing to do
+        elif early and not self._asked_to_consume:
+            self._early = DeleteQueue(self.session.number, self._queue, link=self.number)
+            self.session.ask_for(self._early, lambda _: self._over(), self.refuse)
+
+    def _over(self) -> None:
+        """Nothing was left of it; that it was there its peer is told, which has asked for it."""
+        if self.state is not LinkState.DETACHING or not self.session.is_heard:
+            return
+        if self._attach.source is None:
+            self._nowhere()
+        else:
+            self._answer()
+        self._gone()
+
+    @property
+    def _goes_on(self) -> bool:
+        return super()._goes_on and (self._early is None or self._stays)
+
     def _end_consumer(self, ended: Callable[[object], None]) -> None:
         """As OutgoingLink says. Closed by its peer, its queue goes; detached, that stays.
 
         Asked for at once: a peer that has closed it may be gone before the broker answers.
         """
-        if not (self._stays and self._closed and self.state is LinkState.DETACHING):
+        if self._stays and self._closed and self.state is LinkState.DETACHING:
+            self._end_with_queue(ended)
+        else:
             super()._end_consumer(ended)
-            return
 
+    def _end_with_queue(self, ended: Callable[[object], None]) -> Request:
         def stays(error: BrokerError) -> None:
             self.fail(error)
             super(DurableLink, self)._end_consumer(ended)
 
         cancel = Cancel(self.session.number, self.tag, deletes=True, link=self.number)
         self.session.ask_for(cancel, ended, stays)
+        return cancel

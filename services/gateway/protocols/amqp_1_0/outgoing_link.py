@@ -49,6 +49,7 @@ class OutgoingLink(Link):
         self._up_to = 0  # deliveries that there is credit for, counted from the first
         self._kind = Node.QUEUE
         self._made = ""  # a queue for it, which has had no consumer
+        self._asked_to_consume = False  # the broker
         self._consumes = False  # there is its consumer, of which the broker was not asked that it end
         self._own = ""  # the address of a new queue, which the peer has asked for …
         self._lifetime = ""  # … and until when it is there, if it has said that
@@ -193,6 +194,7 @@ class OutgoingLink(Link):
             link=self.number,
         )
         self.session.expect(self)
+        self._asked_to_consume = True
         self._ask_for(consume, lambda _: self._begun(), lambda _: self._begun_in_vain())
 
     def _attached(self, **ends: Any) -> None:  # noqa: ANN401 - as Link says
@@ -207,7 +209,16 @@ class OutgoingLink(Link):
             self._cancel(lambda: None)
 
     def _begun(self) -> None:
-        source, self._made, self._consumes = self._source, "", True
+        self._made, self._consumes = "", True
+        self._answer()
+        if self.state is LinkState.DETACHING:
+            self.end()
+        else:
+            self.state = LinkState.ATTACHED
+            self._ask_for_credit()
+
+    def _answer(self) -> None:
+        source = self._source
         self._attached(
             snd_settle_mode=SETTLED if self.settled else UNSETTLED,
             source=Source(
@@ -224,11 +235,6 @@ class OutgoingLink(Link):
             target=self._attach.target,
             initial_delivery_count=0,
         )
-        if self.state is LinkState.DETACHING:
-            self.end()
-        else:
-            self.state = LinkState.ATTACHED
-            self._ask_for_credit()
 
     @property
     def _terminus(self) -> dict[str, Any]:
