@@ -4,6 +4,7 @@
     ├── NotFound            no such exchange, queue or virtual host
     ├── AccessRefused       the user may not, or the name is reserved
     ├── ResourceLocked      another connection's exclusive queue
+    ├── LinkStolen          another one has taken the link's place
     ├── PreconditionFailed  it exists with other properties; in use; not empty
     │   ├── WrongSelector   what was said to choose messages is no selector
     │   └── Overtaken       somebody else has changed meanwhile what a write to the store rests on

@@ -52,6 +52,7 @@ _CODES: dict[type[BrokerError], int] = {
     errors.NotFound: 404,
     errors.AccessRefused: 403,
     errors.ResourceLocked: 405,
+    errors.LinkStolen: 405,  # another consumer has the queue
     errors.PreconditionFailed: 406,
     errors.NotAllowed: 530,
     errors.CommandInvalid: 503,

@@ -12,6 +12,7 @@ from services.gateway.protocols.amqp_0_9.reply_codes import ends_connection, rep
     [
         (errors.NotFound, 404, False),
         (TooManyFailures, 403, False),
+        (errors.LinkStolen, 405, False),
         (errors.ResourceError, 506, True),
         (errors.NotAllowed, 530, True),
         (errors.Unavailable, 541, True),
