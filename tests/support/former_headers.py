@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from unittest.mock import patch
 
-from services.common.message.amqp_0_9 import FORMAT, fields, layouts
+from services.common.message.amqp_0_9 import FORMAT, layouts
+from services.common.message.amqp_0_9.layouts import Layouts
 
 
 @contextmanager
@@ -14,7 +15,7 @@ def any_headers_taken() -> Iterator[None]:
     """Gateways of this process take any headers as long as it lasts: what they publish is as if it had been stored."""
     try:
         # Nor is a layout learnt of what they take meanwhile.
-        with patch.object(fields, "structure", lambda _: []), patch.object(layouts, "LONGEST", 0):
+        with patch.object(layouts, "check", lambda *_: 0), patch.object(Layouts, "_learn", lambda *_: None):
             yield
     finally:
         FORMAT._memo.clear()  # has found them to be in order
