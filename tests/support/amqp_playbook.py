@@ -12,7 +12,7 @@ from pamqp import body, commands, frame, header
 
 from services.gateway.protocols.amqp_0_9.engine import AmqpEngine
 from services.gateway.protocols.amqp_0_9.limits import Amqp09Limits
-from services.gateway.vocabulary import Request
+from services.gateway.vocabulary import CloseSession, Request
 
 HEADER = b"AMQP\x00\x00\x09\x01"
 CAPABILITIES = {
@@ -114,6 +114,11 @@ class Playbook:
         for channel in channels or (1,):
             assert isinstance(self.does(channel, commands.Channel.Open()), commands.Channel.OpenOk)
         return self
+
+    def ends(self, requests: list[Request]) -> None:
+        """The engine asks for the end of session 1 and nothing else; the broker has carried that out."""
+        assert requests == [CloseSession(1)]
+        self.engine.succeed(requests[0])
 
     def closed_connection(self) -> tuple[int, int, int]:
         """The engine has sent nothing but connection.close: its code, class and method."""

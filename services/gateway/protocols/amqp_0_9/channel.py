@@ -35,6 +35,7 @@ class ChannelState(IdentityEnum):
     OPENING = "opening"  # for the client's methods the same as open: it need not wait for open-ok
     OPEN = "open"
     ENDING = "ending"  # the client closed it, and what it asked for before is still being done
+    REFUSED = "refused"  # we close it when what was asked before is answered: something that was sent is at fault
     CROSSED = "crossed"  # as ending, and then we closed it too, because something of that failed
     CLOSING = "closing"  # we closed it: everything but close and close-ok is ignored
 

@@ -28,6 +28,8 @@ _CLASS_CONNECTION = 10
 # Requests that `succeed` never answers, and the method to blame when one fails.
 _UNANSWERED: Mapping[type[Request], int] = {Publish: basic.Publish.code, Settle: basic.Ack.code}
 
+_OPEN = (ChannelState.OPENING, ChannelState.OPEN)
+_HEARD = (ChannelState.OPEN, ChannelState.ENDING, ChannelState.REFUSED)
 _CLOSED_BY_US = (ChannelState.CROSSED, ChannelState.CLOSING)
 
 _Handler = Callable[[Any, int, type[Any], bytes], None]  # of Channels, channel number, method, payload
@@ -93,7 +95,7 @@ class Channels:
         its = self._channels.get(number)
         if its is None:
             raise ChannelFault(f"content on channel {number}, which is not open")
-        if its.content is None and its.state is not ChannelState.CLOSING:
+        if its.content is None and its.state not in (ChannelState.REFUSED, ChannelState.CLOSING):
             raise UnexpectedFrame(f"content where none is expected on channel {number}")
         return its.content
 
@@ -134,6 +136,13 @@ class Channels:
     def _close_acknowledged(self, number: int, _kind: type[Method], _payload: bytes) -> None:
         del self._channels[number]
 
+    def _closed_while_refused(self, number: int, kind: type[Method], payload: bytes) -> None:
+        """It hears of the fault at once, since it waits for close-ok, and of nothing that it asked for before."""
+        its = self._channels[number]
+        [closing] = [asked.method for asked in self._asked.values() if asked.channel is its and _is_ours(asked)]
+        self._close(its, closing)
+        self._closed_by_both(number, kind, payload)
+
     def _publish(self, number: int, _kind: type[Method], payload: bytes) -> None:
         self._channels[number].content = Content(self.publications.target_of(payload))
 
@@ -156,6 +165,9 @@ class Channels:
         if asked is None:
             return
         its = asked.channel
+        if _is_ours(asked):
+            self._close(its, asked.method)
+            return
         if isinstance(request, OpenSession):
             its.opened = True
             its.state = ChannelState.OPEN if its.state is ChannelState.OPENING else its.state
@@ -214,27 +226,50 @@ class Channels:
     def is_heard(self, number: int) -> bool:
         """Whether the peer may be told what became of something that it sent."""
         its = self._channels.get(number)
-        return its is not None and its.opened and its.state in (ChannelState.OPEN, ChannelState.ENDING)
+        return its is not None and its.opened and its.state in _HEARD
+
+    def refuse(self, number: int, error: BrokerError, code: int) -> None:
+        """What was sent on the channel is at fault: it ends with the error's reply code when all that was asked on it
+        before is answered.
+        """
+        its = self._channels.get(number)
+        if its is not None and its.state in _OPEN:
+            self._drop_content(its)
+            its.state = ChannelState.REFUSED
+            self._remember(CloseSession(number), self._closing(error, code), its)
 
     def fail(self, number: int, error: BrokerError, code: int) -> None:
-        """Closes the channel with the error's reply code, if it is there to be closed."""
+        """Something that was asked on the channel failed: closes it with the error's reply code, if it is there."""
         its = self._channels.get(number)
         if its is None or its.state in _CLOSED_BY_US:
             return
+        ends = its.state in (ChannelState.ENDING, ChannelState.REFUSED)  # its session, that is: it was asked for
+        self._drop_content(its)
+        self._close(its, self._closing(error, code))
+        if not ends:
+            self._peer.ask(CloseSession(number))
+
+    def _closing(self, error: BrokerError, code: int) -> channel.Close:
+        return channel.Close(self._peer.version.reply_code(error), reply_text(error), code >> 16, code & 0xFFFF)
+
+    def _close(self, its: Channel, closing: Method) -> None:
+        """Of what was asked on it only the client's own close is still answered."""
         ending = its.state is ChannelState.ENDING
+        its.state = ChannelState.CROSSED if ending else ChannelState.CLOSING
+        for identity, asked in list(self._asked.items()):
+            if asked.channel is its and not (ending and isinstance(asked.request, CloseSession)):
+                del self._asked[identity]
+        self._peer.send(its.number, closing)
+
+    def _drop_content(self, its: Channel) -> None:
         if its.content is not None:
             self._peer.incomplete -= its.content.weight
-        its.state, its.content = ChannelState.CROSSED if ending else ChannelState.CLOSING, None
-        self._forget_asked(its)
-        reply_code = self._peer.version.reply_code(error)
-        self._peer.send(number, channel.Close(reply_code, reply_text(error), code >> 16, code & 0xFFFF))
-        if not ending:
-            self._peer.ask(CloseSession(number))
+            its.content = None
 
     def end(self) -> None:
         """The connection ends: every session does, and nothing is answered any more."""
         for its in self._channels.values():
-            if its.state in (ChannelState.OPENING, ChannelState.OPEN):
+            if its.state in _OPEN:
                 self._peer.ask(CloseSession(its.number))
         self.forget()
 
@@ -257,13 +292,6 @@ class Channels:
     def _take_asked(self, request: Request) -> _Asked | None:
         return self._asked.pop(id(request), None)
 
-    def _forget_asked(self, its: Channel) -> None:
-        """Of a channel that we closed: only the client's own close is still answered."""
-        mine = [identity for identity, asked in self._asked.items() if asked.channel is its]
-        for identity in mine:
-            if not isinstance(self._asked[identity].request, CloseSession):
-                del self._asked[identity]
-
     # state → method → what to do; `Method` is every other method, None: ignore it.
     _WHEN_OPEN: ClassVar[_Row] = {
         channel.Open: _already_open,
@@ -282,9 +310,15 @@ class Channels:
         ChannelState.OPENING: _WHEN_OPEN,
         ChannelState.OPEN: _WHEN_OPEN,
         ChannelState.ENDING: {channel.Open: _already_open, Method: None},
+        ChannelState.REFUSED: {channel.Close: _closed_while_refused, Method: None},
         ChannelState.CROSSED: {channel.Open: _open, channel.CloseOk: _close_acknowledged, Method: None},
         ChannelState.CLOSING: {channel.Close: _closed_by_both, channel.CloseOk: _close_acknowledged, Method: None},
     }
+
+
+def _is_ours(asked: _Asked) -> bool:
+    """Whether we close the channel when that is done, with the method that is said; else it came from the client."""
+    return asked.channel.state is ChannelState.REFUSED and isinstance(asked.request, CloseSession)
 
 
 def _named(kind: type[Method] | None, code: int) -> str:

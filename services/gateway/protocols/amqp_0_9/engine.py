@@ -155,7 +155,7 @@ class AmqpEngine(StreamEngine):
         if number == 0 or ends_connection(error):
             self._fail_connection(error, self._code)
         else:
-            self._channels.fail(number, error, self._code)
+            self._channels.refuse(number, error, self._code)
 
     def _end(self, error: BrokerError) -> None:
         self._fail_connection(error, 0)

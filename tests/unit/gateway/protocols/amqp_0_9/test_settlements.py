@@ -70,7 +70,7 @@ def test_channels_are_kept_apart() -> None:
 def test_tag_zero_alone_fails_the_precondition(method: commands.Basic.Ack) -> None:
     """There is no delivery 0, and 0 means all only together with multiple."""
     book = Playbook().running()
-    book.client(1, method)
+    book.ends(book.client(1, method))
     assert book.closed_channel() == (406, 60, method.index & 0xFFFF)
 
 
