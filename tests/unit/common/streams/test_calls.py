@@ -143,7 +143,7 @@ async def test_answers_that_nobody_reads(ends: Ends, where: str) -> None:
             for _ in range(20):
                 assert await within(method(channel, "unary_unary")(b"x")) == b"x"
             await asyncio.sleep(0.1)
-        assert servicer.wrote < PIECES // 2
+        assert servicer.wrote < PIECES
         count = 1
         while await within(call.read()) is not grpc.aio.EOF:
             count += 1
