@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from pathlib import Path
-from urllib.parse import urlsplit
 
 from services.common import plugins
 from services.common.config import Settings
@@ -17,6 +16,7 @@ from services.store.provider import Elsewhere, Parted, Provider
 from services.store.providers.apart import Apart, ApartElsewhere
 from services.store.providers.apart_halves import Join
 from services.store.same_place import same_place
+from services.store.several_hosts import split
 
 _SQLITE = "sqlite"
 _FORGETS = "memory"
@@ -118,7 +118,7 @@ def by_url(url: str, named: str, also: str = "") -> Choice:
 def without_secrets(url: str) -> str:
     """The URL without its password and options."""
     try:
-        parts = urlsplit(url)
+        parts = split(url)
         user, _, hosts = parts.netloc.rpartition("@")
     except ValueError:
         return f"{url.partition('://')[0]}://…"

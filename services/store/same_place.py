@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from typing import Final, NamedTuple
-from urllib.parse import urlsplit
 
 from services.store.providers.jetstream_url import STREAM
+from services.store.several_hosts import split
 
 _SCHEMES: Final = {"postgres": ("postgresql", 5432), "postgresql": ("postgresql", 5432), "nats": ("nats", 4222)}
 
@@ -32,7 +32,7 @@ def same_place(one: str, other: str) -> bool:
 def _place(url: str) -> _Place | None:
     """None: it cannot be read, which is said where it is used."""
     try:
-        parts = urlsplit(url)
+        parts = split(url)
     except ValueError:
         return None
     if parts.scheme not in _SCHEMES:

@@ -11,10 +11,11 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
-from urllib.parse import parse_qsl, unquote, urlsplit
+from urllib.parse import parse_qsl, unquote
 
 from services.common.errors import InternalError
 from services.common.secret import nats_token
+from services.store.several_hosts import split
 
 STREAM = "HOPLINE_STORE"
 _PORT = 4222
@@ -83,7 +84,7 @@ class Url:
 def parse(text: str) -> Url:
     """Parses a URL. Raises InternalError where it is invalid, without its text: there may be a password in it."""
     try:
-        parts = urlsplit(text)
+        parts = split(text)
         options = dict(parse_qsl(parts.query, strict_parsing=True)) if parts.query else {}
     except ValueError as wrong:
         raise InternalError("HOPLINE_STORE_URL is no URL of a store in JetStream") from wrong

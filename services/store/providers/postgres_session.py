@@ -7,13 +7,14 @@ import ssl
 from collections.abc import Awaitable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, TypeVar
-from urllib.parse import urlsplit, urlunsplit
+from urllib.parse import urlunsplit
 
 import asyncpg
 
 from services.common.errors import InternalError
 from services.store.provider import Unreachable
 from services.store.providers.postgres_schema import SCHEMA
+from services.store.several_hosts import split
 
 T = TypeVar("T")
 Connection = Any  # asyncpg's: it has no types
@@ -62,7 +63,7 @@ async def connect(url: str, *, writes: bool = False) -> Connection:
 
 def hosts(url: str) -> list[str]:
     """The same URL for each of the hosts in front of its path; hosts that are named elsewhere stay together."""
-    parts = urlsplit(url)
+    parts = split(url)
     user, at, together = parts.netloc.rpartition("@")
     if "," not in together:
         return [url]
@@ -177,7 +178,7 @@ def reason(failure: BaseException) -> str:
 def shown(url: str) -> str:
     """The URL without its secrets and options."""
     try:
-        parts = urlsplit(url)
+        parts = split(url)
         user, _, hosts = parts.netloc.rpartition("@")
     except ValueError:
         return "postgresql://…"
