@@ -22,7 +22,8 @@ from tests.unit.gateway.connections.test_gone import Listener
 
 BREAKS_AND_OPENS = (
     commands.Queue.Declare(queue="q"),  # keeps the session busy
-    commands.Basic.Ack(0, False),  # an unknown tag: the engine closes the channel
+    commands.Basic.Ack(0, False),  # an unknown tag: the channel is refused
+    commands.Channel.Close(200, "", 0, 0),  # so that its engine closes it before its session has ended
     commands.Channel.CloseOk(),
     commands.Channel.Open(),
 )
@@ -76,9 +77,9 @@ async def test_a_confirm_is_of_the_channel_that_published(client: Client, then: 
     former = client.session
     client.says(*BREAKS_AND_OPENS, *then)
     assert former.confirm(0, 1, [0], ACCEPTED)
-    assert client.heard == ["Channel.OpenOk", "Confirm.SelectOk", "Channel.Close"]
+    assert client.heard == ["Channel.OpenOk", "Confirm.SelectOk", "Channel.Close", "Channel.CloseOk"]
     client.declared.set()
-    await until(lambda: client.heard[3:] == ["Channel.OpenOk", *["Channel.CloseOk"] * len(then)])
+    await until(lambda: client.heard[4:] == ["Channel.OpenOk", *["Channel.CloseOk"] * len(then)])
     assert former.closed
 
 
@@ -87,9 +88,9 @@ async def test_a_former_publish_that_fails_takes_nothing_with_it(client: Client)
     former = client.session
     client.says(*BREAKS_AND_OPENS, commands.Channel.Close(200, "", 0, 0))
     client.connection.fail(v.Publish(1, [], [], []), NotFound("no exchange"))
-    assert "Channel.Close" not in client.heard[3:]
+    assert "Channel.Close" not in client.heard[4:]
     client.declared.set()
-    await until(lambda: client.heard[3:] == ["Channel.OpenOk", "Channel.CloseOk"])
+    await until(lambda: client.heard[4:] == ["Channel.OpenOk", "Channel.CloseOk"])
     assert former.closed
 
 
