@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
+import pytest
 from pamqp import commands
 
 from services.common.topology.slots import SlotName
 from services.gateway.protocols.amqp_1_0.durable_record import queue_of
 from services.gateway.protocols.amqp_1_0.performatives import Attach
+from services.gateway.sessions.session import Session
 from tests.support.amqp_1_0_playbook import receiving
 from tests.support.broker_house import BrokerHouse
+from tests.support.programs import until
 
 NEVER: dict[str, Any] = {"durable": 2, "expiry_policy": "never"}
 
@@ -38,3 +42,18 @@ def other_of(exchange: str, source: str = "amq.fanout") -> Attach:
 def definition(broker: BrokerHouse, exchange: str) -> Any:
     """Of its queue, if it is there."""
     return broker.topology.by_name.get(SlotName("/", queue_of("client", link_of(exchange))))
+
+
+def goes_at(monkeypatch: pytest.MonkeyPatch, last: int, go: Callable[[], None]) -> list[Session]:
+    """Has a client `go` while that request of it is under way, from 1 on; gives the session of each, as they come."""
+    finish, asked = Session.finish, list[Session]()
+
+    async def goes(its: Session, request: Any, work: Any) -> None:
+        asked.append(its)
+        if len(asked) == last:
+            go()
+            await until(lambda: its.connection.lost)
+        await finish(its, request, work)
+
+    monkeypatch.setattr(Session, "finish", goes)
+    return asked

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import replace
-from typing import Any
 
 import pytest
 
 from services.gateway.protocols.amqp_1_0.performatives import Attach
 from services.gateway.protocols.amqp_1_0.termini import Target
-from services.gateway.sessions.session import Session
 from tests.support.amqp_1_0_client import Client
 from tests.support.amqp_1_0_playbook import receiving
 from tests.support.broker_house import BrokerHouse
-from tests.support.durable_links import NEVER, definition, link_of, other_of
+from tests.support.durable_links import NEVER, definition, goes_at, link_of, other_of
 from tests.support.programs import until
 
 
@@ -52,16 +50,7 @@ async def test_closed_while_it_comes(
 ) -> None:
     """The same, whichever of its requests is under way when it is closed."""
     first, _ = clients
-    finish, asked = Session.finish, list[Session]()
-
-    async def closes(its: Session, request: Any, work: Any) -> None:
-        asked.append(its)
-        if len(asked) == last:
-            first.closes()
-            await until(lambda: its.connection.lost)
-        await finish(its, request, work)
-
-    monkeypatch.setattr(Session, "finish", closes)
+    asked = goes_at(monkeypatch, last, first.closes)
     first.attaches(receiving(exchange, 0, dict(NEVER)))
     await until(lambda: len(asked) >= last and asked[0].closed)
     await until(lambda: definition(broker, exchange) is None)

@@ -21,14 +21,13 @@ from services.gateway.operations import choosing
 from services.gateway.protocols.amqp_1_0.durable_record import queue_of, record_in
 from services.gateway.protocols.amqp_1_0.performatives import Attach, Detach, Transfer
 from services.gateway.protocols.amqp_1_0.termini import Target
-from services.gateway.sessions.session import Session
 from services.mgmt.access.grants import Grants
 from services.mgmt.users import Users
 from services.router.topology import declare_queue
 from tests.support.amqp_1_0_client import Client
 from tests.support.amqp_1_0_playbook import receiving
 from tests.support.broker_house import BrokerHouse
-from tests.support.durable_links import NEVER, definition, link_of, other_of, publish
+from tests.support.durable_links import NEVER, definition, goes_at, link_of, other_of, publish
 from tests.support.programs import until
 
 Exchange = commands.Exchange
@@ -293,16 +292,7 @@ async def test_of_another_source_by_a_client_that_goes(
     await first.receives_from(exchange, **NEVER)
     await first.detaches(closed=False)
     await publish(broker, exchange, "1")
-    finish, asked = Session.finish, list[Session]()
-
-    async def goes(its: Session, request: Any, work: Any) -> None:
-        asked.append(its)
-        if len(asked) == last:
-            first.abort()
-            await until(lambda: its.connection.lost)
-        await finish(its, request, work)
-
-    monkeypatch.setattr(Session, "finish", goes)
+    asked = goes_at(monkeypatch, last, first.abort)
     first.attaches(other_of(exchange))
     await until(lambda: len(asked) >= last and asked[0].closed)
     monkeypatch.undo()

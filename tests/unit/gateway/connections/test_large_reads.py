@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Callable, Coroutine
+from collections.abc import AsyncIterator, Callable, Coroutine
+from contextlib import asynccontextmanager
 from types import SimpleNamespace
 from typing import Any
 
@@ -26,6 +27,7 @@ _HUGE = content(1, bytes(range(200)) * 5000, frame_size=100_000)
 _SMALL = content(1, b"x" * 200)
 
 Run = Callable[[Coroutine[Any, Any, None]], None]
+_Streams = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 both_loops = pytest.mark.parametrize("run", [asyncio.run, uvloop.run], ids=["asyncio", "uvloop"])
 
 
@@ -83,6 +85,15 @@ def reads(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     return sizes
 
 
+@asynccontextmanager
+async def _served() -> AsyncIterator[tuple[Any, Callable[[], Coroutine[Any, Any, _Streams]]]]:
+    """What clients connect to, and how they do."""
+    listener: Any = _Listener()
+    server = await asyncio.get_running_loop().create_server(listener.accept, "127.0.0.1", 0)
+    async with server:
+        yield listener, lambda: asyncio.open_connection(*server.sockets[0].getsockname())
+
+
 async def _send(listener: _Listener, writer: asyncio.StreamWriter, message: bytes, count: int) -> None:
     """Returns when all of it was carried out."""
     wanted = len(listener.session.bodies) + count
@@ -96,10 +107,8 @@ def test_large_messages_are_read_much_at_a_time(run: Run, reads: list[int], mess
     """All of them come, whatever reads cut; when the client sends small ones again it is read as others are."""
 
     async def main() -> None:
-        listener: Any = _Listener()
-        server = await asyncio.get_running_loop().create_server(listener.accept, "127.0.0.1", 0)
-        async with server:
-            _, writer = await asyncio.open_connection(*server.sockets[0].getsockname())
+        async with _served() as (listener, connect):
+            _, writer = await connect()
             await _send(listener, writer, message, count)
             assert listener.connection.reads_much
             assert max(reads) > 500_000
@@ -120,10 +129,8 @@ def test_a_client_that_asks_for_little_again(run: Run) -> None:
     """It is read as others are from its next read on, and keeps large messages of others from long turns."""
 
     async def main() -> None:
-        listener: Any = _Listener()
-        server = await asyncio.get_running_loop().create_server(listener.accept, "127.0.0.1", 0)
-        async with server:
-            _, writer = await asyncio.open_connection(*server.sockets[0].getsockname())
+        async with _served() as (listener, connect):
+            _, writer = await connect()
             await _send(listener, writer, _LARGE, 100)
             assert listener.connection.reads_much
             before = listener.turns.asked
@@ -142,10 +149,8 @@ def test_many_that_send_large_messages(run: Run, reads: list[int]) -> None:
 
     async def main() -> None:
         bodies = [bytes((number,)) * 60_000 for number in range(12)]
-        listener: Any = _Listener()
-        server = await asyncio.get_running_loop().create_server(listener.accept, "127.0.0.1", 0)
-        async with server:
-            writers = [(await asyncio.open_connection(*server.sockets[0].getsockname()))[1] for _ in bodies]
+        async with _served() as (listener, connect):
+            writers = [(await connect())[1] for _ in bodies]
             for body, writer in zip(bodies, writers, strict=True):
                 writer.write(content(1, body, frame_size=100_000) * 60)
             await until(lambda: len(listener.session.bodies) == 60 * len(bodies))
@@ -193,10 +198,8 @@ def test_a_client_that_sends_on_when_its_connection_ends(run: Run) -> None:
     """What it sends is dropped, none of it carried out, and it reads what was written to it, and the end."""
 
     async def main() -> None:
-        listener: Any = _Listener()
-        server = await asyncio.get_running_loop().create_server(listener.accept, "127.0.0.1", 0)
-        async with server:
-            reader, writer = await asyncio.open_connection(*server.sockets[0].getsockname())
+        async with _served() as (listener, connect):
+            reader, writer = await connect()
             await _send(listener, writer, _LARGE, 100)
             connection = listener.connection
             assert connection.reads_much
@@ -218,10 +221,8 @@ def test_a_socket_torn_in_a_body(run: Run) -> None:
     """Nothing of it is left, and nothing is counted as on its way in."""
 
     async def main() -> None:
-        listener: Any = _Listener()
-        server = await asyncio.get_running_loop().create_server(listener.accept, "127.0.0.1", 0)
-        async with server:
-            _, writer = await asyncio.open_connection(*server.sockets[0].getsockname())
+        async with _served() as (listener, connect):
+            _, writer = await connect()
             await _send(listener, writer, _HUGE, 8)
             writer.write(_HUGE[:-1000])
             await until(lambda: listener.incoming.total > 900_000)
