@@ -75,17 +75,23 @@ def up() -> None:
 
 
 @app.command()
-def gateway() -> None:
+def gateway(
+    name: Annotated[str, typer.Option(help="One that no other gateway on this machine has: gateway-<something>.")] = (
+        "gateway"
+    ),
+) -> None:
     """Runs a gateway: clients connect here."""
     from services.common import heap
 
     def create(settings: Settings) -> runtime.Service:
         from services.gateway.service import Service
 
-        return Service(settings)
+        return Service(settings, name)
 
+    if name != "gateway" and not name.startswith("gateway-"):
+        fail(f"--name {name}: a gateway is called gateway, or gateway-<something>", status=2)
     heap.return_large(_LARGE)
-    _serve("gateway", create)
+    _serve(name, create)
 
 
 @app.command()

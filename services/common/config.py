@@ -176,6 +176,9 @@ class Settings(BaseModel):
     queue_processes: Annotated[int, Field(ge=1, le=64)] = 2
     placement: str = Field("fair", description="of partitions: fair, or load, which keeps the busiest apart")
     routers: Annotated[int, Field(ge=1, le=64)] = Field(1, description="that `hopline up` runs: one writes, all route")
+    gateways: Annotated[int, Field(ge=1, le=64)] = Field(
+        1, description="that `hopline up` runs; all listen at the same ports, and clients are spread over them"
+    )
     lease_ttl_ms: Annotated[int, Field(ge=200, le=600_000)] = 2000
     # By half longer than leases: when a router dies, watchers keep their places until its lease has run out.
     place_ttl_ms: Annotated[int, Field(ge=200, le=600_000)] = 3000
@@ -343,6 +346,13 @@ class Settings(BaseModel):
     def router_names(self) -> list[str]:
         """The routers of `hopline up`. The first has the plain name: commands ask it, whether it writes or not."""
         return ["router", *(f"router-{number}" for number in range(2, self.routers + 1))]
+
+    @property
+    def gateway_names(self) -> list[str]:
+        """The gateways of `hopline up`. The first has the plain name; others none that looks like `gateway-2`, which is
+        how a gateway calls itself, by its origin.
+        """
+        return ["gateway", *(f"gateway-process-{number}" for number in range(2, self.gateways + 1))]
 
     @property
     def store_names(self) -> list[str]:

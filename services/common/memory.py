@@ -13,10 +13,19 @@ _QUEUE_SHARE = 0.4
 _QUEUE_MOST = 1 << 30
 
 
+_alike = 1  # processes as this one on the machine, with it
+
+
+def share(processes: int) -> None:
+    """From now on the memory of this process is what is there, parted among so many that do the same."""
+    global _alike  # noqa: PLW0603 - it is the process that shares, not a part of it
+    _alike = processes
+
+
 def available(root: Path = Path("/")) -> int:
-    """Bytes of memory; `root` is the folder of /proc and /sys."""
+    """Bytes of memory that are for this process; `root` is the folder of /proc and /sys."""
     machine = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    return min([machine, *_limits(root)])
+    return min([machine, *_limits(root)]) // _alike
 
 
 def for_messages(available: int, processes: int) -> int:

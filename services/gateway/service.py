@@ -29,6 +29,7 @@ from services.common.limit_rules import RECORD_KIND as LIMIT_RULES
 from services.common.limits import KNOWN as LIMITS
 from services.common.limits import Limits
 from services.common.log_serving import LogServing
+from services.common.memory import share
 from services.common.metrics.exporting import Exporting
 from services.common.metrics.meters import Meters
 from services.common.metrics.process import measure_ledger, measure_process, measure_sign_ins, measure_told
@@ -68,9 +69,12 @@ _LAST_WRITES = 2.0  # seconds
 class Service:
     """One gateway process; any number of them may run, each with its own origin."""
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: Settings, name: str = "gateway") -> None:
+        """`name` is of the process, and gives its address; it calls itself by its origin."""
+        share(settings.gateways)
         self._settings = settings
-        self._server = Server(settings.address_of("gateway"), ["hopline.gateway.Gateway"])
+        self._address = settings.address_of(name)
+        self._server = Server(self._address, ["hopline.gateway.Gateway"])
         self._tasks = Tasks()
 
     async def start(self) -> None:
@@ -119,8 +123,7 @@ class Service:
 
     async def _reachable(self) -> str:
         settings = self._settings
-        own = settings.address_of("gateway")
-        return settings.gateway_advertise or await reachable_address(own, settings.address_of("store"))
+        return settings.gateway_advertise or await reachable_address(self._address, settings.address_of("store"))
 
     def _keep_records(self, origin: int) -> None:
         """Events, the audit log, the ledger and spans."""

@@ -15,6 +15,7 @@ from services.mgmt.roll import OK, ROLES, SILENT, Roll, expected, supervised
 
 _DEADLINE = 0.5  # seconds for one health check
 _GOOD_FOR = 0.5  # seconds that a report is given again, so that many who poll cost no more than one
+_ANY_WILL_DO = ("router", "gateway")  # of which one that answers is enough
 _BAD_FOR = 0.05  # a stack that comes up is noticed at once
 
 HealthCheck = Callable[[str, float], Awaitable[bool]]
@@ -60,7 +61,7 @@ class StackHealth:
         `stores` knows what store processes do. `notes` and `restored` give what a report says of them.
         """
         self._settings = settings
-        self._singles = {name: settings.address_of(name) for name in ("store", "gateway", "mgmt")}
+        self._singles = {name: settings.address_of(name) for name in ("store", "mgmt")}
         self._roll = roll
         self._notes = notes
         self._partitions = settings.partitions
@@ -85,18 +86,18 @@ class StackHealth:
         owners = {owner.address for owner in self._table.owners.values() if owner.member in self._table.members}
         planned = expected(self._settings, supervised)
         members = {role: {*self._roll.there(role).values(), *planned[role].values()} - {""} for role in ROLES}
-        routers = members["router"]
+        members["gateway"].add(self._settings.address_of("gateway"))
         addresses = sorted({*self._singles.values(), *owners}.union(*members.values()))
         answers = await asyncio.gather(*(self._check(address, _DEADLINE) for address in addresses))
         serving = {address for address, answer in zip(addresses, answers, strict=True) if answer}
         states = {name: OK if address in serving else SILENT for name, address in self._singles.items()}
         if states["store"] == OK:
             states["store"] = store_state(self._table)
-        states["router"] = OK if routers & serving else SILENT
+        states |= {role: OK if members[role] & serving else SILENT for role in _ANY_WILL_DO}
         states["queue"] = queue_state(self._table, self._partitions, serving)
         away = {
             role: sorted(members[role] - serving)
-            for role in ("store", "router")
+            for role in ("store", *_ANY_WILL_DO)
             if states[role] == OK and members[role]
         }
         each = {role: self._roll.states(role, serving, planned[role]) for role in ROLES}

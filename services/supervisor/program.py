@@ -49,10 +49,10 @@ def stages(settings: Settings) -> tuple[tuple[Program, ...], ...]:
         replace(_program(settings, name, "store", "--name", name), secrets=_OF_THE_STORE)
         for name in settings.store_names
     )
-    mgmt, gateway = (_program(settings, name, name) for name in ("mgmt", "gateway"))
+    gateways = tuple(_program(settings, name, "gateway", "--name", name) for name in settings.gateway_names)
     # mgmt creates the first user.
-    mgmt = replace(mgmt, secrets=frozenset({"HOPLINE_PASSWORD"}))
-    return stores, routers, queues, (mgmt,), (gateway,)
+    mgmt = replace(_program(settings, "mgmt", "mgmt"), secrets=frozenset({"HOPLINE_PASSWORD"}))
+    return stores, routers, queues, (mgmt,), gateways
 
 
 def _check(settings: Settings) -> None:
@@ -65,6 +65,7 @@ def _check(settings: Settings) -> None:
     for kind, address, number, variable in (
         ("store processes", settings.store_address, settings.store_processes, "STORE_PROCESSES"),
         ("routers", settings.router_address, settings.routers, "ROUTERS"),
+        ("gateways", settings.gateway_address, settings.gateways, "GATEWAYS"),
         ("queue processes", settings.queue_address, settings.queue_processes, "QUEUE_PROCESSES"),
     ):
         if address and number > 1:

@@ -18,6 +18,7 @@ from services.common.grpc_channel import is_serving
 from services.common.memory import available, for_messages
 from services.supervisor import nats
 from services.supervisor.child import Child
+from services.supervisor.free_ports import need_free_ports, secured
 from services.supervisor.misspelt import warn_of_misspelt
 from services.supervisor.notes import Notes
 from services.supervisor.output import frame_for
@@ -41,6 +42,8 @@ async def up(settings: Settings, say: Callable[[str], None], start: Start) -> in
         secret.use(secret.read_or_make(settings.secret_file or secret.file_of_up(settings)))
         addresses = [program.address for stage in planned for program in stage]
         await folder.clean([*addresses, settings.address_of("store")])
+        if settings.gateways > 1:
+            need_free_ports(settings)
         if not settings.nats_url:
             planned = ((await _plan_nats(settings, after, folder.notes),), *planned)
         trying = asyncio.get_running_loop().create_task(folder.notes.keep_trying(), name="notes")
@@ -101,13 +104,13 @@ async def _ready_line(settings: Settings) -> str:
 
 def amqp_addresses(settings: Settings) -> str:
     """The addresses for clients by TCP, TLS and WebSocket, as far as these are on."""
-    secured = bool(settings.tls_certificate or settings.tls_self_signed)
+    over_tls = secured(settings)
     plain, secure = (_at(settings.amqp_host, port) for port in (settings.amqp_port, settings.amqps_port))
     told = [f"AMQP at amqp://{plain}"]
-    if secured:
+    if over_tls:
         told.append(f"over TLS at amqps://{secure}")
     if settings.websocket_origins:
-        told.append(f"over WebSocket at ws://{plain}" + (f" and wss://{secure}" if secured else ""))
+        told.append(f"over WebSocket at ws://{plain}" + (f" and wss://{secure}" if over_tls else ""))
     return ", ".join(told)
 
 

@@ -79,7 +79,9 @@ class Entrance:
         log.info("listening", port=self.port.name, at=self.addresses)
 
     async def _listen(self, host: str, port: int) -> asyncio.Server:
-        return await asyncio.get_running_loop().create_server(self._accept, host, port, backlog=_BACKLOG)
+        several = self._listener.settings.gateways > 1  # and each listens here: the kernel chooses one for each client
+        loop = asyncio.get_running_loop()
+        return await loop.create_server(self._accept, host, port, backlog=_BACKLOG, reuse_port=several)
 
     @property
     def addresses(self) -> list[str]:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from services.common.memory import available, for_messages, largest_message
+from services.common.memory import available, for_messages, largest_message, share
 
 MACHINE = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
 MIB = 1 << 20
@@ -51,6 +51,14 @@ def test_the_narrowest_limit_counts(
 def test_without_control_groups(tmp_path: Path) -> None:
     """Where there are none the machine's memory counts."""
     assert available(tmp_path) == MACHINE
+
+
+def test_what_several_have() -> None:
+    """Processes that share a machine count with their part of it."""
+    share(4)
+    part = available()
+    share(1)
+    assert part == available() // 4
 
 
 def test_shares() -> None:

@@ -66,6 +66,21 @@ async def test_one_down(stack: Stack, settings: Settings, name: str) -> None:
     assert {part for part, state in report.services.items() if state != "ok"} == {name}
 
 
+async def test_one_of_several_gateways_down(settings: Settings) -> None:
+    """One gateway is enough, as clients reach any of them at the same port; the report names the other."""
+    stack = Stack(settings)
+    settings.run_folder.mkdir(parents=True)
+    (settings.run_folder / "gateway-process-2.pid").touch()
+    first, second = (settings.address_of(name) for name in ("gateway", "gateway-process-2"))
+    stack.down = {first}
+    report = await stack.health.report()
+    assert (report.ok, report.away) == (True, {"gateway": [first]})
+    stack.down |= {second}
+    stack.now = 1.0
+    report = await stack.health.report()
+    assert (report.services["gateway"], report.away) == ("not serving", {})
+
+
 async def test_one_of_several_routers_down(settings: Settings) -> None:
     """One router is enough, whichever; the report names those that are away, whether started here or elsewhere."""
     stack = Stack(settings.model_copy(update={"routers": 2}))

@@ -43,6 +43,16 @@ def test_several_routers(tmp_path: Path) -> None:
         stages(Settings(data=tmp_path, routers=2, router_address="127.0.0.1:7001"))
 
 
+def test_several_gateways(tmp_path: Path) -> None:
+    """Each has a socket of its own, and a name that no gateway calls itself; none has a shared address."""
+    planned = stages(Settings(data=tmp_path, gateways=2))
+    assert [program.name for program in planned[-1]] == ["gateway", "gateway-process-2"]
+    assert planned[-1][1].command[-3:] == ("gateway", "--name", "gateway-process-2")
+    assert planned[-1][1].address == f"unix:{tmp_path}/run/gateway-process-2.sock"
+    with pytest.raises(CannotStart, match="HOPLINE_GATEWAY_ADDRESS is one address for 2 gateways"):
+        stages(Settings(data=tmp_path, gateways=2, gateway_address="127.0.0.1:7000"))
+
+
 def test_several_store_processes(tmp_path: Path) -> None:
     """Each has a name and a socket of its own; without something that they share they are refused, with what to do."""
     settings = Settings(data=tmp_path, store_processes=2, store_url="postgresql://db/hopline")
