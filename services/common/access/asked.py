@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import NamedTuple
 
 from services.common.access.action import Action, Kind, Property
@@ -31,8 +31,7 @@ class Principal:
     operator: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Asked:
+class Asked(NamedTuple):
     """An action, and its object; equal questions have equal answers until rules change.
 
     `properties` are those that rules may name besides the name and the virtual host. `further` objects are made, or
@@ -44,7 +43,7 @@ class Asked:
     name: str = ""
     virtual_host: str = ""  # "": the object is in no virtual host
     other: Other | None = None
-    properties: tuple[tuple[Property, str | bool], ...] = field(default=())
+    properties: tuple[tuple[Property, str | bool], ...] = ()
     further: tuple[Other, ...] = ()
 
     def value_of(self, wanted: Property) -> str | bool | None:

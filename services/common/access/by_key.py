@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from services.common.access.action import Property
@@ -50,5 +49,5 @@ class ByKey:
 
     def _ask(self, level: Level, key: str) -> Verdict:
         its = tuple(each for each in self._asked.properties if each[0] is not Property.ROUTING_KEY)
-        asked = replace(self._asked, properties=(*its, (Property.ROUTING_KEY, key)))
+        asked = self._asked._replace(properties=(*its, (Property.ROUTING_KEY, key)))
         return level(self._principal, asked, self._rules)

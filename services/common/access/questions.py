@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
 from functools import cache
 
 from services.common.access.action import Action, Kind, Property
@@ -59,7 +58,7 @@ def create_queue(virtual_host: str, name: str, letters: Letters, properties: Pro
     further = [Other(Kind.EXCHANGE, each) for each in letters.others]
     if letters.made is not None:
         further.append(Other(Kind.QUEUE, letters.made if name else SERVER_NAMED))
-    return replace(asked, further=tuple(further)) if further else asked
+    return asked._replace(further=tuple(further)) if further else asked
 
 
 def _create(kind: Kind, virtual_host: str, name: str, alternate: str | None, properties: Properties) -> Asked:

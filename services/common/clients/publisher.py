@@ -154,10 +154,13 @@ class Publisher:
         link = self._links.get(owner.member) if owner else None
         return link if link and link.up else None
 
-    def epoch_of(self, queue_id: SlotId) -> int:
-        """The epoch of a queue's owner, or 0 when it has none."""
+    def owner_of(self, queue_id: SlotId) -> tuple[QueueLink | None, int]:
+        """The same, and the epoch of the owner, or 0 when it has none."""
         owner = self._owner_of(queue_id)
-        return owner.epoch if owner else 0
+        if owner is None:
+            return None, 0
+        link = self._links.get(owner.member)
+        return link if link and link.up else None, owner.epoch
 
     def _owner_of(self, queue_id: SlotId) -> Owner | None:
         partition = self._partition_of(queue_id)

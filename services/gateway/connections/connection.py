@@ -108,7 +108,8 @@ class Connection(ClientSocket):
             for request in requests:
                 self._handle(request)
             self.listener.incoming.note(self, self.engine.incomplete)
-            self._farewell.expect()
+            if self.engine.closing:
+                self._farewell.expect()
         except Exception as fault:  # noqa: BLE001 - this client's, whatever it is
             self.fault("reading what a client sent", fault)
         self.flush()
@@ -277,7 +278,8 @@ class Connection(ClientSocket):
         """Carries out requests that the engine had held back until an answer, or the end of a session."""
         for request in self.engine.pending_requests():
             self._handle(request)
-        self._farewell.expect()
+        if self.engine.closing:
+            self._farewell.expect()
         self.rest.look(self)
 
     def closes(self, request: v.Close) -> None:

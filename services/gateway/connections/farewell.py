@@ -25,8 +25,8 @@ class Farewell:
         self._expected: asyncio.TimerHandle | None = None
 
     def expect(self) -> None:
-        """Limits the time that the engine waits for the peer's answer to its close, if it does."""
-        if self._connection.engine.closing and not self._expected:
+        """Limits the time that the engine, which has closed the connection, waits for the peer's answer."""
+        if not self._expected:
             self._expected = asyncio.get_running_loop().call_later(_PATIENCE, self._connection.abort)
 
     def say(self, request: v.Close) -> None:

@@ -62,11 +62,13 @@ class Incoming:
 
     def note(self, connection: Connection, size: int) -> None:
         """A read has left so much of a connection incomplete."""
+        part = self._parts.get(connection)
+        if not size and part is None and not self._strangers.total:
+            return
         if not connection.virtual_host:
             self._strangers.note(connection, size)
             return
         self._strangers.forget(connection)
-        part = self._parts.get(connection)
         before = part.size if part else 0
         if size == before == 0:
             return

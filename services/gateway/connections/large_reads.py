@@ -30,7 +30,7 @@ _NO_QUESTIONS: Final = (Settle, Credit)
 
 def are_large(requests: Sequence[Request]) -> bool:
     """Whether these publish large messages and nothing else."""
-    return all(isinstance(each, Publish) and _is_large(each.bodies) for each in requests)
+    return not [each for each in requests if not _is_large(each)]  # no generator: called for each read
 
 
 def is_question(request: Request) -> bool:
@@ -38,7 +38,10 @@ def is_question(request: Request) -> bool:
     return not isinstance(request, _NO_QUESTIONS)
 
 
-def _is_large(bodies: Sequence[bytes]) -> bool:
+def _is_large(request: Request) -> bool:
+    if not isinstance(request, Publish):
+        return False
+    bodies = request.bodies
     return len(bodies[0]) >= LARGE and sum(map(len, bodies)) >= LARGE * len(bodies)
 
 

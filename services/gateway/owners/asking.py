@@ -39,7 +39,8 @@ class Asking:
         return reply
 
     async def _answer(self, queue_id: SlotId, request: dict[str, Any], *, to_hold: bool) -> pb.QueueReply | None:
-        link, term = self._ownerless.link_of(queue_id), self._ownerless.term_of(queue_id)
+        term = self._ownerless.term_of(queue_id)
+        link = term.link if self._ownerless.knows(queue_id) else None
         if link is None:
             return None if self._ownerless.exists(queue_id) else pb.QueueReply(reason=pb.UNKNOWN_QUEUE)
         try:

@@ -99,8 +99,12 @@ class OwnerlessQueues:
 
     def term_of(self, queue_id: SlotId) -> Term:
         """The queue's owner, the epoch of its partition, and the stream on which it was told what is held."""
-        link = self._publisher.link_of(queue_id)
-        return Term(link, self._publisher.epoch_of(queue_id), link.streams if link else 0)
+        link, epoch = self._publisher.owner_of(queue_id)
+        return Term(link, epoch, link.streams if link else 0)
+
+    def knows(self, queue_id: SlotId) -> bool:
+        """Whether the queue's owner, if it has one, knows what is held of the queue."""
+        return queue_id not in self._ownerless
 
     # -------------------------------------------------------------- what waits
 
@@ -184,7 +188,7 @@ class OwnerlessQueues:
         return more_than(1, _given_back(settlements), self._held())
 
     def _say(self, link: QueueLink, said: Settlement) -> None:
-        term = self._publisher.epoch_of(said.queue_id)
+        _, term = self._publisher.owner_of(said.queue_id)
         link.settle(said.queue_id, said.outcome, said.uids, term=term, change=said.change)
 
     def add(self, consumer: AttachedConsumer) -> None:
@@ -320,7 +324,7 @@ class OwnerlessQueues:
         for first in range(0, len(uids), _HELD):
             handle, held = self._new_handle(), uids[first : first + _HELD]
             self._expect(queue, queue_id, handle)
-            term = self._publisher.epoch_of(queue_id)
+            _, term = self._publisher.owner_of(queue_id)
             attach = pb.AttachConsumer(consumer=handle, queue_id=queue_id, held=held, again=True, stray=True, term=term)
             link.attach(attach)
 

@@ -2,40 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Set as AbstractSet
-from enum import Enum
-from typing import ClassVar, Generic, TypeVar
+from enum import Enum, auto
+from typing import Self
 
-_State = TypeVar("_State")
+from services.common.identity_enum import IdentityEnum
 
 
-class Phases(Generic[_State]):
-    """Of a class with a `state`. `WAITING`: for the broker; `CLOSING`: only for the peer's farewell; `SAID_ALL`: for
-    nothing of the peer's any more.
-    """
+class Phase(Enum):
+    """What becomes of what the peer sends in a state."""
 
-    WAITING: ClassVar[AbstractSet[Enum]]
-    CLOSING: ClassVar[Enum]
-    SAID_ALL: ClassVar[AbstractSet[Enum]]
+    READ = auto()
+    WAITING = auto()  # for the broker: it cannot be understood before that has answered
+    CLOSING = auto()  # only its farewell is waited for, and a peer that does not send it soon can be cut off
+    SAID_ALL = auto()  # nothing of it matters any more
 
-    state: _State
 
-    @property
-    def waits_for_broker(self) -> bool:
-        """What comes from the peer cannot be understood before the broker has answered."""
-        return self.state in self.WAITING
+class PhasedState(IdentityEnum):
+    """States by what they wait for, each with its phase. All that is asked at each read is an attribute of a state."""
 
-    @property
-    def closing(self) -> bool:
-        """Whether only the peer's farewell is waited for. A peer that does not send it soon can be cut off."""
-        return self.state is self.CLOSING
+    waits_for_broker: bool
+    closing: bool
+    reads: bool
+    is_over: bool
+    """Nothing that comes from the peer matters but its farewell."""
 
-    @property
-    def is_over(self) -> bool:
-        """Nothing that comes from the peer matters but its farewell."""
-        return self.closing or not self.reads
-
-    @property
-    def reads(self) -> bool:
-        """Whether anything that comes from the peer matters."""
-        return self.state not in self.SAID_ALL
+    def __new__(cls, waits_for: str, phase: Phase = Phase.READ) -> Self:
+        """`waits_for` in words."""
+        state = object.__new__(cls)
+        state._value_ = waits_for
+        state.waits_for_broker = phase is Phase.WAITING
+        state.closing = phase is Phase.CLOSING
+        state.reads = phase is not Phase.SAID_ALL
+        state.is_over = state.closing or not state.reads
+        return state

@@ -10,6 +10,7 @@ from services.common.errors import BrokerError, ResourceError
 from services.gateway.protocols.dealings import Chunk, Dealings, Received
 from services.gateway.protocols.idleness import Idleness
 from services.gateway.protocols.inbox import Inbox
+from services.gateway.protocols.phases import PhasedState
 from services.gateway.protocols.producing import Producing
 from services.gateway.vocabulary import Request
 
@@ -26,22 +27,13 @@ _HELD_MAX: Final = 16 << 10  # bytes from a peer that does not wait for the answ
 
 
 class Conversation(Protocol):
-    """The connection itself, as a protocol has it; see `phases.Phases`."""
+    """The connection itself, as a protocol has it; see `phases`."""
 
     @property
-    def waits_for_broker(self) -> bool: ...
-
-    @property
-    def closing(self) -> bool: ...
+    def state(self) -> PhasedState: ...
 
     @property
     def is_opened(self) -> bool: ...
-
-    @property
-    def is_over(self) -> bool: ...
-
-    @property
-    def reads(self) -> bool: ...
 
     def challenge(self, data: bytes) -> None: ...
 
@@ -82,20 +74,20 @@ class StreamEngine(ABC):
 
     def _completes(self, data: memoryview) -> bool:
         """Whether it has the rest of a frame that waits, and more behind that."""
-        return self._conversation.reads and 0 < self._inbox.missing < len(data)
+        return self._conversation.state.reads and 0 < self._inbox.missing < len(data)
 
     def _take_in(self, data: Received) -> None:
-        if self._conversation.reads:
+        if self._conversation.state.reads:
             waiting = self._inbox.add(data)
             if waiting is not None:
                 self._parse(waiting)
-            if self._conversation.waits_for_broker and self._inbox.size > _HELD_MAX:
+            if self._conversation.state.waits_for_broker and self._inbox.size > _HELD_MAX:
                 self.close(ResourceError(f"more than {_HELD_MAX} bytes before the connection is open"))
 
     def _keep(self, rest: Received, needed: int) -> None:
         """What is not whole waits until it is, or until the broker has answered."""
-        if self._conversation.reads:
-            self._inbox.keep(bytes(rest), NEVER if self._conversation.waits_for_broker else needed)
+        if self._conversation.state.reads:
+            self._inbox.keep(bytes(rest), NEVER if self._conversation.state.waits_for_broker else needed)
 
     def _beats_too_early(self) -> bool:
         """Called for each beat of the peer; whether there are more than a peer sends that opens one."""
@@ -106,9 +98,9 @@ class StreamEngine(ABC):
     def _resume(self) -> None:
         """Reads what was held back while the broker had to answer first."""
         self.unread, self._dealings.effort = False, 0
-        if self._conversation.reads and self._inbox.size:
+        if self._conversation.state.reads and self._inbox.size:
             self._parse(self._inbox.take())
-        elif not self._conversation.waits_for_broker:
+        elif not self._conversation.state.waits_for_broker:
             self._inbox.keep(b"", 0)
 
     def producing(self, session: int) -> Iterable[Producing]:  # noqa: ARG002 - as Engine says
@@ -149,7 +141,7 @@ class StreamEngine(ABC):
     @property
     def closing(self) -> bool:
         """As Engine says."""
-        return self._conversation.closing
+        return self._conversation.state.closing
 
     @property
     def holds_back(self) -> bool:
@@ -158,7 +150,7 @@ class StreamEngine(ABC):
 
     def beat(self) -> None:
         """As Engine says."""
-        if not self._conversation.is_over:
+        if not self._conversation.state.is_over:
             self._dealings.out.append(self._beat)
 
     def challenge(self, data: bytes) -> None:

@@ -152,7 +152,7 @@ class Broker:
         self._consumers.pop(consumer.handle, None)
         consumer.handle = self.new_handle()
         self._consumers[consumer.handle] = consumer
-        consumer.attach(link, self.publisher.epoch_of(consumer.queue_id), held, again=again)
+        consumer.attach(link, self.publisher.owner_of(consumer.queue_id)[1], held, again=again)
 
     async def detach(self, consumer: Consumer) -> None:
         """Ends a consumer; returns when nothing more can come for it."""

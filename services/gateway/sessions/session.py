@@ -25,7 +25,6 @@ from services.gateway.vocabulary import CloseSession, Request, Room
 from services.rpc.queue_pb2 import ABANDON, RESTORE
 
 if TYPE_CHECKING:
-    from services.gateway.sessions.broker import Broker
     from services.gateway.sessions.client import Client
     from services.gateway.sessions.permitted import Permitted
     from services.gateway.sessions.reply_address import ReplyAddress
@@ -42,6 +41,7 @@ class Session:
     def __init__(self, number: int, connection: Client) -> None:
         self.number = number
         self.connection = connection
+        self.broker = connection.broker
         self.consumers: dict[str, Consumer] = {}
         self.numbers = DeliveryNumbers()
         self.inbound = InboundLinks()
@@ -62,10 +62,6 @@ class Session:
         self._busy = False
         self._work: asyncio.Task[None] | None = None
         self.broker.sessions[self] = None
-
-    @property
-    def broker(self) -> Broker:
-        return self.connection.broker
 
     @property
     def permitted(self) -> Permitted:

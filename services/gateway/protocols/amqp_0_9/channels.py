@@ -28,6 +28,9 @@ _CLASS_CONNECTION = 10
 # Requests that `succeed` never answers, and the method to blame when one fails.
 _UNANSWERED: Mapping[type[Request], int] = {Publish: basic.Publish.code, Settle: basic.Ack.code}
 
+# Looked up by the method itself, which takes no call of Python where `request_of` takes three.
+_REQUESTS: Mapping[type[Any], Callable[[Any, int], Request]] = request_of.registry
+
 _OPEN = (ChannelState.OPENING, ChannelState.OPEN)
 _HEARD = (ChannelState.OPEN, ChannelState.ENDING, ChannelState.REFUSED)
 _CLOSED_BY_US = (ChannelState.CROSSED, ChannelState.CLOSING)
@@ -155,7 +158,8 @@ class Channels:
 
     def _ask(self, number: int, kind: type[Method], payload: bytes) -> None:
         method = self._peer.version.decode(kind, payload)
-        self._remember(request_of(method, number), method, self._channels[number])
+        request = _REQUESTS.get(kind, request_of)(method, number)
+        self._remember(request, method, self._channels[number])
 
     # -------------------------------------------------------------- from the broker
 

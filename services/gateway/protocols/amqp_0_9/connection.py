@@ -14,7 +14,6 @@ from services.common.errors import (
     NotImplementedHere,
     SyntaxFault,
 )
-from services.common.identity_enum import IdentityEnum
 from services.common.release import RELEASE
 from services.gateway import vocabulary as to_broker
 from services.gateway.protocols.amqp_0_9.compression import recoding_for
@@ -27,34 +26,30 @@ from services.gateway.protocols.amqp_0_9.reply_codes import FrameFault, reply_te
 from services.gateway.protocols.amqp_0_9.start import start_frame
 from services.gateway.protocols.amqp_0_9.versions import VERSIONS
 from services.gateway.protocols.idleness import Idleness
-from services.gateway.protocols.phases import Phases
+from services.gateway.protocols.phases import Phase, PhasedState
 
 _Handler = Callable[[Any, Any], None]  # of Connection and a method
 
 
-class ConnectionState(IdentityEnum):
+class ConnectionState(PhasedState):
     """Of a connection: what it waits for."""
 
     HEADER = "protocol header"
     START_OK = "start-ok"
     SECURE_OK = "secure-ok"
-    AUTHENTICATING = "the broker, after start-ok or secure-ok"
+    AUTHENTICATING = "the broker, after start-ok or secure-ok", Phase.WAITING
     LAST_SECURE_OK = "secure-ok, which has nothing to say: the peer is who it says"
     TUNE_OK = "tune-ok"
     OPEN = "open"
-    OPENING = "the broker, after open"
+    OPENING = "the broker, after open", Phase.WAITING
     RUNNING = "anything"
-    CLOSING = "close-ok: we closed it, everything else is ignored"
-    ENDING = "the broker, after close: what was asked for before is still being done, and answered"
-    CLOSED = "nothing"
+    CLOSING = "close-ok: we closed it, everything else is ignored", Phase.CLOSING
+    ENDING = "the broker, after close: what was asked for before is still being done, and answered", Phase.SAID_ALL
+    CLOSED = "nothing", Phase.SAID_ALL
 
 
-class AmqpConnection(Phases[ConnectionState]):
+class AmqpConnection:
     """The state of the connection itself. Raises BrokerError for what the peer may not do."""
-
-    WAITING = frozenset({ConnectionState.AUTHENTICATING, ConnectionState.OPENING})
-    CLOSING = ConnectionState.CLOSING
-    SAID_ALL = frozenset({ConnectionState.ENDING, ConnectionState.CLOSED})
 
     def __init__(self, peer: Peer) -> None:
         self._peer = peer
@@ -66,7 +61,7 @@ class AmqpConnection(Phases[ConnectionState]):
     @property
     def is_opened(self) -> bool:
         """Whether it has been open, or never will be."""
-        return self.state is ConnectionState.RUNNING or self.is_over
+        return self.state is ConnectionState.RUNNING or self.state.is_over
 
     # -------------------------------------------------------------- from the peer
 

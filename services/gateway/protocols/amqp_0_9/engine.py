@@ -78,7 +78,7 @@ class AmqpEngine(StreamEngine):
         """Handles whole frames; gives where it stopped and how many bytes are needed from there to go on."""
         end, connection, requests = len(data), self._connection, self._peer.requests
         while end - position >= frames.HEAD.size:
-            if connection.waits_for_broker or not connection.reads:
+            if connection.state.waits_for_broker or not connection.state.reads:
                 break
             kind, number, size = frames.HEAD.unpack_from(data, position)
             if kind not in frames.KINDS or size > self._peer.frame_max - frames.OVERHEAD:
@@ -117,7 +117,7 @@ class AmqpEngine(StreamEngine):
                 self._method(number, payload)
             elif kind == frames.HEARTBEAT:
                 self._heartbeat(number, payload)
-            elif not self._connection.is_over:
+            elif not self._connection.state.is_over:
                 self._content(kind, number, payload)
         except BrokerError as error:
             self._fault(error, number)
@@ -135,11 +135,11 @@ class AmqpEngine(StreamEngine):
         (self._code,) = _CODE.unpack_from(payload)
         if number == 0:
             self._connection.method(self._code, payload)
-            if not self._connection.reads:
+            if not self._connection.state.reads:
                 self._channels.drop_contents()
         elif self._connection.state is ConnectionState.RUNNING:
             self._channels.method(number, self._code, payload)
-        elif not self._connection.is_over:
+        elif not self._connection.state.is_over:
             raise CommandInvalid(f"a method on channel {number} before the connection is open")
 
     def _content(self, kind: int, number: int, payload: bytes) -> None:
@@ -181,7 +181,7 @@ class AmqpEngine(StreamEngine):
 
     def fail(self, request: Request, error: BrokerError) -> None:
         """As Engine says."""
-        if self._connection.waits_for_broker:
+        if self._connection.state.waits_for_broker:
             self._connection.refuse(request, error)
             self._resume()
             return

@@ -7,7 +7,6 @@ from collections.abc import Callable, Mapping
 from typing import Any, ClassVar, Final
 
 from services.common.errors import AccessRefused, BrokerError, CommandInvalid, NotAllowed
-from services.common.identity_enum import IdentityEnum
 from services.common.message.amqp_1_0.composite import Composite, write
 from services.common.release import RELEASE
 from services.gateway import vocabulary as to_broker
@@ -17,7 +16,7 @@ from services.gateway.protocols.amqp_1_0.peer import Peer
 from services.gateway.protocols.amqp_1_0.performatives import Close, Open
 from services.gateway.protocols.idleness import Idleness
 from services.gateway.protocols.openings import refused
-from services.gateway.protocols.phases import Phases
+from services.gateway.protocols.phases import Phase, PhasedState
 
 AMQP_HEADER: Final = b"AMQP\x00\x01\x00\x00"
 SASL_HEADER: Final = b"AMQP\x03\x01\x00\x00"
@@ -31,33 +30,29 @@ _USUAL_VIRTUAL_HOST: Final = "/"
 _Handler = Callable[[Any, Any], None]  # of Connection and a performative
 
 
-class ConnectionState(IdentityEnum):
+class ConnectionState(PhasedState):
     """Of a connection: what it waits for."""
 
     HEADER = "protocol header"
     INIT = "sasl-init"
     RESPONSE = "sasl-response"
-    AUTHENTICATING = "the broker, after sasl-init or sasl-response"
+    AUTHENTICATING = "the broker, after sasl-init or sasl-response", Phase.WAITING
     AMQP_HEADER = "the header of AMQP, after SASL"
-    ADMITTING = "the broker, of a client that came without SASL"
+    ADMITTING = "the broker, of a client that came without SASL", Phase.WAITING
     OPEN = "open"
-    OPENING = "the broker, after open"
+    OPENING = "the broker, after open", Phase.WAITING
     RUNNING = "anything"
-    CLOSING = "close: we have closed it, everything else is ignored"
-    ENDING = "the broker, after close: what was asked for before is still being done"
-    CLOSED = "nothing"
+    CLOSING = "close: we have closed it, everything else is ignored", Phase.CLOSING
+    ENDING = "the broker, after close: what was asked for before is still being done", Phase.SAID_ALL
+    CLOSED = "nothing", Phase.SAID_ALL
 
 
 _HEADERS = frozenset({ConnectionState.HEADER, ConnectionState.AMQP_HEADER})
 _SASL = frozenset({ConnectionState.INIT, ConnectionState.RESPONSE})
 
 
-class Amqp10Connection(Phases[ConnectionState]):
+class Amqp10Connection:
     """The state of the connection itself. Raises BrokerError for what the peer may not do."""
-
-    WAITING = frozenset({ConnectionState.AUTHENTICATING, ConnectionState.ADMITTING, ConnectionState.OPENING})
-    CLOSING = ConnectionState.CLOSING
-    SAID_ALL = frozenset({ConnectionState.ENDING, ConnectionState.CLOSED})
 
     def __init__(self, peer: Peer) -> None:
         self._peer = peer

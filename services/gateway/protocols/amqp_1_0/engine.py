@@ -75,7 +75,7 @@ class Amqp10Engine(StreamEngine):
         """Handles whole frames; gives where it stopped and how many bytes are needed from there to go on."""
         end, connection, requests = len(data), self._connection, self._peer.requests
         while end - position >= frames.HEAD.size:
-            if connection.waits_for_broker or connection.wants_header or not connection.reads:
+            if connection.state.waits_for_broker or connection.wants_header or not connection.state.reads:
                 break
             size, offset, kind, channel = frames.HEAD.unpack_from(data, position)
             if fault := self._fault_of(size, offset, kind):
@@ -95,7 +95,7 @@ class Amqp10Engine(StreamEngine):
         largest = self._peer.limits.frame_max if self._connection.is_opened else _BEFORE_OPEN
         if not frames.HEAD.size <= 4 * offset <= size <= max(largest, frames.MIN_MAX_FRAME_SIZE):
             return FramingError(f"no frame: {size} bytes, data behind {4 * offset}")
-        if kind != self._connection.frame_type and not self._connection.is_over:
+        if kind != self._connection.frame_type and not self._connection.state.is_over:
             return FramingError(f"a frame of type {kind} while waiting for {self._connection.state.value}")
         return None
 
@@ -121,11 +121,11 @@ class Amqp10Engine(StreamEngine):
         connection = self._connection
         if type(what) not in Session.PERFORMATIVES and not isinstance(what, Begin):
             connection.performative(what)
-            if not connection.reads:
+            if not connection.state.reads:
                 self._drop()
         elif connection.state is ConnectionState.RUNNING:
             self._of_session(channel, what, payload)
-        elif not connection.is_over:
+        elif not connection.state.is_over:
             raise CommandInvalid(f"{what.symbol} before the connection is open")
 
     def _of_session(self, channel: int, what: Composite, payload: bytes) -> None:
@@ -181,7 +181,7 @@ class Amqp10Engine(StreamEngine):
 
     def fail(self, request: Request, error: BrokerError) -> None:
         """As Engine says."""
-        if self._connection.waits_for_broker:
+        if self._connection.state.waits_for_broker:
             self._connection.refuse(error)
             self._resume()
         elif asked := self._peer.answered(request):

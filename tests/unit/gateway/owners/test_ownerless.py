@@ -28,7 +28,11 @@ QUEUE, EPOCH = 1, 7
 def ownerless_of(link: object, *sessions: Any) -> OwnerlessQueues:
     """One queue, whose owner is behind `link`."""
     owners = [(0, EPOCH, link)] if link else []
-    publisher = SimpleNamespace(link_of=lambda _: link, epoch_of=lambda _: EPOCH, owners=lambda: iter(owners))
+    publisher = SimpleNamespace(
+        link_of=lambda _: link,
+        owner_of=lambda _: (link, EPOCH),
+        owners=lambda: iter(owners),
+    )
     queues = {QUEUE: SimpleNamespace(partition=0, auto_delete=False)}
     return OwnerlessQueues(cast("Any", publisher), cast("Any", queues), sessions, lambda: 1, Mock(), lambda _: None)
 
