@@ -58,8 +58,10 @@ def properties_in(batch: Batch) -> list[bytes]:
 
 def _tabled(values: Sequence[_T]) -> tuple[Sequence[_T], Iterable[int]]:
     """The distinct values, and an index for each; no indexes where all have one value, or hardly two have the same."""
+    if len(values) == 1:  # who sends one at a time waits for it
+        return values, ()
     found = objects(values)
-    if 2 * len(found) > len(values) > 1:
+    if 2 * len(found) > len(values):
         return values, ()
     numbers: dict[_T, int] = {}
     by_identity = {identity: numbers.setdefault(value, len(numbers)) for identity, value in found.items()}

@@ -19,8 +19,9 @@ def decided_first(host: Host, queue: Queue, attach: pb.AttachConsumer) -> Awaite
 
 def new_selectors(host: Host, frame: pb.LinkFrame) -> dict[str, None]:
     """Those of a frame and its queues that take their time: a gateway's consumers come to another owner all at once."""
-    said = [attach.selector for attach in frame.attaches]
-    queues = [host.registry.queues.get(SlotId(attach.queue_id)) for attach in frame.attaches]
-    said += [queue.options.default_selector for queue in queues if queue]
-    said += [request.select.selector for request in frame.requests if request.HasField("select")]
+    said = [request.select.selector for request in frame.requests if request.HasField("select")]
+    if frame.attaches:
+        said += [attach.selector for attach in frame.attaches]
+        queues = [host.registry.queues.get(SlotId(attach.queue_id)) for attach in frame.attaches]
+        said += [queue.options.default_selector for queue in queues if queue]
     return dict.fromkeys(text for text in said if text and not is_compiled(text))
