@@ -10,11 +10,12 @@ _State = TypeVar("_State")
 
 
 class Phases(Generic[_State]):
-    """Of a class with a `state`. `WAITING`: for the broker; `CLOSING`: only for the peer's farewell; `SAID_ALL`: for
-    nothing of the peer's any more.
+    """Of a class with a `state`. `WAITING`: for the broker; `LEAVING`: we close the connection when its sessions have
+    ended; `CLOSING`: only for the peer's farewell; `SAID_ALL`: for nothing of the peer's any more.
     """
 
     WAITING: ClassVar[AbstractSet[Enum]]
+    LEAVING: ClassVar[Enum | None] = None
     CLOSING: ClassVar[Enum]
     SAID_ALL: ClassVar[AbstractSet[Enum]]
 
@@ -33,7 +34,12 @@ class Phases(Generic[_State]):
     @property
     def is_over(self) -> bool:
         """Nothing that comes from the peer matters but its farewell."""
-        return self.closing or not self.reads
+        return self.closing or self.leaving or not self.reads
+
+    @property
+    def leaving(self) -> bool:
+        """Whether nothing more is asked, and what was asked is still answered before we close."""
+        return self.state is self.LEAVING
 
     @property
     def reads(self) -> bool:
