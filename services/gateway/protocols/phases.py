@@ -15,7 +15,7 @@ class Phases(Generic[_State]):
     """
 
     WAITING: ClassVar[AbstractSet[Enum]]
-    LEAVING: ClassVar[Enum | None] = None
+    LEAVING: ClassVar[Enum]
     CLOSING: ClassVar[Enum]
     SAID_ALL: ClassVar[AbstractSet[Enum]]
 

@@ -43,6 +43,8 @@ class ConnectionState(IdentityEnum):
     OPEN = "open"
     OPENING = "the broker, after open"
     RUNNING = "anything"
+    LEAVING = "the broker, before we close it: what was asked for before is still being done, and answered"
+    BROKEN = "the same, and bytes of the peer's cannot be told apart any more"
     CLOSING = "close: we have closed it, everything else is ignored"
     ENDING = "the broker, after close: what was asked for before is still being done"
     CLOSED = "nothing"
@@ -50,19 +52,24 @@ class ConnectionState(IdentityEnum):
 
 _HEADERS = frozenset({ConnectionState.HEADER, ConnectionState.AMQP_HEADER})
 _SASL = frozenset({ConnectionState.INIT, ConnectionState.RESPONSE})
+_ANSWERING = frozenset(
+    {ConnectionState.RUNNING, ConnectionState.LEAVING, ConnectionState.BROKEN, ConnectionState.ENDING}
+)
 
 
 class Amqp10Connection(Phases[ConnectionState]):
     """The state of the connection itself. Raises BrokerError for what the peer may not do."""
 
     WAITING = frozenset({ConnectionState.AUTHENTICATING, ConnectionState.ADMITTING, ConnectionState.OPENING})
+    LEAVING = ConnectionState.LEAVING
     CLOSING = ConnectionState.CLOSING
-    SAID_ALL = frozenset({ConnectionState.ENDING, ConnectionState.CLOSED})
+    SAID_ALL = frozenset({ConnectionState.BROKEN, ConnectionState.ENDING, ConnectionState.CLOSED})
 
     def __init__(self, peer: Peer) -> None:
         self._peer = peer
         self._mechanism = ""
         self._reason = ""
+        self._due: Close | None = None  # ours, while what was asked before is still being answered
         self._opened = False  # we have said so
         self.state = ConnectionState.HEADER
 
@@ -84,7 +91,7 @@ class Amqp10Connection(Phases[ConnectionState]):
     @property
     def speaks(self) -> bool:
         """Whether the peer may be told of its sessions."""
-        return self.state in (ConnectionState.RUNNING, ConnectionState.ENDING)
+        return self.state in _ANSWERING
 
     # -------------------------------------------------------------- headers (2.2, 5.3.2)
 
@@ -129,7 +136,7 @@ class Amqp10Connection(Phases[ConnectionState]):
     def performative(self, what: Composite) -> None:
         """One of the connection's own, in whatever state; what comes on a session when there is none is a fault."""
         handle = self._TABLE.get((self.state, type(what)))
-        if self.state is ConnectionState.CLOSING and handle is None:
+        if self.state in (ConnectionState.LEAVING, ConnectionState.CLOSING) and handle is None:
             return
         if handle is None:
             raise CommandInvalid(f"{what.symbol} while waiting for {self.state.value}")
@@ -175,6 +182,7 @@ class Amqp10Connection(Phases[ConnectionState]):
         (ConnectionState.RESPONSE, security.Response): _response,
         (ConnectionState.OPEN, Open): _open,
         (ConnectionState.RUNNING, Close): _close,
+        (ConnectionState.LEAVING, Close): _close,
         (ConnectionState.CLOSING, Close): _closed,
     }
 
@@ -235,7 +243,8 @@ class Amqp10Connection(Phases[ConnectionState]):
     # -------------------------------------------------------------- the end
 
     def fail(self, error: BrokerError) -> None:
-        """Closes the connection with the error's condition; at once where its bytes cannot be told apart any more.
+        """Closes the connection with the error's condition, when what was asked before is answered. It ends with that
+        where its bytes cannot be told apart any more.
 
         An open goes before the close, whatever was wrong with the peer's (section 2.4.1).
         """
@@ -246,17 +255,44 @@ class Amqp10Connection(Phases[ConnectionState]):
             self._say(security.Outcome(security.AUTH if isinstance(error, AccessRefused) else security.SYS))
             self.end(self._reason)
         elif not told_before and self.state is not ConnectionState.CLOSED:
-            self._say_open()
-            self._peer.send(0, Close(told(error)))
-            self.state = ConnectionState.ENDING if self.state is ConnectionState.ENDING else ConnectionState.CLOSING
+            self._due = Close(told(error))
+            self._leave()
         if isinstance(error, FramingError):
+            self._break()
+        elif not told_before and self.leaving:
+            self._peer.ask(to_broker.EndSessions(0))
+
+    def _leave(self) -> None:
+        """Before it is open nothing can have been asked; the peer's own close is answered with ours."""
+        if self.state is ConnectionState.RUNNING:
+            self.state = ConnectionState.LEAVING
+        elif self.state is not ConnectionState.ENDING:
+            self._say_open()
+            self._say_close()
+            self.state = ConnectionState.CLOSING
+
+    def _break(self) -> None:
+        if self.leaving:
+            self.state = ConnectionState.BROKEN
+            self._peer.ask(to_broker.Close(0, self._reason))
+        elif self.reads:
             self.end(self._reason)
 
+    def _say_close(self) -> None:
+        if self._due is not None:
+            self._peer.send(0, self._due)
+            self._due = None
+
+    def sessions_ended(self) -> None:
+        """All is answered that was asked before the fault for which we leave."""
+        self._say_close()
+        self.state = ConnectionState.CLOSING
+
     def closed(self) -> None:
-        """All is done that the peer asked for before its close."""
-        if self.state is ConnectionState.ENDING:
-            if not self._reason:
-                self._peer.send(0, Close())
+        """All is done that the peer asked for before its close, or before its bytes could not be told apart."""
+        if self.state in (ConnectionState.BROKEN, ConnectionState.ENDING):
+            self._due = self._due or Close()
+            self._say_close()
             self.state = ConnectionState.CLOSED
 
     def end(self, reason: str) -> None:

@@ -156,12 +156,6 @@ class Session:
             self.send(End())
             self._forget(self)
 
-    def end_with_connection(self) -> None:
-        """We have closed the connection: nothing is delivered until its peer has answered."""
-        if self.state in (SessionState.BEGINNING, SessionState.RUNNING):
-            self.state = SessionState.FAILED
-            self._close()
-
     def drop(self) -> None:
         """Nothing of what has begun to come is waited for, and what has not gone out does not any more."""
         self.deliveries.end()
