@@ -82,6 +82,13 @@ class Close(Request):
 
 
 @dataclass(slots=True)
+class EndSessions(Request):
+    """The engine will close the connection, for a fault: nothing more is asked. → succeed when all sessions have done
+    what was asked of them and are closed, or when that takes too long.
+    """
+
+
+@dataclass(slots=True)
 class OpenSession(Request):
     """→ succeed, when a session that had the number before has ended. Until then nothing that is said of the number is
     the new one's, and the engine says nothing of it.

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from services.common.errors import NotFound
+from services.common.errors import ConnectionForced, NotFound
 from services.common.message.amqp_1_0 import composite
 from services.common.message.amqp_1_0 import values as v
 from services.common.message.amqp_1_0.composite import Composite
@@ -143,6 +143,11 @@ class Playbook:
         count = len(bodies)
         columns = [NEW] * count, [b""] * count, [data(body) for body in bodies]
         self.engine.deliver(session, answers.Deliveries(tag, first, attempts, *columns))
+        self._serve(self.engine.pending_requests())
+
+    def shut_down(self) -> None:
+        """The broker ends the connection."""
+        self.engine.close(ConnectionForced("broker is shutting down"))
         self._serve(self.engine.pending_requests())
 
     # -------------------------------------------------------------- ways to begin

@@ -12,7 +12,7 @@ from pamqp import body, commands, frame, header
 
 from services.gateway.protocols.amqp_0_9.engine import AmqpEngine
 from services.gateway.protocols.amqp_0_9.limits import Amqp09Limits
-from services.gateway.vocabulary import CloseSession, Request
+from services.gateway.vocabulary import Close, CloseSession, EndSessions, Request
 
 HEADER = b"AMQP\x00\x00\x09\x01"
 CAPABILITIES = {
@@ -121,7 +121,11 @@ class Playbook:
         self.engine.succeed(requests[0])
 
     def closed_connection(self) -> tuple[int, int, int]:
-        """The engine has sent nothing but connection.close: its code, class and method."""
+        """Whatever its sessions had to do is done: the engine has sent nothing but connection.close, and sends that at
+        the latest now. Gives its code, class and method.
+        """
+        for request in (EndSessions(0), Close(0)):
+            self.engine.succeed(request)
         [(channel, close)] = self.sent()
         assert channel == 0
         assert isinstance(close, commands.Connection.Close)

@@ -286,6 +286,10 @@ class Connection(ClientSocket):
         """The client closes the connection, or the engine has ended it."""
         self._farewell.say(request)
 
+    def will_close(self, request: v.EndSessions) -> None:
+        """The engine closes the connection as soon as that is answered."""
+        self._farewell.prepare(request)
+
     def end_session(self, session: Session, request: v.CloseSession) -> None:
         """The requests of a session have been carried out: closes it, after the confirms that are known."""
         if self.sessions.get(session.number) is session:

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 from weakref import proxy
 
 import structlog
+
+from services.common.containment import for_each
 
 if TYPE_CHECKING:
     from services.gateway import vocabulary as v
@@ -35,14 +38,22 @@ class Farewell:
         if request.reason and not connection.closing:
             connection.tell("connection ended", reason=request.reason)
         connection.closing = True
+        self._without_sessions(lambda: self._end(request))
+
+    def prepare(self, request: v.EndSessions) -> None:
+        """The engine will close the connection, and waits until all is answered that was asked before."""
+        self._without_sessions(lambda: self._go_on(request))
+
+    def _without_sessions(self, then: Callable[[], None]) -> None:
+        """Ends the sessions first: a client that gets close-ok may rely on its exclusive queues' being gone."""
+        connection = self._connection
         if connection.sessions or connection.owns_queues:
             connection.parting = True  # before the flush that ends this read
-            connection.tasks.start(self._say(request), name="say farewell")
+            connection.tasks.start(self._end_sessions(then), name="say farewell")
         else:
-            self._end(request)
+            then()
 
-    async def _say(self, request: v.Close) -> None:
-        """Ends the sessions first: a client that gets close-ok may rely on its exclusive queues' being gone."""
+    async def _end_sessions(self, then: Callable[[], None]) -> None:
         connection = self._connection
         try:
             async with asyncio.timeout(_PATIENCE):
@@ -50,7 +61,16 @@ class Farewell:
         except TimeoutError:
             log.warning("connection ends before its requests do", connection=connection.name)
         finally:
-            self._end(request)
+            then()
+
+    def _go_on(self, request: v.EndSessions) -> None:
+        for_each("ending a connection", (request,), self._close, lambda *_: self._connection.abort())
+
+    def _close(self, request: v.EndSessions) -> None:
+        if not self._connection.lost:
+            self._connection.engine.succeed(request)
+            self._connection.take_pending()
+            self._connection.write()
 
     def _end(self, request: v.Close) -> None:
         if not self._connection.lost:

@@ -43,7 +43,8 @@ if TYPE_CHECKING:
 
 log = structlog.get_logger()
 
-_LAST_WORDS = 2.0  # seconds for clients to answer connection.close when the gateway stops
+_FAREWELLS = 3.0  # seconds for requests to be done, and clients to answer connection.close, when the gateway stops
+_LAST_WORDS = 2.0  # seconds for what is under way then
 
 
 class Listener:
@@ -115,7 +116,7 @@ class Listener:
         if self._connections:
             self._empty.clear()
             with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(self._empty.wait(), _LAST_WORDS)
+                await asyncio.wait_for(self._empty.wait(), _FAREWELLS)
         for connection in list(self._connections):
             connection.abort()
         await asyncio.sleep(0)

@@ -70,6 +70,7 @@ OPERATIONS: dict[type[v.Request], Operation] = {
     v.Open: Operation(connections.open_connection, needs.open_virtual_host, of_connection=True),
     v.OpenSession: Operation(connections.open_session, needs.nothing, of_connection=True),
     v.Close: Operation(connections.close, needs.nothing, of_connection=True),
+    v.EndSessions: Operation(connections.end_sessions, needs.nothing, of_connection=True),
     v.DropQueue: Operation(connections.drop_queue, needs.nothing, of_connection=True),
     v.CloseSession: Operation(_close_session, needs.nothing),
     v.Publish: Operation(publish.publish, needs.each_message),

@@ -39,6 +39,7 @@ class Client(Protocol):
     def open(self, request: v.Open) -> None: ...
     def open_session(self, request: v.OpenSession) -> None: ...
     def closes(self, request: v.Close) -> None: ...
+    def will_close(self, request: v.EndSessions) -> None: ...
     def fail(self, request: v.Request, error: BrokerError) -> None: ...
 
 
@@ -60,6 +61,10 @@ def open_session(client: Client, request: v.OpenSession) -> None:
 
 def close(client: Client, request: v.Close) -> None:
     client.closes(request)
+
+
+def end_sessions(client: Client, request: v.EndSessions) -> None:
+    client.will_close(request)
 
 
 def drop_queue(client: Client, request: v.DropQueue) -> None:

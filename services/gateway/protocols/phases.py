@@ -13,6 +13,7 @@ class Phase(Enum):
 
     READ = auto()
     WAITING = auto()  # for the broker: it cannot be understood before that has answered
+    LEAVING = auto()  # nothing more is asked: we close when what was asked before is answered
     CLOSING = auto()  # only its farewell is waited for, and a peer that does not send it soon can be cut off
     SAID_ALL = auto()  # nothing of it matters any more
 
@@ -21,6 +22,7 @@ class PhasedState(IdentityEnum):
     """States by what they wait for, each with its phase. All that is asked at each read is an attribute of a state."""
 
     waits_for_broker: bool
+    leaving: bool
     closing: bool
     reads: bool
     is_over: bool
@@ -31,7 +33,8 @@ class PhasedState(IdentityEnum):
         state = object.__new__(cls)
         state._value_ = waits_for
         state.waits_for_broker = phase is Phase.WAITING
+        state.leaving = phase is Phase.LEAVING
         state.closing = phase is Phase.CLOSING
         state.reads = phase is not Phase.SAID_ALL
-        state.is_over = state.closing or not state.reads
+        state.is_over = state.leaving or state.closing or not state.reads
         return state

@@ -136,6 +136,8 @@ class Session:
         if self._waiting and self.connection.lost:
             self._waiting.forget_questions()
         await self.idle()
+        if not self.connection.lost:
+            by_itself("confirming to a client", self.write_confirms)
         by_itself("closing a session", self.close)
 
     async def _finish(self, request: Request, work: Coroutine[Any, Any, Any]) -> None:

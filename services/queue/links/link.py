@@ -22,6 +22,7 @@ from services.queue.links.draining import drain
 from services.queue.links.ending import end
 from services.queue.links.full import Full
 from services.queue.links.last_words import LastWords, last_words_of
+from services.queue.links.on_the_way import OnTheWay
 from services.queue.links.outbox import Outbox
 from services.queue.links.peer_reports import PeerReports
 from services.queue.links.releasing import release_held_by, release_in_turns
@@ -67,6 +68,7 @@ class PeerLink(Holder):
         self.selections: dict[int, Selecting] = {}  # by their requests
         self.told = PeerReports(host.registry)
         self._receiving = False
+        self._on_the_way = OnTheWay(host, self)
         self._unused: list[Queue] = []  # queues left without a consumer
         self._batches = Batches(host.registry.partitions, host.unheard)
 
@@ -99,6 +101,7 @@ class PeerLink(Holder):
         self.told.begin()
         now = self._host.now()
         self._batches.heard(self.outbox.heard(frame.heard))
+        self._on_the_way.hold_up(frame.detaches if self._tells else ())
         if frame.attaches:
             self._attach_all(frame.attaches, now)
         if frame.settles:
@@ -110,8 +113,9 @@ class PeerLink(Holder):
             for_each("taking messages in", publishes, partial(self._publish, now=now), self._not_taken)
         if frame.requests:
             requests.answer_all(self._host, self, frame.requests)
-        if frame.detaches:
-            self._detach_all(frame.detaches, now)
+        self._detach_all(frame.detaches, now)
+        self._on_the_way.wait()
+        self.outbox.peer_has_read()
         for step in frame.transactions:
             self._transactions.step(step, now)
         self._host.returning.came(self.origin, self.told.hear(frame.told, now))
@@ -144,6 +148,7 @@ class PeerLink(Holder):
         if self.broken:
             return
         self.broken = True
+        self._on_the_way.wait()
         self._batches.close()
         self.outbox.peers.close()
         self._host.links.pop(self, None)
@@ -311,8 +316,7 @@ class PeerLink(Holder):
         consumer = newcomer(attach, self, queue, now)
         reason = queue.attach(consumer, (), now, again=attach.again)
         answer = self.outbox.frame.attached.add(consumer=handle, reason=reason, age=consumer.age)
-        answer.timeout_ms = queue.options.consumer_timeout_ms
-        answer.browse = consumer.browse
+        answer.timeout_ms, answer.browse = queue.options.consumer_timeout_ms, consumer.browse
         if reason != pb.NONE:
             answer.text = f"queue '{queue.options.name}' is in exclusive use"
             return None

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from operator import call
+from typing import Final, NamedTuple
 
 from services.common.budget import Budget
+from services.common.containment import for_each
 from services.common.message import in_front
 from services.common.message.columns import put
 from services.common.message.weight import FRAME_BYTES
@@ -29,6 +31,16 @@ class Outgoing(NamedTuple):
         return in_front.frame(in_front.DELIVERIES, [self.deliveries], self.frame)
 
 
+_NO_BATCH: Final = 0  # among `done`: peers say of each frame which has some that they have read it
+
+
+class _Said(NamedTuple):
+    """By a frame with `done`."""
+
+    batches: list[int]
+    actions: list[Callable[[], None]]
+
+
 class Outbox:
     """`wake` is called when there is something to send after there was nothing.
 
@@ -40,8 +52,10 @@ class Outbox:
         self._wake = wake
         self._frame = pb.QueueFrame(names_kept=True)
         self._begun = False
-        self._unheard: deque[list[int]] = deque()  # `done` of each frame that has some, until the peer has read it
+        self._unheard: deque[_Said] = deque()  # for each frame that has `done`, until the peer has read it
         self._heard = 0  # how many of these frames the peer has read
+        self._when_read: list[Callable[[], None]] = []  # to be done when the peer has read all that there is by now
+        self._read: list[Callable[[], None]] = []  # and by now it has
         self._replies: deque[pb.QueueReply] = deque()
         self._pieces: deque[Columns] = deque()  # of deliveries that did not fit into one frame
         self.peers = PeersBodies(self._forget, room)
@@ -49,10 +63,13 @@ class Outbox:
     @property
     def frame(self) -> pb.QueueFrame:
         """The next frame, without its deliveries and replies; callers add to it."""
+        self._begin()
+        return self._frame
+
+    def _begin(self) -> None:
         if not self._begun:
             self._begun = True
             self._wake()
-        return self._frame
 
     def _forget(self, uids: Sequence[int]) -> None:
         self.frame.forgotten.extend(uids)
@@ -60,9 +77,7 @@ class Outbox:
     def reply(self, reply: pb.QueueReply) -> None:
         """Answers a request, in the next frame that has room."""
         self._replies.append(reply)
-        if not self._begun:
-            self._begun = True
-            self._wake()
+        self._begin()
 
     def settled(self, number: int) -> None:
         """The settlements of a frame are safe; sent with the next frame that is sent for another reason."""
@@ -77,8 +92,20 @@ class Outbox:
         batches: list[int] = []
         while self._heard < frames and self._unheard:
             self._heard += 1
-            batches += self._unheard.popleft()
+            said = self._unheard.popleft()
+            batches += said.batches
+            self._read += said.actions
         return batches
+
+    def when_read(self, action: Callable[[], None]) -> None:
+        """Has it done when the peer has read all that it was sent up to now, and has said so."""
+        self._when_read.append(action)
+        self._begin()
+
+    def peer_has_read(self) -> None:
+        """Does what has waited for that; what the peer has said meanwhile is carried out."""
+        actions, self._read = self._read, []
+        for_each("going on when a gateway has read so far", actions, call)
 
     @property
     def pending(self) -> bool:
@@ -92,10 +119,14 @@ class Outbox:
         frame = self._frame
         self._frame, self._begun = pb.QueueFrame(), False
         deliveries = self._add_deliveries(frame) if self._pieces or self.deliveries.runs else None
+        batches, actions = list(frame.done), list[Callable[[], None]]()
         if self._pieces or self.deliveries.runs:
             self._postpone(frame)
+        elif self._when_read:
+            actions, self._when_read = self._when_read, actions
+            frame.done.append(_NO_BATCH)
         if frame.done:
-            self._unheard.append(list(frame.done))
+            self._unheard.append(_Said(batches, actions))
         self._add_replies(frame)
         return Outgoing(frame, deliveries)
 

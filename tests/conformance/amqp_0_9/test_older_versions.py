@@ -17,9 +17,9 @@ from services.gateway.protocols.amqp_0_9.versions import AMQP_0_8, AMQP_0_9, AMQ
 from services.gateway.vocabulary import (
     Authenticate,
     Close,
-    CloseSession,
     Consume,
     Echo,
+    EndSessions,
     Open,
     OpenSession,
     Publish,
@@ -114,8 +114,7 @@ def test_headers_that_are_no_table(older: Wire) -> None:
     header = b"\x00\x3c\x00\x00" + (1).to_bytes(8) + b"\x20\x00" + table
     content = frame(2, 1, header) + frame(3, 1, b"x")
     publish = method(60, 40, b"\x00\x01\x00" + short("q") + b"\0")
-    assert older.engine.receive(publish + content) == [CloseSession(1)]
-    assert older.said()[11:13] == (502).to_bytes(2)
+    assert older.does(publish + content, EndSessions)[11:13] == (502).to_bytes(2)
 
 
 def test_another_version_hears_of_the_newest() -> None:
@@ -161,8 +160,7 @@ def test_ping() -> None:
     """0-9 alone has it, and pong."""
     assert Wire(AMQP_0_9).running().does(method(20, 60), Echo) == method(20, 70)
     older = Wire(AMQP_0_8).running()
-    older.engine.receive(method(20, 60))
-    assert older.said()[7:13] == b"\x00\x0a\x00\x3c" + (540).to_bytes(2)
+    assert older.does(method(20, 60), EndSessions)[7:13] == b"\x00\x0a\x00\x3c" + (540).to_bytes(2)
 
 
 def test_the_connection_ends(older: Wire) -> None:
@@ -172,22 +170,21 @@ def test_the_connection_ends(older: Wire) -> None:
     close = other.asks(method(10, code, b"\x00\xc8" + short("bye") + bytes(4), channel=0), Close)
     other.engine.succeed(close)
     assert other.said() == method(10, code + 1, channel=0)
-    older.engine.receive(method(70, 10))  # class file: optional, and not served
-    assert older.said()[7:13] == b"\x00\x0a" + code.to_bytes(2) + (540).to_bytes(2)
+    told = older.does(method(70, 10), EndSessions)  # class file: optional, and not served
+    assert told[7:13] == b"\x00\x0a" + code.to_bytes(2) + (540).to_bytes(2)
     assert isinstance(older.asks(method(10, code + 1, channel=0), Close), Close)
 
 
 def test_reply_codes(older: Wire) -> None:
     """unexpected-frame came with 0-9-1: frame-error stands for it."""
-    older.engine.receive(b"\x02\x00\x01" + (14).to_bytes(4) + b"\x00\x3c\x00\x00" + bytes(10) + b"\xce")
-    said = older.said()
+    header = b"\x02\x00\x01" + (14).to_bytes(4) + b"\x00\x3c\x00\x00" + bytes(10) + b"\xce"
+    said = older.does(header, EndSessions)
     assert said[7:13] == b"\x00\x0a" + CLOSE[older.version.name].to_bytes(2) + (501).to_bytes(2)
 
 
 def test_what_later_versions_brought(older: Wire) -> None:
     """exchange.bind is RabbitMQ's, for 0-9-1."""
-    older.engine.receive(method(40, 30, bytes(9)))
-    assert older.said()[11:13] == (540).to_bytes(2)
+    assert older.does(method(40, 30, bytes(9)), EndSessions)[11:13] == (540).to_bytes(2)
 
 
 def test_a_channel_is_closed(older: Wire) -> None:

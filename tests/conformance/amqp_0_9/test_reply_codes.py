@@ -6,7 +6,7 @@ import pytest
 from pamqp import commands, header
 
 from services.gateway.protocols.amqp_0_9.limits import Amqp09Limits
-from services.gateway.vocabulary import Close, CloseSession, Publish
+from services.gateway.vocabulary import Close, EndSessions, Publish
 from tests.support.amqp_playbook import Playbook, content, written
 
 
@@ -40,12 +40,12 @@ _HEADER = _frame(2, 1, b"\0\x3c\0\0" + (5).to_bytes(8, "big") + b"\0\0")
     ids=["end", "method end", "type 9", "type 0", "huge", "one too large", "beat 1", "beat x", "body end", "ack end"],
 )
 def test_what_is_no_frame_is_a_frame_error(data: bytes) -> None:
-    """501, and the socket is closed at once: where the next frame begins is unknown."""
+    """501, and nothing more is read: where the next frame begins is unknown."""
     book = Playbook().running(frame_max=4096)
-    requests = book.engine.receive(data)
-    assert requests[0] == CloseSession(1)
-    assert isinstance(requests[-1], Close)
-    assert "FRAME_ERROR" in requests[-1].reason
+    close = book.engine.receive(data)[-1]
+    assert isinstance(close, Close)
+    assert "FRAME_ERROR" in close.reason
+    assert book.engine.receive(written(0, commands.Connection.Close(200, "", 0, 0))) == []
     assert book.closed_connection()[0] == 501
 
 
@@ -91,7 +91,7 @@ def test_headers_that_are_no_table_end_the_connection(table: bytes, known: int, 
         request for piece in ([b"".join(pieces)] if together else pieces) for request in book.engine.receive(piece)
     ]
     assert sum(len(request.bodies) for request in requests if isinstance(request, Publish)) == known
-    assert requests[-2:] == [CloseSession(1), CloseSession(2)]
+    assert requests[-1] == EndSessions(0)
     assert book.closed_connection() == (502, 60, 40)
 
 
@@ -114,7 +114,7 @@ def test_headers_that_are_no_table_end_the_connection(table: bytes, known: int, 
 def test_arguments_that_cannot_be_read_are_a_syntax_error(data: bytes) -> None:
     """502, on the connection."""
     book = Playbook().running()
-    assert book.engine.receive(data) == [CloseSession(1)]
+    assert book.engine.receive(data) == [EndSessions(0)]
     assert book.closed_connection()[0] == 502
     assert book.engine.closing
 
@@ -281,7 +281,7 @@ def test_after_connection_close_everything_else_is_ignored() -> None:
     """Until close-ok, which ends it."""
     book = Playbook().running()
     book.engine.receive(written(1, commands.Basic.Deliver("t", 1, False, "", "q")))
-    book.raw()
+    assert book.closed_connection()[0] == 503
     assert book.engine.receive(content(1, b"x") + written(1, commands.Channel.Open()) + _method(0, 10, 99)) == []
     assert book.raw() == b""
     [close] = book.client(0, commands.Connection.CloseOk())
@@ -294,6 +294,6 @@ def test_a_frame_error_after_close_ends_it_at_once() -> None:
     """There is nothing left to wait for."""
     book = Playbook().running()
     book.engine.receive(written(1, commands.Basic.Deliver("t", 1, False, "", "q")))
-    book.raw()
+    assert book.closed_connection()[0] == 503
     assert [type(request) for request in book.engine.receive(b"\xff" * 7)] == [Close]
     assert book.raw() == b""

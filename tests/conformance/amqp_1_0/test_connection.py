@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from services.common.errors import AccessRefused, ConnectionForced, NotFound, Unavailable
+from services.common.errors import AccessRefused, NotFound, Unavailable
 from services.gateway import vocabulary as to_broker
 from services.gateway.protocols.amqp_1_0 import frames, security
 from services.gateway.protocols.amqp_1_0.connection import AMQP_HEADER, SASL_HEADER
@@ -186,7 +186,7 @@ def test_the_client_closes() -> None:
 def test_the_broker_closes() -> None:
     """Section 2.4.3: it says why, and hears nothing but the peer's close."""
     book = Playbook().begun()
-    book.engine.close(ConnectionForced("broker is shutting down"))
+    book.shut_down()
     [closed] = book.answers()
     assert closed.error.condition == "amqp:connection:forced"
     assert book.engine.closing
@@ -208,7 +208,7 @@ def test_who_does_not_wait() -> None:
 def test_what_is_on_its_way_when_the_broker_closes() -> None:
     """Section 2.4.3: it is passed over, however large; the client's close is heard behind it."""
     book = Playbook().sender()
-    book.engine.close(ConnectionForced("shutdown"))
+    book.shut_down()
     book.answers()
     book.says(0, transfer(0), data(b"x" * 20_000))
     assert not book.closed

@@ -169,7 +169,9 @@ def test_sessions_end_when_we_close_the_connection() -> None:
     tag = book.receiver()
     book.says(0, _credit(10))
     book.engine.close(ConnectionForced("shutdown"))
-    assert book.engine.pending_requests() == [to_broker.CloseSession(1)]
+    [end] = book.engine.pending_requests()
+    assert end == to_broker.EndSessions(0)
+    book.serve(end)
     book.answers()
     book.deliver(tag, 1, b"a")
     assert book.answers() == []
@@ -217,7 +219,7 @@ def test_little_is_kept_of_a_session_whose_peer_says_nothing_more() -> None:
 
 
 def test_a_publish_of_a_former_session_fails() -> None:
-    """We have ended it, its peer too, and begun another one with a link on its channel: that one has not failed."""
+    """It was refused, its peer has ended it, and begun another one with a link on its channel: that has not failed."""
     book = Playbook().sender()
     book.says(0, transfer(1), data())
     publish = _waiting(book, to_broker.Publish)
@@ -227,7 +229,11 @@ def test_a_publish_of_a_former_session_fails() -> None:
     book.says(0, Begin(None, 0, 10, 10))
     book.says(0, sending())
     book.engine.fail(publish, AccessRefused("no"))
-    assert book.answers() == []
+    [detach] = book.answers()
+    assert detach.error.condition == "amqp:unauthorized-access"
+    book.serve(_waiting(book, to_broker.CloseSession))
+    [end] = book.answers()
+    assert end.error.condition == "amqp:session:unattached-handle"
     book.serve(_waiting(book, to_broker.OpenSession))
     assert [type(each) for each in book.answers()] == [Begin]
 

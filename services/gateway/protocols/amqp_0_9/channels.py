@@ -270,15 +270,8 @@ class Channels:
             self._peer.incomplete -= its.content.weight
             its.content = None
 
-    def end(self) -> None:
-        """The connection ends: every session does, and nothing is answered any more."""
-        for its in self._channels.values():
-            if its.state in _OPEN:
-                self._peer.ask(CloseSession(its.number))
-        self.forget()
-
     def drop_contents(self) -> None:
-        """The peer closed the connection: what it has begun to publish does not come whole."""
+        """The connection ends: what the peer has begun to publish does not come whole."""
         for its in self._channels.values():
             its.content = None
         self._peer.incomplete = 0

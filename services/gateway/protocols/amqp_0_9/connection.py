@@ -43,9 +43,16 @@ class ConnectionState(PhasedState):
     OPEN = "open"
     OPENING = "the broker, after open", Phase.WAITING
     RUNNING = "anything"
+    LEAVING = "the broker, before we close it: what was asked for is still being done, and answered", Phase.LEAVING
+    BROKEN = "the same, and bytes of the peer's cannot be told apart any more", Phase.SAID_ALL
     CLOSING = "close-ok: we closed it, everything else is ignored", Phase.CLOSING
     ENDING = "the broker, after close: what was asked for before is still being done, and answered", Phase.SAID_ALL
     CLOSED = "nothing", Phase.SAID_ALL
+
+
+_ANSWERING = frozenset(
+    {ConnectionState.RUNNING, ConnectionState.LEAVING, ConnectionState.BROKEN, ConnectionState.ENDING}
+)
 
 
 class AmqpConnection:
@@ -55,6 +62,7 @@ class AmqpConnection:
         self._peer = peer
         self._mechanism = ""
         self._reason = ""
+        self._due: Method | None = None  # our close, while what was asked before is still being answered
         self._client_properties: Mapping[str, Any] = {}
         self.state = ConnectionState.HEADER
 
@@ -87,7 +95,7 @@ class AmqpConnection:
         """A method frame on channel 0."""
         kind = self._peer.version.methods.get(code)
         handle = self._TABLE.get((self.state, kind)) or self._ANY_STATE.get(kind)
-        if self.state is ConnectionState.CLOSING and handle is None:
+        if self.state in (ConnectionState.LEAVING, ConnectionState.CLOSING) and handle is None:
             return
         if kind is None:
             raise NotImplementedHere(f"unknown method {code >> 16}.{code & 0xFFFF}")
@@ -190,7 +198,7 @@ class AmqpConnection:
 
     def secret_updated(self) -> None:
         """The broker knows the new secret."""
-        if self.state in (ConnectionState.RUNNING, ConnectionState.ENDING):
+        if self.state in _ANSWERING:
             self._peer.send(0, connection.UpdateSecretOk())
 
     def refuse(self, request: to_broker.Request, error: BrokerError) -> None:
@@ -212,23 +220,52 @@ class AmqpConnection:
     # -------------------------------------------------------------- the end
 
     def fail(self, error: BrokerError, code: int) -> None:
-        """Closes the connection with the error's reply code; at once when its bytes cannot be told apart any more."""
+        """Closes the connection with the error's reply code, when what was asked before is answered. When its bytes
+        cannot be told apart any more it ends with that.
+        """
         told, self._reason = bool(self._reason), self._reason or reply_text(error)
         if self.state is ConnectionState.HEADER:
             self.end(self._reason)
         elif not told and self.state is not ConnectionState.CLOSED:
-            self._peer.send(
-                0, connection.Close(self._peer.version.reply_code(error), reply_text(error), code >> 16, code & 0xFFFF)
-            )
-            # The peer's own close is still answered, and needs no other answer than ours.
-            self.state = ConnectionState.ENDING if self.state is ConnectionState.ENDING else ConnectionState.CLOSING
+            its = self._peer.version.reply_code(error), reply_text(error), code >> 16, code & 0xFFFF
+            self._due = connection.Close(*its)
+            self._leave()
         if isinstance(error, FrameFault):
+            self._break()
+        elif not told and self.state is ConnectionState.LEAVING:
+            self._peer.ask(to_broker.EndSessions(0))
+
+    def _leave(self) -> None:
+        """Before it is open nothing can have been asked; the peer's own close is still answered, behind ours."""
+        if self.state is ConnectionState.RUNNING:
+            self.state = ConnectionState.LEAVING
+        elif self.state is not ConnectionState.ENDING:
+            self._say_close()
+            self.state = ConnectionState.CLOSING
+
+    def _break(self) -> None:
+        if self.state is ConnectionState.LEAVING:
+            self.state = ConnectionState.BROKEN
+            self._peer.ask(to_broker.Close(0, self._reason))
+        elif self.state.reads:
             self.end(self._reason)
 
+    def _say_close(self) -> None:
+        if self._due is not None:
+            self._peer.send(0, self._due)
+            self._due = None
+
+    def sessions_ended(self) -> None:
+        """All is answered that was asked before the fault for which we leave."""
+        self._say_close()
+        self.state = ConnectionState.CLOSING
+
     def closed(self) -> None:
-        """All is done that the peer asked for before its close."""
+        """All is done that the peer asked for before its close, or before its bytes could not be told apart."""
+        self._say_close()
         if self.state is ConnectionState.ENDING:
             self._peer.send(0, connection.CloseOk())
+        if self.state in (ConnectionState.BROKEN, ConnectionState.ENDING):
             self.state = ConnectionState.CLOSED
 
     def end(self, reason: str) -> None:

@@ -34,7 +34,7 @@ from services.gateway.protocols.dealings import Received
 from services.gateway.protocols.limits import Limits
 from services.gateway.protocols.openings import begins
 from services.gateway.protocols.stream_engine import MOST_EFFORT, StreamEngine
-from services.gateway.vocabulary import Close, Open, Request, UpdateSecret
+from services.gateway.vocabulary import Close, EndSessions, Open, Request, UpdateSecret
 
 _CODE = struct.Struct(">I")
 _BYTES_PER_MICROSECOND = {frames.METHOD: 4, frames.HEADER: 8, frames.BODY: 8192, frames.HEARTBEAT: 1}
@@ -161,7 +161,7 @@ class AmqpEngine(StreamEngine):
         self._fail_connection(error, 0)
 
     def _fail_connection(self, error: BrokerError, code: int) -> None:
-        self._channels.end()
+        self._channels.drop_contents()
         self._connection.fail(error, code)
 
     # -------------------------------------------------------------- to the peer
@@ -173,6 +173,10 @@ class AmqpEngine(StreamEngine):
             self._resume()
         elif isinstance(request, UpdateSecret):
             self._connection.secret_updated()
+        elif isinstance(request, EndSessions):
+            if self._connection.state.leaving:
+                self._channels.forget()
+                self._connection.sessions_ended()
         elif isinstance(request, Close):
             self._channels.forget()
             self._connection.closed()

@@ -42,6 +42,11 @@ class ConnectionState(PhasedState):
     OPEN = "open"
     OPENING = "the broker, after open", Phase.WAITING
     RUNNING = "anything"
+    LEAVING = (
+        "the broker, before we close it: what was asked for before is still being done, and answered",
+        Phase.LEAVING,
+    )
+    BROKEN = "the same, and bytes of the peer's cannot be told apart any more", Phase.SAID_ALL
     CLOSING = "close: we have closed it, everything else is ignored", Phase.CLOSING
     ENDING = "the broker, after close: what was asked for before is still being done", Phase.SAID_ALL
     CLOSED = "nothing", Phase.SAID_ALL
@@ -49,6 +54,9 @@ class ConnectionState(PhasedState):
 
 _HEADERS = frozenset({ConnectionState.HEADER, ConnectionState.AMQP_HEADER})
 _SASL = frozenset({ConnectionState.INIT, ConnectionState.RESPONSE})
+_ANSWERING = frozenset(
+    {ConnectionState.RUNNING, ConnectionState.LEAVING, ConnectionState.BROKEN, ConnectionState.ENDING}
+)
 
 
 class Amqp10Connection:
@@ -58,6 +66,7 @@ class Amqp10Connection:
         self._peer = peer
         self._mechanism = ""
         self._reason = ""
+        self._due: Close | None = None  # ours, while what was asked before is still being answered
         self._opened = False  # we have said so
         self.state = ConnectionState.HEADER
 
@@ -79,7 +88,7 @@ class Amqp10Connection:
     @property
     def speaks(self) -> bool:
         """Whether the peer may be told of its sessions."""
-        return self.state in (ConnectionState.RUNNING, ConnectionState.ENDING)
+        return self.state in _ANSWERING
 
     # -------------------------------------------------------------- headers (2.2, 5.3.2)
 
@@ -124,7 +133,7 @@ class Amqp10Connection:
     def performative(self, what: Composite) -> None:
         """One of the connection's own, in whatever state; what comes on a session when there is none is a fault."""
         handle = self._TABLE.get((self.state, type(what)))
-        if self.state is ConnectionState.CLOSING and handle is None:
+        if self.state in (ConnectionState.LEAVING, ConnectionState.CLOSING) and handle is None:
             return
         if handle is None:
             raise CommandInvalid(f"{what.symbol} while waiting for {self.state.value}")
@@ -170,6 +179,7 @@ class Amqp10Connection:
         (ConnectionState.RESPONSE, security.Response): _response,
         (ConnectionState.OPEN, Open): _open,
         (ConnectionState.RUNNING, Close): _close,
+        (ConnectionState.LEAVING, Close): _close,
         (ConnectionState.CLOSING, Close): _closed,
     }
 
@@ -230,7 +240,8 @@ class Amqp10Connection:
     # -------------------------------------------------------------- the end
 
     def fail(self, error: BrokerError) -> None:
-        """Closes the connection with the error's condition; at once where its bytes cannot be told apart any more.
+        """Closes the connection with the error's condition, when what was asked before is answered. It ends with that
+        where its bytes cannot be told apart any more.
 
         An open goes before the close, whatever was wrong with the peer's (section 2.4.1).
         """
@@ -241,17 +252,44 @@ class Amqp10Connection:
             self._say(security.Outcome(security.AUTH if isinstance(error, AccessRefused) else security.SYS))
             self.end(self._reason)
         elif not told_before and self.state is not ConnectionState.CLOSED:
-            self._say_open()
-            self._peer.send(0, Close(told(error)))
-            self.state = ConnectionState.ENDING if self.state is ConnectionState.ENDING else ConnectionState.CLOSING
+            self._due = Close(told(error))
+            self._leave()
         if isinstance(error, FramingError):
+            self._break()
+        elif not told_before and self.state.leaving:
+            self._peer.ask(to_broker.EndSessions(0))
+
+    def _leave(self) -> None:
+        """Before it is open nothing can have been asked; the peer's own close is answered with ours."""
+        if self.state is ConnectionState.RUNNING:
+            self.state = ConnectionState.LEAVING
+        elif self.state is not ConnectionState.ENDING:
+            self._say_open()
+            self._say_close()
+            self.state = ConnectionState.CLOSING
+
+    def _break(self) -> None:
+        if self.state.leaving:
+            self.state = ConnectionState.BROKEN
+            self._peer.ask(to_broker.Close(0, self._reason))
+        elif self.state.reads:
             self.end(self._reason)
 
+    def _say_close(self) -> None:
+        if self._due is not None:
+            self._peer.send(0, self._due)
+            self._due = None
+
+    def sessions_ended(self) -> None:
+        """All is answered that was asked before the fault for which we leave."""
+        self._say_close()
+        self.state = ConnectionState.CLOSING
+
     def closed(self) -> None:
-        """All is done that the peer asked for before its close."""
-        if self.state is ConnectionState.ENDING:
-            if not self._reason:
-                self._peer.send(0, Close())
+        """All is done that the peer asked for before its close, or before its bytes could not be told apart."""
+        if self.state in (ConnectionState.BROKEN, ConnectionState.ENDING):
+            self._due = self._due or Close()
+            self._say_close()
             self.state = ConnectionState.CLOSED
 
     def end(self, reason: str) -> None:

@@ -29,7 +29,7 @@ from services.gateway.protocols.limits import Limits
 from services.gateway.protocols.openings import begins
 from services.gateway.protocols.producing import Producing
 from services.gateway.protocols.stream_engine import MOST_EFFORT, StreamEngine
-from services.gateway.vocabulary import Close, Credit, Open, Publish, Request, Settle
+from services.gateway.vocabulary import Close, Credit, EndSessions, Open, Publish, Request, Settle
 
 _UNANSWERED: Final = (Publish, Settle, Credit)
 _ON_ITS_WAY: Final = 1 << 20  # bytes of messages that a peer may have sent before it heard that it has no credit
@@ -163,8 +163,7 @@ class Amqp10Engine(StreamEngine):
             session.drop()
 
     def _end(self, error: BrokerError) -> None:
-        for session in self._sessions.values():
-            session.end_with_connection()
+        self._drop()
         self._connection.fail(error)
 
     # -------------------------------------------------------------- to the peer
@@ -174,6 +173,9 @@ class Amqp10Engine(StreamEngine):
         if isinstance(request, Open):
             self._connection.opened()
             self._resume()
+        elif isinstance(request, EndSessions):
+            if self._connection.state.leaving:
+                self._connection.sessions_ended()
         elif isinstance(request, Close):
             self._connection.closed()
         elif (asked := self._peer.answered(request)) and self._connection.speaks:

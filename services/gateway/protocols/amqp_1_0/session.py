@@ -53,6 +53,7 @@ class SessionState(Enum):
     BEGINNING = "the broker has not opened it yet"
     RUNNING = "both ends know of it"
     ENDING = "the peer has ended it: what it asked for before is still being done"
+    REFUSED = "we end it when what the peer asked for before is done: something that it sent is at fault"
     FAILED = "we have ended it: everything is ignored until the peer has heard of that"
 
 
@@ -64,6 +65,7 @@ class Session:
         self.number = channel + 1  # 0 is the connection itself
         self.peer = peer
         self.state = SessionState.BEGINNING
+        self._due: End | None = None  # ours, while what was asked for before is still being done
         self.opened = False  # we have said so: what the broker says of the number is this one's
         self._forget = forget
         self._windows = Windows(begin)
@@ -133,15 +135,24 @@ class Session:
 
     def fail(self, error: BrokerError) -> None:
         """Ends it, and says why: behind our begin, which comes first (section 2.5.1)."""
-        if self.state is not SessionState.FAILED:
-            ended = self.ended
+        if self.state in (SessionState.BEGINNING, SessionState.RUNNING):
             self._end_by(error)
-            if not ended:  # else the broker has been asked
-                self._close()
+            self._close()
+        elif self.state is not SessionState.FAILED:  # the broker has been asked, and its links are dropped
+            self._end_by(error)
+            self._let_links_go()
+
+    def _refuse(self, error: BrokerError) -> None:
+        """Something that its peer sent is at fault: ends it when all that was asked for before is answered."""
+        self._due, self.state = End(told(error)), SessionState.REFUSED
+        self._close()
 
     def _end_by(self, error: BrokerError) -> None:
+        self._say_end(End(told(error)))
+
+    def _say_end(self, end: End) -> None:
         ended, self.state = self.ended, SessionState.FAILED
-        self._send(End(told(error)))
+        self._send(end)
         if ended:
             self._forget(self)
 
@@ -152,15 +163,9 @@ class Session:
     def _closed(self) -> None:
         """All that was asked for it before is done, or dropped."""
         self.peer.forget(self)
-        if self.state is SessionState.ENDING:
-            self.send(End())
-            self._forget(self)
-
-    def end_with_connection(self) -> None:
-        """We have closed the connection: nothing is delivered until its peer has answered."""
-        if self.state in (SessionState.BEGINNING, SessionState.RUNNING):
-            self.state = SessionState.FAILED
-            self._close()
+        if self.state in (SessionState.REFUSED, SessionState.ENDING):
+            self._say_end(self._due or End())
+            self._let_links_go()
 
     def drop(self) -> None:
         """Nothing of what has begun to come is waited for, and what has not gone out does not any more."""
@@ -169,9 +174,13 @@ class Session:
             self.peer.forget_link(link)
             if isinstance(link, IncomingLink):
                 link.give_up()
-        if self.state is SessionState.FAILED:  # until its peer has heard of that, which may be never
-            for each in (self._links, self._ours, self._consumers):
-                each.clear()
+        if self.state is SessionState.FAILED:
+            self._let_links_go()
+
+    def _let_links_go(self) -> None:
+        """We have ended it: else they would be kept until its peer has heard of that, which may be never."""
+        for each in (self._links, self._ours, self._consumers):
+            each.clear()
 
     # -------------------------------------------------------------- from the peer
 
@@ -183,12 +192,15 @@ class Session:
             return
         if self.state is SessionState.ENDING:
             return  # the peer has said that nothing more comes
+        if self.state is SessionState.REFUSED:
+            self.state = SessionState.ENDING if isinstance(what, End) else self.state
+            return
         try:
             self._TABLE[type(what)](self, what, payload)
         except BrokerError as error:
             if error.reach is Reach.CONNECTION:
                 raise
-            self.fail(error)
+            self._refuse(error)
 
     def _attach(self, attach: Attach, _payload: bytes) -> None:
         if attach.handle > HANDLE_MAX:

@@ -27,6 +27,7 @@ ASKS_NOTHING = {
     v.UpdateSecret,
     v.OpenSession,
     v.Close,
+    v.EndSessions,
     v.CloseSession,
     v.DropQueue,  # the connection's own, which only an engine asks for
     v.CloseLink,  # the same, of what the link has made

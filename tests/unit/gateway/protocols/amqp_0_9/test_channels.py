@@ -191,7 +191,7 @@ def test_hard_errors_close_the_connection(error: Any, code: int) -> None:
     """Those that the specification calls hard, and those that say so themselves."""
     book = Playbook().running(1, 2)
     book.engine.fail(book.asks(1, commands.Queue.Declare(queue="q")), error)
-    assert book.engine.pending_requests() == [v.CloseSession(1), v.CloseSession(2)]
+    assert book.engine.pending_requests() == [v.EndSessions(0)]
     assert book.closed_connection() == (code, 50, 10)
 
 

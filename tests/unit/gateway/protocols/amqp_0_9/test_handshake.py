@@ -9,7 +9,7 @@ from pamqp import commands
 
 from services.common.errors import AccessRefused, ConnectionForced, NotFound, Unavailable
 from services.gateway.protocols.amqp_0_9.limits import Amqp09Limits
-from services.gateway.vocabulary import Authenticate, Close, CloseSession, Open, OpenSession, UpdateSecret
+from services.gateway.vocabulary import Authenticate, Close, EndSessions, Open, OpenSession, UpdateSecret
 from tests.support.amqp_playbook import CAPABILITIES, HEADER, Playbook, content, written
 
 _START_OK = commands.Connection.StartOk({"capabilities": CAPABILITIES}, "PLAIN", "\0guest\0guest", "en_US")
@@ -248,10 +248,10 @@ def test_late_answers_after_close_ok() -> None:
 
 
 def test_the_broker_closes() -> None:
-    """320, sessions end at once, the rest is ignored until close-ok."""
+    """320, when the sessions have ended; the rest is ignored until close-ok."""
     book = Playbook().running(1, 2)
     book.engine.close(ConnectionForced("shutdown"))
-    assert book.engine.pending_requests() == [CloseSession(1), CloseSession(2)]
+    assert book.engine.pending_requests() == [EndSessions(0)]
     assert book.closed_connection() == (320, 0, 0)
     assert (
         book.engine.receive(
@@ -278,8 +278,8 @@ def test_both_close() -> None:
     """The peer's close crosses ours: it is answered, and that is the end."""
     book = Playbook().running()
     book.engine.close(ConnectionForced("shutdown"))
-    book.engine.pending_requests()
-    book.raw()
+    assert book.engine.pending_requests() == [EndSessions(0)]
+    assert book.closed_connection() == (320, 0, 0)
     close = book.asks(0, commands.Connection.Close(200, "", 0, 0))
     assert isinstance(close, Close)
     book.engine.succeed(close)

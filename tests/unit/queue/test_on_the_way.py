@@ -1,0 +1,196 @@
+"""A consumer ends while messages are on their way to it: the next one gets them first, when they are back."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from services.queue.links import on_the_way
+from services.rpc import queue_pb2 as pb
+from tests.support.queue_house import House, RawLink
+
+_ORIGIN, _OTHER = 1001, 1002
+_ALL = [b"a", b"b", b"c", b"d"]
+
+
+def _attach(queue_id: int, consumer: int, **more: Any) -> pb.AttachConsumer:
+    return pb.AttachConsumer(consumer=consumer, queue_id=queue_id, messages=10, bytes=1 << 20, **more)
+
+
+def _to(link: RawLink, consumer: int) -> list[bytes]:
+    """The bodies that a consumer was sent."""
+    found: list[bytes] = []
+    for frame in link.frames:
+        at = 0
+        for run in frame.deliveries.runs:
+            found += frame.deliveries.bodies[at : at + run.count] if run.consumer == consumer else []
+            at += run.count
+    return found
+
+
+class Stage:
+    """A consumer that was sent the first two of four messages, which its gateway has not read yet."""
+
+    def __init__(self, house: House) -> None:
+        self.house = house
+        self.queue_id: int
+        self.link: RawLink
+        self.other: RawLink
+
+    async def prepare(self, **queue: Any) -> None:
+        self.queue_id = await self.house.declare("q", **queue)
+        self.link = await self.house.link(origin=_ORIGIN, tells=True)
+        self.other = await self.house.link(origin=_OTHER, tells=True)
+        await self.link.attach(self.queue_id, messages=2)
+        await self.other.publish(self.queue_id, _ALL)
+        await self.link.until(lambda: len(self.link.uids) == 2)
+
+    async def next(self, consumer: int = 2, **attach: Any) -> None:
+        """The next consumer, of the other gateway; returns when it is answered."""
+        await self.other.send(attaches=[_attach(self.queue_id, consumer, **attach)])
+        await self.other.ready(self.queue_id, consumer)
+
+    async def ends(self) -> None:
+        """Returns when its gateway hears that."""
+        await self.link.send(detaches=[1])
+        await self.link.until(lambda: any(1 in frame.detached for frame in self.link.frames))
+
+    async def comes_back(self, outcome: pb.Outcome.ValueType = pb.RESTORE) -> None:
+        """Its gateway has read all, and gives back what it cannot deliver."""
+        settle = pb.Settle(queue_id=self.queue_id, outcome=outcome, uids=self.link.uids[:2])
+        heard = sum(1 for frame in self.link.frames if frame.done)
+        await self.link.send(settles=[settle] if self.link.uids else [], heard=heard)
+
+
+@pytest.fixture
+def stage(house: House, monkeypatch: pytest.MonkeyPatch) -> Stage:
+    monkeypatch.setattr(on_the_way, "_SECONDS", 30)
+    return Stage(house)
+
+
+async def test_the_next_one_gets_all_in_order(stage: Stage) -> None:
+    """Nothing overtakes what is on its way back, and its client is told nothing of a former delivery."""
+    await stage.prepare()
+    await stage.ends()
+    await stage.next()
+    assert _to(stage.other, 2) == []
+    await stage.comes_back()
+    await stage.other.until(lambda: len(_to(stage.other, 2)) == 4)
+    assert _to(stage.other, 2) == _ALL
+    assert not any(run.attempts for run in stage.other.runs)
+
+
+async def test_both_by_one_frame(stage: Stage) -> None:
+    """The next one of the same gateway comes by the frame that ends the former."""
+    await stage.prepare()
+    await stage.link.send(detaches=[1], attaches=[_attach(stage.queue_id, 2)])
+    await stage.link.ready(stage.queue_id, 2)
+    assert _to(stage.link, 2) == []
+    await stage.comes_back()
+    await stage.link.until(lambda: len(_to(stage.link, 2)) == 4)
+    assert _to(stage.link, 2) == _ALL
+
+
+async def test_all_is_given_back_by_the_frame_that_ends_it(stage: Stage) -> None:
+    """Then nothing is waited for."""
+    await stage.prepare()
+    settle = pb.Settle(queue_id=stage.queue_id, outcome=pb.ABANDON, uids=stage.link.uids)
+    await stage.link.send(settles=[settle], detaches=[1])
+    await stage.next()
+    await stage.other.until(lambda: len(_to(stage.other, 2)) == 4)
+    assert _to(stage.other, 2) == _ALL
+
+
+async def test_what_its_client_keeps(stage: Stage) -> None:
+    """A cancelled consumer's client may hold messages for long: the others are served once the gateway has read."""
+    await stage.prepare()
+    await stage.ends()
+    await stage.next()
+    heard = sum(1 for frame in stage.link.frames if frame.done)
+    await stage.link.send(heard=heard)
+    await stage.other.until(lambda: _to(stage.other, 2) == [b"c", b"d"])
+
+
+async def test_others_go_on(stage: Stage) -> None:
+    """A consumer that was there besides is given what there is; and so is one that comes then."""
+    await stage.prepare()
+    await stage.other.send(attaches=[_attach(stage.queue_id, 3)])
+    await stage.other.until(lambda: _to(stage.other, 3) == [b"c", b"d"])
+    await stage.ends()
+    await stage.next()
+    await stage.other.publish(stage.queue_id, [b"e", b"f"])
+    await stage.other.until(lambda: sorted(_to(stage.other, 2) + _to(stage.other, 3)) == [b"c", b"d", b"e", b"f"])
+
+
+async def test_one_of_several_after_the_other(stage: Stage) -> None:
+    """The last of them to end is waited for, and by that the first."""
+    await stage.prepare()
+    await stage.link.attach(stage.queue_id, 4, messages=1)
+    await stage.link.until(lambda: len(stage.link.uids) == 3)
+    await stage.link.send(detaches=[1])
+    await stage.link.send(detaches=[4])
+    await stage.link.until(lambda: any(4 in frame.detached for frame in stage.link.frames))
+    await stage.next()
+    assert _to(stage.other, 2) == []
+    settle = pb.Settle(queue_id=stage.queue_id, outcome=pb.RESTORE, uids=stage.link.uids)
+    await stage.link.send(settles=[settle], heard=sum(1 for frame in stage.link.frames if frame.done))
+    await stage.other.until(lambda: _to(stage.other, 2) == _ALL)
+
+
+async def test_the_single_active_one_ends(stage: Stage) -> None:
+    """The one that waited becomes it, and is served when what was on its way is back."""
+    await stage.prepare(table={"x-single-active-consumer": True})
+    await stage.next()
+    await stage.ends()
+    await stage.other.ready(stage.queue_id, 9)
+    assert _to(stage.other, 2) == []
+    await stage.comes_back()
+    await stage.other.until(lambda: _to(stage.other, 2) == _ALL)
+
+
+async def test_who_gets_without_consuming(stage: Stage) -> None:
+    """The reply waits, and has the first message."""
+    await stage.prepare()
+    await stage.ends()
+    asked = asyncio.ensure_future(stage.other.request(5, get=pb.GetRequest(queue_id=stage.queue_id)))
+    await stage.other.ready(stage.queue_id, 6)
+    assert not asked.done()
+    await stage.comes_back()
+    assert list((await asyncio.wait_for(asked, 10)).message.bodies) == [b"a"]
+
+
+async def test_a_gateway_that_says_nothing(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+    """After a while the next one is served; what comes back then comes behind."""
+    monkeypatch.setattr(on_the_way, "_SECONDS", 0.05)
+    await stage.prepare()
+    await stage.ends()
+    await stage.next()
+    await stage.other.until(lambda: _to(stage.other, 2) == [b"c", b"d"])
+    await stage.comes_back()
+    await stage.other.until(lambda: _to(stage.other, 2) == [b"c", b"d", b"a", b"b"])
+
+
+async def test_a_gateway_that_goes(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What it had is back first, as delivered before."""
+    monkeypatch.setattr(on_the_way, "_SECONDS", 0.05)
+    await stage.prepare()
+    await stage.ends()
+    await stage.next()
+    await stage.link.close()
+    await stage.other.until(lambda: len(_to(stage.other, 2)) == 4)
+    assert _to(stage.other, 2) == _ALL
+    assert [(run.count, run.attempts) for run in stage.other.runs] == [(2, 1), (2, 0)]
+
+
+async def test_a_queue_that_is_deleted_meanwhile(stage: Stage) -> None:
+    """Nobody is served by it."""
+    await stage.prepare()
+    await stage.ends()
+    await stage.house.delete("q")
+    await stage.comes_back()
+    other = await stage.house.declare("r")
+    await stage.other.attach(other, 7)
+    await stage.other.publish(other, [b"x"])
+    await stage.other.until(lambda: _to(stage.other, 7) == [b"x"])
