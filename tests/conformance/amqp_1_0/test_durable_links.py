@@ -11,7 +11,7 @@ from services.common.errors import AccessRefused, NotFound
 from services.gateway import answers
 from services.gateway import vocabulary as to_broker
 from services.gateway.protocols.amqp_1_0.durable_record import queue_of
-from services.gateway.protocols.amqp_1_0.performatives import Detach
+from services.gateway.protocols.amqp_1_0.performatives import Attach, Detach, End
 from tests.support.amqp_1_0_playbook import Playbook, receiving
 
 QUEUE = queue_of("client", "of x")
@@ -136,6 +136,67 @@ def test_closed_before_it_is_refused(waits: type[to_broker.Request], error: Exce
     assert attach.source is None
     assert detach.error is not None
     assert id(early) not in book.engine._connection._peer.asked
+
+
+def closed(book: Book, handle: int) -> None:
+    """Attached by the name of all others here, and closed."""
+    book.says(0, replace(receiving("x", handle, NEVER), name="of x"))
+    book.says(0, Detach(handle, True))
+
+
+@pytest.mark.parametrize("waits", [to_broker.FindNode, to_broker.Consume, None])
+def test_attached_anew_while_it_is_closed(waits: type[to_broker.Request] | None) -> None:
+    """The next one waits for its end: they have one queue, which goes. So do others behind that, closed as well."""
+    book = Book()
+    book.waits.update(filter(None, (waits, to_broker.DeleteQueue, to_broker.Cancel)))
+    closed(book, 0)
+    asked = book.asked[-2:] if waits else book.asked[-1:]
+    closed(book, 1)
+    book.says(0, replace(receiving("x", 2, NEVER), name="of x"))
+    assert [each for each in book.asked if each.link > 1] == []  # type: ignore[attr-defined]
+    book.answers()
+    book.waits.clear()
+    for each in asked:
+        book.serve(each)
+    assert {each.link for each in book.asked} - {0} == {1, 3}  # type: ignore[attr-defined]
+    assert [(type(each), each.handle) for each in book.answers() if isinstance(each, (Attach, Detach))][-3:] == [
+        (Attach, 1),
+        (Detach, 1),
+        (Attach, 2),
+    ]
+
+
+def test_attached_anew_while_it_is_closed_and_detached_meanwhile() -> None:
+    """Each is answered: it has waited, was there, and has ended before the next one begins."""
+    book = Book()
+    book.waits.add(to_broker.Cancel)
+    closed(book, 0)
+    cancel = book.asked[-1]
+    book.says(0, replace(receiving("x", 1, NEVER), name="of x"))
+    book.says(0, Detach(1, False))
+    book.says(0, replace(receiving("x", 2, NEVER), name="of x"))
+    book.answers()
+    book.waits.clear()
+    book.serve(cancel)
+    answers = [(type(each), each.handle) for each in book.answers() if isinstance(each, (Attach, Detach))]
+    assert answers == [(Detach, 0), (Attach, 1), (Detach, 1), (Attach, 2)]
+
+
+def test_attached_anew_in_another_session() -> None:
+    """Names are the connection's. One whose session has ended while it waited does not begin."""
+    book = Book()
+    book.begun(1)
+    book.begun(2)
+    book.waits.add(to_broker.Cancel)
+    closed(book, 0)
+    cancel = book.asked[-1]
+    for channel in (1, 2):
+        book.says(channel, replace(receiving("x", 0, NEVER), name="of x"))
+    book.says(2, End())
+    asked = len(book.asked)
+    book.waits.clear()
+    book.serve(cancel)
+    assert len(book.asked) == asked
 
 
 def test_a_link_of_a_queue_that_is_closed_before_it_is_there() -> None:
