@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from services.common.errors import AccessRefused, NotFound
+from services.common.errors import AccessRefused, BrokerError, InternalError, LinkStolen, NotFound, Unavailable
 from services.gateway import answers
 from services.gateway import vocabulary as to_broker
-from services.gateway.protocols.amqp_1_0.durable_record import queue_of
+from services.gateway.protocols.amqp_1_0.durable_record import Record, queue_of
 from services.gateway.protocols.amqp_1_0.performatives import Attach, Detach, End
 from tests.support.amqp_1_0_playbook import Playbook, receiving
 
@@ -51,6 +51,29 @@ def test_an_attach_that_is_refused(kind: type[to_broker.Request], error: Excepti
     assert isinstance(detach, Detach)
     [delete] = book.deletes()
     assert (delete.name, delete.if_unused) == (QUEUE, True)  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("error", [Unavailable("no owner"), InternalError("cannot be served"), LinkStolen("stolen")])
+def test_an_attach_for_which_its_queue_is_not_served(error: BrokerError) -> None:
+    """It is bound, and may be another's that took the link up meanwhile, and is away again: that one has it."""
+    book = Book()
+    book.refused[to_broker.Consume] = error
+    attach, detach = book.does(0, receiving("x", 0, NEVER))
+    assert attach.source is None
+    assert isinstance(detach, Detach)
+    assert book.deletes() == []
+
+
+def test_found_again() -> None:
+    """By its name alone: it says that it is from an exchange, as it said before."""
+    book = Book(there=True)
+    record = Record("client", "of x", "x", "#", "")
+    book.waits.add(to_broker.DeclareQueue)
+    book.says(0, replace(receiving("x", 0), source=None))
+    book.engine.succeed(book.asked[-1], answers.QueueDeclared(QUEUE, 0, 0, record.arguments))
+    book._serve(book.engine.pending_requests())
+    [attach] = [each for each in book.answers() if isinstance(each, Attach)]
+    assert (attach.source.address, attach.source.capabilities) == ("x", ("exchange",))
 
 
 def test_an_attach_that_ends_meanwhile() -> None:

@@ -9,7 +9,16 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from services.common.errors import AccessRefused, BrokerError, LinkStolen, NotFound, NotImplementedHere, ResourceLocked
+from services.common.errors import (
+    AccessRefused,
+    BrokerError,
+    InternalError,
+    LinkStolen,
+    NotFound,
+    NotImplementedHere,
+    ResourceLocked,
+    Unavailable,
+)
 from services.gateway.protocols.amqp_1_0.durable_record import NEVER, Record, queue_of, record_in
 from services.gateway.protocols.amqp_1_0.link import Link, LinkState
 from services.gateway.protocols.amqp_1_0.outgoing_link import OutgoingLink
@@ -24,6 +33,8 @@ if TYPE_CHECKING:
     from services.gateway.protocols.amqp_1_0.session import Session
 
 _SHARED = "shared"  # a capability: several links of one name, which takes more than a queue of its own
+_NOT_ITS_OWN = (LinkStolen, Unavailable, InternalError)
+"""Errors after which a queue that is bound stays: for whoever has the link now, or its client when it tries again."""
 _DURABLE = 2  # terminus-durability unsettled-state (3.5.5)
 
 
@@ -74,12 +85,13 @@ class DurableLink(OutgoingLink):
             return
         self._attach = replace(self._attach, source=Source(record.address, _DURABLE, NEVER, capabilities=("exchange",)))
         self._filters = replace(self._filters, no_local=record.not_own)
+        self._kind = Node.EXCHANGE
         self._take_up()
 
     def refuse(self, error: BrokerError) -> None:
         """As Link says. Another user may call its container so, and its link: that one's is not this one's."""
-        if isinstance(error, LinkStolen):
-            self._created = False  # its queue is of whoever has the link now
+        if self._stays and isinstance(error, _NOT_ITS_OWN):
+            self._created = False
         its_own = self._attach.source is None or self._kind is Node.EXCHANGE
         if its_own and isinstance(error, ResourceLocked):
             error = AccessRefused(f"link {self.name!r} of a container of this name is another user's")
