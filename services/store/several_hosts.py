@@ -7,6 +7,7 @@ from typing import Final
 from urllib.parse import SplitResult, urlsplit
 
 _BEGIN: Final = re.compile(r"([A-Za-z][\w+.-]*://)([^/?#]*)")
+_DROPPED: Final = dict.fromkeys(map(ord, "\t\r\n"))  # as urlsplit does: a secret's file may end its line
 _HOST: Final = re.compile(r"(\[[^][]+])?[^][]*")
 
 
@@ -16,6 +17,7 @@ def split(url: str) -> SplitResult:
 
     The hosts are as they stand in it, users in front of them: who takes them apart has to look whether they are any.
     """
+    url = url.translate(_DROPPED)
     begin = _BEGIN.match(url)
     if begin is None:
         return urlsplit(url)

@@ -256,7 +256,10 @@ _MORE = {
         "ambush a commit": 0.8, "long away": 0.15, "late commit": 0.6,
     },
     "consumers": {"unheard": 0.6},
-    "links": {"kill queue": 0.6, "move": 0.6, "stop": 0.3, "kill gateway": 0.3, "unheard": 0.3},
+    "links": {
+        "kill queue": 0.6, "move": 0.6, "stop": 0.3, "kill gateway": 0.3, "unheard": 0.3,
+        "ambush a commit": 0.4, "late commit": 0.3,
+    },
     "topology": {"moved": 0.4, "unplaced": 0.5},
     "purges": {"kill queue": 0.8, "forgotten": 0.8, "disk_slow": 0.5},
 }  # fmt: skip

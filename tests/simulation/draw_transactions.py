@@ -14,6 +14,8 @@ _JOIN: Final = {"publish": 0.6, "consume": 0.5, "subscribe": 0.5, "settle": 0.5}
 _TO_QUEUES: Final = 0.7  # of the publishes
 _ENDS: Final = 0.4  # of steps, after which one of a client's latest is discharged, …
 _FAILS: Final = 0.2  # … and rolled back; of the others a share …
+_GONE: Final = 0.15  # … by a client that is gone before it hears of it, or soon after; …
+_GONE_IN: Final = (0.0, 0.003, 0.01, 0.03)  # seconds
 _LEAVES: Final = 0.04  # … goes with its coordinator
 
 
@@ -42,4 +44,6 @@ def transacted(seed: str, steps: list[Step], queues: list[str]) -> list[Step]:
 def _end(rng: Random, one: Step) -> Step:
     if rng.random() < _LEAVES:
         return {"do": "undeclare", "channel": one["channel"]}
-    return {"do": "discharge", **one, **({"fail": True} if rng.random() < _FAILS else {})}
+    if rng.random() < _FAILS:
+        return {"do": "discharge", **one, "fail": True}
+    return {"do": "discharge", **one, **({"gone": rng.choice(_GONE_IN)} if rng.random() < _GONE else {})}

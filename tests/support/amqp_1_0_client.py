@@ -117,9 +117,13 @@ class Client:
         self._writer.write(framed(0, Detach(self._handle, closed)))
         return await self.next(Detach)
 
+    def ends(self) -> None:
+        """The same, and waits for nothing."""
+        self._writer.write(framed(0, Detach(self._handle, True)))
+
     def closes(self) -> None:
         """The same, and is gone before that is answered."""
-        self._writer.write(framed(0, Detach(self._handle, True)))
+        self.ends()
         self._writer.close()
 
     async def close(self) -> None:

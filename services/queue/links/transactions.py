@@ -281,10 +281,11 @@ class Transactions:
                 queue.record.persisted([uid for at, (uid, part) in rows if part is not None and at not in gone])
 
     def _commit_settled(self, transaction: OpenTransaction, settlement: HeldEntries, now: int) -> None:
-        entries = settlement.entries
+        entries, coming = settlement.entries, settlement.coming
         if settlement.outcome not in FINAL:
-            # Entries that the gateway has given back meanwhile may have another holder.
+            # What the gateway has given back meanwhile may have another holder.
             entries = [entry for entry in entries if entry.holder is transaction]
+            coming = settlement.queue.transacted.still(coming, transaction)
         if self._is_served(settlement.queue):
             if settlement.moved:
                 tell_moved(self._host, settlement.queue, settlement.moved)
@@ -299,7 +300,7 @@ class Transactions:
             # The commit counts at the next owner too, which does not know of it: the gateway tells it.
             unsettled = self._link.outbox.frame.unsettled.add()
             unsettled.CopyFrom(settlement.said)
-            unsettled.uids[:] = uids_of(entries) + settlement.coming
+            unsettled.uids[:] = uids_of(entries) + coming
 
     def _give_back(self, transaction: OpenTransaction, now: int) -> None:
         transaction.decided()

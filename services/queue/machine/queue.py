@@ -238,12 +238,21 @@ class Queue:
         """Gives its memory back (`durable`: dequeues in the journal too); gives how many messages were ready."""
         count = self._entries.count
         entries = self._entries.clear()
-        for window in self._admission.windows():
-            window.end(durable=durable)
         if durable:
             self._entries.forget(entries)
         else:
             self._entries.forget_dequeued(entries)
+        self._end_features(durable=durable)
+        return count
+
+    def give_up(self) -> list[Entry]:
+        """It ends before it was served: gives what it was given back, which is somebody else's from now on."""
+        entries = self._entries.clear()
+        self._end_features(durable=False)
+        return entries
+
+    def _end_features(self, *, durable: bool) -> None:
+        for window in self._admission.windows():
+            window.end(durable=durable)
         if self._entries.annotated:
             self._entries.annotated.end(durable=durable)
-        return count

@@ -75,6 +75,10 @@ class Transacted:
         """The same for uids that were to come when `hold` was called, whether they have come since or not."""
         return self._settlement.settle_coming(outcome, uids, holder, now, change)
 
+    def still(self, uids: Sequence[int], holder: Undecided) -> list[int]:
+        """Of such uids, those that are `holder`'s yet."""
+        return self._claims.still(uids, holder)
+
     def let_go(self, uids: Sequence[int], holder: Undecided) -> list[Entry]:
         """The transaction is off, for such uids: gives the entries that have come since, for `unhold`."""
         return self._claims.let_go(uids, holder)

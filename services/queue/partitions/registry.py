@@ -148,10 +148,17 @@ class Registry:
         try:
             self._put_back(queue, partition, in_parts=True)
         except Exception as fault:  # noqa: BLE001 - as of `open`
-            del partition.queues[queue_id]
+            self._take_back(partition.queues.pop(queue_id), partition)
             partition.left_out.add(queue_id)
             self._leave_out(definition, fault)
+            return False
         return queue_id in partition.orphans
+
+    def _take_back(self, queue: Queue, partition: Partition) -> None:
+        """What it was given is nobody's again: it goes when the queue is deleted, or the partition leaves."""
+        left = partition.orphans.setdefault(queue.options.queue_id, [])
+        both = set(left)  # of the part at which it failed
+        left[:0] = [entry for entry in queue.give_up() if entry not in both]
 
     def open(self, definition: QueueDefinition, partition: Partition, *, in_parts: bool = False) -> None:
         """As `create`; a queue that cannot be served is named in the log, and left out."""

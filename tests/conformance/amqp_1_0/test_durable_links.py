@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from services.common.errors import AccessRefused, NotFound
+from services.common.errors import AccessRefused, BrokerError, InternalError, LinkStolen, NotFound, Unavailable
 from services.gateway import answers
 from services.gateway import vocabulary as to_broker
-from services.gateway.protocols.amqp_1_0.durable_record import queue_of
-from services.gateway.protocols.amqp_1_0.performatives import Detach
+from services.gateway.protocols.amqp_1_0.durable_record import Record, queue_of
+from services.gateway.protocols.amqp_1_0.performatives import Attach, Detach, End
 from tests.support.amqp_1_0_playbook import Playbook, receiving
 
 QUEUE = queue_of("client", "of x")
@@ -51,6 +51,29 @@ def test_an_attach_that_is_refused(kind: type[to_broker.Request], error: Excepti
     assert isinstance(detach, Detach)
     [delete] = book.deletes()
     assert (delete.name, delete.if_unused) == (QUEUE, True)  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("error", [Unavailable("no owner"), InternalError("cannot be served"), LinkStolen("stolen")])
+def test_an_attach_for_which_its_queue_is_not_served(error: BrokerError) -> None:
+    """It is bound, and may be another's that took the link up meanwhile, and is away again: that one has it."""
+    book = Book()
+    book.refused[to_broker.Consume] = error
+    attach, detach = book.does(0, receiving("x", 0, NEVER))
+    assert attach.source is None
+    assert isinstance(detach, Detach)
+    assert book.deletes() == []
+
+
+def test_found_again() -> None:
+    """By its name alone: it says that it is from an exchange, as it said before."""
+    book = Book(there=True)
+    record = Record("client", "of x", "x", "#", "")
+    book.waits.add(to_broker.DeclareQueue)
+    book.says(0, replace(receiving("x", 0), source=None))
+    book.engine.succeed(book.asked[-1], answers.QueueDeclared(QUEUE, 0, 0, record.arguments))
+    book._serve(book.engine.pending_requests())
+    [attach] = [each for each in book.answers() if isinstance(each, Attach)]
+    assert (attach.source.address, attach.source.capabilities) == ("x", ("exchange",))
 
 
 def test_an_attach_that_ends_meanwhile() -> None:
@@ -136,6 +159,67 @@ def test_closed_before_it_is_refused(waits: type[to_broker.Request], error: Exce
     assert attach.source is None
     assert detach.error is not None
     assert id(early) not in book.engine._connection._peer.asked
+
+
+def closed(book: Book, handle: int) -> None:
+    """Attached by the name of all others here, and closed."""
+    book.says(0, replace(receiving("x", handle, NEVER), name="of x"))
+    book.says(0, Detach(handle, True))
+
+
+@pytest.mark.parametrize("waits", [to_broker.FindNode, to_broker.Consume, None])
+def test_attached_anew_while_it_is_closed(waits: type[to_broker.Request] | None) -> None:
+    """The next one waits for its end: they have one queue, which goes. So do others behind that, closed as well."""
+    book = Book()
+    book.waits.update(filter(None, (waits, to_broker.DeleteQueue, to_broker.Cancel)))
+    closed(book, 0)
+    asked = book.asked[-2:] if waits else book.asked[-1:]
+    closed(book, 1)
+    book.says(0, replace(receiving("x", 2, NEVER), name="of x"))
+    assert [each for each in book.asked if each.link > 1] == []  # type: ignore[attr-defined]
+    book.answers()
+    book.waits.clear()
+    for each in asked:
+        book.serve(each)
+    assert {each.link for each in book.asked} - {0} == {1, 3}  # type: ignore[attr-defined]
+    assert [(type(each), each.handle) for each in book.answers() if isinstance(each, (Attach, Detach))][-3:] == [
+        (Attach, 1),
+        (Detach, 1),
+        (Attach, 2),
+    ]
+
+
+def test_attached_anew_while_it_is_closed_and_detached_meanwhile() -> None:
+    """Each is answered: it has waited, was there, and has ended before the next one begins."""
+    book = Book()
+    book.waits.add(to_broker.Cancel)
+    closed(book, 0)
+    cancel = book.asked[-1]
+    book.says(0, replace(receiving("x", 1, NEVER), name="of x"))
+    book.says(0, Detach(1, False))
+    book.says(0, replace(receiving("x", 2, NEVER), name="of x"))
+    book.answers()
+    book.waits.clear()
+    book.serve(cancel)
+    answers = [(type(each), each.handle) for each in book.answers() if isinstance(each, (Attach, Detach))]
+    assert answers == [(Detach, 0), (Attach, 1), (Detach, 1), (Attach, 2)]
+
+
+def test_attached_anew_in_another_session() -> None:
+    """Names are the connection's. One whose session has ended while it waited does not begin."""
+    book = Book()
+    book.begun(1)
+    book.begun(2)
+    book.waits.add(to_broker.Cancel)
+    closed(book, 0)
+    cancel = book.asked[-1]
+    for channel in (1, 2):
+        book.says(channel, replace(receiving("x", 0, NEVER), name="of x"))
+    book.says(2, End())
+    asked = len(book.asked)
+    book.waits.clear()
+    book.serve(cancel)
+    assert len(book.asked) == asked
 
 
 def test_a_link_of_a_queue_that_is_closed_before_it_is_there() -> None:

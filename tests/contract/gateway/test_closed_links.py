@@ -7,12 +7,12 @@ from dataclasses import replace
 
 import pytest
 
-from services.gateway.protocols.amqp_1_0.performatives import Attach
+from services.gateway.protocols.amqp_1_0.performatives import Attach, Detach, Transfer
 from services.gateway.protocols.amqp_1_0.termini import Target
 from tests.support.amqp_1_0_client import Client
 from tests.support.amqp_1_0_playbook import receiving
 from tests.support.broker_house import BrokerHouse
-from tests.support.durable_links import NEVER, definition, goes_at, link_of, other_of
+from tests.support.durable_links import NEVER, definition, goes_at, link_of, other_of, publish
 from tests.support.programs import until
 
 
@@ -54,3 +54,26 @@ async def test_closed_while_it_comes(
     first.attaches(receiving(exchange, 0, dict(NEVER)))
     await until(lambda: len(asked) >= last and asked[0].closed)
     await until(lambda: definition(broker, exchange) is None)
+
+
+@pytest.mark.parametrize("begun", [True, False])
+async def test_closed_and_attached_anew(
+    broker: BrokerHouse, clients: list[Client], exchange: str, *, begun: bool
+) -> None:
+    """By a client that waits for no answer: what it closes is gone, and the next one of that name is there."""
+    client, _ = clients
+    if begun:
+        await client.receives_from(exchange, **NEVER)
+    else:
+        client.attaches(receiving(exchange, 0, dict(NEVER)))
+    client.ends()
+    attach = replace(receiving(exchange, 1, dict(NEVER)), name=link_of(exchange))
+    client.attaches(attach)
+    await client.next(Detach)
+    assert (await client.next(Attach, Detach)).handle == 1
+    await publish(broker, exchange, "1")
+    client.takes(1)
+    await client.next(Transfer)
+    client.settles(0)
+    await client.detaches()
+    assert definition(broker, exchange) is None

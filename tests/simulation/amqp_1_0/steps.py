@@ -11,6 +11,7 @@ from tests.simulation.amqp_1_0.policy import policy
 from tests.simulation.amqp_1_0.session import Session
 from tests.simulation.amqp_1_0.subscribing import STEPS as SUBSCRIBING
 from tests.simulation.amqp_1_0.transactions import Coordinator, Local
+from tests.simulation.amqp_1_0.wire import Wire
 from tests.simulation.delays import Said, said
 from tests.simulation.history import Consuming, Sent
 from tests.simulation.line import GoneError
@@ -162,10 +163,17 @@ async def settle(client: LinkClient, step: Step) -> None:
 
 
 async def discharge(client: LinkClient, step: Step) -> None:
-    """Commits a transaction of a session, or rolls it back, if there is one of this name."""
+    """Commits a transaction of a session, or rolls it back, if there is one of this name. It may be `gone` by then."""
     session = client.channels.get(step["channel"])
     if session and not session.leaving and (local := session.transactions.pop(step["in"], None)):
+        if (seconds := step.get("gone")) is not None:
+            asyncio.get_running_loop().call_later(seconds, _leave, session.wire)
         await local.discharge(fail=step.get("fail", False))
+
+
+def _leave(wire: Wire) -> None:
+    if not wire.dead:
+        wire.abort()
 
 
 async def undeclare(client: LinkClient, step: Step) -> None:

@@ -87,6 +87,26 @@ async def test_what_was_given_back_before_the_partition_left(house: House) -> No
     assert [list(each.uids) for frame in link.frames for each in frame.unsettled] == [[second]]
 
 
+@pytest.mark.parametrize("outcome", [pb.RELEASE, pb.ACCEPT])
+async def test_what_is_to_come_was_given_back_before_the_partition_left(
+    house: House, outcome: pb.Outcome.ValueType
+) -> None:
+    """The same of what is not there yet; unless it is done with, whoever has it."""
+    queue_id = await house.declare("q")
+    link, host = await house.link(), house.queues["queue-1"]._host
+    await link.attach(queue_id, held=[UID, UID + 1], again=True)
+    settle = pb.Settle(queue_id=queue_id, uids=[UID, UID + 1], transaction=7, outcome=outcome)
+    await link.send(settles=[settle], transactions=[pb.TransactionStep(transaction=7, step=PREPARE)])
+    await link.until(lambda: any(frame.prepared for frame in link.frames))
+    await link.send(settles=[pb.Settle(queue_id=queue_id, uids=[UID], outcome=pb.RELEASE)])
+    await link.ready(queue_id, 1)
+    host.registry.drop(host.registry.partition_of(queue_id))  # type: ignore[arg-type]
+    await link.send(transactions=[pb.TransactionStep(transaction=7, step=COMPLETE)])
+    await link.until(lambda: any(frame.unsettled for frame in link.frames))
+    expected = [UID + 1] if outcome == pb.RELEASE else [UID, UID + 1]
+    assert [list(each.uids) for frame in link.frames for each in frame.unsettled] == [expected]
+
+
 async def test_what_was_had_and_not_tried(house: House) -> None:
     """It is told so, as without a transaction: it was given to somebody, and that was no attempt."""
     queue_id = await house.declare("q", delivery_limit=9)

@@ -164,3 +164,28 @@ async def test_one_that_cannot_be_given_back(house: House, monkeypatch: pytest.M
     assert (await link.attach(numbers[0], 1)).reason == pb.OTHER
     for at, number in enumerate(numbers[1:], 2):
         assert (await link.attach(number, at)).reason == pb.NONE
+
+
+@pytest.mark.parametrize("end", ["deleted", "lost"])
+async def test_what_one_had_that_cannot_be_given_back(house: House, monkeypatch: pytest.MonkeyPatch, end: str) -> None:
+    """Its first parts, too, are kept until it is deleted, or another has its partition: then nothing is left of it."""
+    recover, parts = Queue.recover, count()
+
+    def fails(self: Queue, entries: list[Any], now: int) -> None:
+        recover(self, entries, now)
+        if next(parts) >= 2:
+            raise ZeroDivisionError
+
+    queue_id = await house.declare("q", durable=True)
+    await filled(house, queue_id, 35)
+    monkeypatch.setattr(Queue, "recover", fails)
+    await another_owner(house)
+    link, host = await house.link(origin=1001), house.queues["queue-1"]._host
+    assert (await link.attach(queue_id, 1)).reason == pb.OTHER
+    if end == "lost":
+        host.registry.drop(host.registry.partition_of(queue_id))  # type: ignore[arg-type]
+    else:
+        await link.request(9, delete=pb.DeleteRequest(queue_id=queue_id))
+        live = house.store._engine._live
+        await link.until(lambda: not live.batches)
+    assert host.account.used == 0

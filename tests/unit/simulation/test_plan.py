@@ -56,6 +56,14 @@ def test_protocols() -> None:
     assert done == STEPS["1.0"].keys()
 
 
+def test_commits_without_an_answer() -> None:
+    """Clients of 1.0 are gone by then, or what carries a commit out: else nobody judges whether such a one is whole."""
+    plans = [draw(seed, kind="links") for seed in range(100)]
+    assert sum(any("gone" in step for step in plan.steps) for plan in plans) > 10
+    commits = [fault for plan in plans for fault in plan.faults if "CommitTransaction" in fault.get("args", ())]
+    assert len(commits) > 10
+
+
 def _long() -> Plan:
     steps = [{"client": "c0", "do": "publish", "count": 1, "key": str(number)} for number in range(40)]
     return Plan(1, {"gateways": 3}, [], [{"name": "c0", "host": "/", "gateway": 2}], steps, [])

@@ -23,6 +23,12 @@ def test_of_any_version(url: str, hosts: str) -> None:
     assert split(url) == urlsplit(single)._replace(netloc=hosts)
 
 
+@pytest.mark.parametrize("url", ["nats://one\n", "nats://one:4222/x\r\n", "postgresql://me@one,two\n", "NATS://One"])
+def test_from_a_file(url: str) -> None:
+    """What ends a line there is no part of it, as urlsplit has it."""
+    assert split(url) == urlsplit(url)
+
+
 @pytest.mark.parametrize(
     "url", ["", "x", "sqlite:", "/a/b?c", "postgresql:///x?host=/run", "nats://", "://", "a?b=c://d/e"]
 )

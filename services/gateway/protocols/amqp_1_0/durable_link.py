@@ -9,9 +9,18 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from services.common.errors import AccessRefused, BrokerError, LinkStolen, NotFound, NotImplementedHere, ResourceLocked
+from services.common.errors import (
+    AccessRefused,
+    BrokerError,
+    InternalError,
+    LinkStolen,
+    NotFound,
+    NotImplementedHere,
+    ResourceLocked,
+    Unavailable,
+)
 from services.gateway.protocols.amqp_1_0.durable_record import NEVER, Record, queue_of, record_in
-from services.gateway.protocols.amqp_1_0.link import LinkState
+from services.gateway.protocols.amqp_1_0.link import Link, LinkState
 from services.gateway.protocols.amqp_1_0.outgoing_link import OutgoingLink
 from services.gateway.protocols.amqp_1_0.termini import Source
 from services.gateway.vocabulary import Cancel, DeclareQueue, DeleteQueue, Node, ReplaceQueue, Request
@@ -24,6 +33,8 @@ if TYPE_CHECKING:
     from services.gateway.protocols.amqp_1_0.session import Session
 
 _SHARED = "shared"  # a capability: several links of one name, which takes more than a queue of its own
+_NOT_ITS_OWN = (LinkStolen, Unavailable, InternalError)
+"""Errors after which a queue that is bound stays: for whoever has the link now, or its client when it tries again."""
 _DURABLE = 2  # terminus-durability unsettled-state (3.5.5)
 
 
@@ -36,11 +47,31 @@ class DurableLink(OutgoingLink):
         self._stays = False  # its end here does
         self._early: Request | None = None  # by which it ends, asked before it was there
         self._created = False  # its queue, by this attach, and nothing is bound to that or consumes from it yet
+        self.behind: Link | None = None  # that had its name, and was ending when it came
 
     # -------------------------------------------------------------- beginning
 
+    def waits_for(self, former: Link) -> Link | None:
+        """As Link says: the queue has one name, and would go under it with the one that its peer has closed before."""
+        if isinstance(former, DurableLink):
+            waits = former.behind is not None and former.state is LinkState.DETACHING
+            self.behind = former if former.is_closed or waits else former.behind
+        return self.behind
+
     def begin(self) -> None:
-        """As Link says."""
+        """As Link says. It may have ended while it waited: what it would have had is gone with the one before it."""
+        self.behind = None
+        if self.is_closed:
+            self._over()
+        elif self._goes_on:
+            self._begin()
+
+    @property
+    def is_closed(self) -> bool:
+        """By its peer, which has not heard of its end yet."""
+        return self._closed and self.state is LinkState.DETACHING
+
+    def _begin(self) -> None:
         if self._attach.source is not None:
             super().begin()
             return
@@ -54,12 +85,13 @@ class DurableLink(OutgoingLink):
             return
         self._attach = replace(self._attach, source=Source(record.address, _DURABLE, NEVER, capabilities=("exchange",)))
         self._filters = replace(self._filters, no_local=record.not_own)
+        self._kind = Node.EXCHANGE
         self._take_up()
 
     def refuse(self, error: BrokerError) -> None:
         """As Link says. Another user may call its container so, and its link: that one's is not this one's."""
-        if isinstance(error, LinkStolen):
-            self._created = False  # its queue is of whoever has the link now
+        if self._stays and isinstance(error, _NOT_ITS_OWN):
+            self._created = False
         its_own = self._attach.source is None or self._kind is Node.EXCHANGE
         if its_own and isinstance(error, ResourceLocked):
             error = AccessRefused(f"link {self.name!r} of a container of this name is another user's")
@@ -137,7 +169,7 @@ class DurableLink(OutgoingLink):
 
     def detach(self, detach: Detach) -> None:
         """As Link says. Closed before it is there, its queue goes, too: its peer may be gone by the next answer."""
-        early = self.state is LinkState.ATTACHING and detach.closed
+        early = self.state is LinkState.ATTACHING and detach.closed and not self.behind
         super().detach(detach)
         if early and self._stays:
             self._early = self._end_with_queue(
@@ -166,7 +198,7 @@ class DurableLink(OutgoingLink):
 
         Asked for at once: a peer that has closed it may be gone before the broker answers.
         """
-        if self._stays and self._closed and self.state is LinkState.DETACHING:
+        if self._stays and self.is_closed:
             self._end_with_queue(ended)
         else:
             super()._end_consumer(ended)

@@ -53,6 +53,10 @@ class Link(ABC):
 
     # -------------------------------------------------------------- beginning
 
+    def waits_for(self, _former: Link) -> Link | None:
+        """Which link has to be gone before it begins, where its name was a former one's; None: nobody's."""
+        return None
+
     @abstractmethod
     def begin(self) -> None:
         """Asks the broker for what the link needs; raises BrokerError for what is not offered."""

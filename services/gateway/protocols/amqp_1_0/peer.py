@@ -52,6 +52,7 @@ class Peer(Dealings):
     blocked: bool = False  # no credit is given …
     since: int = 0  # … and so many bytes of messages came since
     links: dict[tuple[bool, str], Link] = field(default_factory=dict)  # of all sessions, by role and name
+    behind: dict[Link, Link] = field(default_factory=dict)  # that begin when these have ended
     numbers: Iterator[int] = field(default_factory=lambda: count(1))  # of links: what one asked is never another's
     kinds: Memo[KindKey, Kind] = field(default_factory=lambda: Memo(_KINDS, _KIND_BYTES))
 

@@ -170,8 +170,8 @@ class Session:
     def drop(self) -> None:
         """Nothing of what has begun to come is waited for, and what has not gone out does not any more."""
         self.deliveries.end()
-        for link in self._ours.values():
-            self.peer.forget_link(link)
+        for link in list(self._ours.values()):
+            self._forget_link(link)
             if isinstance(link, IncomingLink):
                 link.give_up()
         if self.state is SessionState.FAILED:
@@ -215,20 +215,32 @@ class Session:
         handle = self._free_handle(attach.handle)
         link = _kind_of(attach)(self, attach, handle)
         self._links[attach.handle] = self._ours[handle] = link
-        self._steal(link)
-        _for_link(link.begin, link.refuse)
+        self._begin_link(link, self._steal(link))
 
     def _check_early(self) -> None:
         """A session whose number a former one has, which is busy, keeps no more answers than its links may need."""
         if len(self._early) > 2 * HANDLE_MAX:
             raise ResourceError("too many frames before the begin is answered")
 
-    def _steal(self, link: Link) -> None:
-        """A name is one link's: who attaches it again has given up the former (2.6.1)."""
+    def _steal(self, link: Link) -> Link | None:
+        """A name is one link's: who attaches it again has given up the former (2.6.1). Gives that."""
         links = self.peer.links
         former, links[link.identity] = links.get(link.identity), link
         if former and former.is_heard:
             former.fail(LinkStolen("the link is attached again"))
+        return former
+
+    def _begin_link(self, link: Link, former: Link | None) -> None:
+        """At once, unless it waits for the end of another one."""
+        if former and (behind := link.waits_for(former)):
+            self.peer.behind[behind] = link
+        else:
+            _for_link(link.begin, link.refuse)
+
+    def _forget_link(self, link: Link) -> None:
+        self.peer.forget_link(link)
+        if following := self.peer.behind.pop(link, None):
+            _for_link(following.begin, following.refuse)
 
     def _free_handle(self, like: int) -> int:
         """Of ours: the peer's number, unless a link has it that we have not done with."""
@@ -295,7 +307,7 @@ class Session:
         """Our handle is free."""
         if self._ours.get(link.handle) is link:
             del self._ours[link.handle]
-        self.peer.forget_link(link)
+        self._forget_link(link)
 
     def expect(self, link: OutgoingLink) -> None:
         """The broker is asked for its consumer: what is said of its tag is for it."""
