@@ -12,6 +12,7 @@ from typing import Final
 from services.common.budget import Budget
 from services.common.clients.consumed import Consumed
 from services.common.clients.outbound import Attempt
+from services.common.clients.shared_bodies import SharedBodies
 from services.common.errors import InternalError
 from services.common.memory import available
 from services.common.message.weight import weight
@@ -32,8 +33,10 @@ def room_for_bodies() -> Budget:
 class KeptBodies:
     """Of one stream. All streams of a process have one `room`."""
 
-    def __init__(self, room: Budget) -> None:
+    def __init__(self, room: Budget, shared: SharedBodies) -> None:
+        """`shared` are those that the queue process reads here."""
         self.consumed = Consumed()
+        self.shared = shared
         self._room = room
         self._names = False  # a queue process that does not name bodies forgets none either
         self._bodies: dict[int, bytes] = {}
@@ -65,6 +68,7 @@ class KeptBodies:
         """
         self._names = self._names or frame.names_kept
         self.consumed.hear(frame)
+        self.shared.hear(frame)
         if frame.forgotten:
             self._drop(uid for uid in frame.forgotten if uid in self._bodies)
         if not frame.HasField("deliveries") or not frame.deliveries.kept:
@@ -80,6 +84,7 @@ class KeptBodies:
         """The stream is over, and with it all that was kept and all that was said on it."""
         self._drop(list(self._bodies))
         self.consumed, self._names = Consumed(), False
+        self.shared.close()
 
     def _take(self, uids: Sequence[int]) -> list[bytes]:
         missing = set(uids) - self._bodies.keys()

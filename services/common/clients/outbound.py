@@ -259,6 +259,8 @@ def encode(
     if any(not -_APART_MS <= attempt.time_ms - time_ms <= _APART_MS for attempt in attempts):
         for attempt in attempts:  # some have waited for an owner
             batch.times_ms.extend(repeat(attempt.time_ms, len(attempt.messages)))
+    if batch.shared_sizes:
+        return batch.SerializeToString()
     bodies = _bodies(attempts)
     if in_front.pays(bodies, sum(attempt.size for attempt in attempts)):
         return in_front.batch(in_front.PUBLISHES, bodies, batch)

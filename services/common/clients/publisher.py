@@ -12,7 +12,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 
 from services.common.clients.frame_listener import FrameListener
-from services.common.clients.kept_bodies import room_for_bodies
 from services.common.clients.moving import Moving
 from services.common.clients.outbound import Attempt, Delivery, Messages, Targets, Ticket, frames_of
 from services.common.clients.parked import UNKNOWN, Parked
@@ -20,6 +19,7 @@ from services.common.clients.parting import Partings
 from services.common.clients.partition_table import Owner, PartitionTable
 from services.common.clients.pressure import Congestion, Held, Pressure
 from services.common.clients.queue_link import QueueLink
+from services.common.clients.rooms import Rooms
 from services.common.clients.said import Said
 from services.common.clients.suspects import LARGE, Suspects
 from services.common.clients.unknown import Unknown
@@ -61,7 +61,7 @@ class Publisher:
         self._partition_of = partition_of
         self._listener = listener
         self._links: dict[str, QueueLink] = {}
-        self._room = room_for_bodies()
+        self._rooms = Rooms.of_process()
         self._places: dict[SlotId, Place] = {}  # by queue id
         self._parked = Parked()
         self._moving = Moving(self._links)
@@ -374,7 +374,7 @@ class Publisher:
             self._drop(self._links.pop(member))
         for member, address in members.items():
             if member not in self._links:
-                link = self._links[member] = QueueLink(member, address, self._greeting, self, self._room)
+                link = self._links[member] = QueueLink(member, address, self._greeting, self, self._rooms)
                 link.start()
         self._begin_terms()
         self._partings.know(self._table.owners)

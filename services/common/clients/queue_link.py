@@ -14,7 +14,6 @@ from typing import Any
 
 import structlog
 
-from services.common.budget import Budget
 from services.common.clients.change import UNCHANGED, Change
 from services.common.clients.heard import Heard
 from services.common.clients.kept_bodies import KeptBodies
@@ -23,7 +22,9 @@ from services.common.clients.link_listener import LinkListener
 from services.common.clients.outbound import Attempt, encode, fitting
 from services.common.clients.queue_frame import decoded
 from services.common.clients.refusals import Refusals
+from services.common.clients.rooms import Rooms
 from services.common.clients.sent import Sent
+from services.common.clients.shared_bodies import SharedBodies
 from services.common.containment import by_itself, contained, for_each
 from services.common.errors import Unavailable
 from services.common.message import in_front
@@ -47,9 +48,14 @@ class QueueLink:
     """Opens its stream when started and again whenever it breaks, until it is stopped."""
 
     def __init__(
-        self, member: str, address: str, greeting: Callable[[str], pb.Hello], listener: LinkListener, room: Budget
+        self,
+        member: str,
+        address: str,
+        greeting: Callable[[str], pb.Hello],
+        listener: LinkListener,
+        rooms: Rooms,
     ) -> None:
-        """`greeting` gives the first frame of a stream to a member; `room` is for what is kept on all links."""
+        """`greeting` gives the first frame of a stream to a member; `rooms` are those of all links."""
         self.member = member
         self.address = address
         self.up = False
@@ -73,7 +79,7 @@ class QueueLink:
         self._sequence = 0
         self._head: pb.PublishBatch | None = None  # what the next batch says besides its messages
         self._sent_again: list[pb.SentAgain] = []
-        self._kept = KeptBodies(room)
+        self._kept = KeptBodies(rooms.kept, SharedBodies(rooms.shared, locally=address.startswith("unix:")))
         self._requests: dict[int, asyncio.Future[pb.QueueReply]] = {}
         self._request_id = 0
         self._write_soon = Soon(self._write)
@@ -327,7 +333,7 @@ class QueueLink:
         self._sequence += 1
         self._sent[self._sequence] = Sent(some, size, preceding)
         if self._kept.keep(some, size):
-            self._next_head().kept = True
+            self._kept.shared.say(self._next_head(), some)
         head, self._head = self._head, None
         return encode(some, self._sequence, 0, head)
 

@@ -7,7 +7,7 @@ once when it is read. Small ones are quicker with protobuf.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Sequence, Sized
 from typing import NamedTuple, TypeAlias
 
 from google.protobuf.message import DecodeError, Message
@@ -39,7 +39,7 @@ PUBLISHES = Layout(_tag(pb.LinkFrame, "publishes"), _tag(pb.PublishBatch, "bodie
 DELIVERIES = Layout(_tag(pb.QueueFrame, "deliveries"), _tag(pb.DeliveryBatch, "bodies"))
 
 
-def pays(bodies: Sequence[bytes], size: int) -> bool:
+def pays(bodies: Sized, size: int) -> bool:
     """Whether bodies are better in front; `size` is about that of all of them."""
     return size > _LARGE * len(bodies) > 0
 

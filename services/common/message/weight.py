@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Sequence, Sized
 from typing import Final
 
 from services.common.message.alike import total
@@ -15,6 +15,6 @@ BESIDE: Final = 64
 """Bytes of a message in a frame beside properties and body: its uid, its part of columns and runs."""
 
 
-def weight(properties: Sequence[bytes], bodies: Sequence[bytes]) -> int:
+def weight(properties: Sequence[bytes], bodies: Sequence[Sized]) -> int:
     """Bytes of properties and bodies, those that messages have in common counted for each."""
     return total(properties) + sum(map(len, bodies))

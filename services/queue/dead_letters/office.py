@@ -322,7 +322,7 @@ class DeadLetterOffice:
             self._publisher.uids.take(len(letters)),
             [facts_of(letter) for letter in letters],
             [letter.properties for letter in letters],
-            [letter.letter.entry.message.body for letter in letters],
+            [bytes(letter.letter.entry.message.body) for letter in letters],
             [targets for _, targets in addressed],
             range(len(letters)),
             letters=dict(enumerate(map(letter_of, letters))),

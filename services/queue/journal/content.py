@@ -13,24 +13,21 @@ from services.rpc.queue_pb2 import PublishBatch, Traced
 
 
 class Source:
-    """A batch, as received and decoded, for `ContentDraft.source`."""
+    """A batch, as received and decoded, for `ContentDraft.source`. `is_whole`: its bodies are in `raw`."""
 
-    __slots__ = ("columns", "raw", "traced")
+    __slots__ = ("columns", "is_whole", "raw", "size", "traced")
 
     def __init__(self, raw: Raw, batch: PublishBatch, columns: Columns) -> None:
         self.raw = raw
         self.columns = columns
+        self.is_whole = not batch.shared_sizes
+        self.size = len(raw) + sum(batch.shared_sizes)  # bytes that it takes on disk, at most
         self.traced = list(batch.traced)
 
     @property
     def uids(self) -> list[int]:
         """The uids of all messages."""
         return self.columns.uids
-
-    @property
-    def size(self) -> int:
-        """Bytes that it takes on disk, at most."""
-        return len(self.raw)
 
 
 def add_content(frame: store_pb2.JournalFrame, draft: ContentDraft, content_id: int) -> None:
@@ -39,7 +36,7 @@ def add_content(frame: store_pb2.JournalFrame, draft: ContentDraft, content_id: 
     _add_notes(frame, draft)
     if not (wanted := _wanted(draft)):
         return
-    if len(wanted) == len(source.uids):
+    if len(wanted) == len(source.uids) and source.is_whole:
         columns, places = bytes(source.raw), None
     else:
         kept = sorted(wanted)
@@ -94,7 +91,7 @@ def _columns(entries: EntryDraft, places: dict[int, int] | None) -> store_pb2.En
 def _subset(source: Source, kept: list[int]) -> PublishBatch:
     """A batch of the messages at the indexes `kept`, ascending."""
     its = source.columns
-    subset = PublishBatch(uids=pick(its.uids, kept), bodies=pick(its.bodies, kept))
+    subset = PublishBatch(uids=pick(its.uids, kept), bodies=map(bytes, pick(its.bodies, kept)))
     put(subset, pick(its.facts, kept), pick(its.properties, kept))
     if isinstance(its.times, int):
         subset.time_ms = its.times

@@ -150,7 +150,7 @@ class PeerLink(Holder):
         self.broken = True
         self._on_the_way.wait()
         self._batches.close()
-        self.outbox.peers.close()
+        self.outbox.close()
         self._host.links.pop(self, None)
         words, self._suspended = last_words_of(self._suspended), []
         self._host.when_certain(partial(self._leave, words, self._host.late.begin(self)))
@@ -246,7 +246,8 @@ class PeerLink(Holder):
 
     def _publish(self, raw: Raw, now: int) -> None:
         batch, bodies = decoded(raw)
-        self.outbox.peers.came(batch, bodies)
+        if batch.kept:
+            bodies = self.outbox.kept(batch, bodies)
         raw = put_right(raw, batch, bodies, now)
         source = Source(raw, batch, Columns(batch, bodies, self._host.interned, published=self._tells))
         if batch.transaction:

@@ -12,8 +12,10 @@ from services.common.containment import for_each
 from services.common.message import in_front
 from services.common.message.columns import put
 from services.common.message.weight import FRAME_BYTES
+from services.queue.links.lent_bodies import LentBodies
 from services.queue.links.peers_bodies import PeersBodies
 from services.queue.links.pieces import pieces
+from services.queue.machine.body import Body, put_bodies
 from services.queue.machine.deliveries import Columns, Deliveries
 from services.rpc import queue_pb2 as pb
 
@@ -59,6 +61,7 @@ class Outbox:
         self._replies: deque[pb.QueueReply] = deque()
         self._pieces: deque[Columns] = deque()  # of deliveries that did not fit into one frame
         self.peers = PeersBodies(self._forget, room)
+        self._lent = LentBodies(self._released, self._tell_released)
 
     @property
     def frame(self) -> pb.QueueFrame:
@@ -86,6 +89,29 @@ class Outbox:
     def safe(self, transaction: int) -> None:
         """The settlements of a transaction are safe; sent with the next frame that is sent for another reason."""
         self._frame.safe.append(transaction)
+
+    def kept(self, batch: pb.PublishBatch, bodies: list[Body]) -> list[Body]:
+        """The peer keeps the bodies of a batch that came; gives all of them, wherever they are."""
+        if batch.HasField("memory") and self._lent.offered(batch.memory):
+            self.frame.reads_memory = True
+        if batch.shared_sizes:
+            bodies = self._lent.of(batch)
+        self.peers.came(batch, bodies)
+        return bodies
+
+    def _released(self, place: int) -> None:
+        """Bodies are no more where the peer has put them; sent as `settled`, or when `_tell_released` is called."""
+        self._frame.released.append(place)
+
+    def _tell_released(self) -> None:
+        if self._frame.released and not self._begun:
+            self._begun = True
+            self._wake()
+
+    def close(self) -> None:
+        """The stream is over."""
+        self.peers.close()
+        self._lent.close()
 
     def heard(self, frames: int) -> list[int]:
         """The peer has read so many frames with `done`; gives the batches of those that are newly read."""
@@ -145,9 +171,9 @@ class Outbox:
         _describe(piece, batch)
         bodies = self.peers.named(piece, batch)
         if not in_front.pays(bodies, sum(map(len, bodies))):
-            batch.bodies.extend(bodies)
+            put_bodies(batch.bodies, bodies)
             return None
-        large = in_front.batch(in_front.DELIVERIES, bodies, batch)
+        large = in_front.batch(in_front.DELIVERIES, [bytes(body) for body in bodies], batch)
         frame.ClearField("deliveries")
         return large
 
@@ -173,7 +199,7 @@ class Outbox:
 def encode(piece: Columns, batch: pb.DeliveryBatch) -> None:
     """Puts deliveries on the wire."""
     _describe(piece, batch)
-    batch.bodies.extend(piece.bodies)
+    put_bodies(batch.bodies, piece.bodies)
 
 
 def _describe(piece: Columns, batch: pb.DeliveryBatch) -> None:

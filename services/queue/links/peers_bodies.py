@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Callable, Iterable, Sequence
 
 from services.common.budget import Budget
+from services.queue.machine.body import Body
 from services.queue.machine.deliveries import Columns
 from services.rpc import queue_pb2 as pb
 
@@ -22,15 +23,15 @@ class PeersBodies:
         """`forget` tells the peer of which uids nothing will be said any more."""
         self._forget = forget
         self._room = room
-        self._bodies: dict[int, bytes] = {}
+        self._bodies: dict[int, Body] = {}
         self._young: list[int] = []
         self._old: list[int] = []
         self._timer: asyncio.TimerHandle | None = None
         self._closed = False
 
-    def came(self, batch: pb.PublishBatch, bodies: Sequence[bytes]) -> None:
-        """A batch was received; its peer may have kept the bodies."""
-        if not batch.kept or self._closed:
+    def came(self, batch: pb.PublishBatch, bodies: Sequence[Body]) -> None:
+        """A batch was received; its peer has kept the bodies."""
+        if self._closed:
             return
         if not self._are_new(batch.uids, len(bodies)) or not self._room.take(sum(map(len, bodies))):
             self._forget(batch.uids)
@@ -44,14 +45,14 @@ class PeersBodies:
         """As a peer has it that keeps to what it says: what is taken of the room could not be given back else."""
         return len(set(uids)) == len(uids) == count and self._bodies.keys().isdisjoint(uids)
 
-    def named(self, piece: Columns, batch: pb.DeliveryBatch) -> list[bytes]:
+    def named(self, piece: Columns, batch: pb.DeliveryBatch) -> list[Body]:
         """Says in `batch` which of the bodies the peer has; gives the others, which have to be sent.
 
         Each is named once: the peer keeps it no longer.
         """
         if not self._bodies or self._bodies.keys().isdisjoint(piece.uids):
             return piece.bodies
-        kept, sent = list[int](), list[bytes]()
+        kept, sent = list[int](), list[Body]()
         for index, (uid, body) in enumerate(zip(piece.uids, piece.bodies, strict=True)):
             if self._bodies.get(uid) is body:
                 kept.append(index)

@@ -143,7 +143,7 @@ class Selecting:
             return
         put(reply.message, [message.facts for message in messages], [message.properties for message in messages])
         if self._carries:
-            reply.message.bodies.extend([message.body for message in messages])
+            reply.message.bodies.extend([bytes(message.body) for message in messages])
         reply.shown.extend([_shown(entry) for entry in entries])
 
 

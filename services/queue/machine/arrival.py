@@ -11,6 +11,7 @@ from services.common.message.alike import objects
 from services.common.message.facts import Facts
 from services.common.message.indexes import pick
 from services.common.message.weight import weight
+from services.queue.machine.body import Body
 from services.queue.machine.entry import JournalPart
 from services.queue.machine.journal_draft import ContentDraft, NotePlace
 from services.queue.machine.message import Message
@@ -63,7 +64,7 @@ class Arrival:
         self.uids: Sequence[int] = pick(columns.uids, indexes)
         self.facts: Sequence[Facts] = pick(columns.facts, indexes)
         self.properties: Sequence[bytes] = pick(columns.properties, indexes)
-        self.bodies: Sequence[bytes] = pick(columns.bodies, indexes)
+        self.bodies: Sequence[Body] = pick(columns.bodies, indexes)
         self.indexes = indexes
         self.time_ms = time_ms
         self.content = content

@@ -12,6 +12,7 @@ from services.common.message import columns, in_front
 from services.common.message.facts import Facts, from_bytes, from_run
 from services.common.message.indexes import chosen, condensed
 from services.common.topology.slots import SlotId, slots_in
+from services.queue.machine.body import Body
 from services.queue.machine.message import Interned, Message
 from services.queue.machine.times import times_of
 from services.rpc.queue_pb2 import PublishBatch
@@ -20,11 +21,11 @@ Raw: TypeAlias = bytes | memoryview
 """A batch as it came."""
 
 
-def decoded(raw: Raw) -> tuple[PublishBatch, list[bytes]]:
-    """A batch, and its bodies, which it need not have. Raises DecodeError when the bytes are none."""
+def decoded(raw: Raw) -> tuple[PublishBatch, list[Body]]:
+    """A batch, and its bodies, which it need not have; none that are shared. Raises DecodeError for other bytes."""
     bodies, rest = in_front.bodies(in_front.PUBLISHES, raw)
     batch = PublishBatch.FromString(bytes(raw[rest:]))
-    return batch, bodies + list(batch.bodies)
+    return batch, [*bodies, *batch.bodies]
 
 
 _LETTER_OF: Final = Struct("<QQ")  # queue id, uid
@@ -63,7 +64,7 @@ class Only:
         return self.message(index).received
 
 
-def only(batch: PublishBatch, bodies: list[bytes], interned: Interned) -> Only | None:
+def only(batch: PublishBatch, bodies: Sequence[Body], interned: Interned) -> Only | None:
     """A batch of one message; None for any other batch, and for one that contradicts itself."""
     if len(batch.uids) != 1 or batch.runs or not len(batch.facts) == len(batch.properties) == len(bodies) == 1:
         return None
@@ -95,7 +96,9 @@ class Columns:
         "uids",
     )
 
-    def __init__(self, batch: PublishBatch, bodies: list[bytes], interned: Interned, *, published: bool = True) -> None:
+    def __init__(
+        self, batch: PublishBatch, bodies: Sequence[Body], interned: Interned, *, published: bool = True
+    ) -> None:
         """Raises InternalError for a batch that contradicts itself."""
         self.published = published
         self.uids: list[int] = list(batch.uids)

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from services.common.message.facts import Facts
 from services.common.message.weight import weight
+from services.queue.machine.body import Body
 from services.queue.machine.entry import Entry
 from services.rpc.queue_pb2 import TracedDelivery
 
@@ -36,7 +37,7 @@ class Columns(NamedTuple):
     uids: list[int]
     facts: list[Facts]
     properties: list[bytes]
-    bodies: list[bytes]
+    bodies: list[Body]
     runs: list[DeliveryRun]
 
 
@@ -55,7 +56,7 @@ class Deliveries:
         self.uids: list[int] = []
         self.facts: list[Facts] = []
         self.properties: list[bytes] = []
-        self.bodies: list[bytes] = []
+        self.bodies: list[Body] = []
         self.runs: list[DeliveryRun] = []
         self.carried = 0  # bytes of properties and bodies
 
@@ -71,7 +72,7 @@ class Deliveries:
         uids: Sequence[int],
         facts: Sequence[Facts],
         properties: Sequence[bytes],
-        bodies: Sequence[bytes],
+        bodies: Sequence[Body],
         carried: int,
         acquired: int = 0,
     ) -> None:

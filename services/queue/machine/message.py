@@ -9,6 +9,7 @@ from services.common.message.alike import objects
 from services.common.message.facts import Facts
 
 if TYPE_CHECKING:
+    from services.queue.machine.body import Body
     from services.queue.machine.entry import Entry
 
 # What the resident set grows by, as measured, for a message beside properties, body and routing key, and for an entry
@@ -26,7 +27,7 @@ class Message:
 
     __slots__ = ("body", "facts", "properties", "received", "references", "uid")
 
-    def __init__(self, uid: int, facts: Facts, properties: bytes, body: bytes, received: int = 0) -> None:
+    def __init__(self, uid: int, facts: Facts, properties: bytes, body: Body, received: int = 0) -> None:
         self.uid = uid
         self.facts = facts
         self.properties = properties

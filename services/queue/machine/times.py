@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from itertools import chain, repeat
 
+from services.queue.machine.body import Body
 from services.rpc.queue_pb2 import PublishBatch
 
 _ASTRAY_MS = 10_000  # a message is hardly ever on its way for so long
@@ -22,7 +23,7 @@ def times_of(batch: PublishBatch) -> int | list[int]:
     return list(chain.from_iterable(of_runs))
 
 
-def put_right(raw: bytes | memoryview, batch: PublishBatch, bodies: list[bytes], now: int) -> bytes | memoryview:
+def put_right(raw: bytes | memoryview, batch: PublishBatch, bodies: Sequence[Body], now: int) -> bytes | memoryview:
     """What came just now is not far from `now`; gives the batch as it is from then on.
 
     Where it seems to be, its gateway's clock differs, or it has waited there: it begins to live now, as in RabbitMQ.
@@ -39,7 +40,8 @@ def put_right(raw: bytes | memoryview, batch: PublishBatch, bodies: list[bytes],
     if right == times:
         return raw
     batch.times_ms[:] = right
-    batch.bodies[:] = bodies  # some may have been in front
+    if not batch.shared_sizes:
+        batch.bodies[:] = map(bytes, bodies)  # some may have been in front
     return batch.SerializeToString()
 
 

@@ -193,6 +193,6 @@ def _columns(rows: list[Row], epoch: int) -> EntryColumns:
 def _content(messages: list[Message]) -> PublishBatch:
     batch = PublishBatch(times_ms=[message.received for message in messages])
     batch.uids.extend([message.uid for message in messages])
-    batch.bodies.extend([message.body for message in messages])
+    batch.bodies.extend([bytes(message.body) for message in messages])
     put(batch, [message.facts for message in messages], [message.properties for message in messages])
     return batch

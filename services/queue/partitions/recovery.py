@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from itertools import repeat
 from operator import attrgetter
 from typing import Final
@@ -11,6 +11,7 @@ from services.common.errors import InternalError
 from services.common.ledger.stages import HANDED_OVER, HELD, JOURNAL
 from services.common.topology.slots import SlotId, slots_in
 from services.queue.journal.known import Known
+from services.queue.machine.body import Body
 from services.queue.machine.columns import Columns, decoded, only
 from services.queue.machine.entry import ACQUIRED, Entry, Former, JournalPart
 from services.queue.machine.features.let_go import last
@@ -259,7 +260,7 @@ class Contents:
 class _Content:
     """A publish batch whose messages become objects when an entry needs them."""
 
-    def __init__(self, batch: PublishBatch, bodies: list[bytes], interned: Interned) -> None:
+    def __init__(self, batch: PublishBatch, bodies: Sequence[Body], interned: Interned) -> None:
         its = only(batch, bodies, interned) or Columns(batch, bodies, interned)
         self.uids = its.uids  # outlives the rest
         self.message = its.message

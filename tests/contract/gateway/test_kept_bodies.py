@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import pytest
 
 from services.common.clients.kept_bodies import KeptBodies
+from services.common.clients.outbound import Attempt
+from services.common.clients.shared_bodies import SharedBodies
 from services.rpc import queue_pb2 as pb
 from tests.support.broker_house import BrokerHouse
 
@@ -30,6 +34,21 @@ def named(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     return found
 
 
+@pytest.fixture
+def shared(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """The number of bodies of each batch which the queue process reads in the gateway's memory."""
+    found: list[int] = []
+    put = SharedBodies.put
+
+    def noted(bodies: SharedBodies, batch: pb.PublishBatch, attempts: Sequence[Attempt]) -> bool:
+        done = put(bodies, batch, attempts)
+        found.extend([len(batch.shared_sizes)] * done)
+        return done
+
+    monkeypatch.setattr(SharedBodies, "put", noted)
+    return found
+
+
 async def test_here_and_elsewhere(broker: BrokerHouse, name: str, named: list[int]) -> None:
     """Consumers at both gateways share a queue: each message comes to one of them, whole; some were not sent back."""
     publisher, here, there = await broker.connect(), await broker.connect(), await broker.connect(1)
@@ -46,7 +65,7 @@ async def test_here_and_elsewhere(broker: BrokerHouse, name: str, named: list[in
     assert len(named) == len(set(named)) > 0
 
 
-async def test_given_back(broker: BrokerHouse, name: str, named: list[int]) -> None:
+async def test_given_back(broker: BrokerHouse, name: str, named: list[int], shared: list[int]) -> None:
     """Deliveries that a client gives back by leaving come to the next one as they were."""
     publisher, first = await broker.connect(), await broker.connect()
     await publisher.declare(name)
@@ -60,3 +79,4 @@ async def test_given_back(broker: BrokerHouse, name: str, named: list[int]) -> N
     await second.consume(name)
     assert await second.bodies(_COUNT) == list(map(_body, range(_COUNT)))
     assert named
+    assert shared

@@ -59,7 +59,7 @@ async def test_all_queue_processes_share_the_room(
     queues: list[ScriptedQueue], table: PartitionTable, publisher: Publisher, room: int
 ) -> None:
     """However many there are; what was kept for one is free when its stream has ended."""
-    publisher._room.most = room * WORTH
+    publisher._rooms.kept.most = room * WORTH
     assign(table, p0=queues[0], p1=queues[1])
     for number, process in enumerate(queues, 1):
         await _consume(publisher, process, number)
@@ -67,4 +67,4 @@ async def test_all_queue_processes_share_the_room(
     assert await _kept(publisher, queues[1], _LARGE, _LARGE, queue_id=2) is (room == 4)
     queues[0].break_streams()
     queues[1].break_streams()
-    await until(lambda: not publisher._room.used)
+    await until(lambda: not publisher._rooms.kept.used)

@@ -7,6 +7,7 @@ import pytest
 from services.common.budget import Budget
 from services.common.clients.kept_bodies import WORTH, KeptBodies
 from services.common.clients.outbound import Attempt, Delivery, Messages
+from services.common.clients.shared_bodies import SharedBodies
 from services.common.errors import InternalError
 from services.common.message.facts import Facts
 from services.common.topology.slots import SlotId
@@ -33,7 +34,7 @@ def _keep(kept: KeptBodies, *attempts: Attempt) -> bool:
 
 def _kept(room: Budget) -> KeptBodies:
     """Of a queue process that names bodies, and has a consumer of queue 1."""
-    kept = KeptBodies(room)
+    kept = KeptBodies(room, SharedBodies(Budget(0), locally=False))
     kept.filled(pb.QueueFrame(names_kept=True), [])
     kept.consumed.attach(pb.AttachConsumer(consumer=1, queue_id=1))
     return kept
@@ -96,7 +97,7 @@ def test_only_for_consumers_here(kept: KeptBodies) -> None:
 
 def test_a_process_that_names_none(room: Budget) -> None:
     """One of a former release would never ask for anything, nor forget it: nothing is kept until it has said so."""
-    kept = KeptBodies(room)
+    kept = KeptBodies(room, SharedBodies(Budget(0), locally=False))
     kept.consumed.attach(pb.AttachConsumer(consumer=1, queue_id=1))
     kept.filled(pb.QueueFrame(attached=[pb.Attached(consumer=1)]), [])
     assert not _keep(kept, _attempt(1, _large(1)))
