@@ -33,6 +33,9 @@ PROPERTIES = (
 BITS = {name: 0x8000 >> index for index, (name, _) in enumerate(PROPERTIES)}
 WIRE_TYPES = dict(PROPERTIES)
 ORDER = tuple(BITS.values())
+SAID_BY = {  # by a field's bit: how many of its first octets say how long it is
+    BITS[name]: {SHORT_STRING: 1, TABLE: 4}.get(wire, 0) for name, wire in WIRE_TYPES.items()
+}
 
 HEADERS = BITS["headers"]
 DELIVERY_MODE = BITS["delivery-mode"]

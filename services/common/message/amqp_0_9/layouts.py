@@ -15,12 +15,9 @@ from typing import Any, Final, NamedTuple
 from services.common.errors import BrokerError
 from services.common.message.amqp_0_9.fields import (
     ACTED_ON,
-    BITS,
     DELAYED,
     HEADERS,
-    SHORT_STRING,
-    TABLE,
-    WIRE_TYPES,
+    SAID_BY,
     Spans,
     may_say,
     seeming,
@@ -35,10 +32,7 @@ _MOST_OCTETS: Final = 64  # that are looked at: a longer look is no better than 
 _MOST_LAYOUTS: Final = 8  # of one length: an id may be longer by as much as a header is shorter
 _FLAGS: Final = (0, 1)
 _HEADERS: Final = HEADERS >> 8  # in the first octet of the flags
-_SIZE: Final = 4  # of what says how long headers are
-_SAID_BY: Final[dict[int, int]] = {  # by a field's bit: how many of its first octets say how long it is
-    BITS[name]: {SHORT_STRING: 1, TABLE: _SIZE}.get(wire, 0) for name, wire in WIRE_TYPES.items()
-}
+_SIZE: Final = SAID_BY[HEADERS]  # of what says how long they are
 _Key = tuple[tuple[int, ...], tuple[int, int] | None]
 """Which octets are looked at, and where headers are."""
 
@@ -147,5 +141,5 @@ def _places(spans: Spans) -> tuple[int, ...]:
     """Of the octets that say what has this layout, and all that a broker acts on but headers."""
     places = [*_FLAGS]
     for bit, (start, end) in spans.items():
-        places += range(start, end if bit & ACTED_ON else start + _SAID_BY[bit])
+        places += range(start, end if bit & ACTED_ON else start + SAID_BY[bit])
     return tuple(places)
