@@ -22,6 +22,10 @@ class SamePlaces:
         joined, length, first, count = self.joined, self.length, self._first, self.count
         return all(joined[place::length].count(first[place]) == count for place in places)
 
+    def octets(self, place: int) -> bytes:
+        """What each has there."""
+        return self.joined[place :: self.length]
+
     def texts(self, start: int, end: int) -> list[str] | None:
         """What each has between two places, which is the same for all; None where something is not ASCII."""
         if self._text is None:
@@ -31,9 +35,8 @@ class SamePlaces:
         return texts if "".join(texts).isascii() else None
 
 
-def same_places(column: Sequence[bytes]) -> SamePlaces | None:
-    """None where lengths differ, or nothing is there."""
-    joined = b"".join(column)
+def same_places(column: Sequence[bytes], joined: bytes) -> SamePlaces | None:
+    """Of values that are also given joined; None where lengths differ, or nothing is there."""
     length = len(column[0])
     if not length or len(joined) != length * len(column) or set(map(len, column)) != {length}:
         return None

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from services.common.ledger.uid_ranges import Ranges, compress
+from services.common.ledger.uid_ranges import compress
 from services.common.message import format_named
 from services.common.message.identities import Named
 from services.common.message.indexes import pick
@@ -36,11 +36,13 @@ def _tables(identified: Identified, time_us: int) -> Iterator[pa.Table]:
         raise ValueError("uids and properties do not match")
     for named in map(_askable, format_named(identified.format).identities_of(column)):
         if one_for_all:
+            firsts, lengths = (pa.array(column, pa.int64()) for column in compress(uids))
+            lasts = pc.subtract(pc.add(firsts, lengths), 1)
             for name in named.ids:
-                yield _table([name] * len(uids), named.kind, compress(uids), time_us)
+                yield _table([name] * len(firsts), named.kind, firsts, lasts, time_us)
         else:
-            its = pick(uids, named.indexes)
-            yield _table(named.ids, named.kind, (its, [1] * len(its)), time_us)
+            its = pa.array(pick(uids, named.indexes), pa.int64())
+            yield _table(named.ids, named.kind, its, its, time_us)
 
 
 def _askable(named: Named) -> Named:
@@ -52,15 +54,13 @@ def _askable(named: Named) -> Named:
     return Named(kind, pick(indexes, short), pick(ids, short))
 
 
-def _table(ids: Sequence[str], kind: str, ranges: Ranges, time_us: int) -> pa.Table:
-    firsts, lengths = ranges
-    count = len(firsts)
-    first = pa.array(firsts, pa.int64())
+def _table(ids: Sequence[str], kind: str, firsts: pa.Array, lasts: pa.Array, time_us: int) -> pa.Table:
+    count = len(ids)
     columns = [
-        pa.array(ids[:count], pa.string()),
+        pa.array(ids, pa.string()),
         pa.DictionaryArray.from_arrays(pa.repeat(pa.scalar(0, pa.int32()), count), pa.array([kind])),
-        first,
-        pc.subtract(pc.add(first, pa.array(lengths, pa.int64())), 1),
+        firsts,
+        lasts,
         pa.repeat(pa.scalar(time_us, TIME), count),
     ]
     return pa.table(columns, schema=IDS)

@@ -46,6 +46,7 @@ from services.common.topology.direct_reply import PSEUDO_QUEUE
 
 NAME = "amqp-0-9"
 
+_HEADERS = HEADERS >> 8  # in the first octet of the flags
 _DIRECT = PSEUDO_QUEUE.encode()
 
 _NUMBER = re.compile(rb"[+-]?[0-9]{1,19}")
@@ -256,17 +257,21 @@ class Amqp09Format:
 
     def identifying(self, properties: bytes) -> bytes:
         """As MessageFormat says."""
-        if not _names(properties) and not (properties[0] & 0x20 and TRACEPARENT in properties):
+        if not _names(properties) and not (properties[0] & _HEADERS and TRACEPARENT in properties):
             return b""
         return properties if len(properties) <= LONGEST else self._shortened(properties)
 
     def identifying_of(self, column: Sequence[bytes]) -> Sequence[bytes]:
         """As MessageFormat says."""
         flags = {properties[:2] for properties in column}
-        if all(map(_names, flags)) and max(map(len, column)) <= LONGEST:
+        named, short = [bool(_names(each)) for each in flags], max(map(len, column)) <= LONGEST
+        if all(named) and short:
             return column
-        if not any(map(_names, flags)) and TRACEPARENT not in b"".join(column):
-            return ()
+        if not any(named):
+            if TRACEPARENT not in b"".join(column):
+                return ()
+            if short and all(each[0] & _HEADERS for each in flags):
+                return [properties if TRACEPARENT in properties else b"" for properties in column]
         return list(map(self.identifying, column))
 
     def identities_of(self, column: Sequence[bytes]) -> Sequence[Named]:

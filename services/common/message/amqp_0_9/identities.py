@@ -35,7 +35,7 @@ class _Differ(Exception):
 
 def named_together(column: Sequence[bytes]) -> list[Named] | None:
     """As `MessageFormat.identities_of`; None where each has to be looked at by itself."""
-    together = same_places(column)
+    together = same_places(column, b"".join(column))
     if together is None:
         return None
     try:

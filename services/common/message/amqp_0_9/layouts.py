@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from itertools import repeat
 from operator import itemgetter
 from typing import Any, Final, NamedTuple
 
@@ -21,6 +22,7 @@ from services.common.message.amqp_0_9.fields import (
     Spans,
     may_say,
     seeming,
+    seeming_of,
 )
 from services.common.message.facts import Attributes
 from services.common.message.remembered import ENTRIES
@@ -87,12 +89,12 @@ class Layouts:
         if column[-1] == first and column.count(first) == count:
             found += [self._one(first)] * count
             return
-        may, layouts = may_say(b"".join(column)), self._layouts
-        for properties in column:
+        layouts, seeming_each = self._layouts, seeming_of(column, b"".join(column)) or repeat(0)
+        for properties, seems in zip(column, seeming_each, strict=False):
             for layout in layouts.get(len(properties), ()):
                 said = layout.octets(properties)
                 # Of these very properties, not of the layout: others may have the same places without any headers.
-                if may and properties[0] & _HEADERS and (seems := seeming(properties, may)):
+                if seems and properties[0] & _HEADERS:
                     said = said, seems
                 if (attributes := layout.known.get(said)) is not None:
                     if headers := layout.headers:
